@@ -60,6 +60,7 @@ def run(names: Sequence[str] = (), rows: int | None = None) -> dict[str, list[Fi
     results: dict[str, list[Figure]] = {}
     with one_thread():
         for name in names or [name for name in BENCHMARKS if name not in ON_REQUEST]:
+            # Imported by name, since peers of one benchmark may be missing for another.
             figures = resolve_name(BENCHMARKS[name])
             sized = rows is not None and "rows" in inspect.signature(figures).parameters
             results[name] = figures(rows=rows) if sized else figures()

@@ -44,6 +44,7 @@ def figures(settings: tuple[int, ...] = SETTINGS) -> list[Figure]:
 def _seconds(store: Store, as_json: bool) -> float:
     """Return the processor time of a comparison in a store that nothing has been read of."""
     start = process_time()
+    # A new object: an opened store keeps what it has read.
     fresh = open_store(store.path)
     [comparison] = compared(fresh, summarise(fresh))
     if as_json:

@@ -36,8 +36,11 @@ def figures(rounds: int = 7, rows: int = 40_000) -> list[Figure]:
 
 def _rows(features: int) -> tuple[FloatArray, IntArray]:
     """Return 400,000 values, and classes that follow from the signs of two features."""
-    X = np.random.default_rng(0).normal(size=(400_000 // features, features)) / np.sqrt(features)
-    return X, (X[:, 0] * X[:, 1] > 0.0).astype(np.int64)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400_000 // features, features)) / np.sqrt(features)
+    # Classes of opposite quadrants: no hyperplane separates them, so that learners keep moving.
+    opposite = X[:, 0] * X[:, 1] > 0.0
+    return X, opposite.astype(np.int64)
 
 
 def _dense(features: int, rounds: int) -> list[Figure]:
@@ -84,9 +87,14 @@ def _dense(features: int, rounds: int) -> list[Figure]:
                 soft,
             )
         )
+    # The loop in Python takes a hundred times as long per row.
     few = min(rows, 2000)
     slow = f"numpy LOL per row, d = {features}"
-    table.append(Contestant(slow, lambda _: lol_numpy(X[:few], y[:few], _K, 1.0, 1.0), few / 1e6))
+
+    def in_python(_: object) -> None:
+        lol_numpy(X[:few], y[:few], _K, 1.0, 1.0)
+
+    table.append(Contestant(slow, in_python, few / 1e6))
     target = ">= 15" if features == 254 else ""
     table.append(
         learner("lol", {"k": _K}, stream, slow, target, f"lol float64, d = {features}, to numpy")
@@ -176,7 +184,9 @@ def _many_classes(rounds: int, features: int = 20, rows: int = 1_000) -> list[Fi
     for classes, peer, target in ((10, "", ""), (1_000, "pamo1, 10 classes", ">= 0.67")):
         means = rng.normal(size=(classes, features))
         y = rng.integers(0, classes, rows)
-        stream = [Chunk(means[y] + rng.normal(size=(rows, features)), y, features)]
+        X = means[y] + rng.normal(size=(rows, features))
+        stream = [Chunk(X, y, features)]
+        # Per row and class: each class has hyperplanes of its own to go through.
         unit = 1e6 / classes
         table.append(
             learner("pamo1", {}, stream, peer, target, f"pamo1, {classes:,} classes", unit, classes)
@@ -198,9 +208,13 @@ def _sparse(rows: int, rounds: int) -> list[Figure]:
     for start in range(0, columns, 1 << 16):
         P[:, start : start + (1 << 16)] = 1e-6  # touched, so that reading it is reading memory
     slow = "prototype-major numba, nearest only"
+
+    def by_prototype(_: object) -> None:
+        prototype_major(part.X, P, np.ones(_K))
+
     table = [
         pa1,
-        Contestant(slow, lambda _: prototype_major(part.X, P, np.ones(_K)), len(part) / 1e6),
+        Contestant(slow, by_prototype, len(part) / 1e6),
         Contestant("lol float32, sparse", steady, work, peer="pa1", target=">= 0.0833"),
         Contestant(
             "soft-lol float32, sparse",
@@ -322,10 +336,10 @@ def _gaussians(rows: int, features: int, classes: int, share: float, distance: f
     rng = np.random.default_rng(0)
     y = rng.integers(0, classes, rows)
     centres = rng.normal(size=(2, classes, features)) * distance / np.sqrt(features)
-    X = (centres[rng.integers(0, 2, len(y)), y] + rng.normal(size=(len(y), features))) / np.sqrt(
-        features
-    )
+    places = centres[rng.integers(0, 2, len(y)), y]
+    X = (places + rng.normal(size=(len(y), features))) / np.sqrt(features)
     X[rng.random(X.shape) >= share] = 0.0
+    # The bias, which every row of the published sets has here.
     X[:, -1] = 1.0
     return Chunk(X if share == 1.0 else to_csr(X), y, features)
 
@@ -363,12 +377,13 @@ def _texts(rows: int, features: int, classes: int) -> Chunk:
     orders = np.stack([rng.permutation(features) for _ in range(classes)])
     lists = []
     for label in y:
-        ranks = (features ** rng.random(_WORDS)).astype(
-            np.int64
-        ) - 1  # log-uniform: the law of Zipf
+        # Log-uniform ranks follow the law of Zipf.
+        ranks = (features ** rng.random(_WORDS)).astype(np.int64) - 1
         own = rng.random(_WORDS) < 0.5
-        lists.append(np.unique(np.where(own, orders[label, ranks // 10], ranks)))
+        words = np.where(own, orders[label, ranks // 10], ranks)
+        lists.append(np.unique(words))
     indptr = np.cumsum([0, *map(len, lists)])
     values = 1.0 + rng.random(indptr[-1])
-    X = CSR(read_only(indptr), read_only(np.concatenate(lists).astype(np.int32)), read_only(values))
+    indices = np.concatenate(lists).astype(np.int32)
+    X = CSR(read_only(indptr), read_only(indices), read_only(values))
     return Chunk(X, y, features)

@@ -12,7 +12,11 @@ from olscale.evaluation.experiment import parse_experiment
 from olscale.execution.evaluate import evaluate
 from olscale.execution.progress import Silent
 
-LEARNERS = ({"name": "pa1"}, {"name": "arow"}, {"name": "lol", "params": {"k": 16}})
+LEARNERS = (
+    {"name": "pa1"},
+    {"name": "arow"},
+    {"name": "lol", "params": {"k": 16}},
+)
 PROTOCOL = {"order": "time", "window": 1000, "fading": 0.999, "drift": "ddm"}
 TENTHS = 10
 
@@ -48,6 +52,7 @@ def figures(rows: int = 10_000_000) -> list[Figure]:
         evaluate(parse_experiment(content), Path(folder, "store"), in_process=True, progress=sizes)
     points = sizes.points[1:]  # the first is before the stream is opened
     last = max((fed for fed, _ in points), default=0)
+    # From the second tenth on: the first one loads code and fills buffers.
     growth = "growth from the second to the last tenth"
     megabytes: dict[str, float] = {}
     for name, tenth in (("second", 2), ("sixth", 6), ("last", TENTHS)):

@@ -36,6 +36,7 @@ def _layout(path: str, layout: str, rows: int, rounds: int) -> list[Figure]:
         chunk_rows=min(8_192, rows // 48),
     )
     generate("url-like", f"{path}-few", rows=480, layout=layout, chunk_rows=10)
+    # Far below the rows' size, or they would be permuted in memory.
     limit = _limit(dataset)
     prepare = learner("pa1", {}, [dataset.chunk("train", 0)]).prepare
     in_order = f"PA-I, file order, {layout}"
@@ -84,12 +85,9 @@ def _pass(model: Any, path: str, limit: int, shuffle: Shuffle | None) -> None:
 def _peak(path: str, limit: int, shuffle: Shuffle | None) -> int:
     """Return how many bytes a process with an untrained learner grows in its first pass (Linux)."""
     model = learner("pa1", {}, list(url_like.chunks(100))).prepare()
-    _pass(
-        model,
-        f"{path}-few",
-        _limit(open_dataset(f"{path}-few")),
-        shuffle,
-    )  # code is loaded, not counted
+    # Code is loaded, and is not counted.
+    few = f"{path}-few"
+    _pass(model, few, _limit(open_dataset(few)), shuffle)
     Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
     before = _resident("VmRSS")
     _pass(model, path, limit, shuffle)

@@ -52,6 +52,7 @@ def figures(permutations: int = PERMUTATIONS, loose: int = LOOSE, rounds: int = 
             evaluation = evaluate(experiment, root / f"store-{next(number)}", **where)
             return perf_counter() - start, process_time() - used, evaluation
 
+        # Compiles the loops, or loads them.
         timed(first, in_process=True)
         results = _beside(lambda: timed(experiment, in_process=True), rounds)
         clusters = {
@@ -79,12 +80,11 @@ def _generate(here: Path) -> None:
     rng = np.random.default_rng(0)
     for name, rows in (("train", TRAINING), ("test", TEST)):
         y = rng.integers(0, 2, rows)
-        np.savez(
-            here / f"{name}.npz",
-            X=rng.normal(size=(rows, 4)) + 0.5 * (2 * y - 1)[:, None],
-            y=y,
-        )
-    ingest([str(here / "train.npz")], str(here / "rows"), test=[str(here / "test.npz")])
+        centres = 0.5 * (2 * y - 1)
+        X = rng.normal(size=(rows, 4)) + centres[:, None]
+        np.savez(here / f"{name}.npz", X=X, y=y)
+    train = str(here / "train.npz")
+    ingest([train], str(here / "rows"), test=[str(here / "test.npz")])
 
 
 def _experiment(here: Path, permutations: int, settings: int) -> Experiment:
@@ -138,6 +138,7 @@ def _nothing_to_compute(experiment: Experiment, path: Path) -> list[Figure]:
         store, (replace(record, run=run.definition(), id=run.id) for run, record in finished)
     )
     seconds = []
+    # The first evaluation compacts the loose files; later ones find nothing to do.
     for _ in range(3):
         start = perf_counter()
         evaluate(experiment, path, in_process=True)
@@ -170,6 +171,7 @@ def group_size_figures(here: Path, two_workers: str, rounds: int) -> Iterator[Fi
     rounds : int
         Over which medians are taken.
     """
+    # A new store for each evaluation, which would otherwise find its runs done.
     stores = count()
     for name in ("breast_cancer", "digits"):
         ingest([f"sklearn:{name}"], str(here / name))
@@ -189,6 +191,7 @@ def group_size_figures(here: Path, two_workers: str, rounds: int) -> Iterator[Fi
             seconds(many, in_process=True)[1] - seconds(single, in_process=True)[1]
             for _ in range(rounds)
         )
+        # The start of an evaluation is in both, so that the difference is that of the other runs.
         share = 1e3 * used / (learners * permutations - 1)
         yield Figure(
             f"{_words(learners, permutations)}: a run in process, processor time",

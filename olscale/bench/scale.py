@@ -128,7 +128,8 @@ def _stored(datasets: dict[str, Dataset], folder: Path, rounds: int) -> list[Fig
 
 def _spread(dataset: Dataset) -> Iterator[Any]:
     """Yield chunks at one and two thirds of the stream, since its start has few features."""
-    for i in sorted({dataset.chunk_count() // 3, 2 * dataset.chunk_count() // 3}):
+    count = dataset.chunk_count()
+    for i in sorted({count // 3, 2 * count // 3}):
         yield dataset.chunk("train", i)
 
 
@@ -150,11 +151,8 @@ def _stream(name: str, dataset: Dataset, folder: Path) -> list[Figure]:
     learners = stream_learners()
     content = {"name": name, "datasets": [{"path": dataset.path}], "learners": learners}
     experiment = parse_experiment(content | {"protocol": {"order": "time"}})
-    few = generate(
-        name,
-        folder / f"{name}-few",
-        rows=200,
-    )  # compiles the compiled loops, or loads them
+    # Compiles the compiled loops, or loads them.
+    few = generate(name, folder / f"{name}-few", rows=200)
     warm = experiment.model_copy(update={"datasets": (DatasetSpec(path=few.path),)})
     evaluate(warm, folder / f"{name}-warm", in_process=True)
     with measured() as usage:
@@ -214,6 +212,7 @@ def measured() -> Iterator[Usage]:
     def watch() -> None:
         while True:
             total = own.memory_info().rss
+            # Workers may end between the list and the look at one of them.
             for process in own.children(recursive=True):
                 with suppress(psutil.Error):
                     total += process.memory_info().rss

@@ -25,9 +25,8 @@ def figures() -> list[Figure]:
     """Return processor seconds of commands, with data and stores in the temporary folder."""
     with tempfile.TemporaryDirectory(prefix="olscale-bench-") as name:
         folder = Path(name)
-        fill_loose(
-            folder / "single", 499
-        )  # an evaluation of 500 runs leaves none of them in a single file
+        # An evaluation of 500 runs leaves none of them in a single file.
+        fill_loose(folder / "single", 499)
         fill_compacted(folder / "thousand", 1_000)
         fill_compacted(folder / "ten-thousand", 10_000)
         fill_compacted(folder / "hundred-thousand", 100_000)
@@ -98,7 +97,9 @@ def _figure(
         for leftover in ("new", "page"):
             shutil.rmtree(folder / leftover, ignore_errors=True)
         peer = _seconds(folder, ["-c", "import pyarrow, duckdb"])
-        seconds.append((_seconds(folder, ["-m", "olscale", *command.split()]), peer))
+        own = _seconds(folder, ["-m", "olscale", *command.split()])
+        seconds.append((own, peer))
+    # The first start reads files that later ones find in memory.
     counted = seconds[1:]
     ratio = statistics.median(peer / own for own, peer in counted)
     return Figure(name, statistics.median(own for own, _ in counted), "s", ratio, _PEER, target)

@@ -57,10 +57,11 @@ def text_like_kdd99(rows: int, seed: int = 0) -> tuple[str, str]:
     rng = np.random.default_rng(seed)
     lines = []
     for _ in range(rows):
-        counts = [
-            str(int(value)) for value in rng.pareto(0.5, 22) % 50_000 * (rng.random(22) < 0.3)
-        ]
-        rates = [f"{value:.2f}" for value in rng.random(15).round(2) * (rng.random(15) < 0.5)]
+        # Most counts and rates of such rows are 0.
+        amounts = rng.pareto(0.5, 22) % 50_000 * (rng.random(22) < 0.3)
+        counts = [str(int(value)) for value in amounts]
+        shares = rng.random(15).round(2) * (rng.random(15) < 0.5)
+        rates = [f"{value:.2f}" for value in shares]
         words = [str(rng.choice(choices)) for choices in _WORDS]
         cells = [
             "" if absent else cell
@@ -178,6 +179,7 @@ def _table(
     results = compare(contestants, "MB/s", _ROUNDS, perf_counter)
     small = folder / "small.csv"
     small.write_text(head + rows[: rows.index("\n", len(rows) // 2) + 1])
+    # What a process takes for a small table is code and buffers.
     peak = _peak(source, dest) - _peak(small, dest)
     results.append(
         Figure(
@@ -281,9 +283,10 @@ def write_text(path: Path, text: tuple[str, str], megabytes: float) -> None:
         file.write(head)
         for _ in range(remaining // len(rows)):
             file.write(rows)
-        file.write(
-            rows[: rows.rindex("\n", 0, max(remaining % len(rows), rows.index("\n") + 1)) + 1]
-        )
+        # The last part ends with a whole row, and has at least one.
+        least = rows.index("\n") + 1
+        end = rows.rindex("\n", 0, max(remaining % len(rows), least))
+        file.write(rows[: end + 1])
 
 
 def _process_contestants(source: Path, what: str, target: str) -> Sequence[Contestant]:

@@ -141,9 +141,11 @@ def forecast(groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2)
 
     def give(at: float) -> None:
         nonlocal sent
-        while sent < len(groups) and sent - back < workers * (
-            ahead if len(groups) - sent > workers else 1
-        ):
+        while sent < len(groups):
+            # The last groups are not given out ahead: one worker would have two, another none.
+            ahead_now = ahead if len(groups) - sent > workers else 1
+            if sent - back >= workers * ahead_now:
+                break
             heappush(events, (driver.serve(at, costs.driver / 2), sent, "submitted"))
             sent += 1
 
@@ -173,9 +175,8 @@ def forecast(groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2)
             next_group = groups[waiting[0]]
             end = clock + costs.trip + costs.start + next_group.seconds
             work += costs.start + next_group.seconds + next_group.runs * costs.record
-            end = max(
-                end + next_group.runs * costs.record, files.serve(end, next_group.runs * costs.file)
-            )
+            written = files.serve(end, next_group.runs * costs.file)
+            end = max(end + next_group.runs * costs.record, written)
             heappush(events, (end, waiting.popleft(), "written"))
     busy = {
         "driver": driver.busy,
@@ -216,7 +217,9 @@ def figures() -> list[Figure]:
 
 def _generate(path: Path, rows: int) -> None:
     rng = np.random.default_rng(0)
-    np.savez(f"{path}.npz", X=rng.normal(size=(rows, 30)), y=rng.integers(0, 2, rows))
+    X = rng.normal(size=(rows, 30))
+    y = rng.integers(0, 2, rows)
+    np.savez(f"{path}.npz", X=X, y=y)
     ingest([f"{path}.npz"], str(path))
 
 
@@ -250,6 +253,7 @@ def running_cluster(folder: Path, workers: int) -> Iterator[_Running]:
             "1",
         ],
     ]
+    # Under the folder, so that nothing is left in the working directory.
     commands[1] += ["--local-directory", str(folder)]
     running: list[subprocess.Popen[bytes]] = []
     try:
@@ -272,6 +276,7 @@ def running_cluster(folder: Path, workers: int) -> Iterator[_Running]:
         address = asyncio.run(_started(file, workers))
         yield _Running(address, psutil.Process(running[0].pid))
     finally:
+        # Workers first: without their scheduler they would wait for it before they end.
         for process in reversed(running):
             process.terminate()
             process.wait(30)
@@ -349,6 +354,7 @@ def _seconds_a_group(here: Path, cluster: _Running) -> tuple[float, float]:
         evaluate(experiment, here / f"groups-{len(spent)}", scheduler=cluster.address)
         after = cluster.processor_seconds()
         spent.append((after[0] - before[0], after[1] - before[1]))
+    # What an evaluation takes however many groups it has is in both, and cancels out.
     (_, _), (driver, scheduler), (driver_long, scheduler_long) = spent
     more = _LONG - _SHORT
     return max(0.0, driver_long - driver) / more, max(0.0, scheduler_long - scheduler) / more
@@ -373,6 +379,7 @@ async def _seconds_a_message(cluster: _Running) -> tuple[float, float, float]:
     async with connect(ClusterOptions(scheduler=cluster.address)) as client:
         events: list[object] = []
         client.subscribe_topic(TOPIC, events.append)
+        # The first task also moves its function to the worker.
         await client.submit(_nothing, -1)
         before = cluster.processor_seconds()
         await client.submit(_report_often, _REPORTS)
@@ -382,6 +389,7 @@ async def _seconds_a_message(cluster: _Running) -> tuple[float, float, float]:
         trips = []
         for number in range(_TRIPS):
             start = perf_counter()
+            # Not pure, or Dask would answer equal calls from memory.
             await client.submit(_nothing, number, pure=False)
             trips.append(perf_counter() - start)
     return (

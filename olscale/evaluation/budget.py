@@ -207,7 +207,8 @@ class Meter:
         """Return the seconds after which, and the bytes at which, a call is ended."""
         limit = self.budget.max_seconds
         memory = self.budget.max_memory
-        seconds = most = inf
+        seconds = inf
+        most = inf
         if limit is not None:
             # A call that is only slow may return: ending it would cost other runs what they did
             # since their checkpoint.

@@ -114,7 +114,9 @@ def cut_groups(
             shares = _guided(stream_runs, cost, size, remaining, pieces, min(least, fair))
         else:
             # Each group reads these rows from disk anew.
-            cheap = int(sum(map(cost, stream_runs)) / (READING * max(1.0, values(key))))
+            # So many groups spend at most a twentieth of their time on reading.
+            reading = READING * max(1.0, values(key))
+            cheap = int(sum(map(cost, stream_runs)) / reading)
             shares = _dealt(
                 stream_runs,
                 cost,
@@ -149,7 +151,8 @@ def _guided(
     """
     while runs:
         most = max(remaining / (2 * parts), least)
-        count = max(1, sum(total <= most for total in accumulate(map(cost, runs[:size]))))
+        totals = accumulate(map(cost, runs[:size]))
+        count = max(1, sum(total <= most for total in totals))
         remaining -= sum(map(cost, runs[:count]))
         yield tuple(runs[:count])
         runs = runs[count:]
@@ -164,7 +167,8 @@ def _dealt(
     shares: list[list[int]] = [[] for _ in range(count)]
     loads = [(0.0, 0, number) for number in range(count)]
     # The number of runs breaks ties of load, so that runs without a cost spread evenly.
-    for i in sorted(range(len(runs)), key=lambda i: cost(runs[i]), reverse=True):
+    longest_first = sorted(range(len(runs)), key=lambda i: cost(runs[i]), reverse=True)
+    for i in longest_first:
         load, held, number = heappop(loads)
         shares[number].append(i)
         heappush(loads, (load + cost(runs[i]), held + 1, number))

@@ -173,7 +173,9 @@ def check_enough_rows(
     """
     interrupted = tested or scoring.interrupts
     steps = [(step.name, *step.start_rows()) for step in map(make_transform, transforms)]
-    if not any(least for _, least, _ in steps) and not cost_of(learner).start_rows(interrupted)[0]:
+    transforms_start_at_once = not any(least for _, least, _ in steps)
+    # Counting the rows takes time; most learners predict from their first row on.
+    if transforms_start_at_once and not cost_of(learner).start_rows(interrupted)[0]:
         return
     learned, transformed = rows_learned(scoring, fold, rows, tested)
     check_rows(learner, learned, interrupted)
@@ -201,7 +203,10 @@ def rows_learned(scoring: Scoring, fold: int | None, rows: int, tested: bool) ->
     last = rows if tested else rows - 1
     if scoring.folds is not None and not tested:
         last = int(np.flatnonzero(times == 0)[-1:].sum())  # the last row that tests this model
-    arrived = max(0, last - (scoring.delay if isinstance(scoring.delay, int) else 0))
+    delay = 0
+    if isinstance(scoring.delay, int):
+        delay = scoring.delay
+    arrived = max(0, last - delay)
     return int(times[:arrived].sum()), int(np.count_nonzero(times))
 
 

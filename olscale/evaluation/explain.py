@@ -41,7 +41,8 @@ def explain(
     """
     problems = error.errors(include_url=False)
     # A mistyped key also makes the correct key missing: report the typing error.
-    first = next((problem for problem in problems if problem["type"] in _UNKNOWN_KEY), problems[0])
+    mistyped = [problem for problem in problems if problem["type"] in _UNKNOWN_KEY]
+    first = (mistyped or problems)[0]
     # For a value of a union, pydantic also names the type.
     place = [part for part in first["loc"] if isinstance(part, int) or re.fullmatch(r"\w+", part)]
     kind = first["type"]

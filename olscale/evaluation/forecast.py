@@ -109,7 +109,8 @@ def check_workers(missing: Sequence[Run], bytes_of: Mapping[str, int], memory: f
 
 
 def _cheaper(run: Run) -> str:
-    cheaper = ask(run.learner, "cheaper", cost_of(make_learner(run.learner, run.params)).cheaper)
+    cost = cost_of(make_learner(run.learner, run.params))
+    cheaper = ask(run.learner, "cheaper", cost.cheaper)
     if not cheaper:
         return ""
     return f"; {cheaper}"
@@ -153,7 +154,8 @@ def with_pilots(plan: RunPlan, runs: Iterable[Run]) -> RunPlan:
             key = run.stream
             source = plan.sources[run.stream.fingerprint]
             # Permutations share a factor, so that a pilot runs once per setting.
-            setting = str(run.params), key.transforms, key.shuffle is None, source.length(key)
+            in_order = key.shuffle is None
+            setting = (str(run.params), key.transforms, in_order, source.length(key))
             if setting not in factors:
                 factors[setting] = _factor(run, source)
             costs[run.id] *= factors[setting]
@@ -190,7 +192,11 @@ def _factor(run: Run, source: StreamSource) -> float:
         learner.begin(*size[:2])
         if looks_ahead(learner):
             learner.prepare(rows.X)
-        learner.learn(rows.X, np.zeros_like(rows.y) if dataset.task == "novelty" else rows.y)
+        labels = rows.y
+        # A novelty detector gets no labels, as in the run itself.
+        if dataset.task == "novelty":
+            labels = np.zeros_like(labels)
+        learner.learn(rows.X, labels)
         return cost.stream_numbers(*size) / assumed
     except Exception as fault:
         # Any fault of a user's data or learner shows in the run itself, with its own message.
@@ -203,17 +209,19 @@ def _rows(stream: Stream, run: Run, count: int) -> Chunk:
     transforms = StreamTransforms(stream.pipeline, (run,))
     generator = np.random.Generator(np.random.PCG64(_SEED))
     parts: list[Chunk] = []
-    for number in np.unique(np.linspace(0, len(stream) - 1, BLOCKS).astype(int)):
-        chunk = stream.chunk(int(number))
-        size = min(
-            len(chunk), -(-count // BLOCKS) if len(stream) >= BLOCKS else -(-count // len(stream))
-        )
+    places = np.linspace(0, len(stream) - 1, BLOCKS).astype(int)
+    share = -(-count // min(BLOCKS, len(stream)))
+    for number in np.unique(places).tolist():
+        chunk = stream.chunk(number)
+        size = min(len(chunk), share)
         index = (
             np.arange(size)
             if run.stream.shuffle is None
             else generator.permutation(len(chunk))[:size]
         )
-        parts.append(transforms.learn(chunk.take(index), sum(map(len, parts)))[run.fold])
+        rows_before = sum(map(len, parts))
+        learned = transforms.learn(chunk.take(index), rows_before)
+        parts.append(learned[run.fold])
     joined = join_chunks(parts)
     if run.stream.shuffle is None:
         return joined

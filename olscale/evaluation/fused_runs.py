@@ -82,7 +82,9 @@ def fuse_runs(runs: Sequence[RunState]) -> list[RunState | FusedRuns]:
         return list(running)
     running = [run for run in running if run.shares_passes]
     groups = group_fusible([run.learner for run in running])
-    return [
-        running[group[0]] if len(group) == 1 else FusedRuns([running[i] for i in group])
-        for group in groups
-    ]
+    passes: list[RunState | FusedRuns] = []
+    for group in groups:
+        members = [running[i] for i in group]
+        # A single run needs no arrays for several settings.
+        passes.append(members[0] if len(members) == 1 else FusedRuns(members))
+    return passes

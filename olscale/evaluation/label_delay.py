@@ -125,22 +125,22 @@ class Schedule:
         # Learners that check their rows themselves are called directly.
         learn = learner.learn if learner.checks_rows else partial(learn_usable, learner)
         if not self._scoring.interrupts:
-            return Scored(
-                np.arange(count),
-                learn(chunk.X, self._seen(chunk.y), *self._weights(learner, chunk)),
-            )
+            scores = learn(chunk.X, self._seen(chunk.y), *self._weights(learner, chunk))
+            return Scored(np.arange(count), scores)
         tested = np.flatnonzero(self._tested(first, first + count))
         times = self.times(first, first + count)
         delayed = bool(self._scoring.delay)
         # Each row is learned once, right after its prediction: one call does without the queue.
         if not delayed and times.all() and times.sum() == count:
             scores = learn(chunk.X, self._seen(chunk.y), *self._weights(learner, chunk))
-            self._check(learner, chunk.X, scores, tested, np.arange(first, first + count))
+            numbers = np.arange(first, first + count)
+            self._check(learner, chunk.X, scores, tested, numbers)
             return Scored(tested, scores[tested], Arrivals(chunk.y, tested))
         numbers = np.arange(first, first + count)
         # Delays are only needed for the arrivals, and rows that wait would carry them along.
         chunk_alone = replace(chunk, delays=None)
-        waiting = self._joined(_Waiting(chunk_alone, numbers + self._delays(chunk), times, numbers))
+        arrival = numbers + self._delays(chunk)
+        waiting = self._joined(_Waiting(chunk_alone, arrival, times, numbers))
         before = len(waiting.rows) - count
         # A label that arrives at row t is learned after that row is predicted; labels that arrive
         # together are learned in the order of their rows.
@@ -151,21 +151,22 @@ class Schedule:
         tested_rows = tested if delayed else tested[times[tested] == 0]
         # Even times are predictions and odd times are arrivals: those of a row follow its
         # prediction.
-        when = np.concatenate([2 * tested_rows, 2 * (waiting.arrival[trained] - first) + 1])
+        arrivals = waiting.arrival[trained] - first
+        when = np.concatenate([2 * tested_rows, 2 * arrivals + 1])
         order = np.argsort(when, kind="stable")
         row = np.concatenate([tested_rows + before, trained])[order]
-        learning = np.concatenate(
-            [np.zeros(len(tested_rows), dtype=bool), np.ones(len(trained), dtype=bool)]
-        )[order]
+        # Predictions come before arrivals in `when`, as long as it is not sorted.
+        learning = order >= len(tested_rows)
         rows = waiting.rows
         events = waiting.rows.take(row)
         labels = hide_labels(events.y, ~learning)
         weights = self._weights(learner, events)
+        seen = self._seen(events.y)
         # Learners that skip rows without a label take all events in one call.
         if learner.takes_unknown:
-            scores = learn(events.X, hide_labels(self._seen(events.y), ~learning), *weights)
+            scores = learn(events.X, hide_labels(seen, ~learning), *weights)
         else:
-            scores = follow(learner, events.X, self._seen(events.y), learning, *weights)
+            scores = follow(learner, events.X, seen, learning, *weights)
         # The first event of each row precedes any update by the row.
         first_events = np.searchsorted(when[order] // 2, tested)
         self._check(learner, events.X, scores, first_events, waiting.numbers[row])
@@ -176,7 +177,12 @@ class Schedule:
                 & (waiting.times > 0)
             )
             index = np.flatnonzero(waits)
-            self._waiting = _Waiting(rows.take(index), *(array[index] for array in waiting[1:]))
+            self._waiting = _Waiting(
+                rows.take(index),
+                waiting.arrival[index],
+                waiting.times[index],
+                waiting.numbers[index],
+            )
         return Scored(tested, scores[first_events], Arrivals(labels, first_events))
 
     def weighs(self, learner: Learner) -> bool:
@@ -212,17 +218,12 @@ class Schedule:
         # Most chunks end here, so rows are only checked where a score is not finite.
         if not len(odd):
             return
-        unusable = odd[
-            np.isin(odd, scored) | ~usable_rows(take_rows(X, odd), learner.norm_limits())
-        ]
+        usable = usable_rows(take_rows(X, odd), learner.norm_limits())
+        # A usable row that is only learned from may have any score: nothing reads it.
+        unusable = odd[np.isin(odd, scored) | ~usable]
         if len(unusable):
-            raise diverged_at(
-                learner,
-                X,
-                int(unusable[0]),
-                int(rows[unusable[0]]),
-                names=self._names,
-            )
+            event = int(unusable[0])
+            raise diverged_at(learner, X, event, int(rows[event]), names=self._names)
 
     def _delays(self, chunk: Chunk) -> IntArray | int:
         """Return how many rows later each label arrives."""
@@ -246,7 +247,8 @@ class Schedule:
         if every and held:
             row = np.arange(first, stop) - self._scoring.burn_in
             # Rows of the burn-in come before the first period, and all of them are learned.
-            return ((row % (every + held) < every) | (row < 0)).astype(np.int64)
+            learned = (row % (every + held) < every) | (row < 0)
+            return learned.astype(np.int64)
         return np.ones(stop - first, dtype=np.int64)
 
     def _joined(self, new: _Waiting) -> _Waiting:
@@ -254,8 +256,12 @@ class Schedule:
         old = self._waiting
         if old is None:
             return new
-        rows = join_chunks([old.rows, new.rows])
-        return _Waiting(rows, *map(np.concatenate, zip(old[1:], new[1:], strict=True)))
+        return _Waiting(
+            join_chunks([old.rows, new.rows]),
+            np.concatenate([old.arrival, new.arrival]),
+            np.concatenate([old.times, new.times]),
+            np.concatenate([old.numbers, new.numbers]),
+        )
 
     def state(self) -> dict[str, Array]:
         """Return the rows whose labels have not arrived as plain arrays; empty without any."""
@@ -278,7 +284,8 @@ class Schedule:
                 if "X" in state
                 else CSR(state["indptr"], state["indices"], state["data"])
             )
-            rows = Chunk(X, state["y"], int(state["columns"][0]), weights=state.get("row_weights"))
+            columns = int(state["columns"][0])
+            rows = Chunk(X, state["y"], columns, weights=state.get("row_weights"))
             # Checkpoints of olscale 0.1 lack the numbers, which only affect the reason of a
             # failure.
             delay = 0
@@ -320,6 +327,7 @@ def follow(
             scores.append(score_usable(learner, rows))
         if not np.isfinite(scores[-1]).all():  # the run ends here: nothing more is learned
             # The caller expects a score for each row; it fails at the first one that is not finite.
-            scores.append(np.full((len(y) - stop, scores[-1].shape[1]), np.nan))
+            outputs = scores[-1].shape[1]
+            scores.append(np.full((len(y) - stop, outputs), np.nan))
             break
     return np.concatenate(scores)

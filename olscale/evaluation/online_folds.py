@@ -59,9 +59,9 @@ class OnlineFolds:
 
     def _uniform(self, first: int, stop: int, *number: int) -> FloatArray:
         """Return a number in [0, 1) per row."""
-        source = np.random.Philox(np.random.SeedSequence([self.seed, *number, _TAG])).advance(
-            first // _DRAWS_A_STEP
-        )
+        seed = np.random.SeedSequence([self.seed, *number, _TAG])
+        # The generator can only begin at a step: draws of its rows before `first` are left out.
+        source = np.random.Philox(seed).advance(first // _DRAWS_A_STEP)
         skipped = first % _DRAWS_A_STEP
         return np.random.Generator(source).random(skipped + stop - first)[skipped:]
 

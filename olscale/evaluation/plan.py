@@ -394,8 +394,12 @@ class _Builder:
                     scoring=replace(key.scoring, delay_position=delay_position(dataset, column)),
                 )
             held_out = self.sources[dataset.fingerprint].held_out(key)
+            folds: Iterable[int | None] = (None,)
+            # Online folds are models of their own on one stream.
+            if key.scoring.folds is not None:
+                folds = range(key.scoring.folds.folds)
             for i, (name, learner) in enumerate(learners):
-                for fold in range(key.scoring.folds.folds) if key.scoring.folds else (None,):
+                for fold in folds:
                     stream = (learner, source.transforms, key.scoring, fold, length, tested)
                     ask(name, "start_rows", partial(check_enough_rows, *stream))
                     run = Run(key, name, learner.version, params[i], fold)

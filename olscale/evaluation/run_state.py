@@ -237,7 +237,8 @@ class RunState(RunLearner):
         rows = scored.rows
         scores = scored.scores
         if not np.isfinite(scores).all():
-            row = int(rows[np.argmin(np.isfinite(scores).all(axis=1))])
+            finite = np.isfinite(scores).all(axis=1)
+            row = int(rows[np.argmin(finite)])
             self._diverge(chunk, row, self.position + row, "row", self.position + row)
             return
         # Without arrivals each label comes with its row, and metrics need no order of events.
@@ -302,7 +303,8 @@ class RunState(RunLearner):
 
     def _see(self, counted: slice, y: Array, codes: Array, scores: FloatArray) -> None:
         for metric in self._counting():
-            metric.see(y[counted], codes[counted], self._read_by(metric, scores[counted]))
+            read = self._read_by(metric, scores[counted])
+            metric.see(y[counted], codes[counted], read)
 
     def hold_out(self, chunk: Chunk, first: int) -> None:
         """Predict held-out rows, from test row number `first` on, with the current model."""

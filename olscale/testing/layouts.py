@@ -197,7 +197,7 @@ def check_chunks_called_safe_can_be_read(
     """
     for kind in ("float32", "csr"):
         with StoredSplit(writer, kind, finish=False) as split:
-            # Readers keep what they were told: a count must never be taken back.
+            # Readers may already use a chunk that was called safe.
             assert split.safe == sorted(split.safe), f"safe goes back: {split.safe}"
             assert all(n <= i + 1 for i, n in enumerate(split.safe)), (
                 f"safe is ahead of what was given: {split.safe}"

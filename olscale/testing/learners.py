@@ -216,7 +216,7 @@ def check_state_is_plain_arrays(learner: type[Learner]) -> None:
     state = fresh.state()
     check_plain_arrays("state", state)
     measures = fresh.measures()
-    # Budgets, forecasts and tables of models read this size.
+    # Tables compare learners by this size.
     size = sum(array.nbytes for array in state.values())
     assert measures["model_bytes"] == size, "model_bytes is not the state's size"
     assert "updates" in measures, "measures() has no 'updates'"

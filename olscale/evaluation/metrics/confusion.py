@@ -39,15 +39,18 @@ class Confusion(Metric):
 
     def _count(self, split: str, y: IntArray, codes: IntArray) -> None:
         earlier, counts = self.sums[split]
-        cells, where = np.unique(np.concatenate([earlier, y * 65536 + codes]), return_inverse=True)
+        new = y * 65536 + codes
+        cells, where = np.unique(np.concatenate([earlier, new]), return_inverse=True)
+        of_earlier = where[: len(earlier)]
+        of_new = where[len(earlier) :]
         total: Array
         if self._weights is None:
-            total = np.bincount(where[len(earlier) :], minlength=len(cells))
-            total[where[: len(earlier)]] += counts
+            total = np.bincount(of_new, minlength=len(cells))
+            total[of_earlier] += counts
         else:  # row by row, so that chunks do not change a bit
             total = np.zeros(len(cells))
-            total[where[: len(earlier)]] = counts
-            np.add.at(total, where[len(earlier) :], self.weights_of(len(y)))
+            total[of_earlier] = counts
+            np.add.at(total, of_new, self.weights_of(len(y)))
         self.sums[split] = np.stack([cells, total])
 
     def values(self) -> dict[str, float]:

@@ -54,7 +54,9 @@ class EachTarget(Metric):
 
     def see(self, y: Array, codes: Array, scores: FloatArray) -> None:
         for i, target_metric in enumerate(self._metrics):
-            target_metric.see(y[:, i], codes[:, i], scores[:, i : i + 1])
+            # The scores of one target keep two dimensions, as a metric expects them.
+            own_scores = scores[:, i : i + 1]
+            target_metric.see(y[:, i], codes[:, i], own_scores)
 
     def weigh(self, weights: FloatArray) -> None:
         for metric in self._metrics:
@@ -66,7 +68,8 @@ class EachTarget(Metric):
 
     def test(self, y: Array, codes: Array, scores: FloatArray) -> None:
         for i, target_metric in enumerate(self._metrics):
-            target_metric.test(y[:, i], codes[:, i], scores[:, i : i + 1])
+            own_scores = scores[:, i : i + 1]
+            target_metric.test(y[:, i], codes[:, i], own_scores)
 
     def held_out(self, y: Array, codes: Array) -> None:
         for i, target_metric in enumerate(self._metrics):

@@ -26,7 +26,9 @@ class FinalError(Metric):
             self.sums["mistakes"] += int((codes != y).sum())
         elif len(y):
             before = np.concatenate([self.sums["rows"], self.sums["mistakes"]])
-            after = running_sums(before, mistake_terms(codes != y, self.weights_of(len(y))))[-1]
+            terms = mistake_terms(codes != y, self.weights_of(len(y)))
+            after = running_sums(before, terms)[-1]
+            # Copies: both would be views of the sums of all rows.
             self.sums = {"rows": after[:1].copy(), "mistakes": after[1:].copy()}
 
     def values(self) -> dict[str, float]:
@@ -65,4 +67,5 @@ class TrainError(FinalError):
         super().test(y, codes, np.empty((0, 0)))
 
     def values(self) -> dict[str, float]:
-        return {name.replace("test", "train"): error for name, error in super().values().items()}
+        errors = super().values()
+        return {name.replace("test", "train"): error for name, error in errors.items()}

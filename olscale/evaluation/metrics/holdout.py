@@ -28,7 +28,8 @@ class HoldoutPlan:
 
     def numbers(self, row: IntArray) -> IntArray:
         """Return the measurement of each row; -1 for none, as in an incomplete last group."""
-        held = (row % self._period >= self._every) & (row < len(self.at) * self._period)
+        is_complete = row < len(self.at) * self._period
+        held = (row % self._period >= self._every) & is_complete
         return np.where(held, row // self._period, -1)
 
     def last(self, rows: int) -> int:
@@ -72,14 +73,19 @@ class HoldoutError(Metric):
 
     def see(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Count the rows of the stream that are held out."""
-        number = self._plan.numbers(np.arange(len(y)) + self.sums["seen"][0])
+        rows = np.arange(len(y)) + self.sums["seen"][0]
+        number = self._plan.numbers(rows)
         held = number >= 0
         weights = self.weights_of(len(y))
-        self._count(number[held], (codes != y)[held], weights[held] if len(weights) else weights)
+        if len(weights):
+            weights = weights[held]
+        wrong = codes != y
+        self._count(number[held], wrong[held], weights)
         self.sums["seen"] += len(y)
 
     def held_out(self, y: IntArray, codes: IntArray) -> None:
-        number = np.full(len(y), self._plan.last(int(self.sums["seen"][0])))
+        measurement = self._plan.last(int(self.sums["seen"][0]))
+        number = np.full(len(y), measurement)
         self._count(number, codes != y, self.weights_of(len(y)))
 
     def _count(self, number: IntArray, wrong: BoolArray, weights: FloatArray) -> None:

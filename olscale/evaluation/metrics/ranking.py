@@ -54,12 +54,16 @@ class Ranking(EveryRow):
     def _value(self, rows: FloatArray) -> float:
         if rows.shape[1] > self.width:
             return _weighted_auc(*rows.T)
-        high, low = (np.sort(rows[rows[:, 1] == code, 0]) for code in (1, 0))
+        scores, codes = rows.T
+        high = np.sort(scores[codes == 1])
+        low = np.sort(scores[codes == 0])
         pairs = len(high) * len(low)
-        below = (np.searchsorted(low, high, side).sum() for side in ("left", "right"))
-        if pairs:
-            return float(sum(below)) / (2 * pairs)
-        return np.nan
+        if not pairs:
+            return np.nan
+        # A tie is below on one side only, and so counts half.
+        below = np.searchsorted(low, high, "left").sum()
+        not_above = np.searchsorted(low, high, "right").sum()
+        return float(below + not_above) / (2 * pairs)
 
 
 def _weighted_auc(score: FloatArray, code: FloatArray, weight: FloatArray) -> float:
@@ -110,8 +114,13 @@ class Roc(EveryRow):
         return shape.task in cls.tasks and shape.classes == 2 and cls.wanted(shape.scoring)
 
     def __init__(self, shape: StreamShape) -> None:
-        super().__init__(replace(shape, scoring=replace(shape.scoring, window=None)))
-        self._sign, self._positive = (-1.0, 0) if shape.task == "novelty" else (1.0, 1)
+        # Windows have no curve: a curve would have to be kept for each of them.
+        scoring = replace(shape.scoring, window=None)
+        super().__init__(replace(shape, scoring=scoring))
+        # A novelty has code 0 and a low score.
+        is_novelty = shape.task == "novelty"
+        self._sign = -1.0 if is_novelty else 1.0
+        self._positive = 0 if is_novelty else 1
 
     def _kept(self, y: Array, codes: Array, scores: FloatArray) -> FloatArray:
         return np.stack([self._sign * scores[:, 0], y == self._positive], axis=1)
@@ -140,11 +149,10 @@ def _curve(rows: FloatArray) -> tuple[IntArray, FloatArray]:
     false = false[most]
     share = true_positives[most] / true_positives[-1]
     arc_length = false / false[-1] + share
-    picked = np.unique(
-        np.searchsorted(arc_length, np.linspace(arc_length[0], arc_length[-1], POINTS)).clip(
-            max=len(arc_length) - 1
-        )
-    )
     if len(false) <= POINTS:
         return false, share
+    # Evenly along the curve, which is steep at its beginning.
+    steps = np.linspace(arc_length[0], arc_length[-1], POINTS)
+    nearest = np.searchsorted(arc_length, steps).clip(max=len(arc_length) - 1)
+    picked = np.unique(nearest)
     return false[picked], share[picked]

@@ -95,7 +95,8 @@ class Residuals(Estimates):
     def overflows(self) -> bool:
         """Return whether squares of residuals exceed float64."""
         sums = np.stack([self.sums["stream"], self.sums["test"]])
-        return bool(np.isinf(self._summary.values(sums)[:, ResidualSums.names.index("rmse")]).any())
+        rmse = self._summary.values(sums)[:, ResidualSums.names.index("rmse")]
+        return bool(np.isinf(rmse).any())
 
     def summary(self, shape: StreamShape) -> ResidualSums:
         """Return sums of residuals."""
