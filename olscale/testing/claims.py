@@ -35,8 +35,10 @@ from olscale.testing.small_streams import (
     choices,
     class_counts,
     continue_from,
+    copies,
     cut,
     in_layout,
+    learn_in_parts,
     real_names,
     start,
     start_with,
@@ -56,7 +58,13 @@ CAPABILITIES = (
 )
 
 
-_SHARD_CUTS = ((0, 1, 2, 3, 4), (0, 1, 4), (0, 2, 4), (0, 3, 4), (0, 4))
+_SHARD_CUTS = (
+    (0, 1, 2, 3, 4),
+    (0, 1, 4),
+    (0, 2, 4),
+    (0, 3, 4),
+    (0, 4),
+)
 """Bounds of class shards: of single classes, uneven ones, and all classes in one."""
 
 
@@ -150,8 +158,8 @@ def check_rows_of_unknown_class_are_only_scored(
         else:
             expected.append(separate.scores(row))
     hidden = Chunk(chunk.X, hide_labels(chunk.y, ~learning), COLUMNS)
-    scores = [combined.learn(X, labels) for X, labels in cut(hidden, [0, 64, len(chunk)])]
-    np.testing.assert_array_equal(np.concatenate(scores), np.concatenate(expected))
+    scores = learn_in_parts(combined, hidden, [0, 64, len(chunk)])
+    np.testing.assert_array_equal(scores, np.concatenate(expected))
     assert_same_state(separate, combined)
 
 
@@ -176,7 +184,9 @@ def check_rows_that_cannot_be_used_end_learning(
         clean = Chunk(in_layout(chunk.X, kind), chunk.y, COLUMNS)
         learned = learn_usable(fresh, clean.X, clean.y)
         scored = score_usable(fresh, clean.X)
-        for value, at in product((np.nan, np.inf, -np.inf, *lengths), (0, 40)):
+        unusable_values = (np.nan, np.inf, -np.inf, *lengths)
+        # In the first row, before anything is learned, and in a later one.
+        for value, at in product(unusable_values, (0, 40)):
             X: Any = np.array(chunk.X)
             if np.isfinite(value):
                 X[at] = 0.0  # so that the length of the row is exactly that of its one value
@@ -266,9 +276,10 @@ def check_merged_sums_make_the_final_model(learner: type[Learner], params: dict[
                 for part, y in cut(rows, edges):
                     summing.add_rows(part, y, sums)
                 ends.append(summing.end_sums(sums))
-            sums = {name: array + ends[1][name] for name, array in ends[0].items()}
+            first, second = ends
+            sums = {name: array + second[name] for name, array in first.items()}
             # `take_sums` may change its arrays, which are compared and taken again below.
-            summing.take_sums(_copies(sums))
+            summing.take_sums(copies(sums))
             results.append(summing)
         assert_same_state(*results)
         np.testing.assert_allclose(
@@ -280,7 +291,7 @@ def check_merged_sums_make_the_final_model(learner: type[Learner], params: dict[
         for setting in same_sums(learner, params):
             merging: Any = start_with(learner, setting, chunk.X, classes)
             by_itself = start_with(learner, setting, chunk.X, classes)
-            merging.take_sums(_copies(sums))
+            merging.take_sums(copies(sums))
             by_itself.learn(chunk.X, chunk.y)
             np.testing.assert_allclose(
                 merging.scores(chunk.X),
@@ -327,7 +338,8 @@ def _check_fused(
     grouped = [start_with(learner, setting, chunk.X, classes) for setting in settings]
     fused = fuse(grouped)
     usable = set(range(len(settings)))
-    for part, y in [*cut(chunk, [0, 64, ROWS]), (end.X, end.y)]:
+    parts = [*cut(chunk, [0, 64, ROWS]), (end.X, end.y)]
+    for part, y in parts:
         scores = learn_usable_together(fused, grouped[0], part, y)
         fused.release()
         for n in tuple(usable):
@@ -388,21 +400,17 @@ def check_sums_go_on_from_copies(learner: type[Learner], params: dict[str, Any])
         )
         chunk = Chunk(X, y, COLUMNS)
         summing: Any = start_with(learner, params, chunk.X, classes)
-        before = _copies(summing.state())
+        before = copies(summing.state())
         sums = summing.no_sums()
         summing.add_rows(chunk.X, chunk.y, sums)
         assert_same_arrays(summing.state(), before, "state")
-        expected = _copies(summing.end_sums(sums))
+        expected = copies(summing.end_sums(sums))
         for setting in (params, *same_sums(learner, params)):
             running_sums: State = {}
             for rows, labels in cut(chunk, _CUTS):
                 continuing: Any = start_with(learner, setting, chunk.X, classes)
-                running_sums = _copies(running_sums or continuing.no_sums())
+                running_sums = copies(running_sums or continuing.no_sums())
                 check_plain_arrays("sum", running_sums)
                 continuing.add_rows(rows, labels, running_sums)
             continuing = start_with(learner, setting, chunk.X, classes)
-            assert_same_arrays(continuing.end_sums(_copies(running_sums)), expected, "sum")
-
-
-def _copies(arrays: State) -> State:
-    return {name: array.copy() for name, array in arrays.items()}
+            assert_same_arrays(continuing.end_sums(copies(running_sums)), expected, "sum")

@@ -146,7 +146,9 @@ def check_the_same_stream_gives_the_same_predictions(make: _Make, classes: int) 
     # Noise keeps the models updating, so that differences have a chance to show.
     X, y = stream(classes, noise=1.5)
     other_labels = (y + 1) % (classes or np.inf)
-    first, _, second = (start(make, classes).learn(X, labels) for labels in (y, other_labels, y))
+    first = start(make, classes).learn(X, y)
+    start(make, classes).learn(X, other_labels)
+    second = start(make, classes).learn(X, y)
     differs = np.nan_to_num(first) != np.nan_to_num(second)
     differing = np.flatnonzero(differs.any(axis=1))
     assert not len(differing), (
@@ -291,7 +293,9 @@ def check_rows_far_from_all_others_score_lower(make: _Make, classes: int) -> Non
     familiar, alike, far = (0.5 + 0.1 * X for X in rows_and_novelties(COLUMNS))
     learner = start(make, classes)
     learner.learn(familiar, np.zeros(len(familiar), dtype=np.int64))
-    assert_apart(learner.scores(alike)[:, 0], learner.scores(far)[:, 0])
+    scores_alike = learner.scores(alike)
+    scores_far = learner.scores(far)
+    assert_apart(scores_alike[:, 0], scores_far[:, 0])
 
 
 def check_a_row_of_nan_ends_its_run(make: _Make, classes: int) -> None:
@@ -347,7 +351,9 @@ def check_another_process_gives_the_same_predictions(name: str, params: dict[str
         timeout=PROCESS_SECONDS,
         env={**os.environ, "PYTHONHASHSEED": "1"},
     )
-    last = (process.stderr.strip().splitlines() or ["no message"])[-1]
+    # The last line of a traceback names the error.
+    lines = process.stderr.strip().splitlines() or ["no message"]
+    last = lines[-1]
     assert process.returncode == 0, f"there it ends in: {last}"
     got = process.stdout.strip().rpartition("digest ")[2]
     assert got == predictions_digest(name, params), (

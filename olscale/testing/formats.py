@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -106,7 +107,7 @@ def _check_rows(batch: Batch) -> None:
     assert len(X.indptr) == len(batch) + 1, f"{len(X.indptr)} offsets for {len(batch)} rows"
     types = [array.dtype.name for array in X]
     assert types == ["int64", "int32", "float64"], f"sparse rows are of {types}"
-    for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+    for start, stop in pairwise(X.indptr.tolist()):
         indices = X.indices[start:stop]
         assert (np.diff(indices) > 0).all(), "the indices of a row do not increase"
         assert not len(indices) or 0 <= indices[0] <= indices[-1] < batch.columns, (
@@ -135,6 +136,7 @@ def check_reading_again_gives_the_same_rows(
 ) -> None:
     """A format keeps nothing between two readings, even if the first was aborted."""
     X, target = _read(format, source, options)
+    # Left after its first batch, with its file still open.
     next(iter(format.read(source, replace(options, chunk_rows=1))))
     rows, labels = _read(format, source, options)
     np.testing.assert_array_equal(rows, X)
@@ -207,7 +209,8 @@ def _read(format: Format, source: str, options: ReadOptions) -> tuple[FloatArray
     for batch in batches:
         # Sparse sources show their width only at their end, so early batches may be narrower.
         missing = columns - batch.columns
-        rows.append(np.pad(to_dense(batch.X, batch.columns), ((0, 0), (0, missing))))
+        dense = to_dense(batch.X, batch.columns)
+        rows.append(np.pad(dense, ((0, 0), (0, missing))))
         labels += list(batch.target)
         if batch.weights is not None:
             weights += list(batch.weights)

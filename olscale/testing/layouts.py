@@ -75,7 +75,8 @@ def cut(block: Block, size: int) -> list[Block]:
     parts = []
     for start in range(0, len(block), size):
         stop = min(start + size, len(block))
-        parts.append(Block(slice_rows(block.X, start, stop), block.label[start:stop]))
+        X = slice_rows(block.X, start, stop)
+        parts.append(Block(X, block.label[start:stop]))
     return parts
 
 
@@ -138,13 +139,17 @@ def check_chunks_are_read_in_any_order(
     """Any chunk can be read at any time, also twice."""
     for kind in ("float32", "csr"):
         with StoredSplit(writer, kind) as split:
+            # The last chunk first, backwards, and two chunks twice.
             split.compare(split.reader(reader), [4, 0, 2, 2, 1, 3, 0])
 
 
 def check_a_chunk_may_come_in_parts(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
     """The parts of a chunk are joined, and give the files that the whole chunk gives."""
     for kind in ("uint8", "csr"):
-        with StoredSplit(writer, kind, parts=3) as split, StoredSplit(writer, kind) as undivided:
+        with (
+            StoredSplit(writer, kind, parts=3) as split,
+            StoredSplit(writer, kind) as undivided,
+        ):
             split.compare(split.reader(reader), CHUNKS)
             assert split.writer.files == undivided.writer.files, (
                 f"{kind} rows in parts give other files"

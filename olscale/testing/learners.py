@@ -25,6 +25,7 @@ from olscale.testing.check_list import Check, check_list, check_plain_arrays, na
 from olscale.testing.claims import claim_checks
 from olscale.testing.estimators import estimator_checks
 from olscale.testing.small_streams import (
+    ANY_CUTS,
     COLUMNS,
     ROWS,
     assert_apart,
@@ -34,6 +35,7 @@ from olscale.testing.small_streams import (
     class_counts,
     continue_from,
     cut,
+    learn_in_parts,
     rows_and_novelties,
     rows_on_a_line,
     start,
@@ -109,9 +111,9 @@ def check_any_cut_into_chunks_gives_the_same_bits(
     reference = start(learner, classes)
     expected = reference.learn(chunk.X, chunk.y)
     assert expected.shape == (ROWS, score_columns(classes)), f"scores have shape {expected.shape}"
-    for cuts in (range(ROWS + 1), (0, 1, 1, 64, 65, 200, ROWS)):
+    for cuts in ANY_CUTS:
         parts = start(learner, classes)
-        scores = np.concatenate([parts.learn(X, y) for X, y in cut(chunk, list(cuts))])
+        scores = learn_in_parts(parts, chunk, cuts)
         np.testing.assert_array_equal(scores, expected)
         assert_same_state(parts, reference)
 
@@ -260,7 +262,8 @@ def check_a_separable_stream_is_learned(learner: type[Learner]) -> None:
         fresh = start(learner, classes)
         chunk = Chunk(X, y, COLUMNS)
         fresh.learn(chunk.X, chunk.y)
-        error = float(np.mean(codes_of(fresh.scores(chunk.X)) != y))
+        predicted = codes_of(fresh.scores(chunk.X))
+        error = float(np.mean(predicted != y))
         assert error < 0.1, f"error {error:.2f} with {classes} classes"
 
 
@@ -289,7 +292,9 @@ def check_rows_far_from_all_others_are_novelties(learner: type[Learner]) -> None
     fresh = start_with(learner, {}, familiar, 2)
     labels = read_only(np.zeros(len(familiar), dtype=np.int64))
     fresh.learn(familiar, labels)
-    assert_apart(fresh.scores(alike)[:, 0], fresh.scores(far)[:, 0])
+    scores_alike = fresh.scores(alike)
+    scores_far = fresh.scores(far)
+    assert_apart(scores_alike[:, 0], scores_far[:, 0])
 
 
 _PAGEMAP = Path("/proc/self/pagemap")

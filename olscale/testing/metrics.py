@@ -60,7 +60,8 @@ def events(metric: type[Metric], rows: int, seed: int) -> tuple[Array, Array, Fl
     if task == "classification":
         classes = CLASSES[task]
         y = rng.integers(0, classes, rows)
-        scores = rng.normal(size=(rows, classes)) + 1.5 * np.eye(classes)[y]
+        noise = rng.normal(size=(rows, classes))
+        scores = noise + 1.5 * np.eye(classes)[y]
         if metric.reads_probabilities:
             odds = np.exp(scores)
             scores = odds / odds.sum(axis=1, keepdims=True)
@@ -103,9 +104,11 @@ def feed(
     if counter.watches:
         looks.update(range(50, ROWS + 1, 50))
     edges = {first, last, *cuts, *due, *looks}
-    for start, stop in pairwise(sorted(edge for edge in edges if first <= edge <= last)):
+    within = sorted(edge for edge in edges if first <= edge <= last)
+    for start, stop in pairwise(within):
         weigh(counter, scoring, 0, slice(start, stop))
-        counter.see(y[start:stop], codes[start:stop], scores[start:stop])
+        rows = slice(start, stop)
+        counter.see(y[rows], codes[rows], scores[rows])
         if stop in looks:
             counter.look(stop, 8.0 * stop, (1e-6, 2e-6))
         if stop in due:
@@ -118,8 +121,9 @@ def end(counter: Metric, scoring: Scoring, cuts: tuple[int, ...] = (0, TEST_ROWS
     y, codes, scores = events(type(counter), TEST_ROWS, 1)
     for start, stop in pairwise(cuts):
         weigh(counter, scoring, 1, slice(start, stop))
-        counter.test(y[start:stop], codes[start:stop], scores[start:stop])
-        counter.train(y[start:stop], codes[start:stop])
+        rows = slice(start, stop)
+        counter.test(y[rows], codes[rows], scores[rows])
+        counter.train(y[rows], codes[rows])
     series = [
         (curve.name, curve.rows.tolist(), curve.values.tolist()) for curve in counter.series()
     ]

@@ -19,6 +19,12 @@ ROWS = 240
 COLUMNS = 7
 CLASSES = 4
 
+ANY_CUTS = (
+    list(range(ROWS + 1)),
+    [0, 1, 1, 64, 65, 200, ROWS],
+)
+"""Bounds of chunks: rows one by one, and ragged chunks, one of them empty."""
+
 
 def class_counts(learner: type[Learner]) -> tuple[int, ...]:
     """Return the class counts of a learner's streams: none for regression, two for novelties."""
@@ -178,6 +184,16 @@ def cut(chunk: Chunk, at: list[int]) -> Iterator[tuple[Rows, Array]]:
     """Yield rows and labels between the positions `at`."""
     for start, stop in pairwise(at):
         yield slice_rows(chunk.X, start, stop), chunk.y[start:stop]
+
+
+def learn_in_parts(learner: Learner, chunk: Chunk, at: list[int]) -> FloatArray:
+    """Return the scores of rows that are learned from in parts, between the positions `at`."""
+    return np.concatenate([learner.learn(X, y) for X, y in cut(chunk, at)])
+
+
+def copies(arrays: State) -> State:
+    """Return copies: learners may change the arrays that they are given."""
+    return {name: array.copy() for name, array in arrays.items()}
 
 
 def assert_same_state(got: Learner, expected: Learner) -> None:
