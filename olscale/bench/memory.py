@@ -56,9 +56,9 @@ def figures(rows: int = 10_000_000) -> list[Figure]:
     growth = "growth from the second to the last tenth"
     megabytes: dict[str, float] = {}
     for name, tenth in (("second", 2), ("sixth", 6), ("last", TENTHS)):
-        measured = [
-            size / 1e6 for fed, size in points if (tenth - 1) * last <= TENTHS * fed <= tenth * last
-        ]
+        first = (tenth - 1) * last
+        stop = tenth * last
+        measured = [size / 1e6 for fed, size in points if first <= TENTHS * fed <= stop]
         if not measured:
             return [Figure(growth, note=f"{rows:,} rows are over too soon to tell; give more")]
         megabytes[name] = max(measured)

@@ -96,4 +96,5 @@ def _peak(path: str, limit: int, shuffle: Shuffle | None) -> int:
 
 def _resident(what: str) -> int:
     lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(what))
+    [kilobytes] = [line.split()[1] for line in lines if line.startswith(what)]
+    return int(kilobytes) * 1024

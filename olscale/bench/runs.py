@@ -65,7 +65,8 @@ def figures(permutations: int = PERMUTATIONS, loose: int = LOOSE, rounds: int = 
                 walls[workers] += [seconds] if i else []
         one_worker = walls[1]
         two_workers = walls[2]
-        ratio = statistics.median(a / b for a, b in zip(one_worker, two_workers, strict=True))
+        rounds_of_both = zip(one_worker, two_workers, strict=True)
+        ratio = statistics.median(one / two for one, two in rounds_of_both)
         results.append(Figure("one worker that runs already", statistics.median(one_worker), "s"))
         results.append(
             Figure("two workers", statistics.median(two_workers), "s", ratio, "one", ">= 1.5")
@@ -113,7 +114,7 @@ def _beside(evaluation: Callable[[], tuple[float, float, Evaluation]], rounds: i
         measured.append(
             [1e3 * seconds / result.computed for seconds in (learning, wall - learning, used)]
         )
-    learning, wall, used = (statistics.median(values) for values in zip(*measured, strict=True))
+    learning, wall, used = np.median(measured, axis=0).tolist()
     return [
         Figure("a run in process: learning", learning, "ms"),
         Figure(
@@ -133,6 +134,7 @@ def _nothing_to_compute(experiment: Experiment, path: Path) -> list[Figure]:
     """Return the times of evaluations whose runs all exist, first in loose files of the past."""
     runs = make_plan(experiment).runs
     store = open_store(path, create=True)
+    # Made-up results under the ids of the experiment, which then has nothing left to run.
     finished = zip(runs, records(len(runs)), strict=True)
     write_loose(
         store, (replace(record, run=run.definition(), id=run.id) for run, record in finished)
@@ -187,10 +189,12 @@ def group_size_figures(here: Path, two_workers: str, rounds: int) -> Iterator[Fi
         single = _sized_experiment(here / "breast_cancer", 1, 1)
         many = _sized_experiment(here / "breast_cancer", learners, permutations)
         seconds(_sized_experiment(here / "breast_cancer", learners, 1), in_process=True)
-        used = statistics.median(
-            seconds(many, in_process=True)[1] - seconds(single, in_process=True)[1]
-            for _ in range(rounds)
-        )
+        differences = []
+        for _ in range(rounds):
+            _, used_by_many = seconds(many, in_process=True)
+            _, used_by_one = seconds(single, in_process=True)
+            differences.append(used_by_many - used_by_one)
+        used = statistics.median(differences)
         # The start of an evaluation is in both, so that the difference is that of the other runs.
         share = 1e3 * used / (learners * permutations - 1)
         yield Figure(
@@ -205,10 +209,11 @@ def group_size_figures(here: Path, two_workers: str, rounds: int) -> Iterator[Fi
         many = _sized_experiment(here / "digits", learners, permutations)
         for where in ({"in_process": True}, {"scheduler": two_workers}):
             seconds(_sized_experiment(here / "digits", learners, 2), **where)
-        pairs = [
-            (seconds(many, in_process=True)[0], seconds(many, scheduler=two_workers)[0])
-            for _ in range(rounds)
-        ]
+        pairs = []
+        for _ in range(rounds):
+            wall_in_process, _ = seconds(many, in_process=True)
+            wall_on_workers, _ = seconds(many, scheduler=two_workers)
+            pairs.append((wall_in_process, wall_on_workers))
         gain = statistics.median(in_process / on_workers for in_process, on_workers in pairs)
         walls = statistics.median(on_workers for _, on_workers in pairs)
         yield Figure(

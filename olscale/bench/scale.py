@@ -157,9 +157,8 @@ def _stream(name: str, dataset: Dataset, folder: Path) -> list[Figure]:
     evaluate(warm, folder / f"{name}-warm", in_process=True)
     with measured() as usage:
         evaluation = evaluate(experiment, folder / f"{name}-store", workers=2)
-    failed = sum(
-        outcome != "ok" for outcome in evaluation.store.read(["outcome"])["outcome"].to_pylist()
-    )
+    outcomes = evaluation.store.read(["outcome"])["outcome"].to_pylist()
+    failed = sum(outcome != "ok" for outcome in outcomes)
     note = f"{dataset.rows():,} rows, {usage.note}, start of the cluster included"
     note += f", {failed} failed" if failed else ""
     return [

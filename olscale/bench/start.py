@@ -102,7 +102,8 @@ def _figure(
     # The first start reads files that later ones find in memory.
     counted = seconds[1:]
     ratio = statistics.median(peer / own for own, peer in counted)
-    return Figure(name, statistics.median(own for own, _ in counted), "s", ratio, _PEER, target)
+    used = statistics.median(own for own, _ in counted)
+    return Figure(name, used, "s", ratio, _PEER, target)
 
 
 def _seconds(folder: Path, arguments: Sequence[str]) -> float:

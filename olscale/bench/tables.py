@@ -218,7 +218,8 @@ def _ingest_and_tell(source: Path, dest: Path) -> float:
     ingest(source, dest)
     # Not what getrusage says: that is no less than the parent had.
     lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1e3 for line in lines if line.startswith("VmHWM"))
+    [kilobytes] = [line.split()[1] for line in lines if line.startswith("VmHWM")]
+    return int(kilobytes) / 1e3
 
 
 def _write(path: Path, head: str, rows: str, megabytes: float) -> None:

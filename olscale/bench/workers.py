@@ -184,12 +184,12 @@ def forecast(groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2)
         "file system": files.busy,
         "workers": work / workers,
     }
-    efficiency = sum(group.seconds for group in groups) / (clock * workers) if clock else 1.0
-    return Forecast(
-        clock,
-        efficiency,
-        {part: time / clock for part, time in busy.items()} if clock else {},
-    )
+    # Without costs and work nothing takes time.
+    if not clock:
+        return Forecast(clock, 1.0, {})
+    efficiency = sum(group.seconds for group in groups) / (clock * workers)
+    shares = {part: time / clock for part, time in busy.items()}
+    return Forecast(clock, efficiency, shares)
 
 
 _SHORT = 20
@@ -319,7 +319,10 @@ def _measure(here: Path, cluster: _Running) -> Costs:
     driver_report, scheduler_report, trip = asyncio.run(_seconds_a_message(cluster))
     record = _write_again(str(here / "groups-0"), str(here / "records"), _RECORDS)
     groups = _groups(_experiment(here / "tiny", {"name": "perceptron"}, _SHORT))
-    start = max(0.0, statistics.median(_run_all(groups, here / "started")) - record)
+    group_seconds = statistics.median(_run_all(groups, here / "started"))
+    # Runs on 64 rows take no time worth counting: what is left is the start of a group.
+    start = max(0.0, group_seconds - record)
+    # An empty task keeps both threads busy as well.
     trip = max(0.0, trip - driver - scheduler)
     file = asyncio.run(_files(here, cluster))
     return Costs(driver, scheduler, driver_report, scheduler_report, start, trip, record, file)

@@ -38,7 +38,9 @@ def svmlight_text(batch: Batch) -> memoryview:
 
     X = batch.X
     assert isinstance(X, CSR)
-    text = np.empty(PAIR_BYTES * len(X.data) + ROW_BYTES * len(batch), dtype=np.uint8)
+    # Enough for the longest numbers; the loop says how much of it is text.
+    most_bytes = PAIR_BYTES * len(X.data) + ROW_BYTES * len(batch)
+    text = np.empty(most_bytes, dtype=np.uint8)
     size = write_rows(X.indptr, X.indices, X.data, np.asarray(batch.target), text)
     return memoryview(text)[:size]  # type: ignore[arg-type]
 

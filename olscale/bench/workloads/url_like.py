@@ -98,6 +98,7 @@ def members(rows: int, seed: int, columns: int = COLUMNS) -> Iterator[tuple[str,
         "url_svmlight/FeatureTypes",
         "".join(f"{feature + 1}\n" for feature in range(REAL)).encode(),
     )
+    # As text: Day10 comes before Day2 in the published archive.
     for day in sorted(range(-(-rows // DAY_ROWS)), key=str):
         yield f"url_svmlight/Day{day}.svm", _day(day, rows, seed, columns)
 
@@ -139,6 +140,7 @@ def chunks(
 
 
 def _rows(start: int, stop: int, seed: int, columns: int, day_rows: int) -> tuple[CSR, IntArray]:
+    # Compiled loops take long to import, and most users of the names of workloads make no rows.
     from olscale.bench.workloads._url_loop import MOST_NONZEROS, fill
 
     if columns < _FEWEST_COLUMNS:
@@ -149,4 +151,6 @@ def _rows(start: int, stop: int, seed: int, columns: int, day_rows: int) -> tupl
     data = np.empty(count * MOST_NONZEROS)
     malicious = np.empty(count, dtype=np.int64)
     used = fill(start, seed, columns, day_rows, DAYS, indptr, indices, data, malicious)
-    return CSR(indptr, indices[:used].copy(), data[:used].copy()), malicious
+    # Copies give back the space that rows of the most features would have needed.
+    X = CSR(indptr, indices[:used].copy(), data[:used].copy())
+    return X, malicious
