@@ -82,6 +82,19 @@ MEASURES = {
         Measure("auc", "AUC", unit="score", tasks=LABELS, default=_NOVELTIES, ranks_rows=True),
         Measure("roc", "ROC", "higher", "percent", LABELS, ranks_rows=True),
         Measure("log_loss", "log loss", "lower", "", _CLASSES),
+        Measure("brier", "Brier score", "lower", "", _CLASSES),
+        Measure("ece", "calibration error", "lower", "percent", _CLASSES),
+        Measure("precision", "precision", "higher", "percent", _CLASSES),
+        Measure("recall", "recall", "higher", "percent", _CLASSES),
+        Measure("f1", "F1", "higher", "percent", _CLASSES),
+        Measure(
+            "average_precision",
+            "average precision",
+            "higher",
+            "score",
+            _CLASSES,
+            ranks_rows=True,
+        ),
         Measure(
             "true_positive_rate", "true positive rate", "higher", "percent", _NOVELTIES, _NOVELTIES
         ),
@@ -114,6 +127,9 @@ MEASURES = {
 
 ALONG_THE_STREAM = ("kappa_m", "kappa_t", "rmae", "rrmse", "model_bytes", "latency")
 """Measured along the stream; on the test split, against a trivial baseline's whole stream."""
+
+OF_CLASSES = ("precision", "recall", "f1", "average_precision")
+"""Measures of one class: of the protocol's `positive`, or as ``recall:LABEL`` of any class."""
 
 UNWEIGHTED = ("roc", "medae")
 """Measures in which all rows count equally, whatever their weights."""
@@ -298,13 +314,16 @@ def askable(task: Task | None = None) -> list[str]:
 def check_measures(names: Iterable[str]) -> tuple[str, ...]:
     """Return names that ``measures`` was given, each once and in the order of `MEASURES`.
 
+    Those of one class, as ``recall:LABEL``, follow those of the positive class, by label.
+
     Raises
     ------
     ValueError
         If one of them cannot be asked for: with the nearest that can.
     """
     requested = set(names)
-    for name in sorted(requested.difference(askable())):
+    of_labels = {name for name in requested if label_of(name)}
+    for name in sorted(requested.difference(askable(), of_labels)):
         base = base_name(name)
         if base != name and base in askable():
             raise ValueError(
@@ -313,14 +332,30 @@ def check_measures(names: Iterable[str]) -> tuple[str, ...]:
                 "split has that form too"
             )
         raise ValueError(str(UnknownNameError("measure", name, askable())))
-    return tuple(name for name in MEASURES if name in requested)
+    places = {name: place for place, name in enumerate(MEASURES)}
+    return tuple(sorted(requested, key=lambda name: (places[name.partition(":")[0]], name)))
+
+
+def label_of(measure: str) -> str:
+    """Return the class that a name in ``measures`` names; nothing if it names none.
+
+    Examples
+    --------
+    >>> label_of("recall:spam"), label_of("recall"), label_of("rmse:price")
+    ('spam', '', '')
+    """
+    name, _, label = measure.partition(":")
+    if name in OF_CLASSES:
+        return label
+    return ""
 
 
 def check_task_measures(names: Iterable[str], task: Task) -> str:
     """Return what is wrong with measures for a task; nothing if it has them all."""
     for name in names:
-        if task not in MEASURES[name].tasks:
-            kinds = " and ".join(kind for kind in TASKS if kind in MEASURES[name].tasks)
+        tasks = measure_of(name).tasks
+        if task not in tasks:
+            kinds = " and ".join(kind for kind in TASKS if kind in tasks)
             return (
                 f"measures has {name!r}, which is for {kinds}, not {task}; there are: "
                 f"{', '.join(askable(task))}"

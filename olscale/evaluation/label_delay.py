@@ -29,10 +29,25 @@ from olscale.learners.contract.usable_rows import (
 
 
 class Arrivals(NamedTuple):
-    """Labels in order of arrival, for `olscale.evaluation.metrics.base.Metric.arrive`."""
+    """Labels in order of arrival, for `olscale.evaluation.metrics.base.Metric.arrive`.
+
+    Attributes
+    ----------
+    labels, asked
+        As there.
+    scores : ndarray of shape (events, outputs)
+        The scores of the row of each event, before it is learned.
+    taught : ndarray of shape (events,)
+        The labels, each once: `UNKNOWN` where a row is learned once more.
+    weights : float64 array of shape (events,), optional
+        The weights of the rows, where the dataset has them.
+    """
 
     labels: Array
     asked: IntArray
+    scores: FloatArray
+    taught: Array
+    weights: FloatArray | None
 
 
 class Scored(NamedTuple):
@@ -135,7 +150,8 @@ class Schedule:
             scores = learn(chunk.X, self._seen(chunk.y), *self._weights(learner, chunk))
             numbers = np.arange(first, first + count)
             self._check(learner, chunk.X, scores, tested, numbers)
-            return Scored(tested, scores[tested], Arrivals(chunk.y, tested))
+            arrivals = Arrivals(chunk.y, tested, scores, chunk.y, chunk.weights)
+            return Scored(tested, scores[tested], arrivals)
         numbers = np.arange(first, first + count)
         # Delays are only needed for the arrivals, and rows that wait would carry them along.
         chunk_alone = replace(chunk, delays=None)
@@ -183,7 +199,10 @@ class Schedule:
                 waiting.times[index],
                 waiting.numbers[index],
             )
-        return Scored(tested, scores[first_events], Arrivals(labels, first_events))
+        again = learning[1:] & learning[:-1] & (row[1:] == row[:-1])
+        taught = hide_labels(labels, np.concatenate([[False], again])[: len(row)])
+        arrivals = Arrivals(labels, first_events, scores, taught, events.weights)
+        return Scored(tested, scores[first_events], arrivals)
 
     def weighs(self, learner: Learner) -> bool:
         """Return whether the learner uses the weights of rows; baselines never do."""

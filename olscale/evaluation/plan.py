@@ -16,6 +16,7 @@ from olscale.data.stream import delay_position
 from olscale.data.transforms.pipeline import make_transform, size_after
 from olscale.data.transforms.revision import transforms_version
 from olscale.errors import ExperimentError, ParameterError
+from olscale.evaluation.class_requests import check_class_requests, check_probabilities
 from olscale.evaluation.dataset_fit import (
     check_classes,
     check_enough_rows,
@@ -341,8 +342,10 @@ class _Builder:
         dataset = source.dataset
         check_task(protocol, dataset.path, dataset.task, len(dataset.classes or ()))
         check_weights(protocol, dataset)
+        check_class_requests(protocol, dataset)
         for name, learner in learners:
             check_takes_weights(name, learner, protocol.weights)
+            check_probabilities(name, learner, protocol, dataset)
             if not learner.restorable:
                 self.restarting.add(name)
         rows = dataset.rows("train")

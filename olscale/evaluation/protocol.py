@@ -14,11 +14,18 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from olscale.data.splits import HALVES
 from olscale.errors import ExperimentError
-from olscale.measures import ALONG_THE_STREAM, UNWEIGHTED, check_measures, check_task_measures
+from olscale.evaluation.class_options import F1, costs_of, label_text, threshold_text
+from olscale.measures import (
+    ALONG_THE_STREAM,
+    OF_CLASSES,
+    UNWEIGHTED,
+    check_measures,
+    check_task_measures,
+)
 from olscale.task import Task
 
 if TYPE_CHECKING:
@@ -161,6 +168,14 @@ class ScoringOptions:
         "Costs of mistakes by class.",
         flag=False,
     )
+    positive: Annotated[str | None, BeforeValidator(label_text)] = option(
+        None, "Class of precision, recall, f1, average_precision (default: second of two).", "LABEL"
+    )
+    threshold: Annotated[str | None, BeforeValidator(threshold_text)] = option(
+        None,
+        "Decide by probabilities: for the best F1, or the least cost, e.g. 0,1;10,0.",
+        "f1|COSTS",
+    )
     epsilon: float = option(
         0.1,
         "Residuals up to this cost nothing in epsilon_loss.",
@@ -301,11 +316,13 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
         if p.online:
             rival = f"split = {p.split!r}"
         yield f"passes does not go with {rival}: a later pass would test on rows learned before"
-    if "cost" in p.measures and not p.costs:
+    if "cost" in p.measures and not (p.costs or costs_of(p.threshold)):
         yield (
             "measures has 'cost', which needs protocol.costs: what a mistake costs, a number "
-            "for each class in order"
+            "for each class in order; or a threshold of costs"
         )
+    if p.costs and costs_of(p.threshold):
+        yield "costs does not go with a threshold of costs, which says what each mistake costs"
     if p.test_only:
         along = ("window", "fading", "delay", "holdout_every", "drift", "burn_in")
         conflicting = [name for name in along if getattr(p, name) not in (None, 0)]
@@ -331,6 +348,11 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
             for name in conflicting
         )
     # An unused option would change the ids of runs for nothing.
+    if p.positive is not None and p.threshold != F1 and not set(OF_CLASSES) & set(p.measures):
+        yield (
+            f"positive was {p.positive!r}, and nothing asks for that class; expected one of "
+            f"{', '.join(OF_CLASSES)} in measures, or threshold = 'f1'"
+        )
     if p.epsilon != 0.1 and "epsilon_loss" not in p.measures:
         yield "epsilon needs 'epsilon_loss' in protocol.measures"
 

@@ -21,6 +21,7 @@ from olscale.arrays import Array, FloatArray, IntArray
 from olscale.compiled.csr import slice_rows
 from olscale.data.chunk import Chunk
 from olscale.evaluation.budget import BudgetExceeded, Meter
+from olscale.evaluation.class_probabilities import ClassProbabilities, needs_of
 from olscale.evaluation.dataset_fit import check_seen
 from olscale.evaluation.guard import check_scores, guarded
 from olscale.evaluation.label_delay import Schedule, Scored
@@ -33,7 +34,6 @@ from olscale.evaluation.run import Run
 from olscale.evaluation.run_learner import RunLearner
 from olscale.learners.contract.compilation import compile_loops
 from olscale.learners.contract.learner import Learner, predictions_of, score_columns
-from olscale.learners.contract.probabilities import show_probabilities
 from olscale.learners.contract.ranked_rows import ranking_columns, ranks_by_class
 from olscale.learners.contract.usable_rows import diverged_at, score_usable
 from olscale.measures import NOT_REPRODUCIBLE, RANKED_BY_CLASS, headline_of
@@ -107,6 +107,8 @@ class RunState(RunLearner):
     ----------
     watch : ModelWatch
         Observes the model along the stream.
+    probabilities : ClassProbabilities, optional
+        Probabilities of classes, and decisions by them, if the protocol needs any.
     """
 
     def __init__(
@@ -141,13 +143,18 @@ class RunState(RunLearner):
         self._ready = False
         outputs = len(shape.targets) or score_columns(shape.classes)
         self._ranking = self._guarded(lambda: ranking_columns(self.learner)) or 0
-        self._shown = 0
-        if "log_loss" in run.stream.scoring.measures:
-            self._shown = (
-                self._guarded(lambda: show_probabilities(self.learner, shape.classes)) or 0
+        self.probabilities: ClassProbabilities | None = None
+        if any(needs_of(shape)):
+            self.probabilities = self._guarded(
+                lambda: ClassProbabilities(self.learner, shape, self._ranking)
             )
-        # Columns of ranking scores and then of probabilities follow the learner's own scores.
-        further_columns = self._ranking + self._shown
+        # Columns of ranking scores, then of probabilities or of margins to make them of, follow
+        # the learner's own scores.
+        further_columns = self._ranking
+        self._shown = 0
+        if self.probabilities is not None:
+            further_columns += self.probabilities.columns
+            self._shown = shape.classes
         self._outputs = (outputs + further_columns, shape.classes + further_columns)
         self._rehearsal: Rehearsal | None = None
         if self.outcome == "ok" and needs_rehearsal(self.learner):
@@ -215,6 +222,36 @@ class RunState(RunLearner):
     def _predictions(self, scores: FloatArray) -> Array:
         return predictions_of(scores[:, : self._own_columns(scores)], self._task)
 
+    def _assessed(self, chunk: Chunk, scored: Scored) -> tuple[FloatArray, Array]:
+        """Return scores of the stream with probabilities, and predictions, before each label."""
+        if self.probabilities is None:
+            return scored.scores, self._predictions(scored.scores)
+        events = scored.arrivals
+        weights = chunk.weights
+        if events is not None:
+            weights = events.weights
+        if not self.run.stream.scoring.weighted_measures:  # what measures count is calibrated
+            weights = None
+        if events is None:
+            scores, codes = self.probabilities.follow(scored.scores, chunk.y, weights)
+        else:
+            scores, codes = self.probabilities.follow(events.scores, events.taught, weights)
+            scores = scores[events.asked]
+            if codes is not None:
+                codes = codes[events.asked]
+        if codes is None:
+            codes = self._predictions(scores)
+        return scores, codes
+
+    def _answered(self, scores: FloatArray) -> tuple[FloatArray, Array]:
+        """Return scores of other rows with probabilities, and predictions."""
+        if self.probabilities is None:
+            return scores, self._predictions(scores)
+        scores, codes = self.probabilities.answer(scores)
+        if codes is None:
+            codes = self._predictions(scores)
+        return scores, codes
+
     def _read_by(self, metric: Metric, scores: FloatArray) -> FloatArray:
         outputs = self._own_columns(scores)
         if metric.reads_probabilities:
@@ -241,6 +278,7 @@ class RunState(RunLearner):
             row = int(rows[np.argmin(finite)])
             self._diverge(chunk, row, self.position + row, "row", self.position + row)
             return
+        scores, codes = self._assessed(chunk, scored)
         # Without arrivals each label comes with its row, and metrics need no order of events.
         if scored.arrivals is None:
             weights = None
@@ -249,7 +287,7 @@ class RunState(RunLearner):
             self.count(
                 self.position + rows,
                 chunk.y[rows],
-                self._predictions(scores),
+                codes,
                 scores,
                 weights,
             )
@@ -258,7 +296,7 @@ class RunState(RunLearner):
             for metric in self._counting():
                 metric.arrive(scored.arrivals.labels, scored.arrivals.asked[counted])
             self._weigh(self._counting(), chunk.weights, rows[counted])
-            self._see(counted, chunk.y[rows], self._predictions(scores), scores)
+            self._see(counted, chunk.y[rows], codes, scores)
         self.position += len(chunk)
         self._learning_time += spent
 
@@ -311,8 +349,9 @@ class RunState(RunLearner):
         scores = self._scores(chunk, first)
         if scores is not None:
             self._weigh(self._metrics, chunk.weights)
+            _, codes = self._answered(scores)
             for metric in self._metrics:
-                metric.held_out(chunk.y, self._predictions(scores))
+                metric.held_out(chunk.y, codes)
 
     def test(self, chunk: Chunk) -> None:
         """Predict the next chunk of the test split with the final model."""
@@ -320,7 +359,8 @@ class RunState(RunLearner):
         self._tested += len(chunk)
         if scores is not None:
             self._weigh(self._metrics, chunk.weights)
-            self.count_test(chunk.y, self._predictions(scores), scores)
+            scores, codes = self._answered(scores)
+            self.count_test(chunk.y, codes, scores)
 
     def predict_again(self, chunk: Chunk) -> None:
         """Predict rows of the stream with the final model."""
@@ -328,8 +368,9 @@ class RunState(RunLearner):
         self._again += len(chunk)
         if scores is not None:
             self._weigh(self._metrics, chunk.weights)
+            _, codes = self._answered(scores)
             for metric in self._metrics:
-                metric.train(chunk.y, self._predictions(scores))
+                metric.train(chunk.y, codes)
 
     def counted(self) -> Counted:
         # Metrics add to their arrays in place, so copies are needed.
@@ -437,6 +478,8 @@ class RunState(RunLearner):
         learned = self._asked("saved", self.learner.state)
         parts = {f"learner.{name}": array for name, array in learned.items()}
         parts |= {f"schedule.{name}": array for name, array in self._schedule.state().items()}
+        if self.probabilities is not None:
+            parts |= self.probabilities.state()
         for number, metric in enumerate(self._metrics):
             parts |= {f"metric{number}.{name}": array.copy() for name, array in metric.sums.items()}
         return common | parts
@@ -463,6 +506,8 @@ class RunState(RunLearner):
             return
         self._asked("restored", lambda: self.learner.restore(groups.get("learner", {})))
         self._schedule.restore(groups.get("schedule", {}))
+        if self.probabilities is not None:
+            self.probabilities.restore(groups)
         # Metrics newer than the state lack its rows, and are left out.
         self._metrics = self._metrics[: sum(name.startswith("metric") for name in groups)]
         for number, metric in enumerate(self._metrics):

@@ -15,6 +15,7 @@ import numpy as np
 from olscale.arrays import Array, FloatArray, part_of
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.pipeline import make_transform
+from olscale.evaluation.class_probabilities import may_need
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.learning_time import LearningTime
 from olscale.evaluation.metrics import METRICS, StreamShape
@@ -44,6 +45,9 @@ def _sums_key(run: Run) -> object:
     """Return a key that runs with the same sums share; None for a run without sums."""
     key = run.stream
     if not key.scoring.test_only or key.passes > 1:
+        return None
+    # Scores are made probabilities by what became of them along the stream.
+    if may_need(key.scoring):
         return None
     # Streaming transforms change along the stream, so that sums depend on the order of the rows.
     if any(make_transform(text).streams for text in key.transforms):

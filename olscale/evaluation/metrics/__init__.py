@@ -1,6 +1,7 @@
 """Metrics: what a run reports about its rows. A new one is a file here and a line in `METRICS`."""
 
 from olscale.evaluation.metrics.base import CURVE_POINTS, Metric, StreamShape
+from olscale.evaluation.metrics.calibration_error import CalibrationError
 from olscale.evaluation.metrics.class_measures import ClassMeasures
 from olscale.evaluation.metrics.confusion import Confusion
 from olscale.evaluation.metrics.drift import DriftAlarms
@@ -8,7 +9,9 @@ from olscale.evaluation.metrics.final_error import FinalError
 from olscale.evaluation.metrics.holdout import HoldoutError
 from olscale.evaluation.metrics.kept_rows import MedianError
 from olscale.evaluation.metrics.log_loss import LogLoss
+from olscale.evaluation.metrics.mean_losses import Brier, DecisionCost
 from olscale.evaluation.metrics.model_watch import Latency, ModelSize
+from olscale.evaluation.metrics.one_class import AveragePrecision, OneClass
 from olscale.evaluation.metrics.prequential import Prequential, WeightedError
 from olscale.evaluation.metrics.ranking import Ranking, Roc
 from olscale.evaluation.metrics.residuals import Residuals
@@ -19,8 +22,12 @@ from olscale.registry import Registry
 __all__ = [
     "CURVE_POINTS",
     "METRICS",
+    "AveragePrecision",
+    "Brier",
+    "CalibrationError",
     "ClassMeasures",
     "Confusion",
+    "DecisionCost",
     "DriftAlarms",
     "FadingError",
     "FinalError",
@@ -30,6 +37,7 @@ __all__ = [
     "MedianError",
     "Metric",
     "ModelSize",
+    "OneClass",
     "Prequential",
     "Ranking",
     "Residuals",
@@ -59,6 +67,11 @@ METRICS: Registry[type[Metric]] = Registry(
         "ranking": "olscale.evaluation.metrics.ranking:Ranking",
         "median-error": "olscale.evaluation.metrics.kept_rows:MedianError",
         "log-loss": "olscale.evaluation.metrics.log_loss:LogLoss",
+        "brier": "olscale.evaluation.metrics.mean_losses:Brier",
+        "decision-cost": "olscale.evaluation.metrics.mean_losses:DecisionCost",
+        "calibration-error": "olscale.evaluation.metrics.calibration_error:CalibrationError",
+        "one-class": "olscale.evaluation.metrics.one_class:OneClass",
+        "average-precision": "olscale.evaluation.metrics.one_class:AveragePrecision",
         "roc": "olscale.evaluation.metrics.ranking:Roc",
         "model-size": "olscale.evaluation.metrics.model_watch:ModelSize",
         "latency": "olscale.evaluation.metrics.model_watch:Latency",

@@ -97,8 +97,8 @@ class Metric(ABC):
         Whether it uses the scores as well as the predicted codes. Class shards, which exchange the
         best class of a row but not all of its scores, require that no metric does.
     reads_probabilities : bool
-        Whether it gets class probabilities instead of scores, of shape (rows, classes), or
-        (rows, 0) if the learner provides none.
+        Whether it gets class probabilities instead of scores, of shape (rows, classes): the
+        learner's own, else calibrated ones.
     ranks_rows : bool
         Whether it uses scores to rank rows: it gets the learner's ranking scores, if the learner
         has any.
@@ -133,6 +133,11 @@ class Metric(ABC):
     def meets(cls, shape: StreamShape) -> bool:
         """Return whether it measures the stream: its task fits, and the protocol asks for it."""
         return shape.task in cls.tasks and cls.wanted(shape.scoring)
+
+    @classmethod
+    def needs_probabilities(cls, shape: StreamShape) -> bool:
+        """Return whether runs on the stream need probabilities of classes for this metric."""
+        return cls.reads_probabilities and cls.meets(shape)
 
     @abstractmethod
     def __init__(self, shape: StreamShape) -> None: ...

@@ -13,7 +13,7 @@ import numpy as np
 from olscale.arrays import Array, BoolArray, FloatArray, IntArray
 from olscale.evaluation.metrics.base import Metric, StreamShape, points_among
 from olscale.evaluation.metrics.holdout import HoldoutPlan
-from olscale.measures import ALONG_THE_STREAM, MEASURES
+from olscale.measures import ALONG_THE_STREAM, measure_of
 from olscale.results.record import Series
 
 NO_WEIGHTS = np.empty(0)
@@ -135,7 +135,7 @@ class Estimates(Metric):
         measures = self._summary.names
         self._names = [name for name in measures if name in scoring.measures or name in self.always]
         self._asked = [measures.index(name) for name in self._names]
-        ends = [name in self._names or shape.task in MEASURES[name].default for name in measures]
+        ends = [name in self._names or shape.task in measure_of(name).default for name in measures]
         if scoring.test_only:
             ends = [
                 end and name not in ALONG_THE_STREAM

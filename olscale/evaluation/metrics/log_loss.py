@@ -33,8 +33,8 @@ class LossSums(ResidualSums):
 class LogLoss(Estimates):
     """`log_loss`: the mean of ``-log p`` of the true classes.
 
-    p is clipped to [eps, 1 - eps] as in scikit-learn. The measure is absent if the learner provides
-    no probabilities.
+    p is clipped to [eps, 1 - eps] as in scikit-learn. It is the learner's own, else a calibrated
+    one.
 
     Examples
     --------

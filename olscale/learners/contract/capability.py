@@ -10,6 +10,7 @@ Each is one file in this folder, and each is optional.
 | `MergesSums` | `merged_sums` | has a final model of sums that workers add up separately |
 | `EstimatesCost` | `cost` | estimates the cost of a row and of the state before a run |
 | `GivesProbabilities` | `probabilities` | says how likely each class is |
+| `ShowsMargins` | `probabilities` | has scores to calibrate, separate from its predictions |
 | `RanksRows` | `ranked_rows` | has scores to rank rows by, separate from its predictions |
 | `TakesNames` | `named_rows` | addresses features by name |
 | `LearnsTargets` | `many_targets` | learns several targets of a row in one pass |

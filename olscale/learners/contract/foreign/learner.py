@@ -35,18 +35,25 @@ from olscale.learners.contract.foreign.kind import (
     task_of,
 )
 from olscale.learners.contract.foreign.labels import ClassLabels
+from olscale.learners.contract.foreign.margins import gives_margins, margins_of
 from olscale.learners.contract.foreign.probabilities import gives_probabilities, probabilities_of
 from olscale.learners.contract.foreign.recipe import make_model
 from olscale.learners.contract.foreign.row_scores import RowScores
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
 from olscale.learners.contract.many_targets import LearnsTargets, targets_of
 from olscale.learners.contract.named_rows import Label, TakesNames
-from olscale.learners.contract.probabilities import GivesProbabilities
+from olscale.learners.contract.probabilities import GivesProbabilities, ShowsMargins
 from olscale.learners.contract.ranked_rows import RanksRows
 
 
 class ForeignLearner(
-    Learner, EstimatesCost, GivesProbabilities, LearnsTargets, RanksRows, TakesNames
+    Learner,
+    EstimatesCost,
+    GivesProbabilities,
+    LearnsTargets,
+    RanksRows,
+    ShowsMargins,
+    TakesNames,
 ):
     """A scikit-learn or River estimator as a learner.
 
@@ -156,12 +163,19 @@ class ForeignLearner(
         self._fitted = False
         self._updates = 0
         self._shown = 0  # columns of probabilities
+        self._margins = 0  # columns of scores in their place
 
     def show_probabilities(self) -> bool:
         """Append probabilities to the scores, if the model has any."""
         if self.task == "classification" and gives_probabilities(self._estimator):
             self._shown = self._classes
         return bool(self._shown)
+
+    def show_margins(self) -> int:
+        """Append the scores of the model, if it has any."""
+        if self.task == "classification" and gives_margins(self._estimator):
+            self._margins = score_columns(self._classes)
+        return self._margins
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers our learners go through in the time of one row here."""
@@ -297,10 +311,10 @@ class ForeignLearner(
 
     @property
     def _columns_of_scores(self) -> int:
-        return self._outputs + self.ranking_columns + self._shown
+        return self._outputs + self.ranking_columns + self._shown + self._margins
 
     def _with_more_columns(self, scores: FloatArray, rows: Any) -> FloatArray:
-        """Return scores, then those that rank rows, then probabilities, as far as requested."""
+        """Return scores, those that rank rows, probabilities or margins, as far as requested."""
         parts = [scores]
         sound: NDArray[np.bool_] = np.logical_and(np.isfinite(scores).all(axis=1), self._fitted)
         if self.ranking_columns:
@@ -315,6 +329,12 @@ class ForeignLearner(
                 )
                 shown[sound] = found[sound]
             parts.append(shown)
+        if self._margins:
+            margins = np.zeros((len(scores), self._margins))  # for a model that cannot predict yet
+            if sound.any():
+                own = margins_of(self._estimator, rows, len(scores), self._classes)
+                margins[sound] = own[sound]
+            parts.append(margins)
         return np.hstack(parts)
 
     def _answer(self, rows: Any, X: Rows) -> FloatArray:
