@@ -248,9 +248,18 @@ def is_prequential(metric: str) -> bool:
 
 @cache
 def base_name(metric: str) -> str:
-    """Return the name of a metric without the form it was measured in."""
+    """Return the name of a metric without the form it was measured in.
+
+    Examples
+    --------
+    >>> base_name("window_kappa"), base_name("test_recall:spam"), base_name("test_of_time")
+    ('kappa', 'recall:spam', 'test_of_time')
+    """
     form = next((form for form in FORMS if metric.startswith(form)), "")
-    return metric.removeprefix(form) if metric.removeprefix(form) in MEASURES else metric
+    name = metric.removeprefix(form)
+    if name in MEASURES or label_of(name):
+        return name
+    return metric
 
 
 def metric_words(metric: str) -> str:

@@ -18,7 +18,7 @@ from olscale.analysis.aggregate import groups_of
 from olscale.analysis.replicates import ok_runs
 from olscale.analysis.summary import Summary
 from olscale.arrays import FloatArray, IntArray
-from olscale.measures import FORMS, askable, base_name
+from olscale.measures import FORMS, askable, base_name, label_of
 from olscale.results import Store
 from olscale.results.arrow_arrays import arrow_array, numbers_of, positions_of
 from olscale.results.settings import SettingKey
@@ -195,12 +195,25 @@ class RocCurve:
         return self.rates
 
 
+def is_curve(metric: str) -> bool:
+    """Return whether runs may have a curve of a metric: of `CURVES`, or that of one class.
+
+    Examples
+    --------
+    >>> is_curve("window_recall:spam"), is_curve("test_recall:spam"), is_curve("rmse:price")
+    (True, False, False)
+    """
+    return metric in CURVES or (
+        bool(label_of(base_name(metric))) and metric.partition(":")[0] in CURVES
+    )
+
+
 def has_curve(s: Summary) -> bool:
     """Return whether the runs of a summary have a curve of its metric, by their protocol."""
-    if s.metric not in CURVES:
+    if not is_curve(s.metric):
         return False
     base = base_name(s.metric)
-    if base not in _MEASURES or base == "rmse":
+    if base == "rmse" or not (base in _MEASURES or label_of(base)):
         return True
     return base in s.protocol.get("measures", ())
 

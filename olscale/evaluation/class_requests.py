@@ -10,7 +10,7 @@ from olscale.evaluation.class_probabilities import needs_of
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.protocol import ProtocolSpec, Scoring, ScoringOptions
 from olscale.learners.contract.learner import Learner
-from olscale.learners.contract.probabilities import only_says_class
+from olscale.learners.contract.probabilities import GivesProbabilities, only_says_class
 from olscale.measures import OF_CLASSES, label_of
 
 _TASKS = {
@@ -73,7 +73,14 @@ def check_probabilities(
     ExperimentError
         Says what needs them, and which models have them.
     """
-    if dataset.task != "classification" or not only_says_class(learner):
+    if dataset.task != "classification":
+        return
+    if protocol.keep_model and protocol.threshold is not None and _saves_own(learner):
+        raise ExperimentError(
+            f"learner {name} has probabilities of its own, which model files do not have, and "
+            f"protocol.threshold was {protocol.threshold!r} with keep_model; leave one of them out"
+        )
+    if not only_says_class(learner):
         return
     options = {option.name: getattr(protocol, option.name) for option in fields(ScoringOptions)}
     labels = tuple(dataset.classes or ())
@@ -84,3 +91,8 @@ def check_probabilities(
             f"{need}; leave one of them out, or take a model with predict_proba or "
             "decision_function"
         )
+
+
+def _saves_own(learner: Learner) -> bool:
+    """Return whether a learner has probabilities of its own and can be saved."""
+    return learner.restorable and isinstance(learner, GivesProbabilities)

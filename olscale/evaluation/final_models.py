@@ -19,6 +19,7 @@ from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import RunGroup, StreamSource
 from olscale.evaluation.summed_rows import SumsPass, can_sum
 from olscale.evaluation.versions import check_learners
+from olscale.learners.class_probabilities import ClassProbabilities
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.version import learner_version
 from olscale.learners.registry import learner_class, learner_path, make_learner
@@ -168,7 +169,27 @@ def compute_model(record: Record, path: str, progress: Progress | None = None) -
             "on another kind of machine, and no model was written"
         )
     [state] = group_pass.states
-    return final_model(run, state.learner, dataset, group_pass.pipeline(state))
+    model = final_model(run, state.learner, dataset, group_pass.pipeline(state))
+    keep_probabilities(model, state.probabilities)
+    return model
+
+
+def keep_probabilities(model: FinalModel, known: ClassProbabilities | None) -> None:
+    """Let the final model of a run carry the calibrator and the threshold of the run, if any.
+
+    Raises
+    ------
+    ModelError
+        If a threshold decides by probabilities of the learner's own, which a file does not have.
+    """
+    if known is None or (known.calibrator is None and known.decision is None):
+        return
+    if known.calibrator is None:
+        raise ModelError(
+            f"learner {model.about.learner.name} decides by a threshold of its own probabilities, "
+            "which model files do not have; leave threshold out, or do not keep the model"
+        )
+    model.probabilities = known
 
 
 def differences(old: Record, new: Record) -> str:

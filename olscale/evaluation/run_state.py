@@ -21,7 +21,7 @@ from olscale.arrays import Array, FloatArray, IntArray
 from olscale.compiled.csr import slice_rows
 from olscale.data.chunk import Chunk
 from olscale.evaluation.budget import BudgetExceeded, Meter
-from olscale.evaluation.class_probabilities import ClassProbabilities, needs_of
+from olscale.evaluation.class_probabilities import begin_probabilities, needs_of
 from olscale.evaluation.dataset_fit import check_seen
 from olscale.evaluation.guard import check_scores, guarded
 from olscale.evaluation.label_delay import Schedule, Scored
@@ -32,6 +32,7 @@ from olscale.evaluation.metrics.model_watch import ModelWatch
 from olscale.evaluation.rehearsal import Rehearsal, needs_rehearsal, shared_reason
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_learner import RunLearner
+from olscale.learners.class_probabilities import ClassProbabilities
 from olscale.learners.contract.compilation import compile_loops
 from olscale.learners.contract.learner import Learner, predictions_of, score_columns
 from olscale.learners.contract.ranked_rows import ranking_columns, ranks_by_class
@@ -146,7 +147,7 @@ class RunState(RunLearner):
         self.probabilities: ClassProbabilities | None = None
         if any(needs_of(shape)):
             self.probabilities = self._guarded(
-                lambda: ClassProbabilities(self.learner, shape, self._ranking)
+                lambda: begin_probabilities(self.learner, shape, self._ranking)
             )
         # Columns of ranking scores, then of probabilities or of margins to make them of, follow
         # the learner's own scores.
@@ -479,7 +480,8 @@ class RunState(RunLearner):
         parts = {f"learner.{name}": array for name, array in learned.items()}
         parts |= {f"schedule.{name}": array for name, array in self._schedule.state().items()}
         if self.probabilities is not None:
-            parts |= self.probabilities.state()
+            known = self.probabilities.state()
+            parts |= {f"probabilities.{name}": array for name, array in known.items()}
         for number, metric in enumerate(self._metrics):
             parts |= {f"metric{number}.{name}": array.copy() for name, array in metric.sums.items()}
         return common | parts
@@ -507,7 +509,7 @@ class RunState(RunLearner):
         self._asked("restored", lambda: self.learner.restore(groups.get("learner", {})))
         self._schedule.restore(groups.get("schedule", {}))
         if self.probabilities is not None:
-            self.probabilities.restore(groups)
+            self.probabilities.restore(groups.get("probabilities", {}))
         # Metrics newer than the state lack its rows, and are left out.
         self._metrics = self._metrics[: sum(name.startswith("metric") for name in groups)]
         for number, metric in enumerate(self._metrics):

@@ -93,13 +93,15 @@ def keep_models(store: Store, group: RunGroup, ends: Sequence[tuple[RunState, Pi
     StoreError
         If the store cannot be written to.
     """
-    from olscale.evaluation.final_models import final_model  # most evaluations keep none
+    # Most evaluations keep none.
+    from olscale.evaluation.final_models import final_model, keep_probabilities
 
     dataset = open_dataset(group.path)
     for state, pipeline in ends:
         if state.outcome == "ok" and state.learner.restorable:
             name = model_file(state.run.id)
             model = final_model(state.run, state.learner, dataset, pipeline)
+            keep_probabilities(model, state.probabilities)
             try:
                 with store.files.writing(name) as file:
                     model.write(file)

@@ -16,7 +16,15 @@ _NO_WEIGHTS = np.empty(0)
 
 
 class Decision(ABC):
-    """How probabilities of classes become a class; `decision_of` makes one from its state."""
+    """How probabilities of classes become a class; `decision_of` makes one from its state.
+
+    Attributes
+    ----------
+    classes : int
+        Number of classes.
+    """
+
+    classes = 2
 
     @abstractmethod
     def follow(
@@ -120,6 +128,7 @@ class CostMatrix(Decision):
 
     def __init__(self, costs: FloatArray) -> None:
         self._costs = np.array(costs, dtype=np.float64)
+        self.classes = len(costs)
 
     def follow(
         self, probabilities: FloatArray, y: Array, weights: FloatArray | None = None

@@ -1,7 +1,8 @@
 """Model files: one archive of plain arrays under one checksum; nothing in it is code.
 
 An ``.npz`` as `olscale.storage.checked_arrays` writes it, uncompressed: ``model.json`` (`About`, as
-bytes), ``learner/NAME`` and ``transformN/NAME``. A file may come from anywhere. Its content is
+bytes), ``learner/NAME``, ``transformN/NAME`` and, of runs with probabilities,
+``probabilities/NAME``. A file may come from anywhere. Its content is
 checked before use, it takes no more memory than it has bytes (except arrays of zeros, which
 take none), and it names no code to import: a user's own learner is looked up only if the caller
 names it too.
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from olscale.errors import ModelError
+from olscale.learners.class_probabilities import ClassProbabilities
 from olscale.learners.contract.class_weights import name_classes
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.many_targets import expect_targets
@@ -31,6 +33,9 @@ from olscale.models.write import ABOUT, check_savable
 from olscale.storage.checked_arrays import LaterFormatError, read_arrays
 from olscale.storage.open import open_storage
 from olscale.system.paths import path_text
+
+PROBABILITIES = "probabilities"
+"""Arrays of probabilities of classes, in files of runs that needed them."""
 
 _MOST_ABOUT = 1 << 28
 
@@ -72,7 +77,7 @@ def load_model(file: str | os.PathLike[str], learner: str | None = None) -> Fina
         about, arrays = _read(path_text(file, "model file"))
         pipeline = fitted_pipeline(about, arrays)
         steps = {f"transform{number}" for number in range(len(pipeline.steps))}
-        if odd := {name.partition("/")[0] for name in arrays} - {"learner", *steps}:
+        if odd := {name.partition("/")[0] for name in arrays} - {"learner", PROBABILITIES, *steps}:
             raise ValueError(f"it has arrays of {', '.join(sorted(odd))}, which the model has not")
         model = _make(about, learner)
         if about.columns.targets:
@@ -82,7 +87,12 @@ def load_model(file: str | os.PathLike[str], learner: str | None = None) -> Fina
         model.restore(
             {name[8:]: array for name, array in arrays.items() if name.startswith("learner/")}
         )
-        return FinalModel(about, model, pipeline)
+        final = FinalModel(about, model, pipeline)
+        mark = f"{PROBABILITIES}/"
+        known = {name.removeprefix(mark): a for name, a in arrays.items() if name.startswith(mark)}
+        if known:
+            final.probabilities = ClassProbabilities.from_state(known, len(about.classes or ()))
+        return final
 
 
 def _make(about: About, named: str | None) -> Learner:

@@ -14,6 +14,7 @@ from olscale.data.chunk import Chunk
 from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.pipeline import Pipeline, make_transform
 from olscale.errors import ParameterError
+from olscale.learners.class_probabilities import ClassProbabilities
 from olscale.learners.contract.estimator import checked_weights, to_rows
 from olscale.learners.contract.learner import FloatArray, Learner, codes_of, no_weights
 from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable
@@ -49,6 +50,8 @@ class FinalModel:
         Number of features, before the transforms.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if the dataset had names.
+    probabilities : ClassProbabilities, optional
+        How scores become probabilities, and classes by a threshold, if the run had them.
 
     Examples
     --------
@@ -65,6 +68,8 @@ class FinalModel:
     >>> model.partial_fit([[1.0, 0.0], [0.0, 1.0]], ["spam", "ham"]).predict([[3.0, 1.0]])
     array(['spam'], dtype='<U4')
     """
+
+    probabilities: ClassProbabilities | None = None
 
     def __init__(self, about: About, learner: Learner, pipeline: Pipeline) -> None:
         self.about = about
@@ -92,6 +97,9 @@ class FinalModel:
     def arrays(self) -> Arrays:
         """Return all arrays, as ``learner/NAME`` and, of transform N, ``transformN/NAME``."""
         learned = {f"learner/{name}": array for name, array in self.learner.state().items()}
+        if self.probabilities is not None:
+            state = self.probabilities.state()
+            learned |= {f"probabilities/{name}": array for name, array in state.items()}
         return learned | self._transform_arrays()
 
     def _transform_arrays(self) -> Arrays:
@@ -159,7 +167,15 @@ class FinalModel:
 
     def labels(self, scores: FloatArray) -> NDArray[Any]:
         """Return the class labels that `scores` predict."""
-        return np.asarray(self.classes_[np.minimum(codes_of(scores), len(self.classes_) - 1)])
+        return np.asarray(self.classes_[self.predicted_codes(scores)])
+
+    def predicted_codes(self, scores: FloatArray) -> NDArray[np.int64]:
+        """Return the class codes that `scores` predict, by the threshold of its run if any."""
+        if self.probabilities is not None:
+            codes = self.probabilities.answer(scores)[1]
+            if codes is not None:
+                return codes
+        return np.minimum(codes_of(scores), len(self.classes_) - 1)
 
     def _sound_scores(self, X: Any) -> FloatArray:
         rows = self._rows(X)
@@ -239,8 +255,15 @@ class FinalModel:
             if not finite.all():
                 wrong = int(np.argmin(finite))
                 raise diverged_at(self.learner, chunk.X, wrong, first + wrong)
+            self._calibrate(scores, chunk.y, None if weights is None else weights[first:stop])
             first = stop
         return self
+
+    def _calibrate(self, scores: FloatArray, y: NDArray[Any], weights: FloatArray | None) -> None:
+        """Let probabilities follow rows of the stream as they did in the run."""
+        known = self.probabilities
+        if known is not None:
+            known.follow(scores, y, weights if known.counts_weights else None)
 
     def _check_classes(self, classes: ArrayLike) -> None:
         labels = np.unique(np.asarray(classes)).tolist()

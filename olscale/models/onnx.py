@@ -47,6 +47,11 @@ def export_onnx(model: FinalModel, file: str | os.PathLike[str]) -> None:
             f"learner {model.about.learner.name} is not linear: only linear models are written as "
             "ONNX"
         )
+    if model.probabilities is not None and model.probabilities.decision is not None:
+        raise ModelError(
+            "the model decides by a threshold of calibrated probabilities, which is not written as "
+            "ONNX; save one of a run without threshold"
+        )
     nodes.add("MatMul", [rows, np.ascontiguousarray(weights.T, dtype=np.float64)], "scores")
     _labels(model, nodes)
     data = nodes.model(model)

@@ -117,13 +117,8 @@ def _tables(
         if classes is None:
             table |= _by_target("prediction", targets, raw_scores)
         else:
-            codes = np.minimum(
-                np.argmax(raw_scores, axis=1)
-                if raw_scores.shape[1] > 1
-                else raw_scores[:, 0] >= 0.0,
-                len(classes) - 1,
-            )
-            table["prediction"] = [classes[code] for code in codes.astype(np.int64).tolist()]
+            codes = model.predicted_codes(raw_scores)
+            table["prediction"] = [classes[code] for code in codes.tolist()]
         if labels:
             if rows.labels is None:
                 raise ModelError("the source has no labels; leave out --labels")

@@ -17,6 +17,7 @@ from olscale.analysis.curves import (
     AlongStream,
     confusions,
     curves,
+    is_curve,
     roc_curves,
     segment_errors,
 )
@@ -61,7 +62,7 @@ _SEGMENTS = 30
 def along(
     store: Store, summaries: list[Summary], name: str, on_damage: OnDamage = "raise"
 ) -> list[AlongStream]:
-    """Return the series `name`, one of `ALONG`, of the runs behind `summaries`.
+    """Return the series `name` of the runs behind `summaries`: one of `ALONG`, or of one class.
 
     Raises
     ------
@@ -70,7 +71,7 @@ def along(
     StoreError
         If a file of the store is damaged.
     """
-    if name not in ALONG:
+    if name not in ALONG and not is_curve(name):
         raise UnknownNameError("curve", name, ALONG)
     if name == SEGMENTS:
         return [*segment_errors(store, summaries, on_damage)]

@@ -81,7 +81,7 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
     measured = {s.metric for group in groups.values() for s in group if has_curve(s)}
     chosen = {
         name: _chosen(groups.values(), name)
-        for name in CURVES
+        for name in (*CURVES, *sorted(measured.difference(CURVES)))
         if name in measured | {"cumulative_error"}
     }
     if "drift_alarms" in chosen:
