@@ -56,6 +56,16 @@ class Calibrator:
         self._biases = np.zeros((2, classes))
         self._nodes = np.zeros((2, NODES))
 
+    @property
+    def classes(self) -> int:
+        """Number of classes."""
+        return self._classes
+
+    @property
+    def counts_weights(self) -> bool:
+        """Whether it has learned rows with weights."""
+        return bool(self._numbers[ROWS] > 0.0)
+
     def follow(self, scores: FloatArray, y: Array, weights: FloatArray | None = None) -> FloatArray:
         """Return the probabilities of rows, each by what the rows before it have taught.
 

