@@ -52,6 +52,7 @@ test-fast: .venv/dev
 test-long: .venv/dev
 	$(BIN)/python -m tests.golden
 	$(BIN)/python -m tests.fuzz.flips
+	$(BIN)/python -m tests.calibration
 	$(BIN)/python -m tests.soak
 	$(BIN)/python -m tests.chaos --minutes 3
 	$(BIN)/python -m tests.chaos.nights

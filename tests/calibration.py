@@ -3,8 +3,9 @@
 For PA-I, AROW and LOL on the real data sets at hand it prints the calibration error (15 bins) and
 the log loss after 5,000 rows, in a permuted order and before each row is learned; beside it the log
 loss of scikit-learn's `CalibratedClassifierCV` around the same scores, fitted on all of them at
-once and so with rows that come later. It ends with 1 where an error is over 3 % or a log loss over
-1.15 times that of the default, Platt's scaling.
+once and so with rows that come later. Then the calibration error of the final model on the test
+split, and for two classes F1 by the scores and by ``threshold = "f1"``, along the stream. It ends
+with 1 where an error is over 3 % or a log loss over 1.15 times that of the default, Platt's scaling.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from olscale.learners.registry import make_learner
 
 DATA = Path(os.environ.get("OLSCALE_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SETS = {
-    "a9a": "a9a/a9a",
-    "w7a": "w7a/w7a",
-    "ijcnn1": "ijcnn1/ijcnn1.trn.bz2",
-    "letter": "letter/letter.scale",
-    "mnist": "mnist/train-images-idx3-ubyte.gz",
+    "a9a": ("a9a/a9a", "a9a/a9a.t"),
+    "w7a": ("w7a/w7a", "w7a/w7a.t"),
+    "ijcnn1": ("ijcnn1/ijcnn1.trn.bz2", "ijcnn1/ijcnn1.tst.bz2"),
+    "letter": ("letter/letter.scale", "letter/letter.scale.t"),
+    "mnist": ("mnist/train-images-idx3-ubyte.gz", "mnist/t10k-images-idx3-ubyte.gz"),
 }
 TRANSFORMS = {"mnist": ("standardize", "bias")}
 LEARNERS = ("pa1", "arow", "lol")
@@ -64,17 +65,15 @@ class Scores(ClassifierMixin, BaseEstimator):
         return X[:, 0] if X.shape[1] == 1 else X
 
 
-def measured(path: str, learner: str, transforms: tuple[str, ...]) -> dict[str, float]:
-    """Return what a run measures after the first rows."""
+def measured(
+    path: str, learner: str, transforms: tuple[str, ...], **protocol: Any
+) -> dict[str, float]:
+    """Return what a run measures."""
     content: dict[str, Any] = {
         "datasets": [{"path": path}],
         "learners": [{"name": learner}],
         "transforms": list(transforms),
-        "protocol": {
-            "permutations": 1,
-            "measures": ["log_loss", "brier", "ece"],
-            "burn_in": BEFORE,
-        },
+        "protocol": {"permutations": 1, **protocol},
     }
     plan = make_plan(parse_experiment(content))
     [group] = cut_groups(plan.runs, plan.sources, 1)
@@ -100,16 +99,21 @@ def scores_of(
 
 def main(names: list[str]) -> int:
     failed = False
-    print(f"{'':13}{'ece':>8}{'log loss':>10}{'/ sigmoid':>11}{'/ isotonic':>12}{'us a row':>10}")
+    print(
+        f"{'':13}{'ece':>8}{'log loss':>10}{'/ sigmoid':>11}{'/ isotonic':>12}{'us a row':>10}"
+        f"{'test ece':>10}{'f1':>8}{'by threshold':>14}"
+    )
     for name in names or SETS:
-        if not (DATA / SETS[name]).exists():
-            print(f"{name}: left out, since {DATA / SETS[name]} is not there")
+        files = [DATA / file for file in SETS[name]]
+        if absent := [file for file in files if not file.exists()]:
+            print(f"{name}: left out, since {absent[0]} is not there")
             continue
         with tempfile.TemporaryDirectory() as folder:
-            path = ingest(str(DATA / SETS[name]), f"{folder}/{name}").path
+            path = ingest(str(files[0]), f"{folder}/{name}", test=str(files[1])).path
             transforms = TRANSFORMS.get(name, ("bias",))
             for learner in LEARNERS:
-                metrics = measured(path, learner, transforms)
+                asked = {"measures": ["log_loss", "ece"], "burn_in": BEFORE}
+                metrics = measured(path, learner, transforms, **asked)
                 scores, y = scores_of(path, learner, transforms)
                 classes = max(2, scores.shape[1])
                 ratios = []
@@ -121,9 +125,15 @@ def main(names: list[str]) -> int:
                 begin = perf_counter()
                 Calibrator(classes).follow(scores, y)
                 spent = 1e6 * (perf_counter() - begin) / len(y)
+                of_two = ""
+                if classes == 2:
+                    for options in ({}, {"threshold": "f1"}):
+                        found = measured(path, learner, transforms, measures=["f1"], **options)
+                        of_two += f"{found['f1']:{14 if options else 8}.4f}"
                 print(
                     f"{name:7}{learner:6}{metrics['ece']:8.4f}{metrics['log_loss']:10.4f}"
-                    f"{ratios[0]:11.3f}{ratios[1]:12.3f}{spent:10.2f}",
+                    f"{ratios[0]:11.3f}{ratios[1]:12.3f}{spent:10.2f}"
+                    f"{metrics['test_ece']:10.4f}{of_two}",
                     flush=True,
                 )
                 failed |= metrics["ece"] > MOST_ERROR or ratios[0] > MOST_RATIO

@@ -7,8 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.metrics import average_precision_score, brier_score_loss, f1_score, log_loss
-from sklearn.metrics import precision_score, recall_score
+from sklearn.metrics import (
+    average_precision_score,
+    brier_score_loss,
+    f1_score,
+    log_loss,
+    precision_score,
+    recall_score,
+)
 
 import olscale
 from olscale.data.ingest.ingest import ingest

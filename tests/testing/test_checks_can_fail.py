@@ -223,9 +223,23 @@ class OfScores(Final):
         super().test(y, scores.argmax(axis=1), scores)
 
 
+class Unclipped(Final):
+    reads_scores = reads_probabilities = True
+    loss = 0.0
+
+    def test(self, y: Any, codes: Any, scores: Any) -> None:
+        super().test(y, codes, scores)
+        with np.errstate(divide="ignore"):
+            self.loss = float(-np.log(scores[np.arange(len(y)), y]).mean())
+
+    def values(self) -> dict[str, float]:
+        return {"loss": self.loss}
+
+
 @pytest.mark.parametrize(
     ("metric", "idea"),
     [
+        (Unclipped, "certain probabilities give finite values"),
         (Unwanted, "the protocol asks for it"),
         (OfTheLastChunk, "any cut into chunks"),
         (Forgets, "saving and restoring"),
