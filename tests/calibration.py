@@ -5,7 +5,7 @@ the log loss after 5,000 rows, in a permuted order and before each row is learne
 loss of scikit-learn's `CalibratedClassifierCV` around the same scores, fitted on all of them at
 once and so with rows that come later. Then the calibration error of the final model on the test
 split, and for two classes F1 by the scores and by ``threshold = "f1"``, along the stream. It ends
-with 1 where an error is over 3 % or a log loss over 1.15 times that of the default, Platt's scaling.
+with 1 where an error is over 3 % or a log loss over 1.15 times that of Platt's scaling, its default.
 """
 
 from __future__ import annotations

@@ -24,11 +24,15 @@ from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.final_models import compute_model
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.plan import make_plan
+from olscale.execution.evaluate import evaluate
 from olscale.learners.calibrator import Calibrator
 from olscale.learners.class_probabilities import ClassProbabilities
 from olscale.learners.contract.probabilities import show_margins
 from olscale.learners.decision import CostMatrix, F1Threshold
 from olscale.results.record import Record
+from olscale.results.rows import run_bytes
+from tests.cli.command import run
+from tests.cluster import Cluster
 
 ROWS = 700
 TEST = 100
@@ -296,3 +300,41 @@ def test_runs_without_these_options_are_called_what_they_were(tmp_path: Path) ->
         for threshold in ("0, 1; 10.0, 0", [[0, 1], [10, 0]])
     )
     assert one.id == other.id != run.id
+
+
+def test_workers_and_this_process_write_the_same_bytes(tmp_path: Path, cluster: Cluster) -> None:
+    """Also settings that share a pass, and a run in time order in an actor."""
+    dataset(tmp_path, 3)
+    asked = {"measures": ALL, "positive": "c", "threshold": "0,1,1;2,0,1;3,1,0", "window": 40}
+    experiment = content(tmp_path, "pa1", **asked)
+    experiment["learners"][0]["params"] = {"C": [0.1, 1.0]}
+    stores = [
+        evaluate(parse_experiment(experiment), str(tmp_path / name), progress=False, **where).store
+        for name, where in (
+            ("here", {"in_process": True}),
+            ("there", {"scheduler": cluster.scheduler}),
+        )
+    ]
+    here, there = ({id: run_bytes(store.get(id)) for id in store.done()} for store in stores)
+    assert len(here) == 2
+    assert here == there
+
+
+def test_tables_and_curves_name_classes_by_their_labels(tmp_path: Path) -> None:
+    dataset(tmp_path, 2)
+    words = ("--order", "time", "--in-process", "--store", "runs", "--window", "60")
+    asked = ("--measures", "recall:b,f1", "--positive", "a", "--threshold", "f1")
+    done = run(
+        "evaluate", "--dataset", "data128", "--learner", "arow", *words, *asked, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    table = run("results", "runs", "--metric", "recall:b", cwd=tmp_path)
+    assert "Recall of b (%), time order, measures recall:b f1, positive a, threshold f1" in (
+        table.stdout
+    )
+    curve = run("results", "runs", "--curve", "window_recall:b", cwd=tmp_path).stdout
+    assert "window recall of b (%)" in curve.lower()
+    assert "700" in curve
+    report = run("report", "runs", "--out", "page", cwd=tmp_path)
+    assert report.returncode == 0, report.stderr
+    assert list((tmp_path / "page" / "figures").glob("*window-recall*"))
