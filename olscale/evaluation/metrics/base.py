@@ -98,7 +98,7 @@ class Metric(ABC):
         best class of a row but not all of its scores, require that no metric does.
     reads_probabilities : bool
         Whether it gets class probabilities instead of scores, of shape (rows, classes): the
-        learner's own, else calibrated ones.
+        learner's own, else calibrated ones; of shape (rows, 0) where there is neither.
     ranks_rows : bool
         Whether it uses scores to rank rows: it gets the learner's ranking scores, if the learner
         has any.

@@ -101,12 +101,14 @@ class CalibrationError(Estimates):
         return BinSums(shape)
 
     def see(self, y: Array, codes: Array, scores: FloatArray) -> None:
-        """Add rows of the stream."""
-        super().see(*_hits(y, scores), scores)
+        """Add rows of the stream, if they have probabilities."""
+        if scores.shape[1]:
+            super().see(*_hits(y, scores), scores)
 
     def test(self, y: Array, codes: Array, scores: FloatArray) -> None:
-        """Add rows of the test split."""
-        super().test(*_hits(y, scores), scores)
+        """Add rows of the test split, if they have probabilities."""
+        if scores.shape[1]:
+            super().test(*_hits(y, scores), scores)
 
     def held_out(self, y: Array, codes: Array) -> None:
         """Add nothing: for held-out rows of the test split only the predictions are known."""

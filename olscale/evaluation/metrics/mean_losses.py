@@ -66,6 +66,16 @@ class Brier(MeanLoss):
         losses: FloatArray = np.square(distances).sum(axis=1)
         return losses
 
+    def see(self, y: Array, codes: Array, scores: FloatArray) -> None:
+        """Add rows of the stream, if they have probabilities."""
+        if scores.shape[1]:
+            super().see(y, codes, scores)
+
+    def test(self, y: Array, codes: Array, scores: FloatArray) -> None:
+        """Add rows of the test split, if they have probabilities."""
+        if scores.shape[1]:
+            super().test(y, codes, scores)
+
     def held_out(self, y: Array, codes: Array) -> None:
         """Add nothing: for held-out rows of the test split only the predictions are known."""
 

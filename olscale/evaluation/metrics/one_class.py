@@ -181,12 +181,14 @@ class AveragePrecision(Metric):
             }
 
     def see(self, y: Array, codes: Array, scores: FloatArray) -> None:
-        for part in self._parts:
-            part.see(y, codes, scores)
+        if scores.shape[1]:
+            for part in self._parts:
+                part.see(y, codes, scores)
 
     def test(self, y: Array, codes: Array, scores: FloatArray) -> None:
-        for part in self._parts:
-            part.test(y, codes, scores)
+        if scores.shape[1]:
+            for part in self._parts:
+                part.test(y, codes, scores)
 
     def weigh(self, weights: FloatArray) -> None:
         for part in self._parts:
