@@ -1,8 +1,8 @@
 """Scores of a stream made probabilities row by row: each row is answered before it calibrates.
 
-A row of scores becomes a softmax, and the probability of one class of it is corrected by what became
-of earlier rows with about that probability. All of it is learned as the stream goes, with memories
-that fade, since a learner's scores grow and sharpen while it learns.
+A row of scores becomes a softmax, and the probability of one class of it is corrected by what
+became of earlier rows with about that probability. All of it is learned as the stream goes, with
+memories that fade, since the scores of a learner grow and sharpen while it learns.
 """
 
 from math import inf, sqrt
@@ -59,6 +59,7 @@ def _spread_of(row: Any, centred: Any) -> float:
         largest = max(largest, size)
     for k in range(classes):
         centred[k] = 0.0
+    # Logarithms and quotients of the least floats are out of reach: such a row has no spread.
     if largest < _LEAST_SPREAD:
         return 0.0
     if outputs == 1:  # of two classes there is the score of the second one only
@@ -137,6 +138,7 @@ def _corrected_class(softmax: Any) -> int:
 @inlined
 def _correct(row: Any, corrected: int, probability: float) -> None:
     """Set a class of `row` to a probability, and give the others the rest in their proportion."""
+    # Not 1 less the softmax of the class, of which rounding leaves nothing where that is nearly 1.
     rest = 0.0
     for k in range(row.shape[0]):
         if k != corrected:
@@ -170,10 +172,11 @@ def calibrate(
     softmax = np.empty(classes)
     for i in range(scores.shape[0]):
         spread = _spread_of(scores[i], centred)
+        # Events that are learned and not scored may have scores that are not finite.
         if spread < 0.0:
             probabilities[i] = 1.0 / classes
             continue
-        typical = spread
+        typical = spread  # of the first row
         if numbers[SPREADS] > 0.0:
             typical = exponential(min(numbers[LOG_SPREADS] / numbers[SPREADS], 708.0))
         if spread > 0.0:
@@ -190,11 +193,13 @@ def calibrate(
         low = nodes[0, node] / (nodes[1, node] + PRIOR_ROWS)
         high = nodes[0, node + 1] / (nodes[1, node + 1] + PRIOR_ROWS)
         after = before + (1.0 - share) * low + share * high
+        # The softmax itself stays for learning: `probabilities` has corrected copies.
         row = probabilities[i]
         for k in range(classes):
             row[k] = softmax[k]
         _correct(row, corrected, min(max(after, LEAST), 1.0 - LEAST))
 
+        # The row is answered: only now its label may change anything.
         if i >= y.shape[0] or y[i] < 0:
             continue
         weight = 1.0

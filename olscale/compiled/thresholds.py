@@ -28,15 +28,20 @@ def follow_f1(
     """
     for i in range(probabilities.shape[0]):
         chosen: Any = probabilities[i, positive] > sums[BOTH] / sums[EITHER]
-        codes[i] = positive if chosen else 1 - positive
+        codes[i] = positive
+        if not chosen:
+            codes[i] = 1 - positive
         if i >= y.shape[0] or y[i] < 0:
             continue
         weight = 1.0
         if weights.shape[0]:
             weight = weights[i]
         true = y[i] == positive
-        sums[BOTH] = MEMORY * sums[BOTH] + (weight if chosen and true else 0.0)
+        sums[BOTH] *= MEMORY
         sums[EITHER] *= MEMORY
+        if chosen and true:
+            sums[BOTH] += weight
+        # Their F1 is twice the quotient: a row that is both counts twice below.
         if chosen:
             sums[EITHER] += weight
         if true:

@@ -95,6 +95,7 @@ class Calibrator:
 
     def _answer(self, scores: FloatArray, codes: Array, weights: FloatArray) -> FloatArray:
         probabilities = np.empty((len(scores), self._classes))
+        # Read-only or strided arrays would compile the loop once more.
         calibrate(
             np.require(scores, np.float64, ("C", "W")),
             codes,

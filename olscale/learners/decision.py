@@ -99,6 +99,7 @@ class F1Threshold(Decision):
 
     def _decide(self, probabilities: FloatArray, y: Array, weights: FloatArray) -> IntArray:
         codes = np.empty(len(probabilities), dtype=np.int64)
+        # Read-only or strided arrays would compile the loop once more.
         rows = np.require(probabilities, np.float64, ("C", "W"))
         follow_f1(rows, y, weights, self._positive, self._sums, codes)
         return codes
@@ -158,6 +159,7 @@ def decision_of(state: Mapping[str, Array]) -> Decision:
     """
     if not all(array.dtype.kind in "if" and np.isfinite(array).all() for array in state.values()):
         raise ValueError("a decision has an array that is not of finite numbers")
+    # States come from model files as well, which anybody may have written.
     if state.keys() == {"costs"}:
         costs = state["costs"]
         if costs.ndim != 2 or len(set(costs.shape)) > 1:

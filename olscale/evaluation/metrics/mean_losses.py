@@ -22,6 +22,7 @@ class MeanLoss(Estimates):
     def summary(self, shape: StreamShape) -> LossSums:
         """Return sums of losses."""
         sums = LossSums(shape)
+        # Sums of losses are the same for each: only their name differs.
         sums.names = (self.measure,)  # type: ignore[misc]
         return sums
 

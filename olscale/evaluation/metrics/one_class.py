@@ -64,13 +64,15 @@ class OneClassCounts(ClassCounts):
             hits = sums[:, 3 + code]
             true = sums[:, 3 + self._classes + code]
             predicted = sums[:, 3 + 2 * self._classes + code]
-            over, under = hits, predicted
+            numerator = hits
+            denominator = predicted
             if name.startswith("recall"):
-                under = true
+                denominator = true
             elif name.startswith("f1"):
-                over = 2.0 * hits
-                under = true + predicted
-            np.divide(over, under, out=measures[:, column], where=under > FADED)
+                numerator = 2.0 * hits
+                denominator = true + predicted
+            defined = denominator > FADED
+            np.divide(numerator, denominator, out=measures[:, column], where=defined)
         return measures
 
 
