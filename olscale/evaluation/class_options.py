@@ -39,8 +39,10 @@ def threshold_text(value: Any) -> str | None:
     >>> threshold_text([[0, 1.0], [10, 0]]), threshold_text("0, 1; 10, 0"), threshold_text("f1")
     ('0,1;10,0', '0,1;10,0', 'f1')
     """
-    if value is None or value == F1:
-        return value
+    if value is None:
+        return None
+    if value == F1:
+        return F1
     rows = value
     if isinstance(value, str):
         rows = [line.split(",") for line in value.split(";")]

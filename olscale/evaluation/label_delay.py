@@ -150,8 +150,11 @@ class Schedule:
             scores = learn(chunk.X, self._seen(chunk.y), *self._weights(learner, chunk))
             numbers = np.arange(first, first + count)
             self._check(learner, chunk.X, scores, tested, numbers)
-            arrivals = Arrivals(chunk.y, tested, scores, chunk.y, chunk.weights)
-            return Scored(tested, scores[tested], arrivals)
+            return Scored(
+                tested,
+                scores[tested],
+                Arrivals(chunk.y, tested, scores, chunk.y, chunk.weights),
+            )
         numbers = np.arange(first, first + count)
         # Delays are only needed for the arrivals, and rows that wait would carry them along.
         chunk_alone = replace(chunk, delays=None)
@@ -201,8 +204,11 @@ class Schedule:
             )
         again = learning[1:] & learning[:-1] & (row[1:] == row[:-1])
         taught = hide_labels(labels, np.concatenate([[False], again])[: len(row)])
-        arrivals = Arrivals(labels, first_events, scores, taught, events.weights)
-        return Scored(tested, scores[first_events], arrivals)
+        return Scored(
+            tested,
+            scores[first_events],
+            Arrivals(labels, first_events, scores, taught, events.weights),
+        )
 
     def weighs(self, learner: Learner) -> bool:
         """Return whether the learner uses the weights of rows; baselines never do."""

@@ -68,7 +68,9 @@ class BinSums(RowSums):
         """Return the error."""
         rows = sums[:, :1]
         distances = np.abs(sums[:, 1:]).sum(axis=1, keepdims=True)
-        return np.divide(distances, rows, out=np.full_like(rows, np.nan), where=rows > 0.0)
+        errors = np.full_like(rows, np.nan)
+        np.divide(distances, rows, out=errors, where=rows > 0.0)
+        return errors
 
 
 class CalibrationError(Estimates):

@@ -53,7 +53,7 @@ class OneClassCounts(ClassCounts):
 
     def __init__(self, shape: StreamShape) -> None:
         super().__init__(shape)
-        self.names = tuple(_requested(shape.scoring, ranked=False))  # type: ignore[misc]
+        self.names = tuple(_requested(shape.scoring, ranked=False))  # type: ignore[misc,assignment]
         self._codes = [class_of(shape, label_of(name)) for name in self.names]
         self._classes = shape.classes
 
@@ -164,7 +164,7 @@ class AveragePrecision(Metric):
         ]
 
     @property
-    def sums(self) -> dict[str, Array]:  # type: ignore[override]
+    def sums(self) -> dict[str, Array]:
         """All arrays, with names that begin with the number of the measure."""
         return {
             f"{i}/{name}": array
