@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from olscale.data.transforms.pipeline import canonical_transform
 from olscale.errors import UnknownNameError
 from olscale.evaluation.protocol import ProtocolSpec
-from olscale.measures import MEASURES, askable, base_name
+from olscale.measures import MEASURES, OF_CLASSES, askable, base_name
 from olscale.system.paths import path_text
 from olscale.task import Task
 
@@ -163,7 +163,9 @@ def _combinations(values: dict[str, list[Any]]) -> list[dict[str, Any]]:
 
 
 def _tuning_metric(name: str) -> str:
-    bases = [base for base in askable() if base not in ("cost", "confusion", "train_error")]
+    # Measures of one class would need its label, and macro_f1 is there for all of them.
+    left_out = ("cost", "confusion", "train_error", *OF_CLASSES)
+    bases = [base for base in askable() if base not in left_out]
     metrics = ["test_error", "cumulative_error", *bases, *(f"test_{base}" for base in bases)]
     if name not in metrics:
         raise ValueError(str(UnknownNameError("metric", name, metrics)))
