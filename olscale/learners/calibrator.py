@@ -5,7 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from olscale.arrays import Array, FloatArray
-from olscale.compiled.calibration import NODES, ROWS, SLOPE, calibrate
+from olscale.compiled.calibration import CURVATURE, NODES, ROWS, SLOPE, calibrate
+
+_MOST = 1e100
 
 _NO_CODES = np.empty(0, dtype=np.int64)
 _NO_WEIGHTS = np.empty(0)
@@ -142,8 +144,11 @@ class Calibrator:
                     f"{name} of a calibrator has shape {given.shape} and type {given.dtype}, "
                     f"expected {array.shape} and float64"
                 )
-            if not np.isfinite(given).all():
-                raise ValueError(f"{name} of a calibrator is not finite")
+            if not (np.abs(given) < _MOST).all():  # NaN is no number below it either
+                raise ValueError(f"{name} of a calibrator has a number that it cannot have learned")
+        sums = (state["numbers"][CURVATURE], biases[1].min(), state["nodes"][1].min())
+        if min(sums) < 0.0:
+            raise ValueError("a calibrator has a sum of weights below 0")
         calibrator._numbers = np.array(state["numbers"])
         calibrator._biases = np.array(biases)
         calibrator._nodes = np.array(state["nodes"])

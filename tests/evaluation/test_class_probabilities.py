@@ -241,7 +241,16 @@ def test_saved_models_decide_and_learn_on_as_the_run_did(tmp_path: Path) -> None
     for name, array in loaded.arrays().items():
         np.testing.assert_array_equal(array, model.arrays()[name], err_msg=name)
     with pytest.raises(ValueError, match="of 3 classes"):
-        ClassProbabilities.from_state({**ClassProbabilities(Calibrator(3), None).state()}, 2)
+        ClassProbabilities.from_state(ClassProbabilities(Calibrator(3), None).state(), 2)
+    for name, value, reason in (
+        ("calibrator.nodes", -20.0, "a sum of weights below 0"),
+        ("calibrator.biases", np.nan, "cannot have learned"),
+        ("decision.costs", np.inf, "not of finite numbers"),
+    ):
+        damaged = loaded.probabilities.state()
+        damaged[name][...] = value
+        with pytest.raises(ValueError, match=reason):
+            ClassProbabilities.from_state(damaged, 2)
 
 
 @pytest.mark.parametrize(
