@@ -323,6 +323,8 @@ def test_what_was_asked_for_is_in_the_id_and_the_rest_is_not(shelf: Path) -> Non
 CHANGES: dict[str, dict[str, Any]] = {
     "measures": {"measures": ("kappa",)},
     "costs": {"costs": (1.0, 5.0)},
+    "positive": {"measures": ("f1",), "positive": "b"},
+    "threshold": {"threshold": "f1"},
     "epsilon": {"measures": ("epsilon_loss",), "epsilon": 0.5},
     "order": {"order": "time"},
     "permutations": {"permutations": 3},
