@@ -107,7 +107,7 @@ def history(file: str, home: str | None, form: str, metric: str | None, sql: str
     With --sql the whole history is the table `history`: "select night, state, alarms from history
     where kind = 'night'".
     """
-    from olscale.jobs.listing import history_table, query_history, text_of_table
+    from olscale.jobs.status import history_table, query_history, text_of_table
 
     job, where = _open(file, home)
     rows = (
@@ -127,7 +127,7 @@ def check(file: str, home: str | None) -> None:
 
     Before the first night it exits with 1, and says what of the file would fail.
     """
-    from olscale.jobs.listing import check_lines, first_night_lines
+    from olscale.jobs.status import check_lines, first_night_lines
 
     find_modules_here()
     job, where = _open(file, home)
@@ -203,7 +203,7 @@ def prune(file: str, home: str | None, dry_run: bool) -> None:
     The first night stays, so do those beside a change, those with other bytes, unfinished ones, and
     any with a file `tag`.
     """
-    from olscale.jobs.prune import prune as remove
+    from olscale.jobs.upkeep import prune as remove
 
     job, where = _open(file, home)
     # A running night prunes when it ends; until then it may write to a folder that would go.

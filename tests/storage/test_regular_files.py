@@ -19,8 +19,7 @@ from olscale.data.generators import generate
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import DatasetError, FormatError, OlscaleError
 from olscale.execution.evaluate import evaluate
-from olscale.jobs.history import history_nights
-from olscale.jobs.home import JobHome
+from olscale.jobs.home import JobHome, history_nights
 from olscale.jobs.job_file import parse_job
 from olscale.jobs.night import run_night
 from olscale.jobs.status import job_status
