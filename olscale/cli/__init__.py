@@ -19,8 +19,7 @@ from typing import Any, NoReturn
 import click
 
 from olscale import __version__
-from olscale.cli.garbage import put_off
-from olscale.cli.group import Group
+from olscale.cli.command import Group, put_off
 from olscale.cli.say import say
 from olscale.errors import OlscaleError, StoppedError
 from olscale.system.interrupts import UserInterrupt

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from olscale.addresses import redacted_address
-from olscale.cli.group import Group
-from olscale.cli.layout_option import layout_option
+from olscale.cli.command import Group
 from olscale.cli.meter import meter
 from olscale.cli.say import say
 from olscale.cli.say import show as print_lines
+from olscale.cli.source_options import layout_option
 from olscale.printable import printable
 from olscale.system.sizes import size_text
 

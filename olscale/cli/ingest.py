@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from olscale.cli.arrays_option import arrays_option
-from olscale.cli.cell_options import cell_options
-from olscale.cli.delimiter_option import delimiter_option
-from olscale.cli.layout_option import layout_option
 from olscale.cli.meter import meter
 from olscale.cli.say import say
+from olscale.cli.source_options import arrays_option, cell_options, delimiter_option, layout_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from olscale.cli.group import Group
-from olscale.cli.modules_here import find_modules_here
+from olscale.cli.command import Group, find_modules_here
+from olscale.cli.execution_options import stop_options
 from olscale.cli.say import say, show
-from olscale.cli.stop_options import stop_options
 from olscale.errors import ExecutionError
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from typing import Any
 
 import click
 
-from olscale.cli.group import Group
-from olscale.cli.modules_here import find_modules_here
+from olscale.cli.command import Group, find_modules_here
 from olscale.cli.say import say
 from olscale.cli.say import show as print_lines
 from olscale.task import TASKS

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from olscale.cli.group import Group
+from olscale.cli.command import Group
 from olscale.cli.meter import meter
 from olscale.cli.say import say
 from olscale.cli.say import show as print_lines
@@ -97,7 +97,7 @@ def save(store: str, run: str, file: str, dataset: str | None) -> None:
     A model that STORE keeps is copied. Else the run is run again here, and compared with what STORE
     recorded.
     """
-    from olscale.cli.modules_here import find_modules_here
+    from olscale.cli.command import find_modules_here
     from olscale.models.file import load_model
     from olscale.results.store import model_file, open_store
 
@@ -198,7 +198,7 @@ def _shortened(values: tuple[Any, ...]) -> str:
 )
 def export(file: str, out: str, learner: str | None) -> None:
     """Write the model FILE, of a linear learner and linear transforms, as ONNX."""
-    from olscale.cli.modules_here import find_modules_here
+    from olscale.cli.command import find_modules_here
     from olscale.models.file import load_model
     from olscale.models.onnx import export_onnx
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import click
 
-from olscale.cli.arrays_option import arrays_option
-from olscale.cli.cell_options import cell_options
-from olscale.cli.delimiter_option import delimiter_option
-from olscale.cli.garbage import collect_as_usual
+from olscale.cli.command import collect_as_usual
 from olscale.cli.ingest import column_of
 from olscale.cli.say import say
+from olscale.cli.source_options import arrays_option, cell_options, delimiter_option
 
 
 @click.command(short_help="Predict the rows of SOURCE with the model MODEL.")
@@ -106,7 +104,7 @@ def predict(
     Columns go by their names where there are names. Rows need no labels, and columns that were
     dropped at ingest are dropped again.
     """
-    from olscale.cli.modules_here import find_modules_here
+    from olscale.cli.command import find_modules_here
     from olscale.data.formats.base import ReadOptions
     from olscale.models.file import load_model
     from olscale.models.predict import predict as run

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from olscale.cli.cluster_options import cluster_options
+from olscale.cli.execution_options import cluster_options
 from olscale.cli.say import say, show
 
 if TYPE_CHECKING:

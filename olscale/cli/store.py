@@ -2,7 +2,7 @@
 
 import click
 
-from olscale.cli.group import Group
+from olscale.cli.command import Group
 from olscale.cli.results import name_damaged
 from olscale.cli.say import say
 
