@@ -1,4 +1,4 @@
-"""Descriptions of a dataset's columns and classes, in few lines however many there are."""
+"""Descriptions of a dataset's columns and classes, in few lines for any number of them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ if TYPE_CHECKING:
     from olscale.data.manifest import Manifest, TableEntry
 
 _MOST = 8
+"""Names in a line: a set of a million features must not fill the terminal."""
 
 
 def target_words(manifest: Manifest) -> str:
     """Return a description of a regression's targets."""
     targets = manifest.targets or ()
-    return f"regression of {len(targets)} targets: {_listed(targets)}" if targets else "regression"
+    if targets:
+        return f"regression of {len(targets)} targets: {_listed(targets)}"
+    return "regression"
 
 
 def read_as(manifest: Manifest, label: str) -> str:
@@ -27,7 +30,7 @@ def read_as(manifest: Manifest, label: str) -> str:
     words = [*_form(table), label]
     options = ["--label", "--target", "--encode", "--drop"]
     if table.delimiter is not None:
-        options[:0] = ["--delimiter", "--no-header" if table.header else "--header"]
+        options[:0] = ["--delimiter", ("--header", "--no-header")[bool(table.header)]]
     coded = [name for name in table.coded or () if name in table.categorical]
     counts = (
         (table.numeric, "number"),
@@ -44,7 +47,7 @@ def _form(table: TableEntry) -> list[str]:
     if table.delimiter is not None:
         called = {"\t": "tab", " ": "white space"}.get(table.delimiter, repr(table.delimiter))
         words.append(f"delimiter {called}")
-        words.append("header" if table.header else "no header")
+        words.append(("no header", "header")[bool(table.header)])
     if table.decimal is not None:
         words.append(f"decimal {table.decimal!r}")
     if table.quoting is not None:
@@ -61,7 +64,9 @@ def columns_line(manifest: Manifest) -> str | None:
     table = manifest.table
     if table is None:
         return None
-    words = [f"{table.numeric:,} numeric"] if table.numeric or not table.categorical else []
+    words = []
+    if table.numeric or not table.categorical:
+        words = [f"{table.numeric:,} numeric"]
     return ", ".join([*words, *_encodings(table)])
 
 
@@ -101,29 +106,29 @@ def weights_line(manifest: Manifest) -> str | None:
     weights = manifest.weights
     if weights is None:
         return None
-    zeros = f", {_plural(weights.zeros, 'row')} of weight 0" if weights.zeros else ""
+    zeros = ""
+    if weights.zeros:
+        zeros = f", {_plural(weights.zeros, 'row')} of weight 0"
     return f"column {weights.column!r}, {weights.least:g} to {weights.greatest:g}{zeros}"
 
 
 def missing_lines(manifest: Manifest) -> list[str]:
     """Return the columns with missing values, and how these are represented."""
     counts = _counts(split.missing for split in manifest.splits.values())
-    text = {} if manifest.table is None else manifest.table.categorical
+    text = {}
+    if manifest.table is not None:
+        text = manifest.table.categorical
     numbers = {name: count for name, count in counts.items() if name not in text}
     words = {name: count for name, count in counts.items() if name in text}
     lines = []
     if numbers:
         lines.append(
-            f"{_values(numbers)} of numeric columns ({_counted(numbers)}), which are NaN: a row "
-            "with one ends a run as "
-            'diverged; fill them in as rows come (transforms = ["impute:mean"]), or drop such '
-            "columns (--drop)"
+            f"{_values(numbers)} of numeric columns ({_counted(numbers)}), encoded as NaN: such a "
+            "row ends a run as diverged; impute them on the fly "
+            '(transforms = ["impute:mean"]), or drop such columns (--drop)'
         )
     if words:
-        lines.append(
-            f"{_values(words)} of text columns ({_counted(words)}), where all columns of values "
-            "are zero"
-        )
+        lines.append(f"{_values(words)} of text columns ({_counted(words)}), encoded as all zeros")
     return lines
 
 
@@ -133,10 +138,9 @@ def infinite_lines(manifest: Manifest) -> list[str]:
     if not counts:
         return []
     return [
-        f"{_values(counts)} ({_counted(counts)}), or too large for a float64: a row with one ends "
-        "a run as diverged; leave "
-        "such rows out, empty such cells and fill them in as rows come, or drop such columns "
-        "(--drop)"
+        f"{_values(counts)} ({_counted(counts)}), or too large for a float64: such a row ends a "
+        "run as diverged; leave such rows out, empty the cells and impute them, or drop such "
+        "columns (--drop)"
     ]
 
 
@@ -164,21 +168,19 @@ def column_rows(manifest: Manifest) -> list[tuple[str, str, str]]:
     is_counted = any(split.missing is not None for split in manifest.splits.values())
 
     def row(name: str, what: str) -> tuple[str, str, str]:
-        return name, what, f"{missing.get(name, 0):,}" if is_counted and what != "dropped" else "-"
+        # Manifests of earlier versions counted no missing values, and what is dropped is not read.
+        if not is_counted or what == "dropped":
+            return name, what, "-"
+        return name, what, f"{missing.get(name, 0):,}"
 
     if table is None:
         return [row(name, "feature") for name in names]
     rows = [row(name, "numeric") for name in names[: table.numeric]]
     for name, count in table.categorical.items():
-        coded = name in (table.coded or ())
-        rows.append(
-            row(
-                name,
-                f"encoded, {_plural(count, 'column')}"
-                if coded
-                else f"text, {_plural(count, 'value')}",
-            )
-        )
+        what = f"text, {_plural(count, 'value')}"
+        if name in (table.coded or ()):
+            what = f"encoded, {_plural(count, 'column')}"
+        rows.append(row(name, what))
     rows += [row(name, "dropped") for name in table.dropped]
     if manifest.weights is not None:
         rows.append((manifest.weights.column, "weights", "-"))
@@ -202,8 +204,9 @@ def _values(counts: Mapping[str, int]) -> str:
 def _plural(count: int, thing: str) -> str:
     if count == 1:
         return f"1 {thing}"
-    plural = f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}s"
-    return f"{count:,} {plural}"
+    if thing.endswith("y"):
+        return f"{count:,} {thing[:-1]}ies"
+    return f"{count:,} {thing}s"
 
 
 def _counted(counts: Mapping[str, int]) -> str:
@@ -213,4 +216,6 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 def _listed(words: Sequence[str]) -> str:
     more = len(words) - _MOST
-    return ", ".join(words) if more <= 0 else f"{', '.join(words[:_MOST])} and {more:,} more"
+    if more <= 0:
+        return ", ".join(words)
+    return f"{', '.join(words[:_MOST])} and {more:,} more"

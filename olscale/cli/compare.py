@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 @click.option(
     "--metric",
     metavar="NAME",
-    help="Compare by this metric (default: the test error or the cumulative one, whichever most "
-    "datasets have).",
+    help="Compare by this metric (default: the test or the cumulative error, as most datasets "
+    "have it).",
 )
 @click.option(
     "--format",
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
     help="How to print.",
 )
 @click.option(
-    "--baseline", metavar="LEARNER", help="Compare this learner with each other one, and no others."
+    "--baseline", metavar="LEARNER", help="Compare only this learner with each other one."
 )
 @click.option(
     "--test",
     type=click.Choice(["wilcoxon", "nemenyi"]),
     default="wilcoxon",
     show_default=True,
-    help="How each two are tested over data sets.",
+    help="Test of each pair over datasets.",
 )
 @click.option(
     "--rope",
     type=click.FloatRange(min=0.0),
     metavar="R",
-    help="Differences up to R are the same in practice (default: 0.01 of errors, else 0).",
+    help="Treat differences up to R as equal in practice (default: 0.01 for errors, else 0).",
 )
 @click.option(
     "--dataset",
@@ -73,14 +73,14 @@ def compare(
     learners: tuple[str, ...],
     skip_damaged: bool,
 ) -> None:
-    """Compare the learners in the metrics store STORE: ranks, tests, every two.
+    """Compare the learners in the metrics store STORE: ranks, significance tests, pairwise tables.
 
-    Over data sets, of which five are needed; on fewer, over folds or permutations of each. Only
-    runs that all learners have are compared; what is left out is named.
+    Tests over datasets need at least five; with fewer, they are over the folds or permutations of
+    each dataset. Only runs that all learners have are compared; the output names the others.
     """
     if baseline and test == "nemenyi":
         raise click.UsageError(
-            "--baseline goes with --test wilcoxon: Nemenyi's test is of all pairs"
+            "--baseline needs --test wilcoxon: Nemenyi's test compares all pairs"
         )
     from olscale.analysis import summarise, unfinished_experiments
     from olscale.errors import ReportError

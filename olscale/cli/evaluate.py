@@ -27,7 +27,9 @@ class _RowsOrColumn(click.ParamType):  # type: ignore[type-arg]
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | str:
         number = str(value).removeprefix("-").isdecimal()
-        return click.IntRange(min=0).convert(value, param, ctx) if number else str(value)
+        if number:
+            return click.IntRange(min=0).convert(value, param, ctx)
+        return str(value)
 
 
 class _Names(click.ParamType):  # type: ignore[type-arg]
@@ -78,14 +80,12 @@ def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
         about = option.metadata
         flag = f"--{option.name.replace('_', '-')}"
         hint = hints[option.name]
-        kind: dict[str, Any] = (
-            {"type": _click_type(hint, about)}
-            if hint is not bool
-            else {"is_flag": True, "default": None}
-        )
-        if isinstance(
-            kind.get("type"), _Names
-        ):  # a list in one flag, or in several: none is dropped
+        if hint is not bool:
+            kind: dict[str, Any] = {"type": _click_type(hint, about)}
+        else:
+            kind = {"is_flag": True, "default": None}
+        # A list may come in one flag or in several; click alone would keep only the last.
+        if isinstance(kind.get("type"), _Names):
             kind |= {"multiple": True, "callback": _joined}
         called = click.option(flag, metavar=about["metavar"], help=about["description"], **kind)(
             called
@@ -96,14 +96,14 @@ def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.command(short_help="Run an experiment.")
 @click.argument("experiment", required=False, type=click.Path(dir_okay=False))
 @click.option(
-    "--store", metavar="STORE", required=True, help="Metrics store, made if it is missing."
+    "--store", metavar="STORE", required=True, help="Metrics store, created if it is missing."
 )
 @click.option(
     "--dataset",
     "datasets",
     metavar="DATASET",
     multiple=True,
-    help="Dataset, or name in the catalogue, in place of an experiment file; repeatable.",
+    help="Dataset, or name in the catalogue, instead of an experiment file; repeatable.",
 )
 @click.option(
     "--learner",
@@ -129,37 +129,33 @@ def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
     "--class-shards",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Cut one-vs-all runs into N tasks, each with a part of the classes (default: if workers "
-    "would be idle).",
+    help="Split one-vs-all runs into N tasks by class (default: only if workers would be idle).",
 )
 @click.option(
     "--memory-limit",
     metavar="SIZE",
-    help="Memory of a worker for the rows of a permutation or fold, e.g. 2GB (default: half the "
-    "worker's); larger ones "
-    "are permuted on disk.",
+    help="Worker memory for the rows of a permutation or fold, e.g. 2GB (default: half of the "
+    "worker's); larger datasets are permuted on disk.",
 )
 @click.option(
-    "--max-seconds", type=float, metavar="S", help="Seconds that each run may take in its learner."
+    "--max-seconds", type=float, metavar="S", help="Time limit of each run, counted in its learner."
 )
-@click.option("--max-memory", metavar="SIZE", help="Memory that each run may take, e.g. 2GB.")
+@click.option("--max-memory", metavar="SIZE", help="Memory limit of each run, e.g. 2GB.")
 @click.option(
     "--retry",
     type=click.Choice(["lost", "failed", "all"]),
-    help="Runs to compute again though STORE has them: those lost with their workers (default), "
-    "all that failed in any "
-    "way, or all.",
+    help="Runs to compute again although STORE has them: those lost with their workers "
+    "(default), all that failed, or all.",
 )
 @click.option("--force", is_flag=True, help="Compute every run again: the same as --retry all.")
 @click.option(
     "--strict-online",
     is_flag=True,
-    help="Refuse what sees rows before they are predicted: transforms fitted ahead, tuning, "
-    "learners that look ahead; and "
-    "batch references.",
+    help="Refuse everything that sees rows before they are predicted: transforms fitted ahead, "
+    "tuning, learners that look ahead, batch references.",
 )
 @click.option(
-    "--strict", is_flag=True, help="Exit with 1 if any run failed, and not only if all did."
+    "--strict", is_flag=True, help="Exit with 1 if any run failed (default: only if all did)."
 )
 def evaluate(
     experiment: str | None,
@@ -179,17 +175,17 @@ def evaluate(
     cluster: dict[str, Any],
     protocol: dict[str, Any],
 ) -> None:
-    """Run what STORE does not have of EXPERIMENT.toml.
+    """Run the runs of EXPERIMENT.toml that STORE does not have yet.
 
-    Without EXPERIMENT.toml it runs the datasets and learners that are given as options.
+    Without EXPERIMENT.toml, run the datasets and learners that are given as options.
 
-    Rows in file order (--order time) run as Dask actors, permutations as Dask tasks; --in-process
-    gives the same results without Dask. Running the same experiment again computes nothing, unless
-    --force or --retry ask for it; a record then stays until the new one takes its place. Damaged
-    files are set aside and made anew.
+    Streams in file order (--order time) run as Dask actors, permutations as Dask tasks;
+    --in-process gives the same results without Dask. Running the same experiment again computes
+    nothing unless --force or --retry ask for it; a record then stays until the new one replaces it.
+    Damaged files are set aside and computed again.
 
-    Ctrl-C or SIGTERM saves what is going on and stops; the same command goes on with it. A second
-    Ctrl-C does not wait.
+    Ctrl-C or SIGTERM saves running work and stops; the same command resumes it. A second Ctrl-C
+    does not wait.
     """
     chosen: dict[str, Any] = {
         "--dataset": datasets,
@@ -200,12 +196,12 @@ def evaluate(
     chosen |= {f"--{name.replace('_', '-')}": value for name, value in protocol.items()}
     options = [name for name, value in chosen.items() if value not in (None, ())]
     if experiment is not None and options:
-        raise click.UsageError(f"{', '.join(options)} cannot be given beside an experiment file")
+        raise click.UsageError(f"{', '.join(options)} cannot be combined with an experiment file")
     if experiment is None and not (datasets and learners):
-        raise click.UsageError("give an EXPERIMENT.toml, or --dataset and --learner")
+        raise click.UsageError("expected an EXPERIMENT.toml, or --dataset and --learner")
     if force and retry not in (None, "all"):
         raise click.UsageError(
-            f"--force computes every run again, --retry {retry} only some; give one of them"
+            f"--force computes every run again, --retry {retry} only some; give only one of them"
         )
 
     # Imported after the checks above, so that usage errors need not wait for NumPy.
@@ -238,8 +234,10 @@ def evaluate(
     if force or retry == "all" or evaluation.changed:
         say(f"{evaluation.changed} of them differ from what was in {store}")
     if evaluation.failed:
-        noun = "run" if evaluation.failed == 1 else "runs"
-        say(f"{evaluation.failed} {noun} failed; `olscale status {store}` says why")
+        noun = "runs"
+        if evaluation.failed == 1:
+            noun = "run"
+        say(f"{evaluation.failed} {noun} failed; see `olscale status {store}`")
     evaluation.check(strict)
 
 
@@ -285,7 +283,8 @@ def _dataset(path: str) -> dict[str, str]:
 
     if path not in catalogue() or open_storage(path).exists():
         return {"path": path}
-    say(f"there is no directory {path} here: taking data set {path} of the catalogue", err=True)
+    # A directory that happens to bear a public name is the user's own data.
+    say(f"no directory {path} here; using dataset {path} of the catalogue", err=True)
     return {"name": path}
 
 

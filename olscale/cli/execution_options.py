@@ -1,4 +1,4 @@
-"""The options for where runs run and for how long; every command that runs something has them."""
+"""Options of the commands that run experiments: where, and until when."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def _by(
 
     def convert(context: click.Context, option: click.Parameter, text: str | None) -> float:
         try:
-            return inf if text is None else parse(text)
+            if text is None:
+                return inf
+            return parse(text)
         except ValueError as fault:
             raise click.BadParameter(f"{text!r}: {fault}") from None
 
@@ -57,15 +59,14 @@ _STOP_OPTIONS = [
         "--stop-after",
         callback=_by(parse_duration),
         metavar="DURATION",
-        help="Save what goes on after 90m, 4h ... and exit with 75: the same command goes on with "
-        "it.",
+        help="Save running work after 90m, 4h ... and exit with 75; the same command resumes it.",
     ),
     click.option(
         "--stop-at",
         callback=_by(parse_moment),
         envvar="OLSCALE_STOP_AT",
         metavar="TIME",
-        help="Likewise at 2026-01-01T06:30, or so many seconds after 1970; the earlier of both "
+        help="The same at 2026-01-01T06:30, or at so many seconds since 1970; the earlier one "
         "counts.",
     ),
 ]
@@ -96,33 +97,35 @@ _OPTIONS = [
         "--workers",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Worker processes of a local cluster (default: cores; none for a plan shorter than "
-        "their start); with "
-        "--scheduler, how many threads to expect of its workers (default: those there are).",
+        help="Worker processes of a local cluster (default: one per core; none for plans shorter "
+        "than their start); with --scheduler, the number of worker threads to expect (default: "
+        "those present).",
     ),
     click.option(
-        "--scheduler", metavar="ADDRESS", help="A running Dask scheduler, e.g. tcp://host:8786."
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Address of a running Dask scheduler, e.g. tcp://host:8786.",
     ),
     click.option(
         "--tls",
         metavar="DIR",
-        help="Encrypt Dask's connections under DIR/cert.pem and DIR/key.pem, made if DIR is "
+        help="Encrypt Dask's connections with DIR/cert.pem and DIR/key.pem, created if DIR is "
         "missing.",
     ),
     click.option(
         "--dashboard",
         metavar="HOST:PORT",
-        help="Where a local cluster shows Dask's dashboard (default: nowhere).",
+        help="Address at which a local cluster serves Dask's dashboard (default: none).",
     ),
-    click.option("--in-process", is_flag=True, help="Run here, without Dask."),
+    click.option("--in-process", is_flag=True, help="Run in this process, without Dask."),
     _seconds_option(
         "wait-workers",
-        "How long --scheduler may take to answer, and be without a worker that fits (default: 10, "
+        "How long to wait for --scheduler to answer, and for a compatible worker (default: 10, "
         "180).",
     ),
     _seconds_option(
         "stop-seconds",
-        "How long workers may take to save what goes on, once asked to stop (default: 30).",
+        "How long workers may take to save running work once asked to stop (default: 30).",
     ),
 ]
 
@@ -139,7 +142,8 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
         if options["workers"] is not None and options["scheduler"] is None:
             from olscale.execution.worker_template import begin
 
-            begin()  # in parallel with the imports below
+            # Workers fork from a template process, which imports in parallel with this one.
+            begin()
         names = ("workers", "scheduler", "tls", "dashboard", "in_process")
         cluster = {name: options.pop(name) for name in names}
         in_process = cluster["in_process"]
@@ -148,17 +152,18 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
             raise click.UsageError(f"--in-process and --{clusters[0]} exclude each other")
         if cluster["dashboard"] is not None and (in_process or cluster["scheduler"] is not None):
             raise click.UsageError(
-                "--dashboard is for a local cluster: it cannot be given with --scheduler or "
+                "--dashboard needs a local cluster: it cannot be combined with --scheduler or "
                 "--in-process"
             )
         if cluster["tls"] is not None and in_process:
-            raise click.UsageError(
-                "--tls encrypts Dask's connections; there are none with --in-process"
-            )
+            raise click.UsageError("--tls encrypts Dask's connections, and --in-process has none")
         wait = options.pop("wait_workers")
         stop_seconds = options.pop("stop_seconds")
-        seconds = {} if stop_seconds is None else {"stop_seconds": stop_seconds}
+        seconds = {}
+        if stop_seconds is not None:
+            seconds = {"stop_seconds": stop_seconds}
         if wait is not None:
+            # A scheduler that is starting may answer late even if no wait for workers is wanted.
             seconds |= {
                 "no_worker_seconds": wait,
                 "connect_seconds": max(wait, SETTINGS.connect_seconds),

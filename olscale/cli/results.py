@@ -36,9 +36,8 @@ skip_damaged_option = click.option(
 @click.option(
     "--curve",
     metavar="NAME",
-    help="Show this along the stream: cumulative_error, window_error, fading_error, "
-    "holdout_error, drift_alarms, "
-    "segment_error, or what [protocol] measures asked for.",
+    help="Show a curve along the stream: cumulative_error, window_error, fading_error, "
+    "holdout_error, drift_alarms, segment_error, or one that [protocol] measures asked for.",
 )
 @click.option(
     "--dataset",
@@ -54,7 +53,7 @@ skip_damaged_option = click.option(
     multiple=True,
     help="Only this learner (may be repeated).",
 )
-@click.option("--tuning", is_flag=True, help="Also show the runs by which parameters were chosen.")
+@click.option("--tuning", is_flag=True, help="Also show the runs that tuned parameters.")
 @skip_damaged_option
 def results(
     store: str,
@@ -159,7 +158,7 @@ def status(store: str, watch: bool, skip_damaged: bool) -> None:
 @click.command()
 @click.argument("store")
 def compact(store: str) -> None:
-    """Merge the files of the metrics store STORE, one a run, into few large ones.
+    """Merge the files of the metrics store STORE, one per run, into a few large ones.
 
     Safe at any time: others may read, write and compact meanwhile, and nothing is lost if it is
     killed. Damaged files are moved to STORE/damaged, so that olscale evaluate computes their runs
@@ -194,7 +193,7 @@ def advise_compaction(store: Store) -> None:
     loose = store.run_files["runs"].single_count
     if loose >= _MANY_LOOSE:
         say(
-            f"olscale: {loose:,} runs of {store.path} are in a file each, which are slow to read; "
+            f"olscale: {loose:,} runs of {store.path} are in separate files, which are slow to read; "
             f"olscale compact {store.path} merges them",
             err=True,
         )

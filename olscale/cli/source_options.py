@@ -30,7 +30,7 @@ arrays_option = click.option(
     "--arrays",
     metavar="X=NAME,y=NAME",
     callback=_parsed,
-    help="Arrays of NPZ and MAT files that are features and labels; also X_test=NAME,y_test=NAME.",
+    help="Arrays of features and labels in NPZ and MAT files; also X_test=NAME,y_test=NAME.",
 )
 
 
@@ -54,9 +54,8 @@ _OURS = ("parquet", "zarr")
 
 def _check(context: click.Context, option: click.Parameter, name: str | None) -> str | None:
     del context, option
-    if (
-        name is not None and name not in _OURS
-    ):  # another package's, or none; looking it up takes a while
+    # Another package's, or none: looking it up imports what help should not wait for.
+    if name is not None and name not in _OURS:
         from olscale.data.layouts import LAYOUTS
 
         try:
@@ -70,7 +69,7 @@ layout_option = click.option(
     "--layout",
     metavar=f"[{'|'.join(_OURS)}]",
     callback=_check,
-    help="Default: zarr for dense, parquet for sparse rows.",
+    help="Layout of chunks (default: zarr for dense, parquet for sparse rows).",
 )
 
 
@@ -84,21 +83,20 @@ def cell_options(command: _Command) -> _Command:
             "--quoting",
             type=click.Choice(["none"]),
             metavar="none",
-            help="Quotes in CSV and TSV are part of the text; else a cell may stand between "
-            "double ones.",
+            help="Take quotes in CSV and TSV as text (default: double quotes may enclose a cell).",
         ),
         click.option(
             "--escape",
             type=click.Choice(["backslash"]),
             metavar="backslash",
-            help="A backslash in CSV and TSV takes the meaning of the next character.",
+            help="Let a backslash in CSV and TSV escape the next character.",
         ),
         click.option(
             "--missing",
             multiple=True,
             metavar="WORD[,WORD]",
             callback=_missing_words,
-            help="More cells of CSV and TSV that have no value, beside NA, ? and the like; "
+            help="More words of CSV and TSV that mean a missing value, besides NA, ? and the like; "
             "repeatable.",
         ),
     )

@@ -34,21 +34,24 @@ def forget(
 ) -> None:
     """Remove runs from the metrics store STORE.
 
-    Their timings, their checkpoints and what tuning chose for them go, too.
+    Their timings, checkpoints and tuning selections are removed, too.
 
-    With --learner and --dataset only runs of both kinds. The next olscale evaluate computes them
-    again. Nothing is asked.
+    With --learner and --dataset, only runs that match both. The next olscale evaluate computes them
+    again. There is no confirmation.
     """
     if not (learners or datasets or everything):
         raise click.UsageError(
-            "name what is to be forgotten by --learner or --dataset, or all runs by --all"
+            "expected --learner or --dataset to choose runs, or --all for all of them"
         )
     if everything and (learners or datasets):
-        raise click.UsageError("--all forgets every run; give it without --learner and --dataset")
+        raise click.UsageError("--all cannot be combined with --learner or --dataset")
     from olscale.results import open_store
 
     opened = open_store(store, writes=True)
     count = opened.forget(learners, datasets, everything)
     name_damaged(opened)
     remaining = len(opened.done() | opened.lost())
-    say(f"{count:,} {'run' if count == 1 else 'runs'} forgotten, {remaining:,} left in {store}")
+    noun = "runs"
+    if count == 1:
+        noun = "run"
+    say(f"{count:,} {noun} forgotten, {remaining:,} left in {store}")

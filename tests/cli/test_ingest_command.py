@@ -252,7 +252,7 @@ def test_labels_that_only_test_has_are_told(here: Path, capsys: pytest.CaptureFi
     Path("test.svm").write_text("7 1:1\n1 30:1\n")
     lines = ingested(capsys, "good.svm", "D", "--test", "test.svm")
     assert lines[0].startswith("D: 2 train + 2 test rows x 30 columns, 3 classes")
-    assert lines[1] == "note: test has labels that train has not, which no learner can get right: 7"
+    assert lines[1] == "note: test has labels that train lacks, which no learner can predict: 7"
 
 
 def test_usps_needs_no_option(shared_data, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -267,7 +267,7 @@ def test_workers_of_older_scripts_are_taken_and_said_to_have_no_effect(tmp_path:
     )
     assert result.exit_code == 0
     assert result.stderr.startswith(
-        "--workers is not needed: one process reads faster than several did"
+        "--workers has no effect: one process reads faster than several did"
     )
     assert result.stdout.startswith("d: 2 train rows x 1 columns")
     result = CliRunner().invoke(
@@ -290,10 +290,9 @@ def test_ingest_says_how_each_column_was_read(here: Path, capsys: pytest.Capture
     assert lines[2:6] == [
         "classes: no 90 (75.0 %), yes 30 (25.0 %)",
         "columns: 3 numeric, 2 text -> 31 columns, one a value (when 30, shop 1)",
-        "missing: 12 values of numeric columns (age 12), which are NaN: a row with one ends a run "
-        "as diverged; fill "
-        'them in as rows come (transforms = ["impute:mean"]), or drop such columns (--drop)',
-        "missing: 40 values of text columns (shop 40), where all columns of values are zero",
+        "missing: 12 values of numeric columns (age 12), encoded as NaN: such a row ends a run "
+        'as diverged; impute them on the fly (transforms = ["impute:mean"]), or drop such columns (--drop)',
+        "missing: 40 values of text columns (shop 40), encoded as all zeros",
     ]
     assert [line.partition(":")[0] for line in lines[6:-1]] == ["warning", "warning"]
     assert "--drop when" in lines[6]
@@ -301,7 +300,7 @@ def test_ingest_says_how_each_column_was_read(here: Path, capsys: pytest.Capture
     less = ingested(capsys, "orders.csv", "less", "--drop", "id,when", "--drop", "age")
     assert less[3:-1] == [
         "columns: 1 numeric, 1 text -> 1 columns, one a value (shop 1), dropped id, when, age",
-        "missing: 40 values of text columns (shop 40), where all columns of values are zero",
+        "missing: 40 values of text columns (shop 40), encoded as all zeros",
     ]
 
 
