@@ -32,7 +32,9 @@ def redacted(text: str) -> str:
     >>> redacted("s3://bucket/rows.svm, of 3 rows?")
     's3://bucket/rows.svm, of 3 rows?'
     """
-    return _IN_TEXT.sub(lambda found: redacted_address(found[0]), text) if "://" in text else text
+    if "://" in text:
+        return _IN_TEXT.sub(lambda found: redacted_address(found[0]), text)
+    return text
 
 
 def redacted_address(address: str) -> str:
@@ -60,7 +62,9 @@ def _without_user(address: str) -> str:
         begin, end = authority.span(1)
         if begin < start:
             continue
-        at = last if ":" in authority[1] else address.rfind("@", begin, end + 1)
+        at = last
+        if ":" not in authority[1]:
+            at = address.rfind("@", begin, end + 1)
         if at >= 0:
             parts += [address[start:begin], HIDDEN]
             start = at

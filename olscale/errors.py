@@ -65,7 +65,9 @@ def one_line(text: str) -> str:
     if not line.isprintable():
         line = printable("".join(" " if char.isspace() else char for char in line))
     # The end says what to do.
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - _END - 5]} ... {line[-_END:]}"
+    if len(line) <= _LONGEST:
+        return line
+    return f"{line[: _LONGEST - _END - 5]} ... {line[-_END:]}"
 
 
 class FormatError(OlscaleError):
@@ -82,7 +84,9 @@ class FormatError(OlscaleError):
     """
 
     def __init__(self, source: str, problem: str, line: int | None = None) -> None:
-        where = source if line is None else f"{source}, line {line}"
+        where = source
+        if line is not None:
+            where = f"{source}, line {line}"
         super().__init__(f"{where}: {problem}")
         self.source = source
         self.problem = problem
@@ -192,7 +196,9 @@ class UnknownNameError(OlscaleError, LookupError):
             folded[name]
             for name in difflib.get_close_matches(got.casefold(), folded, n=1, cutoff=0.5)
         ]
-        hint = f"; did you mean {nearest[0]!r}?" if nearest else ";"
+        hint = ";"
+        if nearest:
+            hint = f"; did you mean {nearest[0]!r}?"
         super().__init__(
             f"unknown {kind} {got!r}{hint} there are: {', '.join(self.known) or 'none'}"
         )

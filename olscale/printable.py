@@ -56,7 +56,9 @@ def csv_cell(text: str) -> str:
     """
     shown = _visible(text)
     is_formula = shown.lstrip().startswith(_FORMULA) and not _NUMBER.fullmatch(shown)
-    return f"'{shown}" if is_formula else shown
+    if is_formula:
+        return f"'{shown}"
+    return shown
 
 
 def csv_cells(values: Iterable[Any]) -> list[Any]:

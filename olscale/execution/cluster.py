@@ -71,7 +71,9 @@ async def connect(
         encryption, or if this process must not start workers.
     """
     _configure()
-    secured = security(where.tls) if where.tls is not None else None
+    secured = None
+    if where.tls is not None:
+        secured = security(where.tls)
     if where.scheduler is not None:
         _check_encryption(where.scheduler, where.tls)
         with _quiet():
@@ -225,7 +227,9 @@ def _quiet() -> Iterator[None]:
     """
     asyncio_logger: list[Any] = [logging.getLogger("asyncio")]
     handlers = asyncio_logger + log_handlers()
-    allowed = hide_secrets if os.environ.get("OLSCALE_DEBUG") else _nothing
+    allowed = _nothing
+    if os.environ.get("OLSCALE_DEBUG"):
+        allowed = hide_secrets
     for handler in handlers:
         handler.addFilter(allowed)
     try:
@@ -260,11 +264,9 @@ async def _answered(client: Any, scheduler: str, seconds: float) -> None:
             await client
     except Exception as error:  # the listener may not be a scheduler, and answer anything
         late = isinstance(error, TimeoutError)
-        what = (
-            f"within {seconds} s"
-            if late
-            else f"({str(error).partition(chr(10))[0] or type(error).__name__})"
-        )
+        what = f"({str(error).partition(chr(10))[0] or type(error).__name__})"
+        if late:
+            what = f"within {seconds} s"
         raise ExecutionError(
             f"scheduler {scheduler} does not answer {what}; check the address and that `dask "
             "scheduler` runs there"

@@ -125,7 +125,9 @@ def _data_home() -> str:
             f"{MIRROR} is {mirror}, expected a folder; mend the variable or leave it out"
         )
     home = data_home()
-    files = f", files of {mirror}" if mirror else ""
+    files = ""
+    if mirror:
+        files = f", files of {mirror}"
     if "://" in home:
         open_storage(home).names("")
         return home + files
@@ -164,11 +166,9 @@ def _machine_code() -> str:
             "make the machine code anew (NUMBA_CACHE_DIR names another folder for it) and report "
             "this if it stays"
         )
-    location = (
-        "shipped with the package"
-        if shipped_folder()
-        else f"kept in {machine_code_folder(add_class_totals)}"
-    )
+    location = "shipped with the package"
+    if not shipped_folder():
+        location = f"kept in {machine_code_folder(add_class_totals)}"
     return f"right on dense and sparse rows, in {perf_counter() - start:.1f} s; {location}"
 
 

@@ -79,7 +79,9 @@ class ResumablePass:
         def beginning() -> GroupPass:
             if group.shard is not None:
                 return ShardPass(group, Scratch(self._store, group.runs[0].id), meter, exceeded)
-            kind = SumsPass if can_sum(group.runs[0]) else GroupPass
+            kind = GroupPass
+            if can_sum(group.runs[0]):
+                kind = SumsPass
             return kind(group, meter, exceeded, self._files.dataset(group.path))
 
         self.group_pass = self._checkpoints.restored(beginning)
@@ -91,13 +93,17 @@ class ResumablePass:
         """
         worker = dask_worker()
         if worker is None:
-            return Alarm(group.budget, settings.alarm_seconds) if Alarm.works() else None
+            if Alarm.works():
+                return Alarm(group.budget, settings.alarm_seconds)
+            return None
         from olscale.execution.watchdog import GroupWatch, watchdog_of
 
         if (dog := watchdog_of(worker)) is None:
             return None
         # A full process is a run's own fault only if its group has no other runs.
-        limit = (worker.memory_manager.memory_limit or 0) if len(group.runs) == 1 else 0
+        limit = 0
+        if len(group.runs) == 1:
+            limit = worker.memory_manager.memory_limit or 0
         return GroupWatch(dog, self._store, self._checkpoints.folder, group.budget, limit)
 
     def close(self) -> None:
@@ -142,7 +148,9 @@ class ResumablePass:
                 [(state, group_pass.pipeline(state)) for state in group_pass.states],
             )
         # The merge of all shards needs what a shard has written.
-        clear = self._checkpoints.clear if group_pass.group.shard is None else _leave
+        clear = _leave
+        if group_pass.group.shard is None:
+            clear = self._checkpoints.clear
         self._files.add(group_pass.group, records, clear)
         if not self._shares:
             self._files.write()
@@ -195,5 +203,9 @@ def dask_worker() -> Any:
 def _share_of_worker() -> int | None:
     """Return half of the memory per thread of this Dask worker; None without worker or limit."""
     worker = dask_worker()
-    limit = worker.memory_manager.memory_limit if worker is not None else None
-    return limit // 2 // worker.state.nthreads if limit else None
+    limit = None
+    if worker is not None:
+        limit = worker.memory_manager.memory_limit
+    if limit:
+        return limit // 2 // worker.state.nthreads
+    return None

@@ -56,7 +56,9 @@ class Room:
         self.waiting += more
         # The last tasks are not handed out ahead: they would wait for the task before while other
         # threads are idle.
-        per_thread = TASKS_A_THREAD if self.waiting > self.total else 1
+        per_thread = 1
+        if self.waiting > self.total:
+            per_thread = TASKS_A_THREAD
         if per_thread != self._ahead:
             self._ahead = per_thread
             for worker in self.threads:
@@ -82,7 +84,9 @@ class Room:
 
     def _sort(self, worker: str) -> None:
         load = self.load(worker)
-        threads = self.threads.get(worker, 0) if worker not in self.alone else 0
+        threads = 0
+        if worker not in self.alone:
+            threads = self.threads.get(worker, 0)
         self._open[False].put(worker, load if self._tasks[worker] < self._ahead * threads else None)
         self._open[True].put(
             worker, load if threads and self._actors[worker] < ACTORS_A_WORKER else None
@@ -109,4 +113,6 @@ class _ByLoad:
 
     def first(self) -> str | None:
         least = min((load for load, workers in self._workers.items() if workers), default=None)
-        return None if least is None else next(iter(self._workers[least]))
+        if least is None:
+            return None
+        return next(iter(self._workers[least]))

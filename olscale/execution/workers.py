@@ -95,7 +95,9 @@ class Workers:
         else:
             self._deserted += min(passed, 5 * self._settings.watch_seconds)  # counts at most
         if self._deserted > self._settings.no_worker_seconds:
-            fitting = "that fits " if threads.keys() - self._given_up else ""
+            fitting = ""
+            if threads.keys() - self._given_up:
+                fitting = "that fits "
             raise ExecutionError(
                 f"the cluster has had no worker {fitting}for "
                 f"{self._settings.no_worker_seconds:.0f} s; "
@@ -197,7 +199,9 @@ class Workers:
     @property
     def threads(self) -> float:
         """Mean number of threads per worker; 1 without workers."""
-        return self._room.total / len(self._room.threads) if self._room.threads else 1.0
+        if self._room.threads:
+            return self._room.total / len(self._room.threads)
+        return 1.0
 
     @property
     def report_seconds(self) -> float:

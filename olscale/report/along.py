@@ -92,7 +92,9 @@ def along_json(lines: Sequence[AlongStream], name: str) -> str:
     ``comparable``.
     """
     texts = [json.dumps(row) for line in lines for row in _rows(line, name)]
-    return "[\n" + ",\n".join(texts) + "\n]\n" if texts else "[]\n"
+    if texts:
+        return "[\n" + ",\n".join(texts) + "\n]\n"
+    return "[]\n"
 
 
 def along_csv(lines: Sequence[AlongStream], name: str) -> str:
@@ -186,7 +188,9 @@ def along_tables(lines: Sequence[AlongStream], name: str) -> list[Table]:
                 if i < 0:
                     figures.append(absent)
                     continue
-                deviation = form(std[i]) if has_replicates else ""
+                deviation = ""
+                if has_replicates:
+                    deviation = form(std[i])
                 figures.append(Entry(form(mean[i]), deviation, marks=marks))
             entries.append(tuple(figures))
         s = group[0].summary
@@ -196,14 +200,14 @@ def along_tables(lines: Sequence[AlongStream], name: str) -> list[Table]:
         ]
         notes += count_notes(set(runs))
         if name not in (SEGMENTS, *CONFUSIONS):
-            what = "false positives" if name in ROCS else "rows streamed"
+            what = "rows streamed"
+            if name in ROCS:
+                what = "false positives"
             notes.append(f"Columns: {what}." if places else "None raised.")
         if len(places) < cells:
-            shown = (
-                f"{_SEGMENTS} segments"
-                if name == SEGMENTS
-                else f"The {_CELLS} cells with the most rows"
-            )
+            shown = f"The {_CELLS} cells with the most rows"
+            if name == SEGMENTS:
+                shown = f"{_SEGMENTS} segments"
             notes.append(f"{shown}, of {cells:,}; JSON and CSV have all of them.")
         results.append(
             Table(

@@ -15,7 +15,9 @@ T = TypeVar("T", Summary, Curve, SegmentErrors, ConfusionMatrix, RocCurve, Sweep
 
 
 def _summary(one: Summary | AlongStream | Sweep) -> Summary:
-    return one if isinstance(one, Summary) else one.summary
+    if isinstance(one, Summary):
+        return one
+    return one.summary
 
 
 def like(summaries: Iterable[Summary], learner: str, metric: str, **params: Any) -> list[Summary]:
@@ -50,11 +52,9 @@ def streams(shown: Iterable[T]) -> dict[str, list[T]]:
     titles = {}
     for (column, protocol), group in groups.items():
         has_transforms = sum(dataset == column for dataset, _ in groups) > 1
-        title = (
-            f"{names[column]}, {protocol_text(_summary(group[0]).protocol)}"
-            if has_transforms
-            else names[column]
-        )
+        title = names[column]
+        if has_transforms:
+            title = f"{title}, {protocol_text(_summary(group[0]).protocol)}"
         titles[title if title not in titles else f"{title} ({protocol})"] = group
     return titles
 

@@ -55,11 +55,9 @@ def class_table(
             for cell, is_least in zip(cells, least, strict=True)
         ]
         entries.append(tuple(line))
-    when = (
-        "in the test split that the final model predicts wrongly"
-        if tested
-        else "predicted wrongly before the update"
-    )
+    when = "predicted wrongly before the update"
+    if tested:
+        when = "in the test split that the final model predicts wrongly"
     notes = [f"Rows of the class {when}, in percent of them."]
     if len(classes) < int((rows > 0).sum()):
         notes.append(f"The {len(classes)} classes of most rows, of {int((rows > 0).sum()):,}.")
@@ -94,4 +92,6 @@ def _mixed(matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], called: Se
     sentences = [
         f"{called[a]} as {called[b]} ({wrong[a, b]:,.1f} rows)" for a, b in pairs if wrong[a, b] > 0
     ]
-    return f"most often {', '.join(sentences)}" if sentences else ""
+    if sentences:
+        return f"most often {', '.join(sentences)}"
+    return ""

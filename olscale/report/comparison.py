@@ -267,7 +267,9 @@ def _by_metric(summaries: Sequence[Summary], metric: str, terms: _Terms) -> Comp
     measure = measure_of(metric)
     rope = terms.rope
     if rope is None:
-        rope = ROPE if measure.unit == "percent" else 0.0
+        rope = 0.0
+        if measure.unit == "percent":
+            rope = ROPE
     higher = measure.better == "higher"
     # Tests see one figure per data set, since transforms and replicates are not independent.
     outcome = compare(values, learners, datasets, higher, terms.test, terms.baseline)
@@ -331,7 +333,9 @@ def _averages(one: Compared) -> list[str]:
     learners = list(one.outcome.learners)
     datasets = list(one.outcome.datasets)
     averaged = [dataset for dataset in datasets if len(one.ways(dataset)) > 1]
-    notes = [f"Means over several transforms of {', '.join(averaged)}."] if averaged else []
+    notes = []
+    if averaged:
+        notes = [f"Means over several transforms of {', '.join(averaged)}."]
     counts = {len(blocks) for dataset in datasets for blocks in one.ways(dataset).values()}
     notes += [
         note.replace("Mean and sample standard deviation", "Each figure is the mean")

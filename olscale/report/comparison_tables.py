@@ -155,7 +155,9 @@ def verdicts(one: Compared) -> list[str]:
     if outcome.test == "nemenyi" and outcome.baseline is None:
         notes.append(f"Nemenyi: mean ranks differ at 5 % if by {outcome.critical:.2f} or more.")
     else:
-        what = f"{outcome.baseline} with each other" if outcome.baseline else "each two"
+        what = "each two"
+        if outcome.baseline:
+            what = f"{outcome.baseline} with each other"
         notes.append(
             f"Tests of {what}: Wilcoxon's signed ranks, Holm's correction of {pairs}, level 5 %."
         )
@@ -191,7 +193,9 @@ def p_text(p: float, sign: str = "") -> str:
         return "< 0.0001"
     if math.isnan(p):
         return "-"
-    return f"{sign}{p:.2g}" if p < 0.1 else f"{sign}{p:.2f}"
+    if p < 0.1:
+        return f"{sign}{p:.2g}"
+    return f"{sign}{p:.2f}"
 
 
 def pair_table(
@@ -228,11 +232,9 @@ def pair_table(
         entries.append(tuple(line))
     lines = list(notes)
     if bayes:
-        width = (
-            f"differences up to {figure_of(metric, rope)} are the same"
-            if rope
-            else "no difference counts as the same"
-        )
+        width = "no difference counts as the same"
+        if rope:
+            width = f"differences up to {figure_of(metric, rope)} are the same"
         lines.append(f"better, same, worse: probabilities by Bayesian signed ranks; {width}.")
     names = tuple(f"{pair.a} : {pair.b}" for pair in pairs)
     return Table(title, tuple(columns), names, tuple(entries), tuple(lines), best=_BOLD)
@@ -249,11 +251,9 @@ def comparison_tables(one: Compared, within: Sequence[Within] = ()) -> list[Tabl
         results.append(pair_table(pairs, one.metric, title, [*note, *cautions], one.rope))
     for of_dataset in within:
         title = f"Pairs on {of_dataset.dataset}, over {of_dataset.over}"
-        notes = (
-            [of_dataset.note]
-            if of_dataset.note.startswith("Not")
-            else [f"p: {of_dataset.test}, corrected by Holm.", of_dataset.note]
-        )
+        notes = [of_dataset.note]
+        if not of_dataset.note.startswith("Not"):
+            notes = [f"p: {of_dataset.test}, corrected by Holm.", of_dataset.note]
         shown, note = shown_pairs(of_dataset.pairs, _against(one.outcome))
         results.append(pair_table(shown, one.metric, title, [*notes, *note, *cautions]))
     return results
@@ -381,4 +381,6 @@ def _pair(pair: Pair) -> dict[str, Any]:
 
 
 def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    if math.isfinite(value):
+        return value
+    return None

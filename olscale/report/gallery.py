@@ -63,7 +63,9 @@ class Gallery:
         try:
             drawn = figure.draw(source)
         except MissingRunsError as reason:
-            cure = f"; to have it: {figure.needs}" if figure.needs else ""
+            cure = ""
+            if figure.needs:
+                cure = f"; to have it: {figure.needs}"
             self.absent.append(f"{figure.name} is not drawn: {reason}{cure}")
             return paragraphs([self.absent[-1]], "note")
         files = save(drawn, self.folder / "figures", self._free(figure.name), self._formats)
@@ -80,7 +82,9 @@ class Gallery:
         """Return a part of a section as HTML, once it is drawn."""
         if isinstance(part, str):
             return part
-        specs = charts(part) if self._interactive else ()
+        specs = ()
+        if self._interactive:
+            specs = charts(part)
         return figure_html(self._files(part), part.caption, self.folder, specs)
 
     def _files(self, one: Drawing) -> list[Path]:

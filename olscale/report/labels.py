@@ -88,8 +88,12 @@ def row_labels(cells: Iterable[tuple[Row, Column]]) -> tuple[dict[Row, str], dic
             own[label] = differing
             continue
         for row in rows:
-            kind = [f"({row.learner})"] if len(kinds) > 1 else []
-            version = [f"v{row.version}"] if len(versions) > 1 and len(kinds) == 1 else []
+            kind = []
+            if len(kinds) > 1:
+                kind = [f"({row.learner})"]
+            version = []
+            if len(versions) > 1 and len(kinds) == 1:
+                version = [f"v{row.version}"]
             shown = [
                 f"{name}={value_text(params[row][name])}"
                 for name in differing
@@ -121,4 +125,6 @@ def transforms_note(columns: Sequence[Column], labels: Sequence[str]) -> list[st
     if len(kinds) == 1:
         return [f"Transforms: {kind}." for kind in kinds if kind != "none"]
     parts = [f"{kind} ({', '.join(of)})" for kind, of in kinds.items()]
-    return [f"Transforms: {'; '.join(parts)}."] if parts else []
+    if parts:
+        return [f"Transforms: {'; '.join(parts)}."]
+    return []

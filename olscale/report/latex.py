@@ -44,20 +44,22 @@ def _cell(entry: Entry) -> str:
 
 def _figure(entry: Entry) -> str:
     if not entry.mean:
-        return "--" if entry.note == "-" else escape(entry.note)
+        if entry.note == "-":
+            return "--"
+        return escape(entry.note)
     text = f"{escape(entry.mean)} $\\pm$ {escape(entry.std)}" if entry.std else escape(entry.mean)
     text = f"\\textbf{{{text}}}" if entry.best else text
     text = f"{text}$^{{\\sim}}$" if entry.alike else text
-    return f"{text}$^{{!}}$" if entry.partial else text
+    if entry.partial:
+        return f"{text}$^{{!}}$"
+    return text
 
 
 def _caption(table: Table) -> str:
     """Return a table's caption in a paper: title, what the figures are, what the marks mean."""
-    best = (
-        [_BOLD.get(table.best, f"In bold: {table.best}")]
-        if any(entry.best for line in table.entries for entry in line)
-        else []
-    )
+    best = []
+    if any(entry.best for line in table.entries for entry in line):
+        best = [_BOLD.get(table.best, f"In bold: {table.best}")]
     notes = [
         note.rstrip(".")
         for note in (*table.footnotes, *table.notes)

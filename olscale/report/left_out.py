@@ -95,7 +95,9 @@ def _lacks_datasets(candidates: Candidates, learner: str, datasets: Sequence[str
         return "no run in common with the others"
     failures = _failures(candidates, learner, datasets)
     reason = f"none of {few([candidates.names[dataset] for dataset in datasets])}"
-    return f"{reason}: {failures}" if failures else reason
+    if failures:
+        return f"{reason}: {failures}"
+    return reason
 
 
 def _lacks_learners(candidates: Candidates, dataset: str, learners: Sequence[str]) -> str:
@@ -121,7 +123,9 @@ def _with_failures(candidates: Candidates, learners: Sequence[str], dataset: str
 def _unmatched_runs(candidates: Candidates, unmatched: Unmatched) -> Omission:
     """Say which compared learners lack runs of another one."""
     dataset, transforms = unmatched.way
-    verb = "lacks" if len(unmatched.lacking) == 1 else "lack"
+    verb = "lack"
+    if len(unmatched.lacking) == 1:
+        verb = "lacks"
     reason = f"{few(_with_failures(candidates, unmatched.lacking, dataset))} {verb} them"
     return Omission(
         unmatched.learner, candidates.names[dataset], transforms, unmatched.runs, reason
@@ -166,7 +170,9 @@ def _partly(entries: Sequence[Omission]) -> list[str]:
         runs = sum(entry.runs for entry in of_kind)
         learners = few(list(dict.fromkeys(entry.learner for entry in of_kind)))
         datasets = few(list(dict.fromkeys(entry.dataset for entry in of_kind)))
-        under = f"transforms {', '.join(transforms)}" if transforms else "no transforms"
+        under = "no transforms"
+        if transforms:
+            under = f"transforms {', '.join(transforms)}"
         texts.append(f"{_runs_text(runs)} of {learners} on {datasets} with {under} ({reason})")
     return texts
 
@@ -181,8 +187,12 @@ def few(names: Sequence[str]) -> str:
     """
     more = len(names) - _MOST_NAMES
     first = ", ".join(names[:_MOST_NAMES])
-    return f"{first} and {more} more" if more > 0 else first
+    if more > 0:
+        return f"{first} and {more} more"
+    return first
 
 
 def _runs_text(count: int) -> str:
-    return f"{count} run" if count == 1 else f"{count} runs"
+    if count == 1:
+        return f"{count} run"
+    return f"{count} runs"

@@ -47,7 +47,9 @@ def as_json(summaries: Iterable[Summary]) -> str:
     or deviation that is not finite is ``null``.
     """
     lines = [json.dumps(_fields(summary), allow_nan=False) for summary in summaries]
-    return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
+    if lines:
+        return "[\n" + ",\n".join(lines) + "\n]\n"
+    return "[]\n"
 
 
 def as_csv(summaries: Iterable[Summary]) -> str:

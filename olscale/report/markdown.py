@@ -127,7 +127,9 @@ def _ledger(cells: Sequence[Cell]) -> str:
 
 
 def _tuned(cell: Cell) -> str:
-    how = cell.setting.tuned if cell.setting is not None else None
+    how = None
+    if cell.setting is not None:
+        how = cell.setting.tuned
     if how is None:
         return ""
     parts = PART_WORDS[how["split"]]

@@ -62,7 +62,9 @@ def rows_compared(
     for name, rows in ROWS.items():
         bits = wrong_rows(store, name, on_damage)
         # On test rows every learner predicts, so only rows of the stream exclude late ones.
-        late = _late_learners(one) if name == "wrong_rows" else []
+        late = []
+        if name == "wrong_rows":
+            late = _late_learners(one)
         if outcome.baseline in late:
             continue
         learners = [learner for learner in outcome.learners if learner not in late]

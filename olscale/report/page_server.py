@@ -157,7 +157,9 @@ class _OnceForAKind(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno < logging.WARNING:
             return True
-        fault = record.exc_info[1] if record.exc_info else None
+        fault = None
+        if record.exc_info:
+            fault = record.exc_info[1]
         if fault is None:
             kind = str(record.msg)
             text = record.getMessage()

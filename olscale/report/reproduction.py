@@ -66,7 +66,9 @@ def published_tables(cells: Sequence[Cell]) -> list[Table]:
 
 def _words(metric: str) -> str:
     name, _, rows = metric.replace("_", " ").partition(AFTER)
-    return f"{name} after {rows} rows" if rows else name
+    if rows:
+        return f"{name} after {rows} rows"
+    return name
 
 
 def measured_tables(store: Store, asked: ExperimentSettings) -> list[Table]:
@@ -88,7 +90,9 @@ def _ours(cell: Cell | None, ahead: Mark) -> Entry:
         return Entry(note="-")
     if cell.summary is None:
         return Entry(note="failed x" if cell.verdict == "not reproduced" else cell.verdict)
-    std = percent(cell.summary.std) if cell.summary.n > 1 else "-"
+    std = "-"
+    if cell.summary.n > 1:
+        std = percent(cell.summary.std)
     return Entry(
         percent(cell.summary.mean),
         f"{std} {MARKS[cell.verdict]}",
@@ -209,7 +213,9 @@ def p_text(p: float) -> str:
     """Return a p value with two digits, or say that there is none."""
     if math.isnan(p):
         return "-"
-    return f"{p:.2g}" if p >= 0.001 else "<0.001"
+    if p >= 0.001:
+        return f"{p:.2g}"
+    return "<0.001"
 
 
 def _causes(cell: Cell) -> list[str]:
@@ -218,7 +224,9 @@ def _causes(cell: Cell) -> list[str]:
         (trial for trial in cell.trials if trial.meets), key=lambda trial: _passes(trial.setting)
     )
     if met:
-        more = f" and {len(met) - SHOWN_TRIALS} more" if len(met) > SHOWN_TRIALS else ""
+        more = ""
+        if len(met) > SHOWN_TRIALS:
+            more = f" and {len(met) - SHOWN_TRIALS} more"
         trials = "; ".join(_trial(trial, cell.setting) for trial in met[:SHOWN_TRIALS])
         return [f"met by {trials}{more} ({len(met)} of {_settings(len(cell.trials))} tried)"]
     if cell.trials:
@@ -288,8 +296,12 @@ def described(setting: Setting) -> str:
     from olscale.learners.registry import make_learner
 
     params = dict(setting.params or {})
-    usual = make_learner(setting.learner, {}).resolved_params() if setting.version else {}
-    grid: dict[str, Any] = dict(setting.tuned["grid"]) if setting.tuned else {}
+    usual = {}
+    if setting.version:
+        usual = make_learner(setting.learner, {}).resolved_params()
+    grid: dict[str, Any] = {}
+    if setting.tuned:
+        grid = dict(setting.tuned["grid"])
     shown = [
         f"{name}={value(params[name])}"
         for name in params
@@ -351,7 +363,9 @@ def percent(fraction: float) -> str:
 
 def with_deviation(mean: float, std: float | None) -> str:
     """Return ``mean ± std`` in percent."""
-    return percent(mean) if std is None else f"{percent(mean)} ± {percent(std)}"
+    if std is None:
+        return percent(mean)
+    return f"{percent(mean)} ± {percent(std)}"
 
 
 def value(of: Any) -> str:
@@ -359,4 +373,6 @@ def value(of: Any) -> str:
     if not isinstance(of, float):
         return str(of)
     text = repr(of).removesuffix(".0")
-    return text if len(text) <= 12 else f"{of:.6g}"
+    if len(text) <= 12:
+        return text
+    return f"{of:.6g}"

@@ -105,15 +105,17 @@ def plain(tables: Sequence[Table], ascii_only: bool = False) -> str:
             for name, line in zip(["learner", *table.rows], lines, strict=True)
         ]
         rule = "-" * max(map(width, body))
-        best = (
-            [f"* {table.best}."]
-            if any(entry.best for line in table.entries for entry in line)
-            else []
-        )
+        best = []
+        if any(entry.best for line in table.entries for entry in line):
+            best = [f"* {table.best}."]
         below = [*best, *table.footnotes, *table.notes, *table.advice]
         blocks.append("\n".join([table.title, "", body[0], rule, *body[1:], rule, *below]))
-    text = "\n\n".join(blocks) + "\n" if blocks else ""
-    return text.encode("ascii", "backslashreplace").decode("ascii") if ascii_only else text
+    text = ""
+    if blocks:
+        text = "\n\n".join(blocks) + "\n"
+    if ascii_only:
+        return text.encode("ascii", "backslashreplace").decode("ascii")
+    return text
 
 
 def print_rich(
@@ -169,7 +171,9 @@ def print_rich(
 def _styled(text: str, entry: Entry) -> RichText:
     from rich.text import Text
 
-    style = "" if entry.mean else "dim"
+    style = "dim"
+    if entry.mean:
+        style = ""
     return Text(text, style="bold green" if entry.best else style)
 
 

@@ -88,7 +88,9 @@ def left_text(seconds: float) -> str:
     >>> left_text(61.0), left_text(float("nan"))
     (', 1:01 left', '')
     """
-    return "" if isnan(seconds) else f", {duration_text(seconds)} left"
+    if isnan(seconds):
+        return ""
+    return f", {duration_text(seconds)} left"
 
 
 def duration_text(seconds: float) -> str:
@@ -102,8 +104,6 @@ def duration_text(seconds: float) -> str:
     if seconds != seconds or seconds == float("inf"):
         return "-"
     minutes, seconds_left = divmod(round(seconds), 60)
-    return (
-        f"{minutes // 60}:{minutes % 60:02}:{seconds_left:02}"
-        if minutes >= 60
-        else f"{minutes}:{seconds_left:02}"
-    )
+    if minutes >= 60:
+        return f"{minutes // 60}:{minutes % 60:02}:{seconds_left:02}"
+    return f"{minutes}:{seconds_left:02}"

@@ -92,7 +92,10 @@ def scatter_rows(panel: Axes, plane: DecisionBoundary, rows: NDArray[np.int64]) 
     """Draw some rows of a plane, with a colour and a mark per class."""
     for code, (ink, marker) in enumerate(zip(_INKS, MARKERS, strict=False)):
         X = plane.X[rows[plane.y[rows] == code]]
-        face = "none" if code else ink  # open and filled marks remain distinct in grey
+        # Open and filled marks remain distinct in grey
+        face = ink
+        if code:
+            face = "none"
         panel.scatter(
             X[:, 0],
             X[:, 1],

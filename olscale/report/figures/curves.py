@@ -60,7 +60,9 @@ def curve_figure(
     of_label = of_learner.of(every) if of_learner else looks(labels)
     with styled():
         is_single = len(shown) == 1
-        legend = labels if len(labels) > 1 or is_single else ()
+        legend = ()
+        if len(labels) > 1 or is_single:
+            legend = labels
         size = {"width": 4.2 if is_single else 2.6, "height": 3.0 if is_single else 2.3}
         figure, axes = panels(len(shown), across=across, beside=legend, **size)
         for panel, (name, curves) in zip(axes, shown.items(), strict=True):
@@ -157,7 +159,9 @@ def _span(curves: Mapping[str, Curve]) -> tuple[float, float]:
     ]
     low = min(part.min() for part in errors)
     high = max(part.max() for part in errors)
-    least = 0.5 if measure_of(metric).unit == "percent" else 0.005 * max(abs(low), abs(high), 1e-9)
+    least = 0.5
+    if measure_of(metric).unit != "percent":
+        least = 0.005 * max(abs(low), abs(high), 1e-9)
     room = 0.06 * max(high - low, least)
     return max(0.0, low - room) if low >= 0.0 else low - room, high + room
 

@@ -48,7 +48,9 @@ def parameter_figure(
     of_label = of_learner.of(every) if of_learner else looks(labels)
     with styled():
         is_single = len(shown) == 1
-        legend = labels if len(labels) > 1 else ()
+        legend = ()
+        if len(labels) > 1:
+            legend = labels
         size = {"width": 3.6 if is_single else 2.9, "height": 2.6 if is_single else 2.2}
         figure, axes = panels(len(shown), across=across, beside=legend, **size)
         for panel, (name, sweeps) in zip(axes, shown.items(), strict=True):

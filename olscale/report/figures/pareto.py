@@ -30,7 +30,9 @@ def front(points: list[CostPoint], higher: bool) -> list[CostPoint]:
     >>> [point.label for point in front(points, higher=False)]
     ['a', 'b']
     """
-    sign = -1 if higher else 1
+    sign = 1
+    if higher:
+        sign = -1
     best_points: list[CostPoint] = []
     for point in sorted(points, key=lambda point: (sign * point.cost, point.error)):
         if not best_points or point.error < best_points[-1].error:
@@ -68,7 +70,9 @@ def pareto_figure(
                 at = next((point for point in points if point.label == label), None)
                 if at is not None:
                     style = of_label[label] | {"linestyle": "", "markersize": 6}
-                    face = style["color"] if at in best else "white"
+                    face = "white"
+                    if at in best:
+                        face = style["color"]
                     panel.plot(
                         at.cost, at.error, markerfacecolor=face, label=figure_text(label), **style
                     )

@@ -39,7 +39,9 @@ def segment_figure(
         at = np.arange(len(names))
         for label, segments in shown.items():
             percent = 100 * segments.errors
-            spread = percent.std(axis=0, ddof=1) if len(percent) > 1 else None
+            spread = None
+            if len(percent) > 1:
+                spread = percent.std(axis=0, ddof=1)
             panel.errorbar(
                 at,
                 percent.mean(axis=0),

@@ -90,7 +90,9 @@ def panels(
 
     across = min(across, count)
     down = -(-count // across)
-    legend = 0.7 + 0.065 * max(map(len, beside)) if beside else 0.0
+    legend = 0.0
+    if beside:
+        legend = 0.7 + 0.065 * max(map(len, beside))
     figure = Figure(figsize=(across * width + legend, down * height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(down, across, squeeze=False, **options).ravel().tolist()

@@ -62,7 +62,9 @@ def _draw(panel: Axes, sweep: Sweep) -> None:
     )
     figure = panel.get_figure()
     assert figure is not None
-    beyond = "min" if low > float(np.nanmin(mean)) else "neither"
+    beyond = "neither"
+    if low > float(np.nanmin(mean)):
+        beyond = "min"
     if top < float(np.nanmax(mean)):
         beyond = "max"
     bar = figure.colorbar(mesh, ax=panel, pad=0.02, aspect=28, extend=beyond)
@@ -80,7 +82,9 @@ def _draw(panel: Axes, sweep: Sweep) -> None:
         for (i, j), value in np.ndenumerate(mean):
             if np.isfinite(value):
                 dark = value < (low + top) / 2
-                colour = "white" if dark else "black"
+                colour = "black"
+                if dark:
+                    colour = "white"
                 panel.text(
                     j + 0.5,
                     i + 0.5,
@@ -118,4 +122,6 @@ def map_limits(metric: str, mean: NDArray[np.float64]) -> tuple[float, float]:
 def _figure(value: float) -> str:
     if abs(value) < 10:
         return f"{value:.2f}"
-    return f"{value:.1f}" if abs(value) < 100 else f"{value:.0f}"
+    if abs(value) < 100:
+        return f"{value:.1f}"
+    return f"{value:.0f}"

@@ -27,7 +27,9 @@ def figure_text(name: str) -> str:
     gain in \$  _private:Learner
     """
     text = printable(name).replace("$", r"\$")
-    return f" {text}" if text.startswith("_") else text
+    if text.startswith("_"):
+        return f" {text}"
+    return text
 
 
 def tick_text(name: str) -> str:
@@ -38,7 +40,9 @@ def tick_text(name: str) -> str:
     >>> tick_text("2026-11-22"), len(tick_text(100 * "x"))
     ('2026-11-22', 24)
     """
-    return name if len(name) <= _LONGEST_TICK else f"{name[: _LONGEST_TICK - 3]}..."
+    if len(name) <= _LONGEST_TICK:
+        return name
+    return f"{name[: _LONGEST_TICK - 3]}..."
 
 
 def legible(shown: Mapping[str, T]) -> dict[str, T]:
@@ -48,7 +52,9 @@ def legible(shown: Mapping[str, T]) -> dict[str, T]:
 
 def in_unit(metric: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return values in the unit that `metric_text` names: errors in percent."""
-    return 100 * values if measure_of(metric).unit == "percent" else values
+    if measure_of(metric).unit == "percent":
+        return 100 * values
+    return values
 
 
 def params_text(params: Mapping[str, Any]) -> str:
