@@ -19,10 +19,9 @@ from distributed.process import AsyncProcess
 
 from olscale.errors import ExecutionError
 from olscale.execution import dask_logs, worker_template
-from olscale.execution.cluster_options import WORKER_SHARE, ClusterOptions
 from olscale.execution.compatibility import settings as dask_settings
 from olscale.execution.dask_logs import hide_secrets, log_handlers
-from olscale.execution.settings import SETTINGS, ExecutionSettings
+from olscale.execution.settings import SETTINGS, WORKER_SHARE, ClusterOptions, ExecutionSettings
 from olscale.execution.tls import security
 from olscale.system.interrupts import text_of
 

@@ -27,7 +27,7 @@ from olscale.data.catalogue.fetch import HOME, MIRROR, data_home
 from olscale.data.shuffle.spill_file import scratch_folder
 from olscale.errors import ExecutionError, OlscaleError
 from olscale.execution.cluster import connect
-from olscale.execution.cluster_options import ClusterOptions
+from olscale.execution.settings import ClusterOptions
 from olscale.learners.registry import make_learner
 from olscale.storage.open import open_storage
 from olscale.system.interrupts import text_of

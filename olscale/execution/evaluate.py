@@ -19,15 +19,13 @@ from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.unweighted_baselines import unweighted_notes
 from olscale.evaluation.versions import check_sources
 from olscale.execution import worker_template
-from olscale.execution.background import Background
 from olscale.execution.checkpoints import sweep_checkpoints
-from olscale.execution.cluster_options import WORKER_SHARE, ClusterOptions
-from olscale.execution.evaluation import Evaluation
+from olscale.execution.evaluation import Background, Evaluation
 from olscale.execution.in_process import InProcess
 from olscale.execution.journal import LiveJournal
 from olscale.execution.phases import RETRIES, Job
 from olscale.execution.progress import Progress, Silent
-from olscale.execution.settings import SETTINGS, ExecutionSettings
+from olscale.execution.settings import SETTINGS, WORKER_SHARE, ClusterOptions, ExecutionSettings
 from olscale.execution.shutdown import Stop
 from olscale.learners.registry import is_ours, learner_path
 from olscale.results.store import Store, open_store

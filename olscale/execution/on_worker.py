@@ -15,9 +15,8 @@ from olscale.data.dataset import Dataset
 from olscale.evaluation import guard
 from olscale.evaluation.bundles import BUNDLE_SECONDS
 from olscale.evaluation.run_group import RunGroup
-from olscale.execution.resumable_pass import ResumablePass, dask_worker
+from olscale.execution.resumable_pass import ResumablePass, TaskFiles, dask_worker
 from olscale.execution.settings import SETTINGS, ExecutionSettings
-from olscale.execution.task_files import TaskFiles
 from olscale.execution.task_report import Reports, Stand, TaskReport, answering
 
 TOPIC = "olscale-progress"

@@ -24,7 +24,7 @@ from olscale.jobs.series import (
 )
 from olscale.printable import printable
 from olscale.report.html import escape, page_html, paragraphs, rows_html
-from olscale.report.wording import value_text
+from olscale.report.labels import value_text
 
 _MOST_NIGHTS = 30
 _MOST_SERIES = 200

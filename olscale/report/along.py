@@ -25,13 +25,11 @@ from olscale.analysis.summary import Summary
 from olscale.errors import UnknownNameError
 from olscale.measures import figure_of
 from olscale.printable import csv_cells
-from olscale.report.cautions import caution_marks
 from olscale.report.choice import labelled, streams
-from olscale.report.labels import column_of, transforms_note
-from olscale.report.marks import look_ahead_mark, reference_mark, runs_mark
+from olscale.report.labels import column_of, heading, protocol_text, transforms_note
+from olscale.report.marks import caution_marks, look_ahead_mark, reference_mark, runs_mark
 from olscale.report.notes import count_notes
 from olscale.report.tables import Entry, Table
-from olscale.report.wording import heading, protocol_text
 from olscale.results import Store, canonical_json
 from olscale.results.store import OnDamage
 

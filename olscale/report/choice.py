@@ -7,8 +7,14 @@ from olscale.analysis.curves import AlongStream, ConfusionMatrix, Curve, RocCurv
 from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import Sweep
 from olscale.measures import distance_from_best
-from olscale.report.labels import Column, column_labels, column_of, row_labels, rows_of
-from olscale.report.wording import protocol_text
+from olscale.report.labels import (
+    Column,
+    column_labels,
+    column_of,
+    protocol_text,
+    row_labels,
+    rows_of,
+)
 from olscale.results import canonical_json
 
 T = TypeVar("T", Summary, Curve, SegmentErrors, ConfusionMatrix, RocCurve, Sweep, AlongStream)

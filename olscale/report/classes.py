@@ -6,7 +6,7 @@ import numpy as np
 
 from olscale.analysis.curves import ConfusionMatrix
 from olscale.measures import figure_of
-from olscale.report.cautions import caution_marks
+from olscale.report.marks import caution_marks
 from olscale.report.tables import Entry, Table
 
 _MOST = 60

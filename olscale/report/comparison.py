@@ -15,11 +15,18 @@ from olscale.analysis.standing import is_comparable
 from olscale.analysis.summary import Summary
 from olscale.errors import ReportError, UnknownNameError
 from olscale.measures import HEADLINES, measure_of, metric_words
-from olscale.report.candidates import Candidates, find_candidates
-from olscale.report.cautions import caution_notes
-from olscale.report.left_out import Omission, few, left_out, left_out_notes, unmeasured_datasets
+from olscale.report.labels import protocol_text
+from olscale.report.left_out import (
+    Candidates,
+    Omission,
+    few,
+    find_candidates,
+    left_out,
+    left_out_notes,
+    unmeasured_datasets,
+)
+from olscale.report.marks import caution_notes
 from olscale.report.notes import count_notes, partial_notes
-from olscale.report.wording import protocol_text
 from olscale.results import Store, canonical_json
 from olscale.results.settings import SettingKey, asked_protocol, natural_order
 from olscale.results.store import OnDamage

@@ -13,11 +13,10 @@ from olscale.analysis.replicates import Within
 from olscale.analysis.standing import looked_ahead
 from olscale.analysis.status import ExperimentProgress
 from olscale.measures import figure_of, measure_of, metric_words
-from olscale.report.cautions import caution_marks, is_of_classes
 from olscale.report.comparison import Compared
-from olscale.report.marks import Mark, look_ahead_mark
+from olscale.report.labels import metric_text, protocol_text
+from olscale.report.marks import Mark, caution_marks, is_of_classes, look_ahead_mark
 from olscale.report.tables import Entry, Table
-from olscale.report.wording import metric_text, protocol_text
 
 P = TypeVar("P", Pair, PairCounts)
 SHADES = 5

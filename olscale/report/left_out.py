@@ -1,13 +1,123 @@
 """What a comparison leaves out, and why: learners, data sets, and runs that some learners lack."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from olscale.analysis.matched_blocks import MatchedBlocks, Unmatched
-from olscale.analysis.standing import why_incomparable
+from olscale.analysis.matched_blocks import MatchedBlocks, RunBlock, Unmatched, Way
+from olscale.analysis.replicates import SettingFigures
+from olscale.analysis.standing import is_comparable, why_incomparable
+from olscale.analysis.summary import Summary, one_of_each_setting
 from olscale.measures import metric_words
-from olscale.report.candidates import Candidates
+from olscale.report.labels import Column, Row, column_labels, column_of, row_labels, rows_of
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The learners of one protocol with what they have of a metric.
+
+    Parameters
+    ----------
+    learners : tuple of str
+        In the order of the store's experiments, including those without a figure.
+    figures : dict of str to dict of RunBlock to float
+        By learner, in the order of run ids.
+    runs : dict of (str, RunBlock) to Summary
+        The setting of each figure.
+    settings : dict of (str, Way) to Summary
+        What each learner has run, with or without success.
+    ways : tuple of Way
+        In the order of the store's experiments.
+    names : dict of str to str
+        Of data sets, by fingerprint.
+    copies : tuple of tuple of str
+        Names of data sets that have several contents.
+    """
+
+    learners: tuple[str, ...]
+    figures: dict[str, dict[RunBlock, float]] = field(default_factory=lambda: defaultdict(dict))
+    runs: dict[tuple[str, RunBlock], Summary] = field(default_factory=dict)
+    settings: dict[tuple[str, Way], Summary] = field(default_factory=dict)
+    ways: tuple[Way, ...] = ()
+    names: dict[str, str] = field(default_factory=dict)
+    copies: tuple[tuple[str, ...], ...] = ()
+
+
+def find_candidates(
+    summaries: Sequence[Summary], metric: str, by_setting: SettingFigures
+) -> Candidates:
+    """Arrange the summaries of one protocol by learner and block.
+
+    Parameters
+    ----------
+    summaries : sequence of Summary
+        Summaries of all metrics, so that learners and data sets without this one can be named.
+    metric : str
+    by_setting : SettingFigures
+        The figures of this metric.
+    """
+    settings: dict[tuple[object, ...], Summary] = {}
+    newest = _of_newest_transforms(summaries)
+    for s in one_of_each_setting(newest):
+        settings.setdefault(s.key, s)
+    settings |= {s.key: s for s in newest if s.metric == metric}
+    cells = {(row, column_of(s)): s for s in settings.values() for row in rows_of(s)}
+    labels, _ = row_labels(cells)
+    columns = sorted({column for _, column in cells})
+    candidates = Candidates(
+        learners=tuple(dict.fromkeys(labels[row] for row in sorted(labels, key=Row.order))),
+        ways=tuple(dict.fromkeys(_way(column) for column in columns)),
+        names=_dataset_names(columns),
+        copies=_copies(columns),
+    )
+    for (row, column), s in sorted(cells.items(), key=lambda cell: cell[0][1]):
+        label = labels[row]
+        way = _way(column)
+        candidates.settings.setdefault((label, way), s)
+        if not is_comparable(s):
+            continue
+        for replicate, value in by_setting.get(s.key, {}).items():
+            block = RunBlock(way, replicate)
+            if math.isfinite(value) and block not in candidates.figures[label]:
+                candidates.figures[label][block] = value
+                candidates.runs[label, block] = s
+    return candidates
+
+
+def _of_newest_transforms(summaries: Sequence[Summary]) -> list[Summary]:
+    """Leave out runs with an older version of a transform than others on the same rows."""
+    newest: dict[Way, int] = defaultdict(int)
+    for s in one_of_each_setting(summaries):
+        way = Way(s.fingerprint, s.transforms)
+        newest[way] = max(newest[way], _transforms_version(s))
+    return [
+        s for s in summaries if _transforms_version(s) == newest[Way(s.fingerprint, s.transforms)]
+    ]
+
+
+def _transforms_version(s: Summary) -> int:
+    return int(s.protocol.get("transforms_version", 1))
+
+
+def _way(column: Column) -> Way:
+    return Way(column.fingerprint, column.transforms)
+
+
+def _dataset_names(columns: Sequence[Column]) -> dict[str, str]:
+    """Return the first name of each content."""
+    first: dict[str, Column] = {}
+    for column in columns:
+        first.setdefault(column.fingerprint, column._replace(transforms=()))
+    return dict(zip(first, column_labels(list(first.values())), strict=True))
+
+
+def _copies(columns: Sequence[Column]) -> tuple[tuple[str, ...], ...]:
+    names: dict[str, dict[str, None]] = defaultdict(dict)
+    for column in columns:
+        names[column.fingerprint][column.label] = None
+    return tuple(tuple(of) for of in names.values() if len(of) > 1)
+
 
 _MOST_NAMES = 3
 """Most names that a sentence lists."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from olscale.analysis.ledger import Cell
 from olscale.printable import printable
+from olscale.report.labels import PART_WORDS
 from olscale.report.reproduction import (
     counts,
     described,
@@ -16,7 +17,6 @@ from olscale.report.reproduction import (
     with_deviation,
 )
 from olscale.report.tables import Entry, Table
-from olscale.report.wording import PART_WORDS
 from olscale.results import Store
 from olscale.results.settings import ExperimentSettings
 

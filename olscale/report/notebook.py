@@ -13,10 +13,9 @@ from olscale.analysis.status import unfinished_experiments
 from olscale.analysis.summary import Summary, summarise
 from olscale.errors import ReportError
 from olscale.report.html import table_html
-from olscale.report.listing import as_json
 from olscale.report.notes import unfinished_notes
 from olscale.report.tables import Table, select, tables
-from olscale.report.text import plain
+from olscale.report.text import as_json, plain
 from olscale.results import Store, open_store
 
 if TYPE_CHECKING:

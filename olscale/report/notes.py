@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from olscale.analysis.status import ExperimentProgress
 from olscale.analysis.summary import Summary
 from olscale.measures import metric_words
-from olscale.report.wording import PART_WORDS
+from olscale.report.labels import PART_WORDS
 
 
 def partial_notes(

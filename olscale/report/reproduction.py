@@ -11,9 +11,9 @@ from olscale.analysis.published import AFTER
 from olscale.analysis.ranks import Ranks, rank_methods
 from olscale.analysis.standing import looked_ahead
 from olscale.analysis.summary import summarise
+from olscale.report.labels import protocol_text
 from olscale.report.marks import Mark, look_ahead_mark
 from olscale.report.tables import Entry, Table, select, tables
-from olscale.report.wording import protocol_text
 from olscale.results import Store
 from olscale.results.settings import ExperimentSettings, Setting
 

@@ -32,13 +32,12 @@ from olscale.report.figures import (
     surface_figure,
 )
 from olscale.report.figures.curves import BANDS
-from olscale.report.figures.heat import heat_figure
+from olscale.report.figures.segments import heat_figure
 from olscale.report.figures.words import metric_text, params_text
 from olscale.report.gallery import Gallery, Part
 from olscale.report.html import escape, paragraphs, rows_html, table_html
-from olscale.report.labels import column_of, transforms_note
+from olscale.report.labels import column_of, protocol_text, transforms_note
 from olscale.report.papers.base import FigureSource
-from olscale.report.wording import protocol_text
 
 T = TypeVar("T", bound=AlongStream)
 S = TypeVar("S", Summary, Sweep)

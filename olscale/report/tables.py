@@ -14,19 +14,22 @@ from olscale.analysis.standing import is_comparable, looked_ahead, why_incompara
 from olscale.analysis.summary import Summary
 from olscale.errors import UnknownNameError
 from olscale.measures import HEADLINES, deviation_of, distance_from_best, figure_of, measure_of
-from olscale.report.cautions import caution_marks, is_of_classes
 from olscale.report.labels import (
     Column,
     Row,
     column_labels,
     column_of,
+    heading,
+    protocol_text,
     row_labels,
     rows_of,
     transforms_note,
 )
 from olscale.report.marks import (
     Mark,
+    caution_marks,
     footnotes,
+    is_of_classes,
     look_ahead_mark,
     reference_mark,
     runs_mark,
@@ -39,7 +42,6 @@ from olscale.report.notes import (
     tuned_notes,
     version_notes,
 )
-from olscale.report.wording import heading, protocol_text
 from olscale.results import canonical_json
 from olscale.results.settings import natural_order
 

@@ -1,4 +1,4 @@
-"""Errors along the stream: cumulative ones, and those of recent or held-out rows."""
+"""Curves: errors along the stream, cumulative or of recent or held-out rows; alarms; ROC curves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.analysis.curves import Curve
+from olscale.analysis.curves import Curve, RocCurve
 from olscale.measures import measure_of
 from olscale.report.figures.looks import Looks, looks
 from olscale.report.figures.style import panels, styled
@@ -17,6 +17,7 @@ from olscale.report.figures.words import figure_text, in_unit, legible, metric_t
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 SETTLED = 0.1
 """Share of the stream after which all of a curve must be in view; earlier errors are noisy."""
@@ -168,3 +169,81 @@ def _span(curves: Mapping[str, Curve]) -> tuple[float, float]:
 
 def _by_height(curves: Mapping[str, Curve]) -> list[str]:
     return sorted(curves, key=lambda label: -float(np.mean(curves[label].errors[:, -1])))
+
+
+def alarm_figure(
+    shown: Mapping[str, Curve],
+    rows: int | None = None,
+    title: str = "",
+    of_learner: Looks | None = None,
+) -> Figure:
+    """Draw a stroke at the row of every alarm, one line per label with all its replicates.
+
+    Parameters
+    ----------
+    shown : mapping of str to Curve
+        Numbers of alarms (``curves(..., metric="drift_alarms")``) of one dataset, by label.
+    rows : int, optional
+        Length of the stream; up to the last alarm when left out.
+    title : str
+    of_learner : Looks, optional
+        Looks of the learners in other figures too; by the order of the labels when left out.
+    """
+    shown = legible(shown)
+    of_label = of_learner.of(shown) if of_learner else looks(shown)
+    with styled():
+        figure, [panel] = panels(1, width=5.2, height=0.9 + 0.22 * len(shown))
+        for place, (label, curve) in enumerate(shown.items()):
+            raised = np.diff(curve.errors, axis=1, prepend=0.0).any(axis=0)
+            panel.eventplot(
+                curve.rows[raised],
+                lineoffsets=place,
+                linelengths=0.7,
+                linewidths=0.8,
+                color=of_label[label]["color"],
+            )
+        panel.set_yticks(range(len(shown)), list(shown))
+        panel.set_ylim(len(shown) - 0.4, -0.6)
+        panel.set_xlim(
+            0,
+            rows
+            or max((int(curve.rows[-1]) for curve in shown.values() if len(curve.rows)), default=1),
+        )
+        panel.set(title=title, xlabel="rows")
+        panel.grid(axis="y", visible=False)
+        panel.locator_params(axis="x", nbins=4)
+        panel.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    return figure
+
+
+def roc_figure(shown: Mapping[str, RocCurve], of_learner: Looks | None = None) -> Figure:
+    """Draw the mean ROC of each label; the diagonal is that of chance.
+
+    Parameters
+    ----------
+    shown : mapping of str to RocCurve
+        Of one dataset, by label.
+    of_learner : Looks, optional
+        Looks of the learners in other figures too; by the order of the labels when left out.
+    """
+    shown = legible(shown)
+    of_label = of_learner.of(shown) if of_learner else looks(shown)
+    with styled():
+        figure, [panel] = panels(1, width=3.4, height=3.2, beside=shown)
+        panel.plot([0, 100], [0, 100], color="0.6", linewidth=0.8, linestyle=":")
+        for i, (label, roc) in enumerate(shown.items()):
+            panel.plot(
+                100 * roc.false_positives / roc.false_positives[-1],
+                100 * roc.rates.mean(axis=0),
+                label=label,
+                markevery=(0.05 + 0.012 * (i % 9), 0.18),
+                **of_label[label],
+            )
+        panel.set(
+            xlabel="false positive rate (%)",
+            ylabel="true positive rate (%)",
+            xlim=(0, 100),
+            ylim=(0, 101),
+        )
+        figure.legend(loc="outside right upper", handlelength=3.2)
+    return figure
