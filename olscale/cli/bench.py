@@ -68,7 +68,7 @@ def _print(name: str, figures: list[Figure]) -> None:
     for row in cells(figures):
         table.add_row(*row)
     # In a file the table keeps its full width, because scripts read it.
-    width = 240
+    width: int | None = 240
     if sys.stdout.isatty():
         width = None
     Console(width=width, highlight=False, markup=False, emoji=False).print(table)

@@ -30,7 +30,7 @@ def read_as(manifest: Manifest, label: str) -> str:
     words = [*_form(table), label]
     options = ["--label", "--target", "--encode", "--drop"]
     if table.delimiter is not None:
-        options[:0] = ["--delimiter", ("--header", "--no-header")[bool(table.header)]]
+        options[:0] = ["--delimiter", "--no-header" if table.header else "--header"]
     coded = [name for name in table.coded or () if name in table.categorical]
     counts = (
         (table.numeric, "number"),
@@ -47,7 +47,7 @@ def _form(table: TableEntry) -> list[str]:
     if table.delimiter is not None:
         called = {"\t": "tab", " ": "white space"}.get(table.delimiter, repr(table.delimiter))
         words.append(f"delimiter {called}")
-        words.append(("no header", "header")[bool(table.header)])
+        words.append("header" if table.header else "no header")
     if table.decimal is not None:
         words.append(f"decimal {table.decimal!r}")
     if table.quoting is not None:

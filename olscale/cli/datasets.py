@@ -115,7 +115,7 @@ def _print(table: Table) -> None:
     from rich.console import Console
 
     # In a file the table keeps its full width, because scripts read it. Names are not markup.
-    width = 200
+    width: int | None = 200
     if Console().is_terminal:
         width = None
     Console(width=width, markup=False, emoji=False).print(table)

@@ -299,9 +299,6 @@ def dask_worker() -> Any:
 def _share_of_worker() -> int | None:
     """Return half of the memory per thread of this Dask worker; None without worker or limit."""
     worker = dask_worker()
-    limit = None
-    if worker is not None:
-        limit = worker.memory_manager.memory_limit
-    if limit:
-        return limit // 2 // worker.state.nthreads
-    return None
+    if worker is None or not worker.memory_manager.memory_limit:
+        return None
+    return int(worker.memory_manager.memory_limit) // 2 // int(worker.state.nthreads)

@@ -43,7 +43,7 @@ def made_by() -> dict[str, str]:
         "system": host["system"],
         "usable cores": str(cores),
         "host": socket.gethostname(),
-        "container": ("no", "yes")[_in_container()],
+        "container": "yes" if _in_container() else "no",
     }
 
 

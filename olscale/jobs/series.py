@@ -254,7 +254,6 @@ def _verdict(parts: Parts, is_error: bool) -> Verdict:
     if len(parts.levels) < 2:
         return "steady"
     rises = parts.levels[-1] > parts.levels[-2]
-    words: tuple[Verdict, Verdict] = ("slower", "faster")
     if is_error:
-        words = ("lower", "higher")
-    return words[rises]
+        return "higher" if rises else "lower"
+    return "faster" if rises else "slower"

@@ -127,11 +127,12 @@ def _rows(line: AlongStream, name: str) -> list[dict[str, Any]]:
     }
     rows = []
     for i, place in enumerate(line.places):
-        is_named = isinstance(place, str)
-        point = {
-            "curve": name,
-            "rows": None if is_named else place,
-            "segment": place if is_named else None,
+        point: dict[str, Any] = {"curve": name, "rows": None, "segment": None}
+        if isinstance(place, str):
+            point["segment"] = place
+        else:
+            point["rows"] = place
+        point |= {
             "mean": float(mean[i]),
             "std": float(std[i]),
             "n": len(line.values),

@@ -40,7 +40,7 @@ def class_table(
     for matrix in counts.values():
         rows[: len(matrix)] = np.maximum(rows[: len(matrix)], matrix.sum(axis=1))
     classes = sorted(np.argsort(-rows, kind="stable")[: min(_MOST, int((rows > 0).sum()))].tolist())
-    called = [names[i] if i < len(names) else str(i) for i in range(size)]
+    called = [*names[:size], *map(str, range(len(names), size))]
     errors = {label: _errors(matrix, size) for label, matrix in counts.items()}
     best = np.nanmin(np.array([errors[label] for label in shown])[:, classes], axis=0)
     entries = []
@@ -56,8 +56,10 @@ def class_table(
         ]
         entries.append(tuple(line))
     when = "predicted wrongly before the update"
+    error = "Error"
     if tested:
         when = "in the test split that the final model predicts wrongly"
+        error = "Test error"
     notes = [f"Rows of the class {when}, in percent of them."]
     if len(classes) < int((rows > 0).sum()):
         notes.append(f"The {len(classes)} classes of most rows, of {int((rows > 0).sum()):,}.")
@@ -66,7 +68,7 @@ def class_table(
     ]
     columns = tuple(f"{called[i]}" for i in classes)
     return Table(
-        f"{'Test error' if tested else 'Error'} by class (%), {title}",
+        f"{error} by class (%), {title}",
         columns,
         tuple(shown),
         tuple(entries),

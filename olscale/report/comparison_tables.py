@@ -33,7 +33,9 @@ def rank_table(one: Compared) -> Table:
     if one.beside is not None:
         columns.insert(1, f"by {metric_words(one.beside.metric)}")
     rows = [i for i, name in enumerate(outcome.learners) if name in one.shown]
-    alike = set(outcome.alike()) - {_against(outcome)} if outcome.tested else set()
+    alike = set()
+    if outcome.tested:
+        alike = set(outcome.alike()) - {_against(outcome)}
     best = _best_learners(one)
     mark = look_ahead_mark(item for names in _looked_ahead(one).values() for item in names)
     entries = [_rank_entries(one, i, alike, best, mark) for i in rows]
@@ -58,7 +60,9 @@ def _best_learners(one: Compared) -> list[set[int]]:
             i for i, summaries in enumerate(of_learners) if not is_of_classes(summaries, one.metric)
         ]
         # NaN equals no rank, so nothing is marked without a competitor.
-        least = ranks[able].min() if len(able) > 1 else math.nan
+        least = math.nan
+        if len(able) > 1:
+            least = ranks[able].min()
         best.append({i for i in able if ranks[i] == least})
     return best
 
@@ -77,16 +81,16 @@ def _rank_entries(
     for j, dataset in enumerate(outcome.datasets):
         place = float(outcome.ranks[j, i])
         settings = one.settings(name, dataset)
+        cell_marks = caution_marks(settings, one.metric)
+        if _seen_on(one, name, dataset):
+            cell_marks = (*cell_marks, ahead)
         line.append(
             Entry(
                 figure_of(one.metric, float(outcome.values[j, i])),
                 best=i in best[j + 1],
                 partial=any(s.failures for s in settings),
                 shade=1 + round((SHADES - 1) * (place - 1) / (len(outcome.learners) - 1)),
-                marks=(
-                    *caution_marks(settings, one.metric),
-                    *((ahead,) if _seen_on(one, name, dataset) else ()),
-                ),
+                marks=cell_marks,
             )
         )
     return tuple(line)
@@ -140,7 +144,9 @@ def verdicts(one: Compared) -> list[str]:
     n = len(outcome.datasets)
     pairs = len(outcome.pairs)
     if not outcome.tested:
-        few = f"Not tested: {n} data {'set' if n == 1 else 'sets'}, and at least {LEAST} are needed"
+        few = f"Not tested: {n} data sets, and at least {LEAST} are needed"
+        if n == 1:
+            few = f"Not tested: 1 data set, and at least {LEAST} are needed"
         return [f"{few}; of {n} no test over data sets can tell a difference from chance."]
     notes = []
     friedman = outcome.friedman
@@ -178,11 +184,10 @@ def verdicts(one: Compared) -> list[str]:
         )
     if outcome.baseline is None:
         groups = "; ".join(", ".join(clique) for clique in outcome.cliques)
-        notes.append(
-            f"No significant difference within: {groups}."
-            if groups
-            else "Every two differ significantly."
-        )
+        if groups:
+            notes.append(f"No significant difference within: {groups}.")
+        else:
+            notes.append("Every two differ significantly.")
     return notes
 
 
@@ -203,12 +208,11 @@ def pair_table(
     """Return one row per pair: wins, ties and losses, differences, p values, probabilities."""
     tested = any(not math.isnan(pair.p) for pair in pairs)
     bayes = any(pair.posterior for pair in pairs)
-    columns = [
-        "wins/ties/losses",
-        "difference",
-        *(["p", "corrected p", "sign p"] if tested else []),
-    ]
-    columns += ["better", "same", "worse"] if bayes else []
+    columns = ["wins/ties/losses", "difference"]
+    if tested:
+        columns += ["p", "corrected p", "sign p"]
+    if bayes:
+        columns += ["better", "same", "worse"]
     entries = []
     for pair in pairs:
         line = [
@@ -224,9 +228,11 @@ def pair_table(
         if pair.posterior:
             below, within, above = pair.posterior
             # Posteriors are of differences, whose good direction depends on the metric.
-            better, worse = (
-                (above, below) if measure_of(metric).better == "higher" else (below, above)
-            )
+            better = below
+            worse = above
+            if measure_of(metric).better == "higher":
+                better = above
+                worse = below
             line += [Entry(f"{share:.2f}", best=share > _SURE) for share in (better, within, worse)]
         entries.append(tuple(line))
     lines = list(notes)
@@ -376,7 +382,10 @@ def _pair(pair: Pair) -> dict[str, Any]:
         name: getattr(pair, name) for name in ("a", "b", "wins", "ties", "losses", "difference")
     }
     fields |= {name: _finite(getattr(pair, name)) for name in ("p", "p_corrected", "p_sign")}
-    return fields | {"posterior": pair.posterior._asdict() if pair.posterior else None}
+    fields["posterior"] = None
+    if pair.posterior:
+        fields["posterior"] = pair.posterior._asdict()
+    return fields
 
 
 def _finite(value: float) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +82,7 @@ class Gallery:
         """Return a part of a section as HTML, once it is drawn."""
         if isinstance(part, str):
             return part
-        specs = ()
+        specs: Sequence[Mapping[str, Any]] = ()
         if self._interactive:
             specs = charts(part)
         return figure_html(self._files(part), part.caption, self.folder, specs)

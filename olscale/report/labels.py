@@ -50,7 +50,10 @@ def metric_text(metric: str) -> str:
     >>> metric_text("test_error"), metric_text("rmse")
     ('test error (%)', 'RMSE')
     """
-    return metric_words(metric) + (" (%)" if measure_of(metric).unit == "percent" else "")
+    words = metric_words(metric)
+    if measure_of(metric).unit == "percent":
+        words += " (%)"
+    return words
 
 
 def protocol_text(protocol: Mapping[str, Any]) -> str:

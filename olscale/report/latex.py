@@ -47,11 +47,15 @@ def _figure(entry: Entry) -> str:
         if entry.note == "-":
             return "--"
         return escape(entry.note)
-    text = f"{escape(entry.mean)} $\\pm$ {escape(entry.std)}" if entry.std else escape(entry.mean)
-    text = f"\\textbf{{{text}}}" if entry.best else text
-    text = f"{text}$^{{\\sim}}$" if entry.alike else text
+    text = escape(entry.mean)
+    if entry.std:
+        text += f" $\\pm$ {escape(entry.std)}"
+    if entry.best:
+        text = f"\\textbf{{{text}}}"
+    if entry.alike:
+        text += "$^{\\sim}$"
     if entry.partial:
-        return f"{text}$^{{!}}$"
+        text += "$^{!}$"
     return text
 
 
@@ -79,7 +83,9 @@ def _labels(tables: Sequence[Table]) -> list[str]:
     for table in tables:
         stem = "tab:" + (re.sub(r"[^a-z0-9]+", "-", table.title.lower()).strip("-") or "results")
         count = sum(label == stem or label.startswith(f"{stem}--") for label in labels)
-        labels.append(f"{stem}--{count + 1}" if count else stem)
+        if count:
+            stem += f"--{count + 1}"
+        labels.append(stem)
     return labels
 
 

@@ -89,7 +89,9 @@ def _ours(cell: Cell | None, ahead: Mark) -> Entry:
     if cell is None:
         return Entry(note="-")
     if cell.summary is None:
-        return Entry(note="failed x" if cell.verdict == "not reproduced" else cell.verdict)
+        if cell.verdict == "not reproduced":
+            return Entry(note="failed x")
+        return Entry(note=cell.verdict)
     std = "-"
     if cell.summary.n > 1:
         std = percent(cell.summary.std)
@@ -105,9 +107,9 @@ def _theirs(cell: Cell | None) -> Entry:
     if cell is None:
         return Entry(note="-")
     published = cell.published
-    return Entry(
-        percent(published.mean), "" if published.std is None else f"{percent(published.std)}  "
-    )
+    if published.std is None:
+        return Entry(percent(published.mean))
+    return Entry(percent(published.mean), f"{percent(published.std)}  ")
 
 
 def _notes(cells: Sequence[Cell]) -> list[str]:
@@ -238,7 +240,9 @@ def _causes(cell: Cell) -> list[str]:
 
 
 def _settings(count: int) -> str:
-    return f"{count} setting{'' if count == 1 else 's'}"
+    if count == 1:
+        return "1 setting"
+    return f"{count} settings"
 
 
 def _trial(trial: Trial, usual: Setting | None) -> str:
@@ -253,7 +257,9 @@ def _unlike(setting: Setting, usual: Setting | None) -> str:
     if usual is None or setting.transforms != usual.transforms:
         parts.append("transforms " + (", ".join(setting.transforms) or "none"))
     our_params = dict(setting.params or {})
-    theirs = dict((usual.params if usual is not None else None) or {})
+    theirs = {}
+    if usual is not None:
+        theirs = dict(usual.params or {})
     parts += [
         f"{name}={value(our_params[name])}"
         for name in sorted(our_params)

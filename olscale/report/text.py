@@ -38,10 +38,13 @@ def cell_texts(column: Sequence[Entry], plus_minus: str = "±", mark: str = "*")
     mark_width = max(map(len, marks), default=0)
     texts = []
     for entry, marked in zip(column, marks, strict=True):
-        text = entry.mean.rjust(mean_width) if entry.mean else entry.note
-        if entry.mean and std_width:
-            spread = f" {plus_minus} {entry.std.rjust(std_width)}"
-            text += spread if entry.std else " " * len(spread)
+        text = entry.note
+        if entry.mean:
+            text = entry.mean.rjust(mean_width)
+        if entry.mean and entry.std:
+            text += f" {plus_minus} {entry.std.rjust(std_width)}"
+        elif entry.mean and std_width:
+            text += " " * (len(plus_minus) + 2 + std_width)
         texts.append(text + marked.ljust(mark_width))
     width = max(map(len, texts), default=0)
     return [text.rjust(width) for text in texts]
@@ -49,8 +52,9 @@ def cell_texts(column: Sequence[Entry], plus_minus: str = "±", mark: str = "*")
 
 def _signs(entry: Entry, best: str) -> str:
     """Return the text after a figure."""
-    signs = [best if entry.best else "", "~" if entry.alike else "", "!" if entry.partial else ""]
-    return "".join([*signs, *(mark.sign for mark in entry.marks)])
+    signs = {best: entry.best, "~": entry.alike, "!": entry.partial}
+    marks = [sign for sign, holds in signs.items() if holds]
+    return "".join([*marks, *(mark.sign for mark in entry.marks)])
 
 
 def _left(text: str, columns: int) -> str:
@@ -154,10 +158,10 @@ def print_rich(
             for name, column in zip(table.columns, cells, strict=True)
         ]
         first = max(len("learner"), *map(width, table.rows))
-        for k, block in enumerate(_blocks(widths, console.width - first - 3)):
-            console.print(
-                Text(table.title if k == 0 else f"{table.title} (continued)", style="bold")
-            )
+        title = table.title
+        for block in _blocks(widths, console.width - first - 3):
+            console.print(Text(title, style="bold"))
+            title = f"{table.title} (continued)"
             drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="")
             drawn.add_column("learner", no_wrap=True)
             for j in block:
@@ -179,10 +183,12 @@ def print_rich(
 def _styled(text: str, entry: Entry) -> RichText:
     from rich.text import Text
 
-    style = "dim"
-    if entry.mean:
-        style = ""
-    return Text(text, style="bold green" if entry.best else style)
+    style = ""
+    if entry.best:
+        style = "bold green"
+    elif not entry.mean:
+        style = "dim"
+    return Text(text, style=style)
 
 
 def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:

@@ -47,7 +47,7 @@ def _is_interrupt(error: BaseException) -> bool:
     # If only Python handles signals, its KeyboardInterrupt looks like any other.
     main = threading.current_thread() is threading.main_thread()
     by_python = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    kinds = UserInterrupt
+    kinds: type[KeyboardInterrupt] = UserInterrupt
     if by_python:
         kinds = KeyboardInterrupt
     waiting: list[BaseException | None] = [error]

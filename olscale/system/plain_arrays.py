@@ -24,9 +24,9 @@ def masked_values(array: Any) -> int:
         _MASKED not in sys.modules
     ):  # no masked array exists, and the first use of `numpy.ma` imports it
         return 0
-    parts = (array,)
+    parts = [array]
     if isinstance(array, list | tuple):
-        parts = array
+        parts = list(array)
     return sum(
         int(np.ma.getmaskarray(part).sum()) for part in parts if isinstance(part, np.ma.MaskedArray)
     )

@@ -54,8 +54,11 @@ def boundary_figure(
         ):
             _draw(panel, plane, snapshot)
             panel.set_title(figure_text(name))
-            panel.set_xlabel(axes_names[0] if i + across >= len(axes) else "")
-            panel.set_ylabel(axes_names[1] if i % across == 0 else "")
+            # Panels share their axes: names stand below the last line and left of the first column.
+            if i + across >= len(axes):
+                panel.set_xlabel(axes_names[0])
+            if i % across == 0:
+                panel.set_ylabel(axes_names[1])
         if title:
             figure.suptitle(title)
     return figure

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from olscale.analysis.curves import Curve, RocCurve
 from olscale.measures import measure_of
-from olscale.report.figures.looks import Looks, looks
+from olscale.report.figures.looks import Looks, looks_of
 from olscale.report.figures.style import panels, styled
 from olscale.report.figures.words import figure_text, in_unit, legible, metric_text
 
@@ -58,13 +58,17 @@ def curve_figure(
     shown = {figure_text(name): legible(curves) for name, curves in shown.items()}
     every = {label: item for curves in shown.values() for label, item in curves.items()}
     labels = dict.fromkeys(every)
-    of_label = of_learner.of(every) if of_learner else looks(labels)
+    of_label = looks_of(every, of_learner)
     with styled():
         is_single = len(shown) == 1
-        legend = ()
+        order = list(labels)
+        size = {"width": 2.6, "height": 2.3}
+        if is_single:  # its legend can follow the lines from top to bottom
+            order = _by_height(next(iter(shown.values())))
+            size = {"width": 4.2, "height": 3.0}
+        legend: Collection[str] = ()
         if len(labels) > 1 or is_single:
             legend = labels
-        size = {"width": 4.2 if is_single else 2.6, "height": 3.0 if is_single else 2.3}
         figure, axes = panels(len(shown), across=across, beside=legend, **size)
         for panel, (name, curves) in zip(axes, shown.items(), strict=True):
             for i, (label, curve) in enumerate(curves.items()):
@@ -91,7 +95,6 @@ def curve_figure(
         handles = {
             h.get_label(): h for panel in axes for h in panel.get_lines() if h.get_label() in labels
         }
-        order = _by_height(next(iter(shown.values()))) if is_single else list(labels)
         if legend:
             figure.legend(
                 [handles[label] for label in order],
@@ -116,15 +119,17 @@ def _draw(
     every = (0.05 + 0.012 * (i % 9), 0.18)  # spreads the markers of neighbouring lines
     values = in_unit(curve.summary.metric, curve.errors)
     if replicates:
-        for k, line in enumerate(values):
+        name: str | None = label
+        for line in values:
             panel.plot(
                 curve.rows,
                 line,
                 color=look["color"],
                 linewidth=0.8,
                 alpha=0.75,
-                label=label if k == 0 else None,
+                label=name,
             )
+            name = None  # one entry in the legend
         return
     mean = values.mean(axis=0)
     panel.plot(curve.rows, mean, label=label, markevery=every, **look)  # type: ignore[arg-type]
@@ -164,7 +169,10 @@ def _span(curves: Mapping[str, Curve]) -> tuple[float, float]:
     if measure_of(metric).unit != "percent":
         least = 0.005 * max(abs(low), abs(high), 1e-9)
     room = 0.06 * max(high - low, least)
-    return max(0.0, low - room) if low >= 0.0 else low - room, high + room
+    bottom = low - room
+    if low >= 0.0:  # no error is negative, so the axis does not suggest that one could be
+        bottom = max(0.0, bottom)
+    return bottom, high + room
 
 
 def _by_height(curves: Mapping[str, Curve]) -> list[str]:
@@ -190,7 +198,7 @@ def alarm_figure(
         Looks of the learners in other figures too; by the order of the labels when left out.
     """
     shown = legible(shown)
-    of_label = of_learner.of(shown) if of_learner else looks(shown)
+    of_label = looks_of(shown, of_learner)
     with styled():
         figure, [panel] = panels(1, width=5.2, height=0.9 + 0.22 * len(shown))
         for place, (label, curve) in enumerate(shown.items()):
@@ -227,7 +235,7 @@ def roc_figure(shown: Mapping[str, RocCurve], of_learner: Looks | None = None) -
         Looks of the learners in other figures too; by the order of the labels when left out.
     """
     shown = legible(shown)
-    of_label = of_learner.of(shown) if of_learner else looks(shown)
+    of_label = looks_of(shown, of_learner)
     with styled():
         figure, [panel] = panels(1, width=3.4, height=3.2, beside=shown)
         panel.plot([0, 100], [0, 100], color="0.6", linewidth=0.8, linestyle=":")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from olscale.analysis.sweeps import Sweep
 from olscale.measures import measure_of
-from olscale.report.figures.looks import Looks, looks
+from olscale.report.figures.looks import Looks, looks_of
 from olscale.report.figures.style import panels, styled
 from olscale.report.figures.words import (
     axis_value,
@@ -54,22 +54,26 @@ def parameter_figure(
     shown = {figure_text(name): legible(sweeps) for name, sweeps in shown.items()}
     every = {label: item for sweeps in shown.values() for label, item in sweeps.items()}
     labels = dict.fromkeys(every)
-    of_label = of_learner.of(every) if of_learner else looks(labels)
+    of_label = looks_of(every, of_learner)
     with styled():
-        is_single = len(shown) == 1
-        legend = ()
+        legend: Collection[str] = ()
         if len(labels) > 1:
             legend = labels
-        size = {"width": 3.6 if is_single else 2.9, "height": 2.6 if is_single else 2.2}
+        size = {"width": 2.9, "height": 2.2}
+        if len(shown) == 1:
+            size = {"width": 3.6, "height": 2.6}
         figure, axes = panels(len(shown), across=across, beside=legend, **size)
         for panel, (name, sweeps) in zip(axes, shown.items(), strict=True):
             for label, sweep in sweeps.items():
                 metric = sweep.summary.metric
                 finite = np.isfinite(sweep.mean)
+                deviations = None
+                if len(sweeps) <= BARS:  # more bars would hide the lines
+                    deviations = in_unit(metric, sweep.std[finite])
                 panel.errorbar(
                     np.array(sweep.values[0])[finite],
                     in_unit(metric, sweep.mean[finite]),
-                    in_unit(metric, sweep.std[finite]) if len(sweeps) <= BARS else None,
+                    deviations,
                     label=label,
                     capsize=2.5,
                     elinewidth=0.9,
@@ -171,7 +175,10 @@ def _draw(panel: Axes, sweep: Sweep) -> None:
                     size=6.5,
                     color=colour,
                 )
-    i, j = np.unravel_index(np.nanargmax(mean) if higher else np.nanargmin(mean), mean.shape)
+    best = np.nanargmin(mean)
+    if higher:
+        best = np.nanargmax(mean)
+    i, j = np.unravel_index(best, mean.shape)
     frame = Rectangle(
         (float(j), float(i)),
         1,
@@ -190,10 +197,11 @@ def map_limits(metric: str, mean: NDArray[np.float64]) -> tuple[float, float]:
 
     Otherwise those cells would leave all others in one colour.
     """
-    higher = measure_of(metric).better == "higher"
-    return float(np.nanquantile(mean, 0.1 if higher else 0.0)), float(
-        np.nanquantile(mean, 1.0 if higher else 0.9)
-    )
+    shares = (0.0, 0.9)
+    if measure_of(metric).better == "higher":
+        shares = (0.1, 1.0)
+    low, top = np.nanquantile(mean, shares)
+    return float(low), float(top)
 
 
 def _figure(value: float) -> str:

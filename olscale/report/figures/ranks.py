@@ -69,14 +69,21 @@ def _draw(panel: Axes, one: Comparison) -> None:
         panel.spines[side].set_visible(False)
     panel.spines["top"].set(visible=True, bounds=(1, last))
     for i, (name, mean) in enumerate(zip(one.learners, ranks, strict=True)):
-        is_left = i < half
-        down = first + 0.5 * (i if is_left else k - 1 - i) + 0.2
-        edge = 1 - margin if is_left else last + margin
+        # The better half hangs on the left, the others on the right, the innermost lowest.
+        place = i
+        edge = 1 - margin
+        side = "right"
+        text = f" {figure_text(name)}  {mean:.2f} "
+        if i >= half:
+            place = k - 1 - i
+            edge = last + margin
+            side = "left"
+            text = f" {mean:.2f}  {figure_text(name)} "
+        down = first + 0.5 * place + 0.2
         panel.plot(
             [mean, mean, edge], [-0.1, down, down], color="black", linewidth=0.8, clip_on=False
         )
-        text = f"{figure_text(name)}  {mean:.2f}" if is_left else f"{mean:.2f}  {figure_text(name)}"
-        panel.text(edge, down, f" {text} ", ha="right" if is_left else "left", va="center")
+        panel.text(edge, down, text, ha=side, va="center")
     for level, clique in enumerate(one.cliques):
         ends = [ranks[one.learners.index(name)] for name in (clique[0], clique[-1])]
         at = 0.25 + 0.3 * level

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from olscale.analysis.curves import SegmentErrors
-from olscale.report.figures.looks import Looks, looks
+from olscale.report.figures.looks import Looks, looks_of
 from olscale.report.figures.style import panels, styled
 from olscale.report.figures.words import figure_text, legible, tick_text
 
@@ -39,7 +39,7 @@ def segment_figure(
         Looks of the learners in other figures too; by the order of the labels when left out.
     """
     shown = legible(shown)
-    of_label = of_learner.of(shown) if of_learner else looks(shown)
+    of_label = looks_of(shown, of_learner)
     with styled():
         figure, [panel] = panels(1, width=5.2, height=2.8, beside=shown)
         names = [figure_text(name) for name in next(iter(shown.values())).names]
@@ -94,7 +94,7 @@ def heat_figure(shown: Mapping[str, SegmentErrors], title: str = "") -> Figure:
     with styled():
         figure, [panel] = panels(1, width=6.2, height=height)
         mesh = panel.pcolormesh(np.ma.masked_invalid(percent), cmap="cividis")
-        _name_segments(panel, np.arange(len(names)) + 0.5, names)
+        _name_segments(panel, np.arange(0.5, len(names)), names)
         panel.set_yticks(np.arange(len(shown)) + 0.5, lines)
         panel.invert_yaxis()
         panel.grid(False)
