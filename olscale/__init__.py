@@ -63,6 +63,7 @@ _HOMES = {
     "watch": "olscale.report.watch",
 }
 
+# Names of modules, not the functions: importing reports here would make `import olscale` slow.
 _VIEWS = {
     "evaluation": "olscale.report.watch:show",
     "ingest": "olscale.report.ingest_view:ingest_view",

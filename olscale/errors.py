@@ -59,6 +59,7 @@ def one_line(text: str) -> str:
     'no such file: \\x1b[31m\\udc80'
     """
     text = redacted(text)
+    # Escaping megabytes of a damaged file only to cut them would take seconds.
     if len(text) > 20 * _LONGEST:
         text = text[: 10 * _LONGEST] + text[-10 * _LONGEST :]
     line = " ".join(text.splitlines())
@@ -92,6 +93,7 @@ class FormatError(OlscaleError):
         self.problem = problem
         self.line = line
 
+    # Workers send errors by pickle, which makes them anew from `args`: those are the message only.
     def __reduce__(self) -> tuple[type[FormatError], tuple[str, str, int | None]]:
         return type(self), (self.source, self.problem, self.line)
 
@@ -191,6 +193,7 @@ class UnknownNameError(OlscaleError, LookupError):
         self.kind = kind
         self.got = got
         self.known = tuple(sorted(known))
+        # The nearest name of `c` is `C`, which differs in every character otherwise.
         folded = {name.casefold(): name for name in self.known}
         nearest = [
             folded[name]

@@ -30,6 +30,7 @@ def parse_named(
     ('sklearn.linear_model:Perceptron', [('shuffle', 'false')])
     """
     name, *parts = text.split(":")
+    # `module:attribute` has a colon too; a parameter has an equals sign before any other colon.
     if parts and registered is not None and name not in registered and "=" not in parts[0]:
         name = f"{name}:{parts.pop(0)}"
     pairs = []

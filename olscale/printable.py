@@ -55,6 +55,7 @@ def csv_cell(text: str) -> str:
     ("'=1+2", 'pa1', '-1.5')
     """
     shown = _visible(text)
+    # Spreadsheets pass over blanks in front, and a negative number must stay one.
     is_formula = shown.lstrip().startswith(_FORMULA) and not _NUMBER.fullmatch(shown)
     if is_formula:
         return f"'{shown}"

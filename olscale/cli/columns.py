@@ -156,6 +156,7 @@ def classes_line(manifest: Manifest, split: str) -> str | None:
     }
     if len(shares) <= _MOST:
         return ", ".join(shares)
+    # Of many classes the ends say how unbalanced they are.
     order = sorted(shares, key=lambda share: -shares[share])
     return f"most {', '.join(order[:3])}; fewest {', '.join(order[-3:])}"
 

@@ -19,6 +19,7 @@ class Group(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Print the help if no command is given."""
+        # Shell completion parses without arguments, too.
         if not args and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(2)
@@ -39,6 +40,7 @@ def find_modules_here() -> None:
     from pathlib import Path  # `olscale --help` needs none of it
 
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        # Last, so that a file here called like a package hides no package.
         sys.path.append(str(Path.cwd()))
 
 
@@ -64,6 +66,7 @@ def collect_as_usual() -> None:
     """End the imports of a long command; objects present by now are no longer inspected."""
     global _usual
     if _usual is not None:
+        # What is imported by now stays until the end: no later collection needs to inspect it.
         gc.freeze()
         gc.set_threshold(*_usual)
         _usual = None

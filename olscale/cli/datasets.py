@@ -342,6 +342,7 @@ def _facts(dataset: Dataset) -> dict[str, Any]:
 
 
 def _shortened(values: list[Any], most: int = 10) -> str:
+    # Ten of ten thousand classes say how they are called; the last one, how far that goes.
     shown = ", ".join(map(str, values[:most]))
     if len(values) <= most:
         return shown

@@ -16,6 +16,7 @@ def doctor() -> None:
 
     width = max(map(len, CHECKS))
     failed = []
+    # Printed one by one: the check of workers takes seconds.
     for finding in examine():
         mark = "ok"
         if not finding.fine:

@@ -26,6 +26,7 @@ class _RowsOrColumn(click.ParamType):  # type: ignore[type-arg]
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | str:
+        # A negative number is a mistake, not a column called "-3".
         number = str(value).removeprefix("-").isdecimal()
         if number:
             return click.IntRange(min=0).convert(value, param, ctx)
@@ -249,6 +250,7 @@ def _budget(max_seconds: float | None, max_memory: str | None) -> Any:
     try:
         return Budget(max_seconds=max_seconds, max_memory=max_memory)
     except ValidationError as error:
+        # In the words of the command line, whose user knows no field names.
         first = error.errors(include_url=False)[0]
         option = f"--{first['loc'][0]}".replace("_", "-")
         raise click.UsageError(f"{option} was {first['input']!r}: {first['msg']}") from None
@@ -264,6 +266,7 @@ def _experiment(
     from olscale.data.transforms.pipeline import split_transforms
     from olscale.evaluation.experiment import parse_experiment
 
+    # What is not given stays out, so that the defaults of experiments hold.
     content: dict[str, Any] = {
         "name": "evaluate",
         "protocol": {key: value for key, value in protocol.items() if value is not None},

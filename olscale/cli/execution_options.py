@@ -44,12 +44,13 @@ def parse_moment(text: str) -> float:
     >>> parse_moment("1767268800"), parse_moment("2026-01-01T12:00Z")
     (1767268800.0, 1767268800.0)
     """
+    # Batch systems give seconds since 1970, people a date.
     for parse in (float, lambda words: datetime.fromisoformat(words).timestamp()):
         try:
             moment = parse(text)
         except (ValueError, OverflowError):
             continue
-        if not isnan(moment):
+        if not isnan(moment):  # which Python reads from "nan"
             return moment
     raise ValueError("expected a time such as 2026-01-01T06:30, or seconds since 1970")
 

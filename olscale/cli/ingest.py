@@ -38,6 +38,7 @@ class _SeveralTests(click.Command):
         previous = ""
         greedy = False
         for arg in args:
+            # Before SOURCE and DEST are given, the words after --test may be those.
             if arg == "--test":
                 greedy = words >= 2
             elif arg.startswith("-"):
@@ -237,6 +238,7 @@ def ingest(
         say(f"note: test has labels that train lacks, which no learner can predict: {unseen}")
     for title, line in _columns(manifest, given=label is not None):
         say(f"{title}: {line}")
+    # A source of both splits is listed twice and read once.
     read = sum({entry.name: entry.bytes or 0 for entry in manifest.sources}.values()) / 1e6
     speed = ""
     if read >= 1:

@@ -68,7 +68,7 @@ def run(file: str, home: str | None, night: str | None, stop_at: float) -> None:
     from olscale.jobs.night import run_night
 
     job, where = _open(file, home)
-    find_modules_here()
+    find_modules_here()  # learners of an experiment may be modules of this folder
     with progress_for(sys.stderr) as progress:
         end = run_night(job, where, night, progress=progress, stop_at=stop_at)
     for line in end.lines:

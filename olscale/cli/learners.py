@@ -34,7 +34,7 @@ def list_(task: str | None) -> None:
         try:
             kind = learner_class(name)
             summary = (inspect.getdoc(kind) or "").partition("\n")[0].replace("`", "")
-        except OlscaleError as error:  # of another package
+        except OlscaleError as error:  # one broken package must not hide all other learners
             summary = f"({error})"
         line = f"{name:<{width}} {_sign(name, kind)} {summary}"
         groups[getattr(kind, "task", "classification")].append(line)
@@ -115,7 +115,7 @@ def _show_arguments(found: Any) -> None:
         return
     try:
         arguments = list(inspect.signature(found).parameters.values())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError):  # of classes written in C
         arguments = []
     for argument in arguments:
         is_required = argument.default is argument.empty and argument.kind not in (

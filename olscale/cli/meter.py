@@ -98,6 +98,7 @@ def meter(verb: str) -> Iterator[Progress | None]:
             nonlocal rows, size
             rows = rows + more
             size = size + nbytes
+            # The first call may come within one tick of a coarse clock.
             seconds = max(time.perf_counter() - start, 1e-9)
             bar.draw(
                 f"{verb} {name}",

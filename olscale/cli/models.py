@@ -52,6 +52,7 @@ def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]
 
     opened = open_store(store)
     with_models = opened.model_ids()
+    # Curves, which make up most of a record, are not read.
     columns = ["id", "dataset", "learner", "params", "protocol", "outcome", "metrics"]
     rows = []
     for row in opened.read(columns).to_pylist():
@@ -119,6 +120,7 @@ def save(store: str, run: str, file: str, dataset: str | None) -> None:
         from olscale.data.catalogue.fetch import data_home
         from olscale.evaluation.final_models import compute_model, find_dataset
 
+        # A record has the dataset's name and fingerprint, not its path: that differs by machine.
         parent, slash, _ = opened.path.rstrip("/").rpartition("/")
         folders = dict.fromkeys(
             ["", "data/", f"{parent}{slash}", f"{parent}{slash}data/", f"{data_home()}/"]

@@ -144,6 +144,7 @@ def predict(
     if prediction.labels:
         percent = 100 * prediction.wrong / prediction.labels
         text += f", error {percent:.2f} % ({prediction.labels:,} labelled rows)"
+    # Of several targets some may have no label at all, and so no error.
     if prediction.squares is not None and prediction.known is not None and prediction.known.all():
         errors = (prediction.squares / prediction.known) ** 0.5
         by_target = zip(loaded.about.columns.targets, errors, strict=False)
@@ -152,6 +153,7 @@ def predict(
         )
     if prediction.unlabelled:
         text += f", {prediction.unlabelled:,} without a label"
+    # Standard output has the predictions, unless --out names a file.
     say(text, err=True)
     for line in rows.notes:
         say(f"note: {line}", err=True)

@@ -76,7 +76,7 @@ def report(
     on_damage: OnDamage = "raise"
     if skip_damaged:
         on_damage = "skip"
-    formats = tuple(dict.fromkeys(also))
+    formats = tuple(dict.fromkeys(also))  # --also png --also png is no mistake worth an error
     written = write_report(opened, out, papers, on_damage, formats, static, metric, learners)
     name_damaged(opened)
     advise_compaction(opened)

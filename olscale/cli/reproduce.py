@@ -67,8 +67,10 @@ def reproduce(
     if not no_run:
         for _, main, causes in chosen:
             _run(main, store, cluster)
+            # Causes explain differences of the full form; the short one is for a first look.
             if causes is not None and not quick:
                 _run(causes, store, cluster)
+    # Read after all runs: what tuning chose makes up the settings of the tables.
     opened = open_store(store)
     selections = read_selections(opened)
     ledgers = []

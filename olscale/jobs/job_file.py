@@ -280,7 +280,7 @@ def load_job(path: str | Path) -> JobFile:
         raise ExperimentError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise ExperimentError(f"{path}: not a TOML file: {error}") from None
-    # Two jobs without a name in one folder would otherwise share a home.
+    # A job without a name is called after its file, and so is its home.
     content.setdefault("name", path.stem)
     return parse_job(content, str(path), path.parent.resolve())
 

@@ -24,13 +24,13 @@ def made_by() -> dict[str, str]:
     ['code', 'host', 'machine', 'numpy', 'olscale']
     """
     host = machine()
+    # A digest of olscale's files says what a commit does not: an edited checkout keeps its commit.
     facts = {
         "code": package_digest()[:16],
         **_commit(),
         "python": host["python"],
         **host["versions"],
     }
-    # `code` is a digest of olscale's files: an edited checkout has the commit of before.
     facts |= {"pyarrow": version("pyarrow"), "blas": _blas()}
     facts |= {name: os.environ[name] for name in _THREADS if name in os.environ}
     # Containers and batch systems may allow fewer cores than the machine has.

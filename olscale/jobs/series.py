@@ -227,7 +227,12 @@ def _quantities(row: dict[str, Any], names: _Names) -> Iterator[tuple[str, float
     if seconds is None or seconds * (row.get("n") or 1) >= LEAST_SECONDS:
         for speed in SPEEDS:
             yield speed, row.get(speed), name, row["machine"]
-    yield "error", row.get("error"), name, ""  # bits, unlike speeds, are those of any machine
+    yield (
+        "error",
+        row.get("error"),
+        name,
+        "",
+    )  # unlike speeds, errors are comparable across machines
 
 
 def judge(series: NightSeries, rules: AlarmRules) -> SeriesVerdict:
