@@ -115,6 +115,7 @@ def _rows(line: AlongStream, name: str) -> list[dict[str, Any]]:
     s = line.summary
     mean, std = _moments(line)
     setting = {field: getattr(s, field) for field in _SETTING}
+    # Cautions are of a metric, and the summary at hand is of the headline.
     figure = replace(s, metric=name)
     ends = {
         "fingerprint": s.fingerprint,
@@ -172,6 +173,7 @@ def along_tables(lines: Sequence[AlongStream], name: str) -> list[Table]:
         look_ahead = look_ahead_mark(item for setting in settings for item in looked_ahead(setting))
         reference = Entry(note="-", marks=(reference_mark(why_incomparable(settings)),))
         for line, setting in zip(labels.values(), settings, strict=True):
+            # A batch reference predicts nothing while it collects rows: its figures would mislead.
             if not is_comparable(setting):
                 entries.append((reference,) * len(places))
                 continue
@@ -180,7 +182,7 @@ def along_tables(lines: Sequence[AlongStream], name: str) -> list[Table]:
             marks = caution_marks([line.summary], name)
             if looked_ahead(setting):
                 marks = (*marks, look_ahead)
-            if len(line.values) < max(runs):
+            if len(line.values) < max(runs):  # some of its runs failed: its mean is over others
                 marks = (*marks, runs_mark(len(line.values)))
             figures = []
             for i in _at(line, places):
@@ -226,6 +228,7 @@ def _fullest(group: list[AlongStream], names: list[str]) -> list[str]:
     for line in group:
         mean, _ = _moments(line)
         at = np.array(_at(line, names))
+        # A cell that this line lacks has index -1, and there the zero that is appended.
         most = np.maximum(most, np.where(at >= 0, np.append(mean, 0.0)[at], 0.0))
     return [names[i] for i in sorted(np.argsort(-most, kind="stable")[:_CELLS].tolist())]
 
@@ -238,6 +241,7 @@ def _places(group: list[AlongStream]) -> tuple[list[Any], list[str]]:
     every = np.unique(np.array(places, dtype=np.int64))
     if len(every) == 0:
         return [], []
+    # Learners have points at other rows, so a table takes the last point at or before each tenth.
     tenths = every[-1] * np.arange(1, _POSITIONS + 1) // _POSITIONS
     picked = np.unique(every[np.maximum(0, np.searchsorted(every, tenths, side="right") - 1)])
     return list(picked), [f"{row:,}" for row in picked]

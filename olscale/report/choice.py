@@ -61,7 +61,10 @@ def streams(shown: Iterable[T]) -> dict[str, list[T]]:
         title = names[column]
         if has_transforms:
             title = f"{title}, {protocol_text(_summary(group[0]).protocol)}"
-        titles[title if title not in titles else f"{title} ({protocol})"] = group
+        # Two streams must not share a title, or one would replace the other.
+        if title in titles:
+            title = f"{title} ({protocol})"
+        titles[title] = group
     return titles
 
 

@@ -47,6 +47,7 @@ def class_table(
     for label, confusion in shown.items():
         marks = caution_marks([confusion.summary], "error")
         cells = [figure_of("error", float(errors[label][i])) for i in classes]
+        # Compared as printed: figures that read the same are all the best.
         least = [
             cell == figure_of("error", float(low)) for cell, low in zip(cells, best, strict=True)
         ]
@@ -87,7 +88,7 @@ def _errors(matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], size: int
 def _mixed(matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], called: Sequence[str]) -> str:
     wrong = matrix.copy()
     np.fill_diagonal(wrong, 0.0)
-    if len(wrong) < 3:
+    if len(wrong) < 3:  # of two classes the errors themselves say it
         return ""
     worst = np.argsort(-wrong, axis=None, kind="stable")[:_MIXED]
     pairs = [divmod(int(cell), len(wrong)) for cell in worst]

@@ -22,6 +22,8 @@ P = TypeVar("P", Pair, PairCounts)
 SHADES = 5
 _ENCODER = json.JSONEncoder(allow_nan=False)
 _MOST_PAIRS = 200
+"""Most pairs in a table; twenty learners have 190."""
+
 _SURE = 0.95
 _BOLD = "corrected p at most 0.05, or probability above 0.95"
 
@@ -143,6 +145,7 @@ def verdicts(one: Compared) -> list[str]:
     outcome = one.outcome
     n = len(outcome.datasets)
     pairs = len(outcome.pairs)
+    # A reader would take silence for "no difference".
     if not outcome.tested:
         few = f"Not tested: {n} data sets, and at least {LEAST} are needed"
         if n == 1:
@@ -166,8 +169,7 @@ def verdicts(one: Compared) -> list[str]:
         notes.append(
             f"Tests of {what}: Wilcoxon's signed ranks, Holm's correction of {pairs}, level 5 %."
         )
-        # Signed ranks of n data sets have 2 ** n equally likely signs, so p is at least 2 ** (1 -
-        # n).
+        # Signed ranks of n data sets have 2 ** n equally likely signs: p is at least 2 ** (1 - n).
         if (least := pairs * 2.0 ** (1 - n)) > ALPHA:
             notes.append(
                 f"With {n} data sets the least p of {pairs} tests is {p_text(min(1.0, least))}: "
@@ -305,9 +307,8 @@ def _lines(value: Any, margin: str = "") -> str:
         items = [f"{json.dumps(name)}: {_lines(item, inner)}" for name, item in value.items()]
         brackets = "{}"
     elif isinstance(value, list) and value:
-        items = [
-            _ENCODER.encode(item) for item in value
-        ]  # The indenting encoder would take seconds for many pairs.
+        # The indenting encoder would take seconds for many pairs.
+        items = [_ENCODER.encode(item) for item in value]
         brackets = "[]"
     else:
         return _ENCODER.encode(value)
@@ -389,6 +390,7 @@ def _pair(pair: Pair) -> dict[str, Any]:
 
 
 def _finite(value: float) -> float | None:
+    # JSON has no NaN, and strict readers refuse Python's.
     if math.isfinite(value):
         return value
     return None

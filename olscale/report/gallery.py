@@ -60,6 +60,7 @@ class Gallery:
 
     def paper(self, figure: PaperFigure, source: FigureSource) -> str:
         """Draw a figure of a paper, or note that it is absent and what would give it."""
+        # One figure without its runs must not cost the whole report.
         try:
             drawn = figure.draw(source)
         except MissingRunsError as reason:
@@ -91,6 +92,7 @@ class Gallery:
         return [self.folder / "figures" / f"{one.name}.{suffix}" for suffix in self._formats]
 
     def _free(self, name: str) -> str:
+        # Names of users' learners and data sets become names of files on any system.
         stem = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")[:80]
         free = next(
             text

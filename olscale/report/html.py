@@ -63,6 +63,7 @@ def figure_html(
     """
     svg = next(path for path in files if path.suffix == ".svg")
     links = [(path.relative_to(beside).as_posix(), path.suffix[1:]) for path in files]
+    # `</script>` within a name would end the element that holds the data.
     data = ""
     if specs:
         data = json.dumps(specs, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

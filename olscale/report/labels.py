@@ -25,7 +25,7 @@ def value_text(value: Any) -> str:
         return value
     if isinstance(value, list | tuple):
         return " ".join(map(value_text, value))
-    if isinstance(value, float) and not isinstance(value, bool):
+    if isinstance(value, float):
         return repr(value).removesuffix(".0")
     return canonical_json(value)
 
@@ -39,7 +39,7 @@ def heading(metric: str) -> str:
     ('Test error (%)', 'Kappa-M')
     """
     text = metric_text(metric)
-    return text[0].upper() + text[1:]
+    return text[0].upper() + text[1:]  # `capitalize` would write Rmse
 
 
 def metric_text(metric: str) -> str:
@@ -160,6 +160,7 @@ def row_labels(cells: Iterable[tuple[Row, Column]]) -> tuple[dict[Row, str], dic
             if len(kinds) > 1:
                 kind = [f"({row.learner})"]
             version = []
+            # Versions of different learners say nothing about each other.
             if len(versions) > 1 and len(kinds) == 1:
                 version = [f"v{row.version}"]
             shown = [
@@ -177,6 +178,7 @@ def column_labels(columns: Sequence[Column]) -> list[str]:
     for column in columns:
         namesakes = [candidate for candidate in columns if candidate.label == column.label]
         label = column.label
+        # Two contents under one name, such as a dataset ingested again with other rows.
         if len({(candidate.dataset, candidate.fingerprint) for candidate in namesakes}) > 1:
             label += f" #{column.fingerprint[:8]}"
         if len({candidate.transforms for candidate in namesakes}) > 1:

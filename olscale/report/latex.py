@@ -19,6 +19,7 @@ _SPECIAL = {
     "*": "{*}",
     "±": r"$\pm$",
 } | {char: f"\\{char}" for char in "&%$#_{}"}
+# A table's note that begins so explains its figures with an exclamation mark.
 _PARTIAL = "! "
 _BOLD = {"best of the column": "The best of each column is in bold"}
 
@@ -82,6 +83,7 @@ def _labels(tables: Sequence[Table]) -> list[str]:
     labels: list[str] = []
     for table in tables:
         stem = "tab:" + (re.sub(r"[^a-z0-9]+", "-", table.title.lower()).strip("-") or "results")
+        # Titles that differ in signs alone give one stem, and LaTeX warns of labels given twice.
         count = sum(label == stem or label.startswith(f"{stem}--") for label in labels)
         if count:
             stem += f"--{count + 1}"

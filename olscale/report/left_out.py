@@ -75,6 +75,7 @@ def find_candidates(
         label = labels[row]
         way = _way(column)
         candidates.settings.setdefault((label, way), s)
+        # What is not comparable stays a candidate, so that a note can name it.
         if not is_comparable(s):
             continue
         for replicate, value in by_setting.get(s.key, {}).items():
@@ -87,6 +88,7 @@ def find_candidates(
 
 def _of_newest_transforms(summaries: Sequence[Summary]) -> list[Summary]:
     """Leave out runs with an older version of a transform than others on the same rows."""
+    # A transform gets a new version when its output changes: such runs saw other rows.
     newest: dict[Way, int] = defaultdict(int)
     for s in one_of_each_setting(summaries):
         way = Way(s.fingerprint, s.transforms)

@@ -85,6 +85,7 @@ def reference_mark(reason: str) -> Mark:
 def usual_replicates(column: Sequence[Summary | None]) -> tuple[int, int] | None:
     """Return the number and set of runs that most means of a column average."""
     counts = Counter((s.n, s.replicates) for s in column if s is not None and s.n)
+    # Of equally frequent ones the larger number of runs is taken for the complete one.
     return max(counts, key=lambda runs: (counts[runs], runs[0]), default=None)
 
 

@@ -59,13 +59,14 @@ def rows_compared(
     if not one.protocol.get("mcnemar"):
         return
     outcome = one.outcome
+    # Bits of all runs are read once, not once per data set.
     for name, rows in ROWS.items():
         bits = wrong_rows(store, name, on_damage)
         # On test rows every learner predicts, so only rows of the stream exclude late ones.
         late = []
         if name == "wrong_rows":
             late = _late_learners(one)
-        if outcome.baseline in late:
+        if outcome.baseline in late:  # then no pair is left
             continue
         learners = [learner for learner in outcome.learners if learner not in late]
         for dataset in outcome.datasets:

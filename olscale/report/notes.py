@@ -52,6 +52,7 @@ def version_notes(shown: Iterable[Summary]) -> list[str]:
     for summary in shown:
         versions[summary.learner].add(summary.version)
         last[summary.learner] = summary.last_version
+    # Without a time of its last run, no version can be called the newest.
     learners = [
         learner for learner in sorted(versions) if len(versions[learner]) > 1 and last[learner]
     ]

@@ -132,6 +132,7 @@ def _notes(cells: Sequence[Cell]) -> list[str]:
             "Protocol: " + "; ".join(f"{name} {how}" for name, how in sorted(met.items())) + "."
         )
     notes += _transform_notes(cells)
+    # One note per data set that is absent, not one per method.
     absent = {
         cell.published.dataset: cell.reason for cell in cells if cell.verdict == "data absent"
     }
@@ -299,6 +300,7 @@ def _number(text: str) -> tuple[float, str]:
 
 def described(setting: Setting) -> str:
     """Return the parameters of a setting that differ from the defaults, and the tuning data."""
+    # Only this page needs learners; tables of a store do not wait for numba.
     from olscale.learners.registry import make_learner
 
     params = dict(setting.params or {})
@@ -379,6 +381,6 @@ def value(of: Any) -> str:
     if not isinstance(of, float):
         return str(of)
     text = repr(of).removesuffix(".0")
-    if len(text) <= 12:
+    if len(text) <= 12:  # longer ones are computed, such as 2 ** 0.5
         return text
     return f"{of:.6g}"

@@ -158,6 +158,7 @@ def print_rich(
             for name, column in zip(table.columns, cells, strict=True)
         ]
         first = max(len("learner"), *map(width, table.rows))
+        # A terminal that wraps a row leaves no columns to compare: wide tables come in blocks.
         title = table.title
         for block in _blocks(widths, console.width - first - 3):
             console.print(Text(title, style="bold"))
@@ -269,6 +270,8 @@ def as_csv(summaries: Iterable[Summary]) -> str:
 def _fields(summary: Summary) -> dict[str, Any]:
     values = {name: getattr(summary, name) for name in _ATTRIBUTES}
     values |= {"looks_ahead": looked_ahead(summary), "comparable": is_comparable(summary)}
+    # JSON has no NaN; CSV then has an empty cell.
     for name in ("mean", "std"):
-        values[name] = values[name] if math.isfinite(values[name]) else None
+        if not math.isfinite(values[name]):
+            values[name] = None
     return values

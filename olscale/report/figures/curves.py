@@ -143,9 +143,8 @@ def _draw(
 def _mark(panel: Axes, curve: Curve, alarms: Curve | None, colour: str) -> None:
     at = alarms_on(curve, alarms) > 0
     mean = in_unit(curve.summary.metric, curve.errors[:, at]).mean(axis=0)
-    panel.plot(
-        curve.rows[at], mean, linestyle="", marker=7, color=colour, markersize=6
-    )  # 7: points down at the curve
+    # Marker 7 is a triangle whose tip points down at the curve.
+    panel.plot(curve.rows[at], mean, linestyle="", marker=7, color=colour, markersize=6)
 
 
 def alarms_on(curve: Curve, alarms: Curve | None) -> NDArray[np.int64]:
@@ -165,6 +164,7 @@ def _span(curves: Mapping[str, Curve]) -> tuple[float, float]:
     ]
     low = min(part.min() for part in errors)
     high = max(part.max() for part in errors)
+    # Curves that hardly differ get a span of their own, or noise would fill the panel.
     least = 0.5
     if measure_of(metric).unit != "percent":
         least = 0.005 * max(abs(low), abs(high), 1e-9)

@@ -81,6 +81,7 @@ def _look(learner: int, setting: int) -> Look:
         "color": _shaded(
             COLOURS[learner % len(COLOURS)], _SHADES[setting // len(DASHES) % len(_SHADES)]
         ),
+        # By learner too, since grey print leaves no colours to tell learners apart.
         "linestyle": DASHES[(learner + setting) % len(DASHES)],
         "marker": MARKERS[learner % len(MARKERS)],
     }

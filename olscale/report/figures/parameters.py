@@ -94,6 +94,7 @@ def _ticks(panel: Axes, values: list[float]) -> None:
     if is_geometric(values):
         panel.set_xscale("log")
         panel.minorticks_off()
+    # A tick at each value of a grid; of many evenly spaced values matplotlib's own are better.
     if len(values) <= _TICKS or is_geometric(values):
         shown = values[:: -(-len(values) // _TICKS)]
         panel.set_xticks(shown, [axis_value(value, values) for value in shown])
@@ -162,7 +163,7 @@ def _draw(panel: Axes, sweep: Sweep) -> None:
     if max(mean.shape) <= _WRITTEN:
         for (i, j), value in np.ndenumerate(mean):
             if np.isfinite(value):
-                dark = value < (low + top) / 2
+                dark = value < (low + top) / 2  # cividis is dark at its low end
                 colour = "black"
                 if dark:
                     colour = "white"

@@ -70,13 +70,14 @@ def pareto_figure(
                 at = next((point for point in points if point.label == label), None)
                 if at is not None:
                     style = of_label[label] | {"linestyle": "", "markersize": 6}
+                    # Filled marks are on the front, hollow ones behind it.
                     face = "white"
                     if at in best:
                         face = style["color"]
                     panel.plot(
                         at.cost, at.error, markerfacecolor=face, label=figure_text(label), **style
                     )
-            panel.set_xscale("log")
+            panel.set_xscale("log")  # costs of learners span powers of ten
             panel.set(
                 xlabel=f"{metric_text(cost)} ({'more' if higher[cost] else 'less'} is better)"
             )

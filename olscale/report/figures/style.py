@@ -25,7 +25,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 FORMATS = ("svg", "pdf", "png")
 
 _SETTINGS: dict[Any, Any] = {
-    "axes.axisbelow": True,
+    "axes.axisbelow": True,  # lines and marks are drawn over the grid
     "axes.grid": True,
     "axes.labelsize": 9,
     "axes.linewidth": 0.8,
@@ -94,7 +94,7 @@ def panels(
     if beside:
         legend = 0.7 + 0.065 * max(map(len, beside))
     figure = Figure(figsize=(across * width + legend, down * height), layout="constrained")
-    FigureCanvasAgg(figure)
+    FigureCanvasAgg(figure)  # without pyplot, which would keep every figure open
     axes = figure.subplots(down, across, squeeze=False, **options).ravel().tolist()
     for spare in axes[count:]:
         spare.set_axis_off()

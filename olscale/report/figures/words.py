@@ -82,7 +82,7 @@ def axis_value(value: float, among: Sequence[float]) -> str:
 
     Examples
     --------
-    >>> axis_value(0.0625, [0.0625, 1.0, 16.0]), value_text(0.001, [0.001, 1.0, 1000.0])
+    >>> axis_value(0.0625, [0.0625, 1.0, 16.0]), axis_value(0.001, [0.001, 1.0, 1000.0])
     ('$2^{-4}$', '$10^{-3}$')
     >>> axis_value(40.0, [10.0, 40.0])
     '40'
