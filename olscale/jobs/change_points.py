@@ -148,11 +148,13 @@ def _noise(deviations: NDArray[np.float64]) -> float:
 
 
 def _levels(values: NDArray[np.float64], starts: list[int]) -> list[float]:
-    return [float(np.median(part)) for part in np.split(values, starts[1:])]
+    parts = np.split(values, starts[1:])
+    return [float(np.median(part)) for part in parts]
 
 
 def _residuals(values: NDArray[np.float64], starts: list[int]) -> NDArray[np.float64]:
-    return np.concatenate([part - np.median(part) for part in np.split(values, starts[1:])])
+    parts = np.split(values, starts[1:])
+    return np.concatenate([part - np.median(part) for part in parts])
 
 
 def _join(

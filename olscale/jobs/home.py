@@ -80,7 +80,9 @@ class JobHome:
         """Hold the lock, which the system frees when a process dies; yield whether it was free."""
         with self.written():
             self.path.mkdir(parents=True, exist_ok=True)
-            file = os.fdopen(os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644), "r+")
+            # Mode "a+" would write behind the words of the holder before.
+            descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+            file = os.fdopen(descriptor, "r+")
         with file:
             if not _lock(file):
                 yield False

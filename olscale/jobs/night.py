@@ -232,16 +232,19 @@ def _finish(
     clock: Callable[[], float],
 ) -> NightEnd:
     end = end_night(job, home, night, begun, rows, failures, clock() - begun["at"])
-    for number in range(1, max((step.repeat for step in job.evaluate), default=1)):
-        shutil.rmtree(store_of(home.night(night), number), ignore_errors=True)
+    folder = home.night(night)
+    passes = max((step.repeat for step in job.evaluate), default=1)
+    for number in range(1, passes):
+        shutil.rmtree(store_of(folder, number), ignore_errors=True)
     # Nobody writes to its store any more: these are of processes that were killed.
-    shutil.rmtree(store_of(home.night(night), 0) / "tmp", ignore_errors=True)
+    shutil.rmtree(store_of(folder, 0) / "tmp", ignore_errors=True)
     return end
 
 
 def _settle(job: JobFile, home: JobHome, entry: dict[str, Any]) -> None:
     """Report a night, prune and write the page; repeated if it was interrupted."""
-    keys = read_history(home, ["alarm_keys"], ["night"], [entry["night"]])["alarm_keys"][0].as_py()
+    history = read_history(home, ["alarm_keys"], ["night"], [entry["night"]])
+    keys = history["alarm_keys"][0].as_py()
     tell_state(
         job,
         home,

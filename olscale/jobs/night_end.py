@@ -152,15 +152,17 @@ def first_difference(home: JobHome, id: str, before: str, night: str) -> str:
     parts = []
     for name in (before, night):
         try:
-            parts.append(record_parts(open_store(home.night(name) / "store")).get(id, {}))
+            store = open_store(home.night(name) / "store")
+            parts.append(record_parts(store).get(id, {}))
         except OlscaleError:  # its store was pruned, or is damaged: the alarm stands without it
             return ""
     if not all(parts):
         return ""
+    earlier, later = parts
     columns = [
         name
-        for name in (*parts[0], *(set(parts[1]) - set(parts[0])))
-        if parts[0].get(name) != parts[1].get(name)
+        for name in (*earlier, *(set(later) - set(earlier)))
+        if earlier.get(name) != later.get(name)
     ]
     # Reasons and metrics say more than curves.
     name = next(iter(columns), "")

@@ -53,10 +53,13 @@ def write_page(job: JobFile, home: JobHome, folder: Path) -> Path:
         (judge(series, job.alarm) for series in read_series(home, job.alarm.speed)), key=_place
     )
     names = short_names([verdict.series for verdict in verdicts])
+    alarms: list[str] = []
+    if nights:
+        alarms = nights[-1]["alarms"] or []
     sections = [
         (
             "Alarms of the last night",
-            _lines([line for row in nights[-1:] for line in row["alarms"] or ()], "There is none."),
+            _lines(alarms, "There is none."),
         ),
         ("Changes", _changes(verdicts, names)),
         ("Nights", _nights(nights)),
@@ -69,7 +72,8 @@ def write_page(job: JobFile, home: JobHome, folder: Path) -> Path:
 
 
 def _place(verdict: SeriesVerdict) -> tuple[int, int, str]:
-    return METRICS.index(verdict.series.metric), _ORDER.index(verdict.verdict), verdict.series.name
+    series = verdict.series
+    return METRICS.index(series.metric), _ORDER.index(verdict.verdict), series.name
 
 
 def _lines(lines: list[str] | None, otherwise: str) -> list[str]:
@@ -203,8 +207,11 @@ def _drawing(verdict: SeriesVerdict) -> str:
 
 
 def _failures(nights: list[dict[str, Any]], home: JobHome) -> list[str]:
-    rows = [(row["night"], line) for row in reversed(nights) for line in row["failures"] or ()]
-    rows += [("message", line) for line in read_json(home.path / "told.json").get("faults", ())]
+    rows = []
+    for row in reversed(nights):
+        rows += [(row["night"], line) for line in row["failures"] or ()]
+    last_message = read_json(home.path / "told.json")
+    rows += [("message", line) for line in last_message.get("faults", ())]
     if rows:
         return [rows_html(("night", "what failed"), rows, (0, 1))]
     return _lines([], "There is none.")
@@ -240,7 +247,7 @@ def _machines(nights: list[dict[str, Any]]) -> list[str]:
     ]
     if not rows:
         return []
-    return [rows_html(head, rows, (0, 1, 2, 3, 4, 5, 6, 7, 8, 9))]
+    return [rows_html(head, rows, range(len(head) - 1))]  # only the last column is a figure
 
 
 def short_names(series: Iterable[NightSeries]) -> dict[str, str]:

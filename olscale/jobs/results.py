@@ -102,10 +102,11 @@ def result_rows(
         run["transforms"] = ", ".join(run["transforms"])
         run["protocol"] = without_replicate(run["protocol"])
         groups[tuple(run[name] for name in columns[1:8])].append(run)
-    return [
-        _row(dict(zip(columns[1:8], key, strict=True)), groups[key], digests, timings)
-        for key in sorted(groups)
-    ], unlike
+    rows = []
+    for key in sorted(groups):
+        setting = dict(zip(columns[1:8], key, strict=True))
+        rows.append(_row(setting, groups[key], digests, timings))
+    return rows, unlike
 
 
 def _row(
@@ -117,7 +118,8 @@ def _row(
     ids = [run["id"] for run in runs]
     of_runs = [digests[id] for id in ids]
     ok = [dict(run["metrics"]) for run in runs if run["outcome"] == "ok"]
-    metric = next((name for name in _ERRORS if ok and all(name in metrics for metrics in ok)), None)
+    common = [name for name in _ERRORS if ok and all(name in metrics for metrics in ok)]
+    metric = next(iter(common), None)
     errors = np.array([metrics[metric] for metrics in ok if metric])
 
     def mean(name: str) -> float | None:
@@ -129,12 +131,13 @@ def _row(
         measured = [value for value in values if value is not None]
         return _mean(measured)
 
+    digest = hashlib.sha256("".join(ids + of_runs).encode())
     sizes = [metrics["model_bytes"] for metrics in ok if "model_bytes" in metrics]
     return setting | {
         "kind": "results",
         "ids": ids,
         "digests": of_runs,
-        "digest": hashlib.sha256("".join(ids + of_runs).encode()).hexdigest()[:16],
+        "digest": digest.hexdigest()[:16],
         "n": len(ids),
         "outcomes": sorted(Counter(run["outcome"] for run in runs).items()),
         "error_metric": metric,

@@ -57,11 +57,9 @@ class NightSeries:
 
     def counted(self) -> list[int]:
         """Return the positions of the nights that count, of the last `MOST_NIGHTS`."""
-        return [
-            i
-            for i in range(max(0, len(self.nights) - MOST_NIGHTS), len(self.nights))
-            if not self.loaded[i]
-        ]
+        count = len(self.nights)
+        recent = range(max(0, count - MOST_NIGHTS), count)
+        return [i for i in recent if not self.loaded[i]]
 
     def marks(self) -> list[tuple[str, str]]:
         """Return the nights with other code or rows than the night before, and which of both."""

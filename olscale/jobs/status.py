@@ -240,23 +240,19 @@ def text_of_table(rows: Rows, form: str) -> str:
     """
     head, lines = rows
     if form == "json":
-        return (
-            json.dumps(
-                [dict(zip(head, line, strict=True)) for line in lines], indent=1, default=str
-            )
-            + "\n"
-        )
+        objects = [dict(zip(head, line, strict=True)) for line in lines]
+        return json.dumps(objects, indent=1, default=str) + "\n"
     if form == "csv":
         sink = io.StringIO()
         csv.writer(sink, lineterminator="\n").writerows(map(csv_cells, [head, *lines]))
         return sink.getvalue()
     cells = [list(map(_cell, line)) for line in lines]
     widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
-    return "".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        + "\n"
-        for line in (list(head), *cells)
-    )
+    text = ""
+    for line in (list(head), *cells):
+        padded = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
+        text += "  ".join(padded).rstrip() + "\n"
+    return text
 
 
 def _cell(value: Any) -> str:
@@ -292,7 +288,8 @@ def check_lines(
         )
     begins = read_history(home, ["night", "began"], ["night"], nights).to_pylist()
     # By its begin, not its name: a night called `zero` would come behind all dates for ever.
-    [last] = night_rows(home, [max(begins, key=lambda row: row["began"])["night"]])
+    newest = max(begins, key=lambda row: row["began"])
+    [last] = night_rows(home, [newest["night"]])
     lines = [f"night {last['night']}: {last['state']}"]
     for word, column in (("failure", "failures"), ("alarm", "alarms"), ("changed", "changed")):
         lines += [f"{word}: {line}" for line in last[column] or ()]

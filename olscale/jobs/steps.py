@@ -102,9 +102,8 @@ def _key(step: IngestStep) -> str:
         [source.name, source.file and sha256_and_size(source.file)[0]]
         for source in expand([*step.sources, *step.tests])
     ]
-    return hashlib.sha256(
-        json.dumps([sources, redacted_parts(step.options)], sort_keys=True).encode()
-    ).hexdigest()[:16]
+    content = json.dumps([sources, redacted_parts(step.options)], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def _replace(step: IngestStep, dest: Path, key: str) -> None:

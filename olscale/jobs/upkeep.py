@@ -69,7 +69,8 @@ def _remake(job: JobFile, home: JobHome, night: str) -> str:
             for end in times_of(opened.timings(columns=["id", "finished_at"])["finished_at"])
             if end
         ]
-        seconds = max([0.0, *(end.timestamp() - begun["at"] for end in finished)])
+        if finished:
+            seconds = max(0.0, max(finished).timestamp() - begun["at"])
     if not rows:
         return "its folder has no results, and the history is without it"
     runs_lost = sum(
