@@ -169,6 +169,6 @@ def test_datasets_of_before_show_what_they_keep():
     assert ["day", "feature", "-"] in [line.split() for line in shown.splitlines()]
     assert "encoding" not in shown
     assert (
-        "note: its manifest is of format version 2, has no checksum"
+        "note: its manifest, of format version 2, has no checksum"
         in run(datasets, "verify", str(old)).output
     )

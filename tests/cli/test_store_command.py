@@ -38,7 +38,7 @@ def test_runs_are_forgotten_and_counted(store: Store) -> None:
     ("options", "code", "said"),
     [
         ([], 2, "expected --learner or --dataset to choose runs, or --all for all of them"),
-        (["--all", "--learner", "pa1"], 2, "--all forgets every run"),
+        (["--all", "--learner", "pa1"], 2, "--all cannot be combined with --learner or --dataset"),
         (["--learner", "pa"], 1, "did you mean 'pa1'?"),
         (["--dataset", "digit"], 1, "did you mean 'digits'?"),
     ],
