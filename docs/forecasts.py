@@ -8,7 +8,7 @@ import sys
 from statistics import median
 from time import process_time
 
-import olscale.evaluation.pilot as pilots
+import olscale.evaluation.forecast as pilots
 from olscale.data.stream import open_streams
 from olscale.evaluation.experiment import load_experiment
 from olscale.evaluation.forecast import NUMBERS_A_SECOND

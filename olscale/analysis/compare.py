@@ -14,10 +14,15 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from olscale.analysis.bayesian import Posterior, signed_rank
-from olscale.analysis.paired_tests import differences_of, holm, sign_test, wilcoxon
+from olscale.analysis.paired_tests import (
+    Posterior,
+    differences_of,
+    holm,
+    sign_test,
+    signed_rank,
+    wilcoxon,
+)
 from olscale.analysis.rank_tests import (
     ALPHA,
     Friedman,
@@ -26,9 +31,7 @@ from olscale.analysis.rank_tests import (
     nemenyi,
     rank,
 )
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from olscale.arrays import FloatArray, IntArray
 
 LEAST = 5
 """Data sets, or runs on one, below which nothing is tested."""

@@ -9,9 +9,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from olscale.arrays import BoolArray, FloatArray
 
 ALPHA = 0.05
 # Share of a figure below which a difference comes from the rounding of its last digits.
@@ -57,7 +56,7 @@ def rank(losses: FloatArray) -> FloatArray:
     return np.asarray(lesser + (equals + 1) / 2)
 
 
-def equal_figures(a: FloatArray, b: FloatArray) -> NDArray[np.bool_]:
+def equal_figures(a: FloatArray, b: FloatArray) -> BoolArray:
     """Return where two figures are equal, or differ by the rounding of their last digits.
 
     Examples

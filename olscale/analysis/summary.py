@@ -15,8 +15,7 @@ from olscale.analysis.names import UNNAMED, Name, Names
 from olscale.measures import CAUTIONS, RANKED_BY_CLASS, SPEEDS, WAITED, measure_of
 from olscale.results import Plan, Store, canonical_json
 from olscale.results.arrow_arrays import arrow_array, times_of
-from olscale.results.plans import TUNING, read_plans
-from olscale.results.selections import Selection, read_selections
+from olscale.results.plans import TUNING, Selection, read_plans, read_selections
 from olscale.results.settings import KEY_COLUMNS, SettingKey
 from olscale.results.store import OnDamage
 from olscale.storage.canonical_json import ParsedJson
@@ -357,7 +356,9 @@ def _key(selection: Selection, params: Mapping[str, Any], protocol: str) -> Sett
 
 
 def _last_versions(
-    store: Store, keys: Collection[SettingKey], on_damage: OnDamage
+    store: Store,
+    keys: Collection[SettingKey],
+    on_damage: OnDamage,
 ) -> Mapping[str, str]:
     """Return, of learners that have several versions, the one whose run finished last.
 

@@ -38,8 +38,7 @@ def bench(names: tuple[str, ...], file: str | None, rows: int | None) -> None:
     columns, and of 2, 36 and 360 MB in separate processes, if these are not larger.
     """
     from olscale.bench import run
-    from olscale.bench.machine import machine
-    from olscale.bench.table import as_json
+    from olscale.bench.table import as_json, machine
 
     host = machine()
     results = run(names, rows)

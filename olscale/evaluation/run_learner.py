@@ -84,11 +84,17 @@ class RunLearner:
         self._prepared: dict[str, float] = {}
         if exceeded is not None:
             self.fail(exceeded.outcome, exceeded.reason)
-        shuffle = run.stream.shuffle
-        entropy = () if shuffle is None else (shuffle.seed, shuffle.index)
-        self.random = None if is_ours(run.learner) else GlobalRandom(entropy)
+        entropy = run.stream.entropy
+        if is_ours(run.learner):
+            self.random = None
+        else:
+            self.random = GlobalRandom(entropy)
         self._make = partial(
-            _begun, make or partial(make_learner, run.learner, run.params), columns, shape, entropy
+            _begun,
+            make or partial(make_learner, run.learner, run.params),
+            columns,
+            shape,
+            entropy,
         )
         self._entropy = entropy
         learner = self._guarded(self._make)
@@ -121,7 +127,9 @@ class RunLearner:
     def _usable(self, X: Rows) -> Rows:
         """Return the usable rows; unusable ones end the run at their place in the stream."""
         usable = usable_rows(X, self.learner.norm_limits())
-        return X if usable.all() else take_rows(X, np.flatnonzero(usable))
+        if usable.all():
+            return X
+        return take_rows(X, np.flatnonzero(usable))
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return the numbers that the learner processes per row; 0 for a failed run."""
@@ -151,7 +159,9 @@ class RunLearner:
             self.failed_at = (at, int(not raised), at)
 
     def _guarded(self, call: Callable[[], T], counts: bool = True) -> T | None:
-        return attempt([self], call, counts) if self.outcome == "ok" else None
+        if self.outcome != "ok":
+            return None
+        return attempt([self], call, counts)
 
     def _asked(self, what: str, call: Callable[[], T]) -> T:
         """Call into the learner for its checkpoint; an exception of it is raised as `ValueError`.
@@ -168,7 +178,10 @@ class RunLearner:
 
 
 def _begun(
-    make: Callable[[], Learner], columns: int, shape: StreamShape, entropy: Sequence[int]
+    make: Callable[[], Learner],
+    columns: int,
+    shape: StreamShape,
+    entropy: Sequence[int],
 ) -> Learner:
     """Return a new learner that knows what is known of its stream before the first row."""
     learner = make()

@@ -24,7 +24,6 @@ from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup, StreamSource
 from olscale.execution.settings import SETTINGS, ExecutionSettings
-from olscale.learners.registry import is_restorable
 from olscale.results.scratch import Scratch
 from olscale.results.store import Store
 from olscale.storage.checked_arrays import LaterFormatError, read_arrays, write_arrays
@@ -66,6 +65,7 @@ class Checkpoints:
         self._group = group
         self._settings = settings
         self._begun = begun
+        self._saves = group.restorable
         self._costs: list[float] = []
         self._expected = 0.0  # least seconds that the first save is expected to take
         self._last = monotonic()
@@ -76,11 +76,6 @@ class Checkpoints:
     def folder(self) -> str:
         """Folder of the checkpoints, relative to the store."""
         return f"{FOLDER}/{self._group.key}"
-
-    @cached_property
-    def _saves(self) -> bool:
-        """Whether the group's learners can be saved, as far as is known."""
-        return all(is_restorable(run.learner) for run in self._group.runs)
 
     def place(self) -> tuple[str, ...]:
         """Return the group's progress: its newest checkpoint, and the runs over their budgets."""

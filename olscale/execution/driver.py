@@ -23,7 +23,7 @@ from time import monotonic
 from typing import Any
 
 from olscale.errors import ExecutionError
-from olscale.evaluation.bundles import bundles_of, halves_of
+from olscale.evaluation.cut_groups import bundles_of, halves_of
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.compatibility import misfit, modules_of

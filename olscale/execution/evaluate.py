@@ -11,12 +11,10 @@ from typing import Any, Literal, TypeVar
 
 from olscale.errors import StoppedError, UnknownNameError
 from olscale.evaluation.budget import NO_BUDGET, Budget
-from olscale.evaluation.coarse_scores import coarse_score_notes
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.plan import PlannedExperiment
-from olscale.evaluation.resolve import resolve
+from olscale.evaluation.resolve import coarse_score_notes, resolve, unweighted_notes
 from olscale.evaluation.run_group import RunGroup
-from olscale.evaluation.unweighted_baselines import unweighted_notes
 from olscale.evaluation.versions import check_sources
 from olscale.execution import worker_template
 from olscale.execution.checkpoints import sweep_checkpoints
@@ -159,7 +157,7 @@ def evaluate(
     planned = PlannedExperiment(resolved)
     if strict_online:
         planned.check_strictly_online()
-    for line in (*coarse_score_notes(resolved), *unweighted_notes(resolved.experiment)):
+    for line in (*coarse_score_notes(resolved), *unweighted_notes(resolved)):
         progress.note(line)
     where = ClusterOptions(
         workers, scheduler, None if tls is None else path_text(tls, "tls"), dashboard

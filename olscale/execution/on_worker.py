@@ -13,7 +13,7 @@ from types import MappingProxyType
 from olscale.compiled.machine_code import heard_when_made, machine_code_seconds
 from olscale.data.dataset import Dataset
 from olscale.evaluation import guard
-from olscale.evaluation.bundles import BUNDLE_SECONDS
+from olscale.evaluation.cut_groups import BUNDLE_SECONDS
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.resumable_pass import ResumablePass, TaskFiles, dask_worker
 from olscale.execution.settings import SETTINGS, ExecutionSettings

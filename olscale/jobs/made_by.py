@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import olscale
-from olscale.bench.machine import machine
+from olscale.bench.table import machine
 from olscale.system.memory import memory_bytes
 from olscale.system.source_digest import package_digest
 

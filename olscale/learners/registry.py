@@ -6,6 +6,8 @@ wrapped. Packages add names with the entry point group ``olscale.learners``.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeGuard, TypeVar
 
 from olscale.errors import OlscaleError, ParameterError
@@ -153,12 +155,6 @@ def ask(name: str, what: str, call: Callable[[], T]) -> T:
         ) from None
 
 
-def is_restorable(name: str) -> bool:
-    """Return whether a run of the learner can be continued from a checkpoint."""
-    target = learner_class(name)
-    return is_learner(target) and target.restorable
-
-
 def is_learner(target: Any) -> TypeGuard[type[Learner]]:
     """Return whether a result of `learner_class` is a class that keeps the learner contract."""
     return isinstance(target, type) and issubclass(target, Learner)
@@ -177,22 +173,62 @@ def make_learner(name: str, params: dict[str, Any] | None = None) -> Learner:
     >>> make_learner("pa1", {"C": 0.5}).resolved_params()
     {'C': 0.5, 'dtype': 'float64', 'multiclass': 'max-score'}
     """
-    return ask(name, "making it", lambda: _make(name, params or {}))
+    return ask(name, "making it", lambda: NamedLearner.of(name).make(params or {}))
 
 
-def _make(name: str, params: dict[str, Any]) -> Learner:
-    target = learner_class(name)
-    version = learner_version(learner_path(name), target)
-    if not is_learner(target):
-        return ForeignLearner(name, target, params, str(version))
-    check_arguments(name, target, params)
-    domains = getattr(target, "domains", {})
-    words = {
-        key: domain.word_of(params[key])
-        for key, domain in domains.items()
-        if isinstance(domain, Choice) and key in params
-    }
-    learner = target(**params | words)
-    learner.resolved_params()
-    learner.version = version  # type: ignore[misc,assignment]
-    return learner
+@dataclass(frozen=True)
+class NamedLearner:
+    """What is behind a learner's name, looked up once.
+
+    Attributes
+    ----------
+    name : str
+        Registry name or ``module:name``.
+    target : class, function or model
+        As `learner_class` returns it.
+
+    Examples
+    --------
+    >>> NamedLearner.of("pa1").make({"C": 0.5}).resolved_params()["C"]
+    0.5
+    """
+
+    name: str
+    target: Any
+
+    @classmethod
+    def of(cls, name: str) -> "NamedLearner":
+        """Look up a name; see `learner_class` for the errors."""
+        return cls(name, learner_class(name))
+
+    @cached_property
+    def version(self) -> int | str:
+        """Version of the learner's numerical results; of a user's learner, of its source."""
+        return learner_version(learner_path(self.name), self.target)
+
+    def make(self, params: dict[str, Any]) -> Learner:
+        """Return an untrained learner with its parameters checked, as `make_learner`."""
+        return ask(self.name, "making it", lambda: self._made(params))
+
+    def _made(self, params: dict[str, Any]) -> Learner:
+        if not is_learner(self.target):
+            return ForeignLearner(self.name, self.target, params, str(self.version))
+        check_arguments(self.name, self.target, params)
+        domains = getattr(self.target, "domains", {})
+        words = {
+            key: domain.word_of(params[key])
+            for key, domain in domains.items()
+            if isinstance(domain, Choice) and key in params
+        }
+        learner = self.target(**params | words)
+        learner.resolved_params()
+        learner.version = self.version  # type: ignore[misc,assignment]
+        return learner
+
+
+class LearnersByName(dict[str, NamedLearner]):
+    """Learners by name, each looked up when it is first asked for."""
+
+    def __missing__(self, name: str) -> NamedLearner:
+        self[name] = NamedLearner.of(name)
+        return self[name]

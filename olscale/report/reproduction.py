@@ -5,10 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from olscale.analysis.difference import CLOSE, LIMIT, REPRODUCED
-from olscale.analysis.ledger import DIFFERING, VERDICTS, Cell, Trial, figures
-from olscale.analysis.published import AFTER
-from olscale.analysis.ranks import Ranks, rank_methods
+from olscale.analysis.ledger import DIFFERING, VERDICTS, Cell, Ranks, Trial, figures, rank_methods
+from olscale.analysis.published import AFTER, CLOSE, LIMIT, REPRODUCED
 from olscale.analysis.standing import looked_ahead
 from olscale.analysis.summary import summarise
 from olscale.report.labels import protocol_text

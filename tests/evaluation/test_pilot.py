@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import olscale.evaluation.pilot as pilots
+import olscale.evaluation.forecast as pilots
 from olscale.data.ingest.ingest import ingest
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.forecast import NUMBERS_A_SECOND

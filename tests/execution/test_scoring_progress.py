@@ -22,7 +22,7 @@ from olscale.execution.progress import Silent, Tally, Work
 from olscale.execution.task_report import Stand
 from olscale.results.live import LiveReader
 from olscale.results.pace import share_of_group
-from olscale.results.selections import read_selections
+from olscale.results.plans import read_selections
 from tests.execution.test_journal import OFTEN, two_learners
 
 
