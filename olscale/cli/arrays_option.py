@@ -13,7 +13,7 @@ def _parsed(
     del context, option
     if words is None:
         return None
-    from olscale.data.formats.array_names import parse_arrays
+    from olscale.data.formats.arrays import parse_arrays
 
     try:
         return parse_arrays(words)

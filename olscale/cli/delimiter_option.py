@@ -12,7 +12,7 @@ def delimiter_option(
     del context, option
     if word is None:
         return None
-    from olscale.data.formats.delimiter import delimiter_called
+    from olscale.data.formats.dialect import delimiter_called
 
     try:
         return delimiter_called(word)

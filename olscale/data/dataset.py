@@ -17,7 +17,7 @@ from olscale.data.labels import ClassCodes
 from olscale.data.layouts import Block, SplitShape, open_reader
 from olscale.data.layouts.base import SplitReader
 from olscale.data.manifest import MANIFEST, MARKER, Manifest, SplitEntry
-from olscale.data.targets import part_rows
+from olscale.data.stored_rows import part_rows
 from olscale.errors import DatasetError, ParameterError, UnknownNameError
 from olscale.storage.base import Storage
 from olscale.storage.open import open_storage

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, entries_of, nbytes, to_dense, trim
 from olscale.data.dataset import Dataset, Progress
 from olscale.data.layouts import Block
-from olscale.data.rebatch import cut
-from olscale.data.targets import PartedRows, part_rows
+from olscale.data.stored_rows import PartedRows, cut, part_rows
 from olscale.errors import DatasetError, UnknownNameError
 from olscale.storage.npz import write_member
 from olscale.storage.open import open_output

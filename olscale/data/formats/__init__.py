@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from olscale.data.formats.base import Batch, Format, ReadOptions, split_fragment
 from olscale.data.formats.compression import strip_compression
-from olscale.data.formats.delimiter import text_lines
+from olscale.data.formats.dialect import text_lines
 from olscale.data.formats.other_kinds import refuse_other_kinds
 from olscale.data.formats.text import open_text
 from olscale.errors import FormatError, NoRowsError

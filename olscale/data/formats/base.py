@@ -19,10 +19,16 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR
 from olscale.data.formats.cell_form import check_quoting
 from olscale.data.formats.coding import parse_codings
-from olscale.data.formats.constant_columns import Constant, constants_lacking
-from olscale.data.formats.delimiter import check_delimiter
+from olscale.data.formats.dialect import check_delimiter
 from olscale.data.formats.row_weights import checked_weights, weights_position
-from olscale.data.formats.table_columns import TableColumns, TableRows, Target, columns_there
+from olscale.data.formats.table_columns import (
+    Constant,
+    TableColumns,
+    TableRows,
+    Target,
+    columns_there,
+    constants_lacking,
+)
 from olscale.errors import FormatError, NoRowsError, ParameterError
 from olscale.system.plain_arrays import refuse_masked
 
@@ -163,7 +169,7 @@ class ReadOptions:
         Columns named by folders; a format of tables adds those that the file lacks.
     arrays : mapping of str to str, optional
         ``X``, ``y``, ``X_test``, ``y_test`` -> names of the arrays in NPZ and MAT files, as
-        `olscale.data.formats.array_names.parse_arrays` returns them; the usual ones when left out.
+        `olscale.data.formats.arrays.parse_arrays` returns them; the usual ones when left out.
     quoting : {'none'}, optional
         Of CSV and TSV: quotes are ordinary characters. When left out a cell may stand between
         double quotes.

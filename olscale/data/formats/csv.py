@@ -2,13 +2,13 @@
 
 *Delimiter*: the one of comma, tab, semicolon and bar that splits the first lines into equally many
 cells; if several do, the one between which most cells are numbers, see
-`olscale.data.formats.delimiter`; if none does, white space. Always a tab for ``tsv``. A first line
+`olscale.data.formats.dialect`; if none does, white space. Always a tab for ``tsv``. A first line
 ``sep=;`` sets it, as in Excel; `ReadOptions.delimiter` overrides all this.
 
 *Header*: the first row is one when it holds text above a column of numbers, or when it is all text,
 without repetition, and none of its cells recurs in its column, or when its numbers count from 0 as
-those of pandas do. If that is ambiguous `Batch.notes` report how the row was read, see
-`olscale.data.formats.header`. `ReadOptions.header` overrides this. A column without a name is
+those of pandas do. See
+`olscale.data.formats.dialect`. `ReadOptions.header` overrides this. A column without a name is
 called as pandas calls it (``Unnamed: 0``), the second ``a`` is called ``a.1``.
 
 *Columns*: a column is text when a cell of the first `SAMPLE_ROWS` rows is neither a number nor
@@ -20,7 +20,7 @@ not examined. A last column without a name that is empty in the first rows resul
 at the end of each row: it is left out.
 
 *Quotes*: a cell may stand between double quotes, and may then contain anything. The first one that
-spans lines, or holds a tab in TSV, is noted with its line, see `olscale.data.formats.quotes`.
+spans lines, or holds a tab in TSV, is noted with its line, see `olscale.data.formats.cell_form`.
 `ReadOptions.quoting` makes quotes plain characters, `ReadOptions.escape` gives a meaning to
 backslashes, see `olscale.data.formats.cell_form`.
 
@@ -42,26 +42,28 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from olscale.data.formats._guess import (
-    MOST_LABELS,
-    fits_number,
-    has_decimal_commas,
-    label_is_first,
-)
 from olscale.data.formats.base import Batch, ReadOptions
-from olscale.data.formats.cell_form import WHITESPACE, CellForm
+from olscale.data.formats.cell_form import (
+    CURE,
+    WHITESPACE,
+    CellForm,
+    QuoteWatch,
+    single_quote_notes,
+)
 from olscale.data.formats.cells import Line, checked_rows, is_missing, is_number
 from olscale.data.formats.coding import coded_as_text, parse_codings
-from olscale.data.formats.delimiter import (
+from olscale.data.formats.dialect import (
+    MOST_LABELS,
     NO_DELIMITER,
-    delimiter_notes,
     delimiter_of,
     excel_delimiter,
+    fits_number,
+    has_decimal_commas,
+    is_header,
+    label_is_first,
     text_lines,
 )
-from olscale.data.formats.header import header_notes, is_header
 from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines, cells_problem
-from olscale.data.formats.quotes import CURE, QuoteWatch, single_quote_notes
 from olscale.data.formats.table_columns import (
     UNLABELLED,
     TableColumns,
@@ -160,10 +162,9 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
             stream.readline()
         text = table_text(source, stream)
         text.line = int(excel is not None)
-        notes = () if chosen or options.decimal else delimiter_notes(lines, form)
         watch = QuoteWatch(source, sniffed)
         try:
-            yield from _batches(text, options, form, sniffed, watch, notes)
+            yield from _batches(text, options, form, sniffed, watch)
         except FormatError as error:
             if watch.span_note is None or CURE in error.problem:
                 raise
@@ -187,9 +188,8 @@ def _batches(
     form: CellForm,
     delimiter: str,
     watch: QuoteWatch,
-    notes: tuple[str, ...],
 ) -> Iterator[Batch]:
-    """Yield the rows of `text`, the first ones with `notes`."""
+    """Yield the rows of `text`; notes about quotes come with the rows that have them."""
     source = text.source
     rows = checked_rows(source, _cells(text, delimiter, form, watch), least=1 + options.labelled)
     sample = list(itertools.islice(rows, 1))
@@ -205,10 +205,7 @@ def _batches(
         # With another delimiter 1,5 is a number, which the check below asks about, and not a name.
         marks = [decimal, ","] if options.decimal is None and delimiter != "," else [decimal]
         first_rows = [row for _, row in sample]
-        fits = _fits(*marks)
-        header = not has_labels_file and is_header(first_rows, fits)
-        if not has_labels_file:
-            notes += header_notes(first_rows, header, fits)
+        header = not has_labels_file and is_header(first_rows, _fits(*marks))
         if len(sample) == 1 and not any(map(fits_number, sample[0][1])):
             raise NoRowsError(source, "no rows below the line that names the columns", 1)
     body = sample[1:] if header else sample
@@ -222,7 +219,7 @@ def _batches(
         has_labels_file=has_labels_file,
         commas=delimiter != ",",
     )
-    notes += single_quote_notes(source, columns.names[: columns.width], [row for _, row in body])
+    notes = single_quote_notes(source, columns.names[: columns.width], [row for _, row in body])
     columns.delimiter = delimiter
     columns.header = header
     columns.quoting = options.quoting

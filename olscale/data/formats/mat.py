@@ -23,10 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.formats import _loadmat
-from olscale.data.formats.array_names import HeldArray, choose_arrays, path_and_split, weights_array
+from olscale.data.formats.arrays import (
+    HeldArray,
+    batches_of_sparse,
+    choose_arrays,
+    path_and_split,
+    weights_array,
+)
 from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays
 from olscale.data.formats.compression import open_raw
-from olscale.data.formats.sparse_arrays import batches_of_sparse
 from olscale.errors import FormatError
 
 _NAMES = {

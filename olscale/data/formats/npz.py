@@ -13,10 +13,17 @@ from typing import Any, BinaryIO, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.formats.array_names import HeldArray, choose_arrays, path_and_split, weights_array
+from olscale.data.formats.arrays import (
+    HeldArray,
+    batches_of_sparse,
+    choose_arrays,
+    path_and_split,
+    sparse_matrix,
+    sparse_members,
+    weights_array,
+)
 from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays, split_fragment
 from olscale.data.formats.compression import open_raw
-from olscale.data.formats.sparse_arrays import batches_of_sparse, sparse_matrix, sparse_members
 from olscale.errors import FormatError
 from olscale.storage.npz import array_header, check_size
 

@@ -9,7 +9,7 @@ only if it begins as no table does, such as a page of HTML.
 import re
 from dataclasses import dataclass
 
-from olscale.data.formats.delimiter import text_lines
+from olscale.data.formats.dialect import text_lines
 from olscale.errors import FormatError
 
 _NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"

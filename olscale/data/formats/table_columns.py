@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -388,3 +388,48 @@ def _position(
     if not -end <= position < len(names):
         raise FormatError(source, f"there is no column {position} {purpose} {len(names)} cells")
     return position if position >= 0 else position + end
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A column of one value.
+
+    Parameters
+    ----------
+    name : str
+    value : str or None
+        The cell of every row; None where it holds no value.
+    text : bool
+        Whether the column holds text, here or in another part of the table.
+    """
+
+    name: str
+    value: str | None
+    text: bool
+
+
+def constants_lacking(
+    constants: Iterable[Constant],
+    names: Collection[str],
+    encoded: Collection[str],
+    before: TableColumns | None,
+) -> tuple[Constant, ...]:
+    """Return those of `constants` that a file with the columns `names` lacks.
+
+    Each is text if the previous source `before` decided so or, if there is none, if it is or is
+    `encoded` as text.
+
+    Examples
+    --------
+    >>> day, hour = Constant("day", "mon", True), Constant("hour", "7", False)
+    >>> constants_lacking([day, hour], ["x", "day"], ["hour"], None)
+    (Constant(name='hour', value='7', text=True),)
+    """
+    was_text = {} if before is None else dict(zip(before.names, before.text, strict=True))
+    return tuple(
+        replace(
+            constant, text=was_text.get(constant.name, constant.text or constant.name in encoded)
+        )
+        for constant in constants
+        if constant.name not in names
+    )

@@ -26,11 +26,9 @@ from olscale.data.formats.cells import (
 )
 from olscale.data.formats.coding import AnyCoding, AsNumber, CodingError, FirstValues, coded_as_text
 from olscale.data.formats.column_watch import ColumnWatch
-from olscale.data.formats.feature_owners import FeatureOwners
-from olscale.data.formats.missing_cells import missing_cells
-from olscale.data.formats.one_hot import OneHot
+from olscale.data.formats.one_hot import FeatureOwners, OneHot
 from olscale.data.formats.row_weights import checked_weights, first_wrong_weight, weight_problem
-from olscale.data.formats.table_cells import CellPlaces, TableCells, Values
+from olscale.data.formats.table_cells import CellPlaces, TableCells, Values, missing_cells
 from olscale.data.formats.table_columns import UNLABELLED, Carried, TableColumns, TableRows
 from olscale.errors import FormatError, UnknownNameError
 

@@ -8,21 +8,120 @@ import io
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.formats.base import Batch
-from olscale.data.formats.cell_spans import different_cells
+from olscale.data.formats.cell_form import QuoteWatch
 from olscale.data.formats.cells import Cell, Row, numbers_of
 from olscale.data.formats.lines import ROOM_BYTES, TextBlocks
-from olscale.data.formats.quotes import QuoteWatch
 from olscale.data.formats.table_cells import TableCells
 from olscale.data.formats.table_encoder import Column, TableEncoder
-from olscale.data.formats.turns import Turns
 from olscale.errors import FormatError
+
+
+def different_cells(
+    buffer: NDArray[np.uint8], spans: NDArray[np.int32]
+) -> tuple[list[str], NDArray[Any]]:
+    """Return the distinct cells in order of first appearance, and the number of each cell's.
+
+    Parameters
+    ----------
+    buffer : ndarray of uint8
+        UTF-8 text.
+    spans : ndarray of shape (cells, 2)
+        First byte and end of each.
+    """
+    import pyarrow
+
+    from olscale.data.formats._table_loop import gather_cells
+
+    offsets = np.zeros(len(spans) + 1, dtype=np.int32)
+    np.cumsum(spans[:, 1] - spans[:, 0], out=offsets[1:])
+    data = np.empty(offsets[-1], dtype=np.uint8)
+    gather_cells(buffer, spans, offsets, data)
+    buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(data)]
+    coded = pyarrow.Array.from_buffers(pyarrow.binary(), len(spans), buffers).dictionary_encode()
+    return [cell.decode() for cell in coded.dictionary.to_pylist()], codes_of(coded)
+
+
+def codes_of(coded: Any) -> NDArray[np.int32]:
+    """Return the dictionary entry of each item of an encoded array without missing items.
+
+    Arrow's ``to_numpy`` imports pandas if it is installed, which takes longer than reading 30 MB of
+    text.
+    """
+    items = coded.indices
+    return np.frombuffer(
+        items.buffers()[1], dtype=np.int32, count=len(items), offset=4 * items.offset
+    )
+
+
+class Fillable(Protocol):
+    """Rows that are filled in step by step."""
+
+    rows: int
+
+    @property
+    def room(self) -> int:
+        """The number of rows that still fit."""
+        ...
+
+
+F = TypeVar("F", bound=Fillable)
+R = TypeVar("R")
+
+
+class Turns(Generic[F, R]):
+    """Fills in rows by turns.
+
+    Parameters
+    ----------
+    rows : iterator
+        The rows of the text, read the exact way; it reads no further than asked.
+    put : callable
+        Fills in some of them.
+    most : int
+        Largest number of rows filled in at once.
+    """
+
+    def __init__(self, rows: Iterator[R], put: Callable[[F, list[R]], None], most: int) -> None:
+        self._rows = rows
+        self._put = put
+        self._most = most
+        self._odd_rows = 1
+
+    def exact(self, cells: F) -> None:
+        """Fill in rows only the exact way."""
+        self._read(cells, self._most)
+
+    def both(self, cells: F, loop: Callable[[F], bool]) -> None:
+        """Fill in rows by `loop`, which returns whether that was all, then some the exact way."""
+        before = cells.rows
+        if loop(cells):
+            return
+        plain = cells.rows - before
+        self._odd_rows = 1 if plain > 8 * self._odd_rows else min(2 * self._odd_rows, self._most)
+        self._read(cells, self._odd_rows)
+
+    def _read(self, cells: F, most: int) -> None:
+        """Fill in at most `most` rows; raise an error only after filling in the rows before it."""
+        block: list[R] = []
+        fault: FormatError | None = None
+        try:
+            for row in islice(self._rows, min(most, cells.room)):
+                block.append(row)  # rows before an error are kept
+        except FormatError as error:
+            fault = error
+        if block:
+            self._put(cells, block)
+        if fault is not None:
+            raise fault
+
 
 BLOCK_BYTES = 1 << 22
 """Bytes of text parsed at a time, about as many as Python's csv reads while Numba starts."""
@@ -307,7 +406,7 @@ class _Loop:
         if not self._encoder.takes_weights(cells, before, rows):
             return False
         if len(self._declared[0]):
-            from olscale.data.formats._declared_loop import all_declared
+            from olscale.data.formats._table_loop import all_declared
 
             if not all_declared(cells.numbers, cells.others, before, rows, *self._declared):
                 return False

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, stack_rows
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.coding import Hash, parse_codings
-from olscale.data.formats.delimiter import text_lines
+from olscale.data.formats.dialect import text_lines
 from olscale.data.formats.lines import TextBlocks
 from olscale.data.formats.row_weights import EXPECTED
 from olscale.data.formats.table_columns import UNLABELLED, TableColumns, TableRows

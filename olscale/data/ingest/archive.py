@@ -1,23 +1,91 @@
 """Archives of several files, and reading tar: one file per segment, as the URL set is published.
 
 A tar archive is read in one pass, with its members in any order; see
-`olscale.data.ingest.zip_archive` for zip.
+`olscale.data.ingest.archive` for zip.
 """
 
+import io
+import os
 import re
+import stat
 import tarfile
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from io import BufferedReader, RawIOBase
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import Any, cast
+from queue import Empty, Queue
+from threading import Event, Thread
+from typing import IO, Any, cast
+from zipfile import ZipFile, ZipInfo
 
-from olscale.data.formats.ahead import read_ahead
 from olscale.data.formats.compression import decompressed, open_raw, open_source
 from olscale.data.formats.npz import NpzFormat
 from olscale.data.ingest.data_files import is_note, looks_like_rows, tells_format
 from olscale.errors import FormatError
+
+_BLOCK_BYTES = 1 << 18
+_BLOCKS = 4
+_STOP_SECONDS = 0.01
+
+
+def read_ahead(stream: io.BufferedReader) -> io.BufferedReader:
+    """Return `stream`, read ahead in a thread if a second core is available.
+
+    Closing it closes `stream`. Errors of `stream` are raised where its bytes would have been.
+    """
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    return stream if cores < 2 else io.BufferedReader(_Ahead(stream), _BLOCK_BYTES)
+
+
+class _Ahead(io.RawIOBase):
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._stream = stream
+        self._rest = memoryview(b"")
+        self._blocks: Queue[bytes | BaseException] = Queue(_BLOCKS)
+        self._last: bytes | BaseException | None = None
+        self._stop = Event()
+        self._thread = Thread(target=self._read, name="olscale-read-ahead", daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        block: bytes | BaseException = b"more"
+        while block and not isinstance(block, BaseException) and not self._stop.is_set():
+            try:
+                block = self._stream.read(_BLOCK_BYTES)
+            except BaseException as error:  # raised again in the reading thread
+                block = error
+            self._blocks.put(block)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        if not self._rest:
+            block = self._blocks.get() if self._last is None else self._last
+            if isinstance(block, BaseException):
+                self._last = block
+                raise block
+            self._last = None if block else block
+            self._rest = memoryview(block)
+        size = min(len(buffer), len(self._rest))
+        buffer[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
+        return size
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stop.set()
+            while self._thread.is_alive():  # the thread may wait for room
+                try:
+                    self._blocks.get(timeout=_STOP_SECONDS)
+                except Empty:
+                    continue
+            self._stream.close()
+        super().close()
+
 
 _TAR = r"\.(?:tar|tar\.(?:gz|bz2|xz|zst)|tgz|tbz2|txz)"
 _ARCHIVE = re.compile(rf"(?:{_TAR}|\.zip)$", re.IGNORECASE)
@@ -241,3 +309,122 @@ def open_member(archive: str, number: int) -> Iterator[BufferedReader]:
                 archive, "changed while it was read: files in it are gone; ingest it again"
             )
         yield member[1]
+
+
+_SPREADSHEET = "[Content_Types].xml"
+_READ_BYTES_ = 1 << 17
+
+
+def open_zip_members(
+    archive: str, pattern: str | None, format: str | None, passed_over: list[str]
+) -> Generator[tuple[int, str, BufferedReader]]:
+    """Yield number, path and decompressed content of the data files in a zip archive.
+
+    Parameters
+    ----------
+    archive : str
+    pattern, format : str, optional
+        See `olscale.data.ingest.archive.is_data`.
+    passed_over : list of str
+        Receives the paths of all other files.
+
+    Raises
+    ------
+    FormatError
+        When `archive` is missing, damaged, encrypted or a spreadsheet.
+    """
+    with _open_zip(archive) as opened:
+        infos = opened.infolist()
+        if any(info.filename == _SPREADSHEET for info in infos):
+            raise FormatError(archive, "is a spreadsheet, which is not read; save it as CSV")
+        for number, info in enumerate(infos):
+            path = info.filename
+            if info.is_dir():
+                continue
+            if may_be_data(path, pattern) and not stat.S_ISLNK(info.external_attr >> 16):
+                with _opened_in_zip(archive, opened, info) as content:
+                    if is_data(path, pattern, format, content):
+                        yield number, path, content
+                        continue
+            passed_over.append(path)
+
+
+@contextmanager
+def open_zip_member(archive: str, number: int) -> Iterator[BufferedReader]:
+    """Open file `number` of a zip archive, counted from 0.
+
+    Raises
+    ------
+    FormatError
+        When there are fewer.
+    """
+    with _open_zip(archive) as opened:
+        infos = opened.infolist()
+        if number >= len(infos):
+            problem = "changed while it was read: files in it are gone; ingest it again"
+            raise FormatError(archive, problem)
+        with _opened_in_zip(archive, opened, infos[number]) as content:
+            yield content
+
+
+@contextmanager
+def _open_zip(archive: str) -> Iterator[ZipFile]:
+    with open_raw(archive) as file:
+        try:
+            opened = ZipFile(file)
+        except FormatError:
+            raise
+        except Exception as error:  # zipfile raises nearly anything for damaged bytes
+            raise _damaged(archive, error) from error
+        with opened:
+            yield opened
+
+
+def _opened_in_zip(archive: str, opened: ZipFile, info: ZipInfo) -> BufferedReader:
+    try:
+        member = opened.open(info)
+    except FormatError:
+        raise
+    except Exception as error:  # also for an unknown encryption or compression
+        raise _damaged(archive, error) from error
+    content = BufferedReader(_ZipContent(archive, member), _READ_BYTES_)
+    name = f"{archive}: {PurePosixPath(info.filename).name}"
+    return decompressed(name, content, content.peek(6)[:6])
+
+
+class _ZipContent(RawIOBase):
+    """A member: every read succeeds or raises `FormatError`."""
+
+    def __init__(self, archive: str, member: IO[bytes]) -> None:
+        self._archive = archive
+        self._member = member
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        try:
+            part = self._member.read(len(buffer))
+        except FormatError:
+            raise
+        except Exception as error:  # zipfile and its decompressors raise nearly anything
+            raise _damaged(self._archive, error) from error
+        buffer[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._member.close()
+        super().close()
+
+
+def _damaged(archive: str, error: Exception) -> FormatError:
+    if isinstance(error, RuntimeError) and "password" in str(error):
+        return FormatError(archive, "is encrypted; unpack it, and name the data files")
+    if isinstance(error, NotImplementedError):
+        problem = (
+            f"is compressed in a way that is not read ({error}); unpack it, and name the data files"
+        )
+        return FormatError(archive, problem)
+    reason = str(error) or repr(error)
+    return FormatError(archive, f"is no zip archive or is damaged ({reason}); get it again")

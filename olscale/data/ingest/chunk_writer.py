@@ -6,7 +6,7 @@ from concurrent.futures import Executor, Future
 from olscale.data.checksums import SplitHash
 from olscale.data.layouts import Block, open_writer
 from olscale.data.manifest import ChunkEntry, Segment, SplitEntry
-from olscale.data.rebatch import Rebatch
+from olscale.data.stored_rows import Rebatch
 from olscale.storage.base import Storage
 
 

@@ -14,19 +14,24 @@ from typing import Any
 from olscale.addresses import redacted_parts
 from olscale.data.dataset import Dataset, Progress, open_dataset
 from olscale.data.formats import splits_in
-from olscale.data.formats.array_names import names_test_arrays, parse_arrays
+from olscale.data.formats.arrays import names_test_arrays, parse_arrays
 from olscale.data.formats.base import ReadOptions
 from olscale.data.formats.cell_form import missing_words
 from olscale.data.formats.coding import parse_codings
-from olscale.data.formats.delimiter import delimiter_called
+from olscale.data.formats.dialect import delimiter_called
 from olscale.data.formats.svmlight import ZeroIndexError
 from olscale.data.ingest.archive import is_archive
-from olscale.data.ingest.claim import SPILL, claim, start_over
-from olscale.data.ingest.partitions import partition_names, with_partitions
+from olscale.data.ingest.claim import SPILL, Journal, claim, start_over
 from olscale.data.ingest.reader import Reader
-from olscale.data.ingest.resume import Journal
 from olscale.data.ingest.selection import rows_between
-from olscale.data.ingest.sources import Source, expand, sha256_and_size, stamp
+from olscale.data.ingest.sources import (
+    Source,
+    expand,
+    partition_names,
+    sha256_and_size,
+    stamp,
+    with_partitions,
+)
 from olscale.data.ingest.writer import DatasetWriter
 from olscale.data.labels import Labels
 from olscale.data.manifest import SourceEntry
@@ -161,7 +166,7 @@ def ingest(
 
     If killed, it leaves ``ingest.json`` without a manifest, which nothing opens. Ingesting the same
     sources again with the same options continues, for SVMlight text, with the first source or
-    archive member whose rows were not all written (see `olscale.data.ingest.resume`), and starts
+    archive member whose rows were not all written (see `olscale.data.ingest.claim`), and starts
     over for other formats.
 
     Examples

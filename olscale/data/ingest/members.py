@@ -18,9 +18,16 @@ from shlex import quote
 from olscale.data.formats import TEXT_FORMATS, find_format
 from olscale.data.formats.base import Batch, Format, ReadOptions
 from olscale.data.formats.compression import open_source
-from olscale.data.formats.constant_columns import Constant
+from olscale.data.formats.table_columns import Constant
 from olscale.data.formats.text import labels_names
-from olscale.data.ingest.archive import fits, is_zip, open_member, open_members
+from olscale.data.ingest.archive import (
+    fits,
+    is_zip,
+    open_member,
+    open_members,
+    open_zip_member,
+    open_zip_members,
+)
 from olscale.data.ingest.data_files import (
     conflict,
     has_role,
@@ -29,10 +36,8 @@ from olscale.data.ingest.data_files import (
     passed_over_note,
     pattern_of,
 )
-from olscale.data.ingest.partitions import constants_of, folder_columns
 from olscale.data.ingest.selection import SVMLIGHT
-from olscale.data.ingest.sources import natural_key, segment_names
-from olscale.data.ingest.zip_archive import open_zip_member, open_zip_members
+from olscale.data.ingest.sources import constants_of, folder_columns, natural_key, segment_names
 from olscale.errors import FormatError, NoRowsError
 
 _COPY_BYTES = 1 << 17
@@ -219,7 +224,7 @@ def _spill(member: Member, name: str | None, content: BufferedReader, file: Path
         return replace(member, format=format, text=file)
     # Imported here and in the reader: no other source needs compiled loops before its rows do, and
     # they take long to import.
-    from olscale.data.ingest.spill_svmlight import spill_svmlight
+    from olscale.data.ingest.spill import spill_svmlight
 
     try:
         spill_svmlight(format, member.name, content, file)
@@ -240,7 +245,7 @@ def _copy(content: BufferedReader, file: Path) -> None:
 def read_member(member: Member, format: Format, options: ReadOptions) -> Iterator[Batch]:
     """Yield the rows of `member` in order, and remove its spill."""
     if member.rows is not None and member.archive is not None:
-        from olscale.data.ingest.spill_svmlight import read_spill
+        from olscale.data.ingest.spill import read_spill
 
         again = partial(open_member, member.archive, member.number)
         yield from read_spill(member.name, member.rows, options.zero_based, again)

@@ -12,12 +12,12 @@ from olscale.data.formats.compression import open_source
 from olscale.data.formats.svmlight import IndexRange, ZeroIndexError
 from olscale.data.formats.table_columns import TableColumns
 from olscale.data.ingest.archive import is_archive
+from olscale.data.ingest.claim import Earlier, Journal
 from olscale.data.ingest.data_files import listed
 from olscale.data.ingest.members import Member, read_member, spill_archive
-from olscale.data.ingest.resume import Earlier, Journal
 from olscale.data.ingest.selection import SVMLIGHT, check_form, drop_columns
 from olscale.data.ingest.sources import Source
-from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
+from olscale.data.stored_rows import DEFAULT_CHUNK_ROWS
 from olscale.errors import DatasetError, FormatError, NoRowsError
 
 _BATCH_ROWS = 2_048

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from olscale.compiled.csr import CSR, slice_rows
-from olscale.data.formats.array_names import ARRAY_FORMATS
+from olscale.data.formats.arrays import ARRAY_FORMATS
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.table_columns import columns_named
 from olscale.errors import FormatError

@@ -14,19 +14,15 @@ from olscale.data.checksums import fingerprint
 from olscale.data.dataset import Progress
 from olscale.data.formats.base import Batch
 from olscale.data.ingest.chunk_writer import ChunkWriter
-from olscale.data.ingest.claim import REWRITE
-from olscale.data.ingest.columns import Columns
+from olscale.data.ingest.claim import PROGRESS, REWRITE, Journal
+from olscale.data.ingest.columns import Columns, Segments, Weights, segments_by
 from olscale.data.ingest.members import Member
-from olscale.data.ingest.resume import PROGRESS, Journal
-from olscale.data.ingest.segments import Segments, segments_by
 from olscale.data.ingest.table_notes import TableNotes
-from olscale.data.ingest.weights import Weights
 from olscale.data.labels import Labels
 from olscale.data.layouts import LAYOUTS, Block, SplitShape, open_reader
 from olscale.data.layouts.base import StoredRows
 from olscale.data.manifest import MANIFEST, ChunkEntry, Manifest, SourceEntry
-from olscale.data.rebatch import default_chunk_rows
-from olscale.data.targets import join_targets
+from olscale.data.stored_rows import default_chunk_rows, join_targets
 from olscale.errors import DatasetError, ParameterError
 from olscale.storage.base import Storage
 from olscale.version import __version__

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
 from olscale.data.layouts.base import Block, SplitReader, SplitWriter
-from olscale.data.rebatch import join
+from olscale.data.stored_rows import join
 
 
 def _file(i: int) -> str:

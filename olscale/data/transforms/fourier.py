@@ -17,7 +17,7 @@ from olscale.data.transforms.matrix import MatrixRows, add_product, borrowed_kep
 from olscale.errors import ParameterError
 
 _GREATEST = 6.4
-"""No Gaussian number of `olscale.data.transforms.normal` is beyond this."""
+"""No Gaussian number of `olscale.data.transforms.matrix` is beyond this."""
 
 _FAR = 1e5
 """Angle up to which `sine_cosine` is exact: beyond, whole turns are removed first, at a cost."""

@@ -35,7 +35,7 @@ TRANSFORMS: Registry[type[Transform]] = Registry(
         "svd": "olscale.data.transforms.principal:SVD",
         "impute": "olscale.data.transforms.missing:Impute",
         "missing-indicator": "olscale.data.transforms.missing:MissingIndicator",
-        "running-standardize": "olscale.data.transforms.running_standardize:RunningStandardize",
+        "running-standardize": "olscale.data.transforms.scaling:RunningStandardize",
         "ipca": "olscale.data.transforms.principal:IPCA",
     },
 )

@@ -67,9 +67,9 @@ class ArffDialect:
 
     def loop(self) -> Callable[..., tuple[int, int, int, int, bool]]:
         """Return the loop over such rows."""
-        from olscale.data.formats.arff._dense_loop import parse_rows
+        from olscale.data.formats.arff._rows_loop import parse_dense_rows
 
-        return parse_rows
+        return parse_dense_rows
 
     def form(self, quoted: NDArray[np.int64]) -> tuple[Any, ...]:
         """Return the arguments of the loop before the kinds of the columns."""

@@ -5,8 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from olscale.data.formats.arff.declarations import Attribute
-from olscale.data.formats.arff.tokens import MOST_LETTERS, Token, cell_of, is_weight, tokens
+from olscale.data.formats.arff.declarations import (
+    MOST_LETTERS,
+    Attribute,
+    Token,
+    cell_of,
+    is_weight,
+    tokens,
+)
 from olscale.data.formats.cells import Cell, Row, is_number
 from olscale.data.formats.lines import TextLines
 from olscale.errors import FormatError
