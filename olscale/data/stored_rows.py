@@ -1,4 +1,9 @@
-"""From batches of any size to chunks of an exact number of rows, without copying."""
+"""Stored rows: cut into chunks of an exact number of rows, joined, and taken apart.
+
+Batches of any size become chunks without copying. The weight of a row and its further targets are
+columns stored before its features, so that every layout, order and checksum of rows applies to them
+as well; code that reads rows as chunks gets them separately.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -57,6 +62,7 @@ class Rebatch:
         start = 0
         while self._count + len(block) - start >= self._rows:
             stop = start + self._rows - self._count
+            # Views: rows are copied once, when the layout writes them.
             yield [*self.rest, cut(block, start, stop)]
             self.rest = []
             self._count = 0
@@ -76,9 +82,9 @@ def join(blocks: Sequence[Block]) -> Block:
     """Concatenate the rows of `blocks`."""
     if len(blocks) == 1:
         return blocks[0]
-    return Block(
-        stack_rows([block.X for block in blocks]), np.concatenate([block.label for block in blocks])
-    )
+    X = stack_rows([block.X for block in blocks])
+    label = np.concatenate([block.label for block in blocks])
+    return Block(X, label)
 
 
 def join_targets(targets: NDArray[np.float64], X: StoredRows) -> StoredRows:
@@ -92,11 +98,15 @@ def join_targets(targets: NDArray[np.float64], X: StoredRows) -> StoredRows:
     """
     if not isinstance(X, CSR):
         return np.hstack([targets, X])
-    first, (indptr, indices, data) = to_csr(targets), trim(X)
-    place = np.arange(len(first.indices)) + np.repeat(indptr[:-1], np.diff(first.indptr))
-    own = np.zeros(len(first.indices) + len(indices), dtype=np.bool_)
+    first = to_csr(targets)
+    indptr, indices, data = trim(X)
+    # An entry of a target stands behind those of its row's targets, and of all earlier rows.
+    entries_before = np.repeat(indptr[:-1], np.diff(first.indptr))
+    place = np.arange(len(first.indices)) + entries_before
+    entries = len(first.indices) + len(indices)
+    own = np.zeros(entries, dtype=np.bool_)
     own[place] = True
-    joined = CSR(first.indptr + indptr, np.empty(len(own), np.int32), np.empty(len(own)))
+    joined = CSR(first.indptr + indptr, np.empty(entries, np.int32), np.empty(entries))
     joined.indices[own] = first.indices
     joined.data[own] = first.data
     joined.indices[~own] = indices + np.int32(targets.shape[1])
@@ -114,14 +124,17 @@ def part_targets(X: StoredRows, count: int) -> tuple[NDArray[np.float64], Stored
            [2.5]])
     """
     if not isinstance(X, CSR):
-        return X[:, :count].astype(np.float64), np.ascontiguousarray(X[:, count:])
+        dense_targets = X[:, :count].astype(np.float64)
+        # A view with gaps between rows would have loops compiled once more.
+        return dense_targets, np.ascontiguousarray(X[:, count:])
     indptr, indices, data = trim(X)
     own = indices < count
     row = np.repeat(np.arange(rows_of(X)), np.diff(indptr))
     targets = np.zeros((rows_of(X), count))
     targets[row[own], indices[own]] = data[own]
     before = np.concatenate([[0], np.cumsum(~own)])
-    return targets, CSR(before[indptr], indices[~own] - np.int32(count), data[~own])
+    features = indices[~own] - np.int32(count)
+    return targets, CSR(before[indptr], features, data[~own])
 
 
 class PartedRows(NamedTuple):
@@ -149,5 +162,7 @@ def part_rows(block: Block, more_targets: int, weighted: bool) -> PartedRows:
     first, X = part_targets(block.X, more_targets + weighted)
     targets = first[:, int(weighted) :]
     label = np.column_stack([block.label, targets]) if more_targets else block.label
-    weights = np.ascontiguousarray(first[:, 0]) if weighted else None
+    weights = None
+    if weighted:
+        weights = np.ascontiguousarray(first[:, 0])
     return PartedRows(X, label, weights)

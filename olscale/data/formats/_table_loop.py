@@ -100,7 +100,11 @@ def _after_blanks(buffer: NDArray[np.uint8], pos: int, delimiter: int) -> int:
 
 @compiled
 def _quoted_end(
-    buffer: NDArray[np.uint8], pos: int, stop: int, quote: int, escaped: bool
+    buffer: NDArray[np.uint8],
+    pos: int,
+    stop: int,
+    quote: int,
+    escaped: bool,
 ) -> tuple[int, int]:
     """Return the end of the quoted cell at `pos`, 0 if it is not plain, and its line ends."""
     lines = 0
@@ -137,7 +141,12 @@ def _holds(buffer: NDArray[np.uint8], pos: int, end: int, sought: int) -> bool:
 
 
 @compiled
-def _plain_end(buffer: NDArray[np.uint8], pos: int, delimiter: int, escaped: bool) -> int:
+def _plain_end(
+    buffer: NDArray[np.uint8],
+    pos: int,
+    delimiter: int,
+    escaped: bool,
+) -> int:
     """Return the end of the unquoted cell at `pos`, -1 if it is not plain."""
     while delimiter != _SPACE and not escaped:
         ends = bytes_like(buffer, pos, delimiter, _NEWLINE, _RETURN)
@@ -207,7 +216,12 @@ def _number(
 
 
 @compiled
-def _next_cell(buffer: NDArray[np.uint8], pos: int, delimiter: int, at_end: bool) -> int:
+def _next_cell(
+    buffer: NDArray[np.uint8],
+    pos: int,
+    delimiter: int,
+    at_end: bool,
+) -> int:
     """Return the start of the cell or line after a cell that ends at `pos`.
 
     0 if there is none, or if there is one cell too many.
@@ -337,7 +351,14 @@ def parse_rows(
                     last = end - 1
                 if is_number:
                     value, after, last, hard_one = _number(
-                        buffer, first, last, delimiter, mark, escaped, words, ends
+                        buffer,
+                        first,
+                        last,
+                        delimiter,
+                        mark,
+                        escaped,
+                        words,
+                        ends,
                     )
                     if after < 0 or (kind == TARGET and value != value):
                         return begin, lines, row, hards, True
@@ -376,7 +397,10 @@ def parse_rows(
 
 @compiled
 def parse_numbers(
-    buffer: NDArray[np.uint8], stop: int, mark: int, numbers: NDArray[np.float64]
+    buffer: NDArray[np.uint8],
+    stop: int,
+    mark: int,
+    numbers: NDArray[np.float64],
 ) -> bool:
     """Fill `numbers` from lines of one plain number each; return whether `buffer` is just that."""
     pos = 0
@@ -401,88 +425,3 @@ def gather_cells(
         at = offsets[i] - cells[i, 0]
         for pos in range(cells[i, 0], cells[i, 1]):
             data[at + pos] = buffer[pos]
-
-
-@compiled
-def all_declared(
-    numbers: NDArray[np.float64],
-    others: NDArray[np.float64],
-    row: int,
-    rows: int,
-    slots: NDArray[np.int32],
-    ends: NDArray[np.int64],
-    declared: NDArray[np.float64],
-) -> bool:
-    """Return whether some columns of rows `row` to `rows` hold only declared or missing numbers.
-
-    The declared numbers of the column in ``slots[i]``, a place as in `parse_rows`, are
-    ``declared[ends[i - 1] : ends[i]]``, sorted.
-    """
-    width = numbers.shape[1]
-    begin = 0
-    odd = False
-    for i in range(len(slots)):
-        slot = slots[i]
-        first = declared[begin]
-        last = declared[ends[i] - 1]
-        column = numbers[:, slot] if slot < width else others[slot - width]
-        known = declared[begin : ends[i]]
-        if (
-            last - first == len(known) - 1 and (np.floor(known) == known).all()
-        ):  # most often: 0 and 1, 1 to 5
-            for at in range(row, rows):
-                value = column[at]
-                odd |= (
-                    (value < first)
-                    | (value > last)
-                    | ((value == value) & (np.floor(value) != value))
-                )
-        else:
-            for at in range(row, rows):
-                value = column[at]
-                odd |= (
-                    value == value
-                    and declared[_place(declared, begin, ends[i] - 1, value)] != value
-                )
-        begin = ends[i]
-    return not odd
-
-
-@compiled
-def entries_declared(
-    indices: NDArray[np.int32],
-    data: NDArray[np.float64],
-    ends: NDArray[np.int64],
-    declared: NDArray[np.float64],
-) -> bool:
-    """Return whether each number of sparse rows is missing, declared, or in an undeclared column.
-
-    The declared numbers of column `j` are ``declared[ends[j] : ends[j + 1]]``, sorted; if there are
-    none, any number is allowed.
-    """
-    for i in range(len(indices)):
-        first = ends[indices[i]]
-        last = ends[indices[i] + 1]
-        value = data[i]
-        if (
-            first < last
-            and value == value
-            and declared[_place(declared, first, last - 1, value)] != value
-        ):
-            return False
-    return True
-
-
-@compiled
-def _place(values: NDArray[np.float64], low: int, high: int, value: float) -> int:
-    """Return the position of the first of `values` from `low` to `high` not below `value`.
-
-    The values are sorted; the result is `high` if all are below.
-    """
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low

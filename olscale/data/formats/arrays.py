@@ -1,4 +1,7 @@
-"""The arrays of a file that are features and targets: by usual names, or by ``--arrays``."""
+"""The arrays of a file: which are features and targets, and sparse ones as batches.
+
+They are found by usual names, or named by ``--arrays``.
+"""
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -51,7 +54,9 @@ class HeldArray:
     other: str = ""
 
     def __str__(self) -> str:
-        shape = str(self.shape) if self.shape or not self.other else ""
+        shape = ""
+        if self.shape or not self.other:
+            shape = str(self.shape)
         return " ".join(filter(None, (self.name, shape, self.other)))
 
 
@@ -158,7 +163,10 @@ def choose_arrays(
 
 
 def weights_array(
-    source: str, held: Sequence[HeldArray], options: ReadOptions, split: str | None
+    source: str,
+    held: Sequence[HeldArray],
+    options: ReadOptions,
+    split: str | None,
 ) -> str | None:
     """Return the name of the array of weights that `ReadOptions.weights` asks for, or None.
 
@@ -182,7 +190,8 @@ def weights_array(
     if chosen is None:
         listed = ", ".join(map(str, held[:_MOST_LISTED])) or "none"
         raise FormatError(
-            source, f"holds the arrays {listed}; expected {' or '.join(names)} for --weights {name}"
+            source,
+            f"holds the arrays {listed}; expected {' or '.join(names)} for --weights {name}",
         )
     return chosen
 
@@ -200,7 +209,9 @@ def _pairs(
     options: ReadOptions,
 ) -> Iterator[ArrayPair]:
     names = options.arrays or {}
-    end = "_test" if split == "test" else ""
+    end = ""
+    if split == "test":
+        end = "_test"
     features = names.get(f"X{end}")
     targets = names.get(f"y{end}")
     pairs = [(features or x, targets or y) for x, y in usual[split]]
@@ -226,7 +237,9 @@ def _likely(held: Sequence[HeldArray], split: str | None, labelled: bool) -> str
         not_train = [array for array in usable if not _has_word(array, ("train",))]
         return _likely_pair(test or not_train, "_test", labelled) or "X_test=NAME,y_test=NAME"
     pair = _likely_pair(train, "", labelled)
-    pair_of_tests = _likely_pair(test, "_test", labelled) if pair and split is None else ""
+    pair_of_tests = ""
+    if pair and split is None:
+        pair_of_tests = _likely_pair(test, "_test", labelled)
     return ",".join(filter(None, (pair, pair_of_tests))) or "X=NAME,y=NAME"
 
 
@@ -237,7 +250,9 @@ def _likely_pair(held: Sequence[HeldArray], end: str, labelled: bool) -> str:
     matrices.sort(key=lambda array: -prod(array.shape))
     vectors.sort(key=lambda array: not _has_word(array, _LABEL_WORDS))
     if not labelled:
-        return f"X{end}={matrices[0].name}" if matrices else ""
+        if matrices:
+            return f"X{end}={matrices[0].name}"
+        return ""
     for matrix, vector in product(matrices, vectors):
         if matrix.shape[0] == prod(vector.shape):
             return f"X{end}={matrix.name},y{end}={vector.name}"
@@ -252,9 +267,12 @@ def _has_word(array: HeldArray, words: Sequence[str]) -> bool:
 def _width(array: HeldArray) -> int:
     """Return the number of values in a row; a vector, of either orientation, has one."""
     values = prod(array.shape)
-    return 1 if values == max(array.shape) else values // max(1, array.shape[0])
+    if values == max(array.shape):
+        return 1
+    return values // max(1, array.shape[0])
 
 
+# Members of an archive by the format of its matrix, in addition to ``format`` and ``shape``.
 _MEMBERS = {
     "csr": ("data", "indices", "indptr"),
     "csc": ("data", "indices", "indptr"),
@@ -262,7 +280,6 @@ _MEMBERS = {
     "coo": ("data", "row", "col"),
     "dia": ("data", "offsets"),
 }
-"""Members of an archive by the format of its matrix, in addition to ``format`` and ``shape``."""
 _MOST_COLUMNS = 2**31 - 1
 
 
@@ -300,6 +317,7 @@ def batches_of_sparse(
     indptr = np.empty(0, dtype=np.int64)
     for start, part in enumerate(parts):
         if start == 0:
+            # Not before the first batch: a damaged shape asks for no memory.
             X = X.tocsr()
             X.sum_duplicates()
             indptr = X.indptr.astype(np.int64)
@@ -363,5 +381,9 @@ def sparse_matrix(source: str, members: Mapping[str, NDArray[Any]]) -> Any:
 
 
 def _word(format: NDArray[Any]) -> str:
-    word = format.item() if format.size == 1 else ""
-    return word.decode("ascii", "replace") if isinstance(word, bytes) else str(word)
+    word = ""
+    if format.size == 1:
+        word = format.item()
+    if isinstance(word, bytes):
+        return word.decode("ascii", "replace")
+    return str(word)

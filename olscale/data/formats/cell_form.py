@@ -1,4 +1,7 @@
-"""How the cells of CSV and TSV are written: quotes, backslashes, and words for "no value"."""
+"""How the cells of CSV and TSV are written: quotes, backslashes, and words for "no value".
+
+A quoted cell ends only at the next quote, so that one quote may swallow rows; `QuoteWatch` notes it.
+"""
 
 import csv
 import re
@@ -14,11 +17,9 @@ WHITESPACE = " "
 
 _ESCAPED = re.compile(r"\\(\r\n|[\s\S])")
 _MEANT = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+# Added to an ASCII character after a backslash, so that it ends no cell and is no quote.
+# The result is half of a UTF-16 pair, which no UTF-8 text contains.
 _SHIFT = 0xDC00
-"""Added to an ASCII character after a backslash, so that it ends no cell and is no quote.
-
-The result is half of a UTF-16 pair, which no UTF-8 text contains.
-"""
 _NO_VALUE = chr(_SHIFT + 0x100)
 _PLAIN = {_SHIFT + code: chr(code) for code in range(128)} | {ord(_NO_VALUE): "N"}
 
@@ -106,7 +107,11 @@ class CellForm:
         return list(_protected_lines(f"{line}\n" for line in lines))
 
     def split(
-        self, lines: Iterable[str], delimiter: str, *, strict: bool = False
+        self,
+        lines: Iterable[str],
+        delimiter: str,
+        *,
+        strict: bool = False,
     ) -> Iterator[list[str]]:
         """Yield the cells of rows, for `plain`; a quoted cell may continue in the next of `lines`.
 
@@ -126,7 +131,9 @@ class CellForm:
 
     def plain(self, cells: list[str]) -> list[str]:
         """Return the meaning of cells from `split`."""
-        return [_plain(cell) for cell in cells] if self.escaped else cells
+        if self.escaped:
+            return [_plain(cell) for cell in cells]
+        return cells
 
     def cell(self, position: int, raw: str) -> str:
         """Return the cell that is written as `raw`; empty if it has no value."""
@@ -137,7 +144,9 @@ class CellForm:
             raw = raw[1:-1].replace(2 * self.quote, self.quote)
         if self.escaped:
             raw = _plain(raw)
-        return "" if self._is_word(raw) else raw
+        if self._is_word(raw):
+            return ""
+        return raw
 
     def cleared(self, cells: list[str]) -> list[str]:
         """Return `cells`, with those in `words`, or equal to a number in `words`, made empty."""
@@ -160,7 +169,9 @@ class CellForm:
 
 
 def _protected(text: str) -> str:
-    return _ESCAPED.sub(_without_meaning, text) if "\\" in text else text
+    if "\\" in text:
+        return _ESCAPED.sub(_without_meaning, text)
+    return text
 
 
 def _without_meaning(escaped: re.Match[str]) -> str:
@@ -185,7 +196,9 @@ def _protected_lines(lines: Iterator[str]) -> Iterator[str]:
 
 
 def _plain(cell: str) -> str:
-    return "" if cell.strip() == _NO_VALUE else cell.translate(_PLAIN)
+    if cell.strip() == _NO_VALUE:
+        return ""
+    return cell.translate(_PLAIN)
 
 
 CURE = "--quoting none if quotes are part of the text"
@@ -195,7 +208,9 @@ _TAB = "\t"
 
 
 def single_quote_notes(
-    source: str, names: Sequence[str], rows: Sequence[Sequence[str]]
+    source: str,
+    names: Sequence[str],
+    rows: Sequence[Sequence[str]],
 ) -> tuple[str, ...]:
     """Return notes about the first column whose cells all stand between single quotes, if any.
 

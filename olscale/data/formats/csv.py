@@ -153,14 +153,17 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
         chosen = options.delimiter or excel or delimiter
         sniffed = chosen or delimiter_of(lines, form)
         if sniffed is None and not options.labelled and lines:
+            # Rows to predict may be of one feature, and then hold no delimiter.
             sniffed = NO_DELIMITER
         if sniffed is None or b"\0" in head:
             raise _no_table(source, head)
         if sniffed == WHITESPACE:
+            # Python's csv cannot split at white space of any length, and str.split knows no quotes.
             form = replace(form, quote=None)
         if excel:
             stream.readline()
         text = table_text(source, stream)
+        # Errors count the line that names the delimiter.
         text.line = int(excel is not None)
         watch = QuoteWatch(source, sniffed)
         try:
@@ -196,6 +199,7 @@ def _batches(
     if sample:
         fit = max(2, _SAMPLE_CELLS // len(sample[0][1]))
         sample += itertools.islice(rows, min(SAMPLE_ROWS, fit))
+    # Before words for "no value" are cleared: a column may be called NA.
     names = [cell.strip() for _, row in sample[:1] for cell in row]
     sample = [(line, form.cleared(row)) for line, row in sample]
     has_labels_file = options.stream is None and labels_beside(source) is not None
@@ -238,7 +242,12 @@ def _batches(
         before=options.table,
     )
     dialect = TextDialect(
-        delimiter, form.quote, decimal, escaped=form.escaped, words=form.words, numbers=form.numbers
+        delimiter,
+        form.quote,
+        decimal,
+        escaped=form.escaped,
+        words=form.words,
+        numbers=form.numbers,
     )
     cleared = ((line, form.cleared(row)) for line, row in rows)
     parser = TableParser(text, cleared, encoder, dialect, form.cell, watch=watch)
@@ -252,7 +261,8 @@ def _no_table(source: str, head: bytes) -> FormatError:
     """Return the error for a text whose first bytes are no rows."""
     if not head.strip():
         return NoRowsError(
-            source, f"no rows: the file {'has empty lines only' if head else 'is empty'}"
+            source,
+            f"no rows: the file {'has empty lines only' if head else 'is empty'}",
         )
     if (nul := head.find(b"\0")) >= 0:
         return FormatError(
@@ -317,7 +327,10 @@ def _columns(
     text = [*coded_as_text(names[:width], text, parse_codings(options.encode))]
     if commas and options.decimal is None:
         _refuse_commas(
-            source, names, body, [position for position, is_text in enumerate(text) if is_text]
+            source,
+            names,
+            body,
+            [position for position, is_text in enumerate(text) if is_text],
         )
     text = [is_text or position in as_written for position, is_text in enumerate(text)]
     chosen = options.label
@@ -365,7 +378,10 @@ def _fits(*marks: str) -> Callable[[str], bool]:
 
 
 def _refuse_commas(
-    source: str, names: Sequence[str], body: Sequence[Line], text: Iterable[int]
+    source: str,
+    names: Sequence[str],
+    body: Sequence[Line],
+    text: Iterable[int],
 ) -> None:
     for position in text:
         if has_decimal_commas([row[position] for _, row in body]):
@@ -379,7 +395,12 @@ def _refuse_commas(
             )
 
 
-def _cells(text: TextBlocks, delimiter: str, form: CellForm, watch: QuoteWatch) -> Iterator[Line]:
+def _cells(
+    text: TextBlocks,
+    delimiter: str,
+    form: CellForm,
+    watch: QuoteWatch,
+) -> Iterator[Line]:
     yield from _cells_without_quotes(text, delimiter, form)
     source = text.source
     lines = TextLines(text, delimiter)
@@ -418,6 +439,7 @@ def _cells_without_quotes(text: TextBlocks, delimiter: str, form: CellForm) -> I
     ):
         return
     lines = block.decode().split("\n")[:-1]
+    # Python's csv refuses such cells, and says so.
     if max(map(len, lines)) > csv.field_size_limit():
         return
     place = text.pos

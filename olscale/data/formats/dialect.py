@@ -1,4 +1,9 @@
-"""The character between the cells of a table: named by users, or detected from the first lines."""
+"""How a table of text without types is written: its delimiter, header, numbers and label.
+
+Users say it, or it is guessed from the first lines. A first row is names when it holds text above a
+column of numbers; when it is all text, without repetition, and none of its cells recurs in its
+column; or when its numbers count 0, 1, 2, ... as those of pandas do.
+"""
 
 import re
 from collections.abc import Callable, Sequence
@@ -55,11 +60,11 @@ NO_DELIMITER = "\x1f"
 """In place of the delimiter of a table of one column: it occurs in no text."""
 NAMES = {"tab": "\t", "\\t": "\t", "space": WHITESPACE}
 _DELIMITERS = ",\t;|"
+# A number with a decimal comma and separated thousands.
 _GROUPED = re.compile(r"\s*[-+]?\d{1,3}([ .'\u00a0\u202f]\d{3})+,\d+\s*")
-"""A number with a decimal comma and separated thousands."""
 _EXCEL = re.compile(rb'\A(?:\xef\xbb\xbf)?"?sep=([,;|\t])"?(?:\r?\n|\Z)')
+# Characters that cannot end a cell: those of names and numbers, quotes and ends of lines.
 _NONE = re.compile(r'[\w.+"\0\r\n-]')
-"""Characters that cannot end a cell: those of names and numbers, quotes and ends of lines."""
 
 
 def delimiter_called(word: str) -> str:
@@ -103,7 +108,9 @@ def check_delimiter(delimiter: str) -> None:
 def excel_delimiter(head: bytes) -> str | None:
     """Return the delimiter of a first line such as ``sep=;``, which Excel understands, or None."""
     match = _EXCEL.match(head)
-    return None if match is None else match[1].decode()
+    if match is None:
+        return None
+    return match[1].decode()
 
 
 def text_lines(head: bytes) -> list[str]:
@@ -111,7 +118,9 @@ def text_lines(head: bytes) -> list[str]:
     if b"\0" in head:
         return []
     head = _EXCEL.sub(b"", head, count=1)
+    # A guess does not fail at wrong bytes: the reader names their line.
     lines = head.decode("utf-8-sig", "replace").splitlines()
+    # The last line may go on beyond the head.
     complete = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines
     return [line for line in complete if line.strip()][:20]
 
@@ -132,7 +141,8 @@ def delimiter_of(lines: Sequence[str], form: CellForm = _FORM) -> str | None:
     fitting = _fitting(lines, form)
     # If none fits, one of the first rows is ragged: the reader will name it.
     return next(
-        iter(fitting), next((delimiter for delimiter in _DELIMITERS if delimiter in lines[0]), None)
+        iter(fitting),
+        next((delimiter for delimiter in _DELIMITERS if delimiter in lines[0]), None),
     )
 
 
@@ -148,7 +158,9 @@ def _fitting(lines: Sequence[str], form: CellForm) -> dict[str, list[list[str]]]
     if len(fitting) == 1:
         return fitting
     best = sorted(
-        fitting, key=lambda delimiter: _fitness(fitting[delimiter], delimiter), reverse=True
+        fitting,
+        key=lambda delimiter: _fitness(fitting[delimiter], delimiter),
+        reverse=True,
     )
     return {delimiter: fitting[delimiter] for delimiter in best}
 
@@ -166,6 +178,7 @@ def _share(rows: Sequence[Sequence[str]], delimiter: str) -> float:
 
 
 def _is_value(cell: str, delimiter: str) -> bool:
+    # Between commas no number can have a decimal comma.
     if delimiter == ",":
         return fits_number(cell)
     return has_decimal_commas([cell]) or fits_number(cell) or _GROUPED.fullmatch(cell) is not None
@@ -180,8 +193,8 @@ def _widths(rows: Sequence[Sequence[str]]) -> bool:
     return len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
 
 
+# So many numbers in a row do not count up by chance.
 _COUNTED = 4
-"""So many numbers in a row do not count up by chance."""
 _WHOLE = re.compile(r"[-+]?\d+")
 
 
@@ -263,7 +276,9 @@ def _counts(columns: Sequence[_Column]) -> bool:
     The rows below must not count the same way.
     """
     # The column of row numbers that pandas writes has no name.
-    index = columns[0] if not columns[0].first else None
+    index = None
+    if not columns[0].first:
+        index = columns[0]
     columns = columns[index is not None :]
     counted = [column for column in columns if not column.is_word]
     if not counted or not _is_numbered([column.first for column in counted]):

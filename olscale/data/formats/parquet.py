@@ -36,8 +36,8 @@ from olscale.errors import FormatError, NoRowsError
 
 _ENCRYPTED = "is encrypted; write it without encryption"
 _ARROW = "is an Arrow (Feather) file, no Parquet file; write it as Parquet"
+# First bytes of files that are called .parquet but cannot be read -> their kinds.
 _OTHER_KINDS = {b"PARE": _ENCRYPTED, b"ARROW1": _ARROW, b"FEA1": _ARROW}
-"""First bytes of files that are called .parquet but cannot be read -> their kinds."""
 _MAGIC_BYTES = 6
 
 
@@ -147,7 +147,8 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     declared = options.labelled and all(names[label] in categories for label in labels)
     row = 1
     for part in table.iter_batches(
-        batch_size=encoder.batch_rows(options.chunk_rows), use_threads=False
+        batch_size=encoder.batch_rows(options.chunk_rows),
+        use_threads=False,
     ):
         cells = [
             _cells(column, is_text) if is_read else ()
@@ -177,7 +178,11 @@ def _index_of(schema: Any, names: list[str]) -> frozenset[int]:
 
 
 def _labels_named(
-    source: str, names: list[str], options: ReadOptions, dropped: frozenset[int], width: int
+    source: str,
+    names: list[str],
+    options: ReadOptions,
+    dropped: frozenset[int],
+    width: int,
 ) -> frozenset[int]:
     if not options.labelled or options.label is None:
         return frozenset()
@@ -199,10 +204,10 @@ def _cells(column: Any, is_text: bool) -> Column:
     return number_cells(column)
 
 
+# Up to here every whole number is a double.
 _EXACT = 2**53
-"""Up to here every whole number is a double."""
+# The powers of ten that are doubles.
 _POWERS = 10.0 ** np.arange(23)
-"""The powers of ten that are doubles."""
 
 
 def decimals_as_floats(column: Any) -> NDArray[np.float64]:
@@ -277,15 +282,18 @@ def _without_end_zeros(
     return digits, scales
 
 
+# From here on float64 does not represent every whole number.
 _SAME_WHOLE = 2.0**53
-"""From here on float64 does not represent every whole number."""
 
+# Largest number of characters of a column's type in errors: a struct lists all its fields.
 _LONGEST_TYPE = 40
-"""Largest number of characters of a column's type in errors: a struct lists all its fields."""
 
 
 def text_fields(
-    source: str, fields: Sequence[Any], names: Sequence[str], before: TableColumns | None
+    source: str,
+    fields: Sequence[Any],
+    names: Sequence[str],
+    before: TableColumns | None,
 ) -> tuple[bool, ...]:
     """Return which columns hold text; the others hold numbers.
 
@@ -417,19 +425,25 @@ def _value_type(type: Any) -> Any:
 
     if isinstance(type, BaseExtensionType):
         type = type.storage_type
-    return type.value_type if types.is_dictionary(type) else type
+    if types.is_dictionary(type):
+        return type.value_type
+    return type
 
 
 def _stored(column: Any) -> Any:
     """Return the storage of an array of an extension type; any other array unchanged."""
     from pyarrow import ExtensionArray
 
-    return column.storage if isinstance(column, ExtensionArray) else column
+    if isinstance(column, ExtensionArray):
+        return column.storage
+    return column
 
 
 def _refusal(refused: dict[str, Any]) -> str:
     kinds = {name: _short(str(type)) for name, type in refused.items()}
-    pronoun = "it" if len(kinds) == 1 else "them"
+    pronoun = "them"
+    if len(kinds) == 1:
+        pronoun = "it"
     cure = (
         f"leave {pronoun} out with --drop {listed_columns(kinds)}, or cast {pronoun} to numbers or "
         "text (a time as text: --encode makes numbers of it)"
@@ -442,4 +456,6 @@ def _refusal(refused: dict[str, Any]) -> str:
 
 
 def _short(type: str) -> str:
-    return type if len(type) <= _LONGEST_TYPE else f"{type[: _LONGEST_TYPE - 3]}..."
+    if len(type) <= _LONGEST_TYPE:
+        return type
+    return f"{type[: _LONGEST_TYPE - 3]}..."

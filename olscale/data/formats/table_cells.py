@@ -1,4 +1,4 @@
-"""The cells of some rows of a table as arrays: numbers, and positions among distinct words."""
+"""The cells of some rows of a table as arrays: numbers, positions among words, missing values."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class Values:
     def ids(self, cells: Sequence[Cell]) -> NDArray[np.int32]:
         """Return the position of each of `cells` in `known`, to which new ones are appended."""
         ids = self._ids
+        # Cells recur, and each distinct one is looked up once.
         for cell in dict.fromkeys(cells):
             if cell not in ids:
                 ids[cell] = len(self.known)

@@ -1,7 +1,8 @@
 """Rows of cells, from text to batches: by a compiled loop, or row by row where it stops.
 
 Both ways give the same bytes. Only the slow one (Python's csv, or ARFF's own) reports what is
-wrong.
+wrong. They take turns: the loop stops before a row that is not plain; the exact way then reads a few
+rows, and more and more as long as the loop makes no progress.
 """
 
 import io
@@ -25,7 +26,8 @@ from olscale.errors import FormatError
 
 
 def different_cells(
-    buffer: NDArray[np.uint8], spans: NDArray[np.int32]
+    buffer: NDArray[np.uint8],
+    spans: NDArray[np.int32],
 ) -> tuple[list[str], NDArray[Any]]:
     """Return the distinct cells in order of first appearance, and the number of each cell's.
 
@@ -57,7 +59,10 @@ def codes_of(coded: Any) -> NDArray[np.int32]:
     """
     items = coded.indices
     return np.frombuffer(
-        items.buffers()[1], dtype=np.int32, count=len(items), offset=4 * items.offset
+        items.buffers()[1],
+        dtype=np.int32,
+        count=len(items),
+        offset=4 * items.offset,
     )
 
 
@@ -89,7 +94,12 @@ class Turns(Generic[F, R]):
         Largest number of rows filled in at once.
     """
 
-    def __init__(self, rows: Iterator[R], put: Callable[[F, list[R]], None], most: int) -> None:
+    def __init__(
+        self,
+        rows: Iterator[R],
+        put: Callable[[F, list[R]], None],
+        most: int,
+    ) -> None:
         self._rows = rows
         self._put = put
         self._most = most
@@ -126,14 +136,12 @@ class Turns(Generic[F, R]):
 BLOCK_BYTES = 1 << 22
 """Bytes of text parsed at a time, about as many as Python's csv reads while Numba starts."""
 
+# Cells of a batch: 8 MB of numbers.
 _MOST_CELLS = 1 << 20
-"""Cells of a batch: 8 MB of numbers."""
 _FEW_ROWS = 2_048
+# Rows parsed at once as Python strings, of some 60 bytes per cell.
+# The first so many also show whether the values of a column differ.
 _FEW_CELLS = 200_000
-"""Rows parsed at once as Python strings, of some 60 bytes per cell.
-
-The first so many also show whether the values of a column differ.
-"""
 _LOOP = "olscale.data.formats._table_loop"
 
 
@@ -235,10 +243,14 @@ def column_of(cells: Sequence[str], text: TextBlocks, mark: str) -> NDArray[np.f
     if pays(text):
         from olscale.data.formats._table_loop import parse_numbers
 
+        # The loop reads vectors, also behind the last cell.
         lines = bytearray("\n".join([*cells, ""]).encode() + bytes(ROOM_BYTES))
         numbers = np.empty(len(cells))
         if parse_numbers(
-            np.frombuffer(lines, dtype=np.uint8), len(lines) - ROOM_BYTES, ord(mark), numbers
+            np.frombuffer(lines, dtype=np.uint8),
+            len(lines) - ROOM_BYTES,
+            ord(mark),
+            numbers,
         ):
             return numbers
     return numbers_of(cells, mark)
@@ -285,7 +297,10 @@ class TableParser:
         self._turns = Turns(rows, self._put, self._few_rows)
 
     def batches(
-        self, chunk_rows: int, first: Sequence[Column] = (), lines: Sequence[int] = ()
+        self,
+        chunk_rows: int,
+        first: Sequence[Column] = (),
+        lines: Sequence[int] = (),
     ) -> Iterator[Batch]:
         """Yield all rows as batches of `chunk_rows`, smaller if rows are wide.
 
@@ -373,7 +388,10 @@ class _Loop:
         )
 
     def parse(
-        self, text: TextBlocks, cells: TableCells, cell_of: Callable[[int, str], Cell]
+        self,
+        text: TextBlocks,
+        cells: TableCells,
+        cell_of: Callable[[int, str], Cell],
     ) -> bool:
         """Fill in the plain rows of a block; return whether all of them were plain."""
         if not text.is_plain():
@@ -381,6 +399,7 @@ class _Loop:
         buffer = np.frombuffer(text.buffer, dtype=np.uint8)
         before = cells.rows
         width = cells.numbers.shape[1]
+        # The loop notes where cells of text are: only distinct ones are decoded.
         spans = np.empty((len(cells.ids), len(cells.numbers), 2), dtype=np.int32)
         pos, lines, rows, hards, odd = self._parse_rows(
             buffer,
@@ -396,6 +415,7 @@ class _Loop:
         )
         self._note_quotes(text.line)
         for slot, row, first, end in self._hard[:hards].tolist():
+            # The loop leaves numbers to Python that it cannot round correctly.
             number = float(text.buffer[first:end].replace(self._decimal, b"."))
             if slot < width:
                 cells.numbers[row, slot] = number
@@ -403,17 +423,23 @@ class _Loop:
                 cells.others[slot - width, row] = number
         if self._absent and not self._clear(cells, before, rows):
             return False
+        # The exact way reads these rows again and names the line.
         if not self._encoder.takes_weights(cells, before, rows):
             return False
         if len(self._declared[0]):
-            from olscale.data.formats._table_loop import all_declared
+            from olscale.data.formats._declared_loop import all_declared
 
             if not all_declared(cells.numbers, cells.others, before, rows, *self._declared):
                 return False
         encoder = self._encoder
         for j, position in encoder.columns.in_file(encoder.places.text):
             if rows > before and not self._put_text(
-                buffer, spans[j, before:rows], j, position, cells, cell_of
+                buffer,
+                spans[j, before:rows],
+                j,
+                position,
+                cells,
+                cell_of,
             ):
                 return False
         text.pos = pos

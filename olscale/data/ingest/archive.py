@@ -1,7 +1,8 @@
-"""Archives of several files, and reading tar: one file per segment, as the URL set is published.
+"""Archives of several files, tar and zip: one file per segment, as the URL set is published.
 
-A tar archive is read in one pass, with its members in any order; see
-`olscale.data.ingest.archive` for zip.
+A tar archive is read in one pass, with its members in any order; a thread decompresses it while
+earlier bytes are parsed. A zip archive has a table at its end that says where members are, so each
+can be opened on its own.
 """
 
 import io
@@ -34,10 +35,13 @@ def read_ahead(stream: io.BufferedReader) -> io.BufferedReader:
 
     Closing it closes `stream`. Errors of `stream` are raised where its bytes would have been.
     """
+    # Those that the process may use, which containers limit.
     cores = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
-    return stream if cores < 2 else io.BufferedReader(_Ahead(stream), _BLOCK_BYTES)
+    if cores < 2:
+        return stream
+    return io.BufferedReader(_Ahead(stream), _BLOCK_BYTES)
 
 
 class _Ahead(io.RawIOBase):
@@ -47,6 +51,7 @@ class _Ahead(io.RawIOBase):
         self._blocks: Queue[bytes | BaseException] = Queue(_BLOCKS)
         self._last: bytes | BaseException | None = None
         self._stop = Event()
+        # A daemon: a process that ends does not wait for a slow source.
         self._thread = Thread(target=self._read, name="olscale-read-ahead", daemon=True)
         self._thread.start()
 
@@ -91,11 +96,11 @@ _TAR = r"\.(?:tar|tar\.(?:gz|bz2|xz|zst)|tgz|tbz2|txz)"
 _ARCHIVE = re.compile(rf"(?:{_TAR}|\.zip)$", re.IGNORECASE)
 _MEMBERS = re.compile(rf"(.*?(?:{_TAR}|\.zip))[#/](.+)", re.IGNORECASE | re.DOTALL)
 _HEAD_BYTES = 512
+# Few enough to stay in the cache between decompressing and writing.
 _READ_BYTES = 1 << 17
-"""Few enough to stay in the cache between decompressing and writing."""
 
+# Largest size of a name; the contents of members are read in much smaller pieces.
 _MOST_BYTES = 1 << 24
-"""Largest size of a name; the contents of members are read in much smaller pieces."""
 
 
 def is_archive(source: str) -> bool:
@@ -145,10 +150,17 @@ def fits(path: str, pattern: str) -> bool:
 
 def may_be_data(path: str, pattern: str | None) -> bool:
     """Return whether a member's name matches `pattern` or, without one, is not that of a note."""
-    return not is_note(path) if pattern is None else fits(path, pattern)
+    if pattern is None:
+        return not is_note(path)
+    return fits(path, pattern)
 
 
-def is_data(path: str, pattern: str | None, format: str | None, content: BufferedReader) -> bool:
+def is_data(
+    path: str,
+    pattern: str | None,
+    format: str | None,
+    content: BufferedReader,
+) -> bool:
     """Return whether a member that `may_be_data` is data: it is named, or looks like rows.
 
     Parameters
@@ -160,6 +172,7 @@ def is_data(path: str, pattern: str | None, format: str | None, content: Buffere
     content : BufferedReader
         The member's bytes; the position, the first byte, does not change.
     """
+    # What the user or an ending names is not opened only to be looked at.
     if pattern is not None or format is not None or tells_format(path):
         return True
     return looks_like_rows(path, content)
@@ -191,6 +204,7 @@ def open_members(
     with read_ahead(open_source(archive)) as stream:
         forward = _Forward(archive, stream)
         try:
+            # As an uncompressed one: `open_source` decompresses it, and ahead of the reader.
             with tarfile.open(fileobj=cast(Any, forward), mode="r:") as tar:
                 for info in tar:
                     path = info.name
@@ -213,7 +227,8 @@ def _opened(archive: str, forward: "_Forward", info: tarfile.TarInfo) -> Buffere
     if info.issparse():
         # Holes are zero bytes, in any number that a header of 512 bytes claims.
         raise FormatError(
-            archive, f"{info.name} has holes, which no text has; pack it without --sparse"
+            archive,
+            f"{info.name} has holes, which no text has; pack it without --sparse",
         )
     if not info.isfile():
         return None
@@ -231,6 +246,7 @@ def _holds_arrays(source: str) -> bool:
             head = file.read(_HEAD_BYTES)
     except FormatError:
         return False
+    # Arrays may be called .zip as well, since NumPy's archives are zip files.
     return NpzFormat().matches(source, head)
 
 
@@ -268,7 +284,8 @@ class _Forward:
         while self._at < position:
             if not self.read(min(position - self._at, _READ_BYTES)):
                 raise FormatError(
-                    self.archive, "truncated: a file in it is longer than the archive; get it again"
+                    self.archive,
+                    "truncated: a file in it is longer than the archive; get it again",
                 )
 
 
@@ -284,10 +301,13 @@ class _Content(RawIOBase):
 
     def readinto(self, buffer: Any, /) -> int:
         size = min(len(buffer), self._left)
-        got = self._forward.readinto(memoryview(buffer)[:size]) if size else 0
+        got = 0
+        if size:
+            got = self._forward.readinto(memoryview(buffer)[:size])
         if size and not got:
             raise FormatError(
-                self._forward.archive, "is no tar archive or is damaged (unexpected end of data)"
+                self._forward.archive,
+                "is no tar archive or is damaged (unexpected end of data)",
             )
         self._left -= got
         return got
@@ -306,17 +326,20 @@ def open_member(archive: str, number: int) -> Iterator[BufferedReader]:
         member = next(islice(members, number, None), None)
         if member is None:
             raise FormatError(
-                archive, "changed while it was read: files in it are gone; ingest it again"
+                archive,
+                "changed while it was read: files in it are gone; ingest it again",
             )
         yield member[1]
 
 
 _SPREADSHEET = "[Content_Types].xml"
-_READ_BYTES_ = 1 << 17
 
 
 def open_zip_members(
-    archive: str, pattern: str | None, format: str | None, passed_over: list[str]
+    archive: str,
+    pattern: str | None,
+    format: str | None,
+    passed_over: list[str],
 ) -> Generator[tuple[int, str, BufferedReader]]:
     """Yield number, path and decompressed content of the data files in a zip archive.
 
@@ -341,6 +364,7 @@ def open_zip_members(
             path = info.filename
             if info.is_dir():
                 continue
+            # The content of a link is a path, which is no row.
             if may_be_data(path, pattern) and not stat.S_ISLNK(info.external_attr >> 16):
                 with _opened_in_zip(archive, opened, info) as content:
                     if is_data(path, pattern, format, content):
@@ -387,7 +411,7 @@ def _opened_in_zip(archive: str, opened: ZipFile, info: ZipInfo) -> BufferedRead
         raise
     except Exception as error:  # also for an unknown encryption or compression
         raise _damaged(archive, error) from error
-    content = BufferedReader(_ZipContent(archive, member), _READ_BYTES_)
+    content = BufferedReader(_ZipContent(archive, member), _READ_BYTES)
     name = f"{archive}: {PurePosixPath(info.filename).name}"
     return decompressed(name, content, content.peek(6)[:6])
 

@@ -105,12 +105,14 @@ class ChunkWriter:
 
     def _submit(self, parts: Sequence[Block]) -> None:
         self._wait()
+        # One at a time: running hashes need the chunks in order, and each takes memory.
         self._pending = self._background.submit(self._append, parts)
 
     def _wait(self) -> None:
         pending = self._pending
         self._pending = None
         if pending is not None:
+            # Raises what the thread has met.
             pending.result()
 
     def _append(self, parts: Sequence[Block]) -> None:

@@ -1,8 +1,15 @@
-"""The directory of a dataset while it is being built.
+"""The directory of a dataset while it is being built, and what an interrupted build leaves in it.
 
 Until ``manifest.json`` exists, the directory holds ``ingest.json``, the marker of an unfinished
 dataset with its recipe. A build that fails removes its files; one that is killed leaves the marker,
-and the next build removes everything except what `olscale.data.ingest.claim` can use.
+and the next build removes everything except what it can resume.
+
+While SVMlight text is ingested, ``progress.json`` next to the marker records after every chunk
+which chunks are safe and how many rows the members read so far have. The next ingest from the same
+sources with the same options moves all that to ``earlier/`` and reads every member that lies
+completely in those chunks from there, instead of parsing its text; it continues with the member
+that was interrupted. Everything else (labels, columns, checksums, the fingerprint) is computed from
+the rows as always, so the result has the same bytes.
 """
 
 import json
@@ -73,6 +80,7 @@ class Journal:
             "pieces": list(self.members.items()),
             "splits": self.splits,
         }
+        # With a checksum: what a power cut leaves of it must not pass for progress.
         self.directory.replace(PROGRESS, json_bytes(content))
 
 
@@ -115,6 +123,7 @@ class Earlier:
         start = 0
         safe = _count(content)
         for name, rows in content["pieces"]:
+            # The member that was interrupted is read from its text again.
             if start + rows > safe:
                 break
             self.members[name] = (start, rows)
@@ -216,6 +225,7 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Storage]:
         )
     with ExitStack() as stack:
         try:
+            # A lock ends with its process, so that a killed build keeps nobody waiting.
             is_locked = stack.enter_context(directory.lock(MARKER))
         except OSError as error:
             directory.remove_empty(missing)
@@ -228,14 +238,17 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Storage]:
                 f"another process is building {dest}; wait for it, or choose another directory"
             )
         before = _marker(directory)
+        # Those that an interrupted build of the same place has made count as its own.
         directories = missing or [str(path) for path in before.get("made", ())]
         content = {"created_by": f"olscale {__version__}", "made": directories, **recipe}
         begun = False
         try:
+            # As JSON on both sides, where tuples are lists.
             if before == json.loads(json.dumps(content)):
                 keep_earlier(directory)
             else:
                 directory.remove(EARLIER)
+            # All but the marker and what an earlier build left to resume.
             for name in _OWN[:-2]:
                 directory.remove(name)
             directory.write(MARKER, json.dumps(content, indent=1).encode())
@@ -277,4 +290,6 @@ def _marker(directory: Storage) -> dict[str, Any]:
         content = json.loads(directory.read(MARKER))
     except (OSError, ValueError):
         return {}
-    return content if isinstance(content, dict) and isinstance(content.get("made"), list) else {}
+    if isinstance(content, dict) and isinstance(content.get("made"), list):
+        return content
+    return {}

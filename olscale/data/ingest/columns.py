@@ -1,4 +1,4 @@
-"""One numbering of the columns for all sources of a dataset."""
+"""The columns of a dataset while it is built: one numbering for all sources, weights, segments."""
 
 import itertools
 from typing import Any, Literal, Protocol
@@ -14,8 +14,8 @@ from olscale.data.layouts.base import StoredRows
 from olscale.data.manifest import Segment, WeightsEntry
 from olscale.errors import DatasetError, FormatError, UnknownNameError
 
+# Types whose every value is exact as float64.
 _STORED = tuple(np.dtype(name) for name in ("u1", "i1", "u2", "i2", "u4", "i4", "f4", "f8"))
-"""Types whose every value is exact as float64."""
 
 
 class Columns:
@@ -45,7 +45,9 @@ class Columns:
     @property
     def names(self) -> tuple[str, ...] | None:
         """Names of the columns, if there are any."""
-        return None if self._names is None else tuple(self._names)
+        if self._names is None:
+            return None
+        return tuple(self._names)
 
     def align(self, batch: Batch, source: str) -> StoredRows:
         """Return the rows of `batch` in the dataset's columns and stored type.
@@ -56,6 +58,7 @@ class Columns:
             When the kind or width of `batch` differs from earlier batches, or two of its features
             have the same name.
         """
+        # Dense and sparse forms of the same rows are two datasets: they do not mix.
         kind: Literal["dense", "sparse"] = "sparse" if isinstance(batch.X, CSR) else "dense"
         first = self.kind is None
         if first:
@@ -69,7 +72,13 @@ class Columns:
             return self._align_sparse(batch, batch.X, source)
         return self._align_dense(batch, batch.X, source, first)
 
-    def _align_dense(self, batch: Batch, X: NDArray[Any], source: str, first: bool) -> NDArray[Any]:
+    def _align_dense(
+        self,
+        batch: Batch,
+        X: NDArray[Any],
+        source: str,
+        first: bool,
+    ) -> NDArray[Any]:
         dtype = X.dtype if X.dtype in _STORED else np.dtype(np.float64)
         if first:
             self.width = batch.columns
@@ -103,10 +112,15 @@ class Columns:
             raise DatasetError(f"{source} names its columns but the sources before it did not")
         target = self._placed(batch.feature_names, self._names, source)
         self.width = len(self._names)
-        return X if bool((target == np.arange(len(target))).all()) else _renumber(X, target)
+        if bool((target == np.arange(len(target))).all()):
+            return X
+        return _renumber(X, target)
 
     def _placed(
-        self, names: tuple[str, ...], known: dict[str, int], source: str
+        self,
+        names: tuple[str, ...],
+        known: dict[str, int],
+        source: str,
     ) -> NDArray[np.int32]:
         """Return the dataset's column of each of `names`; a source only ever appends columns."""
         count = len(self._seen)
@@ -114,7 +128,8 @@ class Columns:
             count = 0
         if len(names) > count:
             new = np.array(
-                [known.setdefault(name, len(known)) for name in names[count:]], dtype=np.int32
+                [known.setdefault(name, len(known)) for name in names[count:]],
+                dtype=np.int32,
             )
             self._target = np.concatenate([self._target[:count], new])
             self._seen = names
@@ -131,6 +146,7 @@ def _renumber(X: CSR, target: NDArray[np.int32]) -> CSR:
     span = slice(int(X.indptr[0]), int(X.indptr[-1]))
     indices = target[X.indices[span]]
     row = np.repeat(np.arange(len(X.indptr) - 1), np.diff(X.indptr))
+    # Features of a row ascend, which loops and layouts rely on.
     order = np.lexsort((indices, row))
     return CSR(X.indptr - X.indptr[0], indices[order], X.data[span][order])
 
@@ -188,19 +204,26 @@ class Weights:
     def entry(self) -> WeightsEntry:
         """Return the manifest's entry for the weights."""
         return WeightsEntry(
-            column=self._name, least=self._least, greatest=self._greatest, zeros=self.zeros
+            column=self._name,
+            least=self._least,
+            greatest=self._greatest,
+            zeros=self.zeros,
         )
 
 
+# Name of the segment of rows whose folder says that there is no value.
 _NO_VALUE = "?"
-"""Name of the segment of rows whose folder says that there is no value."""
 
 
 class Segments(Protocol):
     """Cuts the rows of a split into segments."""
 
     def add(
-        self, member: Member, X: StoredRows, names: tuple[str, ...] | None, cells: Target | None
+        self,
+        member: Member,
+        X: StoredRows,
+        names: tuple[str, ...] | None,
+        cells: Target | None,
     ) -> None:
         """Record the next rows, `X` of `member`, with column `names` and, in tables, `cells`.
 
@@ -217,7 +240,9 @@ def segments_by(by: str | None) -> Segments | None:
     """Return a maker of segments by ``"files"`` or by a column called `by`, or None."""
     if by is None:
         return None
-    return _MemberSegments() if by == "files" else _ColumnSegments(by)
+    if by == "files":
+        return _MemberSegments()
+    return _ColumnSegments(by)
 
 
 class _MemberSegments:
@@ -228,7 +253,11 @@ class _MemberSegments:
         self._rows: list[int] = []
 
     def add(
-        self, member: Member, X: StoredRows, names: tuple[str, ...] | None, cells: Target | None
+        self,
+        member: Member,
+        X: StoredRows,
+        names: tuple[str, ...] | None,
+        cells: Target | None,
     ) -> None:
         if not self._members or member is not self._members[-1]:
             self._members.append(member)
@@ -259,7 +288,11 @@ class _ColumnSegments:
         self._rows = 0
 
     def add(
-        self, member: Member, X: StoredRows, names: tuple[str, ...] | None, cells: Target | None
+        self,
+        member: Member,
+        X: StoredRows,
+        names: tuple[str, ...] | None,
+        cells: Target | None,
     ) -> None:
         """Record the next rows; the column need not be a feature.
 
@@ -271,7 +304,8 @@ class _ColumnSegments:
             When no column has that name.
         """
         constant = next(
-            (column for column in member.constants if column.name == self._column), None
+            (column for column in member.constants if column.name == self._column),
+            None,
         )
         if cells is None and constant is not None:
             cells = [constant.value or _NO_VALUE] * rows_of(X)
@@ -305,7 +339,9 @@ class _ColumnSegments:
 def _name(value: float | str) -> str:
     if isinstance(value, str):
         return value
-    return str(int(value)) if value.is_integer() else repr(value)
+    if value.is_integer():
+        return str(int(value))
+    return repr(value)
 
 
 def _values(X: StoredRows, column: int) -> NDArray[np.float64]:

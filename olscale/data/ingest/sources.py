@@ -1,4 +1,7 @@
-"""The sources of an ingest: files, folders, patterns and names, in a fixed order."""
+"""The sources of an ingest: files, folders, patterns and names, in a fixed order.
+
+Folders such as ``day=mon`` in ``day=mon/part-0.parquet`` name columns, see `Constant`.
+"""
 
 import hashlib
 import os
@@ -156,7 +159,11 @@ def expand(sources: Iterable[str], note: Callable[[str], None] | None = None) ->
     return [
         replace(source, name=name, below=path, segment=segment)
         for source, name, path, segment in zip(
-            expanded, names, paths, segment_names(paths), strict=True
+            expanded,
+            names,
+            paths,
+            segment_names(paths),
+            strict=True,
         )
     ]
 
@@ -166,6 +173,7 @@ def _say_nothing(line: str) -> None:
 
 
 def _expand_one(source: str, note: Callable[[str], None]) -> list[Source]:
+    # Without fsspec where possible: to import it takes as long as to read a small table.
     place = local_path(source)
     if place is not None and os.path.isfile(place):  # noqa: PTH113 - Path.is_file raises where it may not look
         return [_file(source, place)]
@@ -173,6 +181,7 @@ def _expand_one(source: str, note: Callable[[str], None]) -> list[Source]:
     if fs.exists(path):
         if not fs.isdir(path):
             return [_file(source, path)]
+        # The files of its chunks would pass for a table in parts.
         if fs.exists(f"{path}/{MANIFEST}"):
             raise DatasetError(
                 f"source {source} already is a dataset; name the files it was made from"
@@ -194,13 +203,17 @@ def _expand_one(source: str, note: Callable[[str], None]) -> list[Source]:
     files = [match for match in matches if fs.isfile(match)]
     if not files:
         return _in_folders(fs, matches, root, source, note)
+    # A pattern that fits notes alone means them.
     data = [file for file in files if not is_note(PurePosixPath(file).name)] or files
     _tell_passed_over(source, files, data, note)
     return _files(fs, data, root)
 
 
 def _tell_passed_over(
-    source: str, files: Sequence[str], data: Sequence[str], note: Callable[[str], None]
+    source: str,
+    files: Sequence[str],
+    data: Sequence[str],
+    note: Callable[[str], None],
 ) -> None:
     read = set(data)
     passed_over = [file for file in files if file not in read]
@@ -221,7 +234,11 @@ def _files(fs: Any, paths: Sequence[str], root: str) -> list[Source]:
 
 
 def _in_folders(
-    fs: Any, folders: Sequence[str], root: str, source: str, note: Callable[[str], None]
+    fs: Any,
+    folders: Sequence[str],
+    root: str,
+    source: str,
+    note: Callable[[str], None],
 ) -> list[Source]:
     """Return the data files in `folders`, below `root`; the user wrote `source`."""
     entries = [entry for folder in folders for entry in fs.find(folder, detail=True).items()]
@@ -243,7 +260,9 @@ def _in_folders(
     names = [name for name in names if address(name) not in labels and name not in images]
     data = data_among(names, holds_data)
     if not data:
-        passed_over = f"; passed over: {listed(names)}" if names else ""
+        passed_over = ""
+        if names:
+            passed_over = f"; passed over: {listed(names)}"
         raise DatasetError(f"source {source} holds no files of data{passed_over}")
     base = source.rstrip("/") if len(folders) == 1 and folders[0] == root else root
 
@@ -304,9 +323,11 @@ def stamp(file: str) -> str:
         place = local_path(file)
         if place is not None:
             status = os.stat(place)  # noqa: PTH116 - the path as it was found
+            # The time of change cannot be set back, as that of modification can.
             facts = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
             return hashlib.sha256(facts.encode()).hexdigest()
         fs, path = split_url(file)
+        # Made by the store, of a tag or a time.
         return str(fs.ukey(path))
 
 

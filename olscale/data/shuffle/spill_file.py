@@ -39,7 +39,14 @@ def _dense_words(octets: Any) -> Any:
 
 @compiled
 def _lay(
-    X: Any, label: Any, position: Any, size: Any, first: Any, slots: Any, room: Any, words: Any
+    X: Any,
+    label: Any,
+    position: Any,
+    size: Any,
+    first: Any,
+    slots: Any,
+    room: Any,
+    words: Any,
 ) -> Any:
     fronts, _, counts = slots
     octets = words.view(np.uint8)
@@ -124,7 +131,8 @@ def words_of(X: StoredRows, row: int) -> int:
 
 
 def open_pieces(
-    pieces: Pieces, record: np.dtype[Any] | None
+    pieces: Pieces,
+    record: np.dtype[Any] | None,
 ) -> tuple[RowsInMemory, NDArray[np.int32]]:
     """Return the rows of written slots, in the order they were added, and their positions."""
     if record is None:
@@ -157,7 +165,13 @@ class SpillFile:
     [[20], [30]]
     """
 
-    def __init__(self, positions: int, size: int, room: int, title: str) -> None:
+    def __init__(
+        self,
+        positions: int,
+        size: int,
+        room: int,
+        title: str,
+    ) -> None:
         self._size = size
         self._title = title
         self._pieces: list[list[_Piece]] = [[] for _ in range(-(-positions // size))]
@@ -183,6 +197,7 @@ class SpillFile:
             if self._slots.rows[number]:
                 self._write(number, self._slots, number)
             else:  # longer than a slot
+                # A piece of its own lets all slots be shorter than the longest row.
                 single_slot = WriteBuffer(1, words_of(block.X, row), self._size)
                 long_row = Block(slice_rows(block.X, row, row + 1), block.label[row : row + 1])
                 single_slot.put(position[row : row + 1] - number * self._size, long_row, 0)
@@ -207,7 +222,9 @@ class SpillFile:
         return self._read_pieces(self._pieces[number], words)
 
     def rows(
-        self, number: int, words: NDArray[np.float64]
+        self,
+        number: int,
+        words: NDArray[np.float64],
     ) -> tuple[RowsInMemory, NDArray[np.int64]]:
         """Return the rows of bucket `number`, from `words`, and the row of each position."""
         rows, position = self._rows_of(self._pieces[number], words)
@@ -219,6 +236,7 @@ class SpillFile:
         if self._slots is not None:
             for number in np.flatnonzero(self._slots.rows).tolist():
                 self._write(number, self._slots, number)
+        # Frees the memory of the slots before the first bucket is read.
         self._slots = None
 
     def _write(self, number: int, slots: WriteBuffer, slot: int) -> None:
@@ -234,7 +252,9 @@ class SpillFile:
         slots.clear(slot)
 
     def _read_pieces(
-        self, pieces: Sequence[_Piece], words: NDArray[np.float64]
+        self,
+        pieces: Sequence[_Piece],
+        words: NDArray[np.float64],
     ) -> NDArray[np.float64]:
         low = 0
         with self._one_line_errors():
@@ -242,13 +262,16 @@ class SpillFile:
                 piece_words = words[low : low + piece.words]
                 self._file.seek(piece.offset)
                 _all(self._file.readinto, piece_words)
+                # A failing disk returns other bytes without an error.
                 if crc32(_bytes(piece_words)) != piece.checksum:
                     raise OSError("what is read is not what was written")
                 low += piece.words
         return words
 
     def _rows_of(
-        self, pieces: Sequence[_Piece], words: NDArray[np.float64]
+        self,
+        pieces: Sequence[_Piece],
+        words: NDArray[np.float64],
     ) -> tuple[RowsInMemory, NDArray[np.int32]]:
         end = np.cumsum([piece.words for piece in pieces])
         begin = end - [piece.words for piece in pieces]
@@ -282,6 +305,7 @@ class _Piece:
 
 
 def _memory(pieces: Sequence[_Piece]) -> NDArray[np.float64]:
+    # Unpacking reads whole vectors, also behind the last word.
     return np.empty(sum(piece.words for piece in pieces) + SPARE_WORDS)[:-SPARE_WORDS]
 
 

@@ -3,6 +3,16 @@
 For 3.2 M features and 100 dimensions the matrix would be 1.3 GB in float32. Each row depends only
 on the key and the feature's number, so a row that is not cached is made again, with the same bits.
 A matrix with very few entries is held completely.
+
+Gaussian numbers have the same bits on every machine: they use nothing but + - * / and sqrt. A word
+of 32 bits is a probability, and the number is its quantile: exact in the outer 2/4096, elsewhere
+interpolated between the nearest two of 4,095 quantiles. This increases the variance by less than
+1e-4; no number is beyond 6.4.
+
+References
+----------
+M. J. Wichura, Algorithm AS 241: the percentage points of the normal distribution, Applied
+Statistics 37 (1988): PPND16.
 """
 
 from functools import cache, lru_cache
@@ -24,7 +34,7 @@ _INTERVALS = 1 << 12
 _LAST = np.uint64(_INTERVALS - 1)
 _REST = np.uint64((1 << 20) - 1)
 _BITS = np.uint64(20)
-_ONE_WORD = np.uint64(1)
+_ONE = np.uint64(1)
 _LN2 = 0.6931471805599453
 _SQRT2 = 1.4142135623730951
 
@@ -122,7 +132,7 @@ def gaussian(word: Any, table: Any) -> float:
     if interval == 0 or interval == _LAST:
         return quantile((float(word) + 0.5) * 2.0**-32)
     low = float(table[interval])
-    return low + (float(word & _REST) + 0.5) * 2.0**-20 * (float(table[interval + _ONE_WORD]) - low)
+    return low + (float(word & _REST) + 0.5) * 2.0**-20 * (float(table[interval + _ONE]) - low)
 
 
 @compiled
@@ -142,7 +152,6 @@ def quantiles() -> NDArray[np.float32]:
 TABLE_BYTES = 64 << 20
 """Largest number of bytes of cached matrix rows, including the features they belong to."""
 
-_ONE = np.uint64(1)
 _ZERO = np.uint64(0)
 _DENSEST_LISTED = 3.0
 _MOST_VOTES = 255
@@ -191,7 +200,14 @@ def _entries(feature: int, key: Any, gaps: Any, found: Any) -> int:
 
 
 @compiled
-def matrix_row(feature: int, key: Any, table: Any, gaps: Any, scratch: Any, row: Any) -> None:
+def matrix_row(
+    feature: int,
+    key: Any,
+    table: Any,
+    gaps: Any,
+    scratch: Any,
+    row: Any,
+) -> None:
     """Fill `row` with the matrix row of a feature: Gaussian, or -1, 0 and 1 if there are `gaps`."""
     if gaps.shape[0] > 0:
         row[:] = 0.0
@@ -233,7 +249,11 @@ def borrowed_kept(of: Any) -> Any:
     """Return the matrix with borrowed arrays, as `borrowed_rows` does."""
     table = borrowed(of.key), borrowed(of.quantiles), borrowed(of.gaps)
     return KeptRows(
-        *table, borrowed(of.rows), borrowed(of.owner), borrowed(of.votes), borrowed(of.scratch)
+        *table,
+        borrowed(of.rows),
+        borrowed(of.owner),
+        borrowed(of.votes),
+        borrowed(of.scratch),
     )
 
 
@@ -297,7 +317,13 @@ def _gather(X: Any, kept: Any, out: Any) -> None:
 
 
 @compiled
-def _list_entries(key: Any, gaps: Any, scratch: Any, ends: Any, listed: Any) -> int:
+def _list_entries(
+    key: Any,
+    gaps: Any,
+    scratch: Any,
+    ends: Any,
+    listed: Any,
+) -> int:
     """Record where the entries of each feature end, and the entries if there is room.
 
     Returns their number.
@@ -334,7 +360,13 @@ class Listed:
     Parameters as for `MatrixRows`.
     """
 
-    def __init__(self, key: tuple[int, int], columns: int, width: int, sparsity: float) -> None:
+    def __init__(
+        self,
+        key: tuple[int, int],
+        columns: int,
+        width: int,
+        sparsity: float,
+    ) -> None:
         words = np.array(key, dtype=np.uint64)
         gaps = word_gaps(sparsity, width)
         scratch = np.empty(width, np.int64)
@@ -364,9 +396,16 @@ class MatrixRows:
     rows in the table do not affect products: threads may share a table, one at a time.
     """
 
-    def __init__(self, key: tuple[int, int], columns: int, width: int, sparsity: float) -> None:
+    def __init__(
+        self,
+        key: tuple[int, int],
+        columns: int,
+        width: int,
+        sparsity: float,
+    ) -> None:
         self._recipe = key, columns, width, sparsity
         most = max(1, TABLE_BYTES // (4 * width + 5))
+        # A power of two: a mask finds the place of a feature.
         places = 1 << min((columns - 1).bit_length(), most.bit_length() - 1)
         self.lock = Lock()
         self.kept = KeptRows(
@@ -377,6 +416,7 @@ class MatrixRows:
             rows=np.empty((places + 1, width), dtype=np.float32),
             owner=np.full(places, -1, dtype=np.int32),
             votes=np.zeros(places, dtype=np.uint8),
+            # Philox makes four words at a time.
             scratch=np.empty(-(-width // 4) * 4, dtype=np.int64),
         )
 
@@ -398,7 +438,10 @@ class MatrixRows:
 
 @lru_cache(maxsize=2)
 def matrix_of(
-    key: tuple[int, int], columns: int, width: int, sparsity: float
+    key: tuple[int, int],
+    columns: int,
+    width: int,
+    sparsity: float,
 ) -> MatrixRows | Listed:
     """Return a matrix, held completely if it has few entries; two of them are cached."""
     if sparsity > _DENSEST_LISTED:

@@ -1,6 +1,10 @@
 """Transforms that scale rows or features, and the bias feature.
 
 Fitting adds row after row, so it gives the same bits for any cut into chunks.
+
+Version 0.1 of olscale mistook a constant feature for a varying one if rounding made the sum of its
+values inexact. Figures on such data were wrong, and a store that has them must not present them as
+current: these runs have other ids (`transforms_version`), all others keep theirs.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,12 +23,17 @@ from olscale.data.transforms.streaming import StreamingTransform
 
 _LEAST = float(np.finfo(np.float64).tiny)
 _EPSILON = float(np.finfo(np.float64).eps)
+# Largest error of a feature's mean, as a share of its deviation; beyond, it is fitted again.
 _LOST = 0.5
-"""Largest error of a feature's mean, as a share of its deviation; beyond, it is fitted again."""
 
 
 @compiled
-def _add_rows(X: FloatArray, total: FloatArray, low: FloatArray, high: FloatArray) -> None:
+def _add_rows(
+    X: FloatArray,
+    total: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+) -> None:
     """Add the rows to `total`; update the minimum and maximum of each feature."""
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
@@ -38,7 +47,10 @@ def _add_rows(X: FloatArray, total: FloatArray, low: FloatArray, high: FloatArra
 
 @compiled
 def _add_deviations(
-    X: FloatArray, centre: FloatArray, total: FloatArray, square: FloatArray
+    X: FloatArray,
+    centre: FloatArray,
+    total: FloatArray,
+    square: FloatArray,
 ) -> None:
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
@@ -89,6 +101,7 @@ class _Scaling(Transform):
         if self._unit is not None:
             X = X * self._unit
         scaled: FloatArray = X - self._centre
+        # In place: a chunk of wide rows takes much memory.
         scaled /= self._scale
         return scaled
 
@@ -215,6 +228,7 @@ class UnitNorm(Transform):
             odd = np.flatnonzero(_beyond(squares))
             if len(odd) and X[odd].any():
                 X = X.copy()
+                # A power of two, by which no digit is lost.
                 X[odd] *= _unit_of(np.abs(X[odd]).max(axis=1))[:, None]
                 squares[odd] = _square_norms(read_only(X[odd]))
             norms = np.sqrt(squares)
@@ -275,7 +289,14 @@ class Bias(Transform):
 
 
 @compiled
-def _scale_rows(X: Any, trains: Any, count: Any, mean: Any, squares: Any, out: Any) -> None:
+def _scale_rows(
+    X: Any,
+    trains: Any,
+    count: Any,
+    mean: Any,
+    squares: Any,
+    out: Any,
+) -> None:
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             value = X[i, j]
@@ -320,10 +341,20 @@ class RunningStandardize(StreamingTransform):
             "squares": np.zeros(columns),
         }
 
-    def learn(self, X: FloatArray, columns: int, trains: NDArray[np.bool_]) -> FloatArray:
+    def learn(
+        self,
+        X: FloatArray,
+        columns: int,
+        trains: NDArray[np.bool_],
+    ) -> FloatArray:
         scaled = np.empty(X.shape)
         _scale_rows(
-            X, trains, self.learned["count"], self.learned["mean"], self.learned["squares"], scaled
+            X,
+            trains,
+            self.learned["count"],
+            self.learned["mean"],
+            self.learned["squares"],
+            scaled,
         )
         return scaled
 
@@ -341,7 +372,9 @@ def transforms_version(dataset: Dataset, texts: Sequence[str]) -> int:
     if not any(_may_differ(texts[:number], first, dataset.columns) for number in scalings):
         return 1
     fitted = _steps(texts[: scalings[-1] + 1], lambda: dataset.chunks("train"), dataset.columns)
-    return 2 if any(step.differs for step in fitted) else 1
+    if any(step.differs for step in fitted):
+        return 2
+    return 1
 
 
 def _may_differ(before: Sequence[str], first: list[Chunk], columns: int) -> bool:
@@ -354,7 +387,8 @@ def _may_differ(before: Sequence[str], first: list[Chunk], columns: int) -> bool
     constant = np.ones(pipeline.width, dtype=np.bool_)
     for block in pipeline.dense_blocks(first[0]):
         X = to_dense(pipeline.apply(block).X, pipeline.width)
-        row = X[0] if row is None else row
+        if row is None:
+            row = X[0]
         constant &= (row == X).all(axis=0)
     assert row is not None  # the chunk has rows
     values = row[constant]
@@ -364,7 +398,9 @@ def _may_differ(before: Sequence[str], first: list[Chunk], columns: int) -> bool
 
 
 def _steps(
-    texts: Sequence[str], chunks: Callable[[], Iterator[Chunk]], columns: int
+    texts: Sequence[str],
+    chunks: Callable[[], Iterator[Chunk]],
+    columns: int,
 ) -> list[Standardize]:
     return [
         step

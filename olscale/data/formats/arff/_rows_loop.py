@@ -85,7 +85,11 @@ def _quoted_end(buffer: NDArray[np.uint8], pos: int, quote: int) -> int:
 
 @compiled
 def number_end(
-    buffer: NDArray[np.uint8], first: int, value: float, after: int, state: int
+    buffer: NDArray[np.uint8],
+    first: int,
+    value: float,
+    after: int,
+    state: int,
 ) -> tuple[float, int]:
     """Return the number in the cell at `first`, NaN if missing, and the cell's end, -1 if neither.
 

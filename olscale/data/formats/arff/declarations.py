@@ -1,4 +1,4 @@
-"""The declarations of an ARFF file before its rows."""
+"""The declarations of an ARFF file before its rows, and the words, quotes and signs of its lines."""
 
 import math
 import re
@@ -44,7 +44,9 @@ class Token(NamedTuple):
     @property
     def name(self) -> str:
         """The word, or the text between the quotes."""
-        return self.text if self.kind == "word" else unquoted(self.text)
+        if self.kind == "word":
+            return self.text
+        return unquoted(self.text)
 
 
 def tokens(source: str, line: str, number: int) -> Iterator[Token]:
@@ -174,7 +176,9 @@ class Attribute:
         """The value of the attribute in a sparse row that leaves it out."""
         if self.kind == "numeric":
             return "0"
-        return self.values[0] if self.values else None
+        if self.values:
+            return self.values[0]
+        return None
 
     @property
     def numbers(self) -> frozenset[float]:
@@ -191,9 +195,12 @@ class Attribute:
         """Refuse two declared values that have the same meaning."""
         readings: dict[str | float, str] = {}
         for value in self.values:
+            # 1 and 1.0 are two words and one number.
             read = float(value) if as_numbers else value
             if read in readings:
-                kind = "number" if as_numbers else "value"
+                kind = "value"
+                if as_numbers:
+                    kind = "number"
                 raise FormatError(
                     source,
                     f"attribute {self.name!r} declares {readings[read][:40]!r} and {value[:40]!r}, "
@@ -220,7 +227,9 @@ def declarations(source: str, lines: TextLines) -> list[Attribute]:
             attributes.append(Attribute(numeric[1], "numeric", lines.number))
             continue
         match = _KEYWORD.match(line)
-        word = "" if match is None else match[1].lower()
+        word = ""
+        if match is not None:
+            word = match[1].lower()
         if match is not None and word == "@data":
             extra_token = next(tokens(source, line[match.end() :], lines.number), None)
             if extra_token is not None:
@@ -234,7 +243,9 @@ def declarations(source: str, lines: TextLines) -> list[Attribute]:
             attributes.append(_attribute(source, line[match.end() :], lines))
         elif word != "@relation" and next(tokens(source, line, lines.number), None) is not None:
             raise FormatError(
-                source, f"got {line.strip()[:40]!r}, expected @attribute or @data", lines.number
+                source,
+                f"got {line.strip()[:40]!r}, expected @attribute or @data",
+                lines.number,
             )
     raise FormatError(source, "there is no @data, so no rows", lines.number or None)
 
@@ -244,14 +255,18 @@ def _attribute(source: str, text: str, lines: TextLines) -> Attribute:
     match = _NAME.match(text)
     if match is None:
         raise FormatError(
-            source, f"got {text.strip()[:40]!r} behind @attribute, expected NAME TYPE", line
+            source,
+            f"got {text.strip()[:40]!r} behind @attribute, expected NAME TYPE",
+            line,
         )
     name = unquoted(match[1]) if match[1][0] in "'\"" else match[1]
     following = _Following(source, text[match.end() :], lines)
     kind = next((token for token in following if token.text != ","), None)
     if kind is None or kind.text.startswith("@"):
         raise FormatError(
-            source, f"attribute {name!r} has no type, expected numeric, {{a,b,...}} or string", line
+            source,
+            f"attribute {name!r} has no type, expected numeric, {{a,b,...}} or string",
+            line,
         )
     if kind == Token("sign", "{"):
         return Attribute(name, "nominal", line, _values(source, name, following, lines))
@@ -294,7 +309,12 @@ class _Following:
         return list(self._line)
 
 
-def _values(source: str, name: str, following: _Following, lines: TextLines) -> tuple[str, ...]:
+def _values(
+    source: str,
+    name: str,
+    following: _Following,
+    lines: TextLines,
+) -> tuple[str, ...]:
     line = lines.number
     values: list[str] = []
     for token in following:

@@ -1,4 +1,7 @@
-"""Sparse rows, from text to batches: by a compiled loop, or row by row where it stops."""
+"""Sparse rows, from text to batches: by a compiled loop, or row by row where it stops.
+
+Numbers are CSR, all other cells stand in arrays filled with the defaults.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ from olscale.data.formats.table_encoder import TableEncoder
 from olscale.data.formats.table_parser import Turns, codes_of, different_cells
 from olscale.errors import FormatError
 
+# In place of the number of a text cell that a row does not list.
 _LEFT_OUT = -1
-"""In place of the number of a text cell that a row does not list."""
 
 
 class SparsePlaces(CellPlaces):
@@ -115,19 +118,24 @@ class SparseCells:
     """
 
     def __init__(
-        self, places: SparsePlaces, others: NDArray[np.float64], ids: NDArray[np.int32]
+        self,
+        places: SparsePlaces,
+        others: NDArray[np.float64],
+        ids: NDArray[np.int32],
     ) -> None:
         self.places: SparsePlaces = places
         self.others = others
         self.ids = ids
         self.rows = self.entries = 0
-        self._most_rows = ids.shape[1]
+        self._most_rows = int(ids.shape[1])
         self._pieces: list[CSR] = []
 
     @property
     def room(self) -> int:
         """The number of rows that still fit, if they have few numbers."""
-        return self._most_rows - self.rows if self.entries < MOST_ENTRIES else 0
+        if self.entries < MOST_ENTRIES:
+            return self._most_rows - self.rows
+        return 0
 
     def add(self, numbers: CSR) -> None:
         """Add the numeric features of the next rows, whose other cells are already filled in."""
@@ -140,11 +148,9 @@ class SparseCells:
         """The numeric features of the rows filled in so far."""
         numbers = stack_rows(self._pieces)
         assert isinstance(numbers, CSR)
-        return (
-            side_by_side([numbers, self.places.filled_rows(self)])
-            if self.places.filled
-            else numbers
-        )
+        if self.places.filled:
+            return side_by_side([numbers, self.places.filled_rows(self)])
+        return numbers
 
 
 def without_zeros(numbers: CSR) -> CSR:
@@ -165,10 +171,10 @@ MOST_ENTRIES = 1 << 21
 """Numbers per batch: it ends with the row that reaches them."""
 
 
+# Text cells per batch, including those that are left out.
 _MOST_TEXT = 1 << 20
-"""Text cells per batch, including those that are left out."""
+# Rows parsed at once as Python strings.
 _FEW_ROWS = 256
-"""Rows parsed at once as Python strings."""
 
 FEW_BYTES = 1 << 20
 """Bytes of text that are read row by row in the time in which Numba would start."""
@@ -187,7 +193,11 @@ class SparseParser:
     """
 
     def __init__(
-        self, text: TextBlocks, rows: Iterator[Listed], encoder: TableEncoder, allowed: Allowed
+        self,
+        text: TextBlocks,
+        rows: Iterator[Listed],
+        encoder: TableEncoder,
+        allowed: Allowed,
     ) -> None:
         self._text = text
         self._encoder = encoder
@@ -243,7 +253,9 @@ class SparseParser:
         counts = [len(listed) for _, listed in block]
         rows = np.repeat(np.arange(len(block)), counts)
         positions = np.fromiter(
-            chain.from_iterable(listed for _, listed in block), np.int64, len(rows)
+            chain.from_iterable(listed for _, listed in block),
+            np.int64,
+            len(rows),
         )
         row_cells = [*chain.from_iterable(listed.values() for _, listed in block)]
         slots = self._numeric[positions]
@@ -264,7 +276,14 @@ class SparseParser:
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[order], minlength=len(block)))])
         cells.add(without_zeros(CSR(indptr, slots[order], data)))
 
-    def _put_cell(self, cells: SparseCells, row: int, position: int, cell: Cell, line: int) -> None:
+    def _put_cell(
+        self,
+        cells: SparseCells,
+        row: int,
+        position: int,
+        cell: Cell,
+        line: int,
+    ) -> None:
         """Fill in a cell that is not one of the numbers of a sparse row."""
         encoder = self._encoder
         is_label = position in encoder.columns.labels
@@ -287,7 +306,11 @@ class _Loop:
     """The compiled loop, and what it needs to know about the columns."""
 
     def __init__(
-        self, encoder: TableEncoder, places: SparsePlaces, needed: Sequence[int], allowed: Allowed
+        self,
+        encoder: TableEncoder,
+        places: SparsePlaces,
+        needed: Sequence[int],
+        allowed: Allowed,
     ) -> None:
         from olscale.data.formats import _table_loop as table_loop
         from olscale.data.formats.arff import _rows_loop as loop
@@ -319,7 +342,8 @@ class _Loop:
         ]
         self._ends = np.cumsum([0, *map(len, number_sets)], dtype=np.int64)
         self._declared = np.array(
-            [number for numbers in number_sets for number in numbers], dtype=np.float64
+            [number for numbers in number_sets for number in numbers],
+            dtype=np.float64,
         )
 
     def parse(self, text: TextBlocks, cells: SparseCells) -> bool:
@@ -360,10 +384,15 @@ class _Loop:
         text.line = text.line + lines
         return not odd
 
-    def _are_declared(self, numbers: CSR, cells: SparseCells, rows: int) -> bool:
+    def _are_declared(
+        self,
+        numbers: CSR,
+        cells: SparseCells,
+        rows: int,
+    ) -> bool:
         if not len(self._declared):
             return True
-        from olscale.data.formats._table_loop import entries_declared
+        from olscale.data.formats._declared_loop import entries_declared
 
         columns = cells.others[:, cells.rows : rows]
         slots = np.arange(len(columns), dtype=np.int32) + np.int32(len(self._places.numeric))
@@ -371,12 +400,18 @@ class _Loop:
         return bool(
             entries_declared(numbers.indices, numbers.data, self._ends, self._declared)
             and entries_declared(
-                by_row, np.ascontiguousarray(columns).reshape(-1), self._ends, self._declared
+                by_row,
+                np.ascontiguousarray(columns).reshape(-1),
+                self._ends,
+                self._declared,
             )
         )
 
     def _put_words(
-        self, buffer: NDArray[np.uint8], words: NDArray[np.int32], cells: SparseCells
+        self,
+        buffer: NDArray[np.uint8],
+        words: NDArray[np.int32],
+        cells: SparseCells,
     ) -> bool:
         """Fill in cells of text; return whether all of them are allowed."""
         if not len(words):
@@ -386,7 +421,9 @@ class _Loop:
         raw, which = different_cells(buffer, words[:, 2:])
         pairs = words[:, 0].astype(np.int64) * len(raw) + which
         items = pyarrow.Array.from_buffers(
-            pyarrow.int64(), len(pairs), [None, pyarrow.py_buffer(pairs)]
+            pyarrow.int64(),
+            len(pairs),
+            [None, pyarrow.py_buffer(pairs)],
         )
         coded = items.dictionary_encode()
         places = self._places
