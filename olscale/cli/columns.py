@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 _MOST = 8
 """Names in a line: a set of a million features must not fill the terminal."""
+_EXAMPLE = 20
+"""Most characters of a value that is shown."""
 
 
 def target_words(manifest: Manifest) -> str:
@@ -67,20 +69,44 @@ def columns_line(manifest: Manifest) -> str | None:
     words = []
     if table.numeric or not table.categorical:
         words = [f"{table.numeric:,} numeric"]
-    return ", ".join([*words, *_encodings(table)])
+    return ", ".join([*words, *_encodings(table, manifest.feature_names or ())])
 
 
 def encoding_line(manifest: Manifest) -> str | None:
     """Return how the columns of a table were converted; None if all of them are numbers."""
     table = manifest.table
-    if table is None or not _encodings(table):
+    if table is None or not _encodings(table, ()):
         return None
     return columns_line(manifest)
 
 
-def _encodings(table: TableEntry) -> list[str]:
-    """Return how columns were converted that are not numbers, or not features."""
+def identifiers_line(manifest: Manifest) -> str | None:
+    """Return the columns of numbers that may be identifiers, and why; None if there are none."""
+    table = manifest.table
+    reasons = {
+        "never falls": () if table is None else table.growing,
+        "from 2^53 on, where float64 rounds": (
+            manifest.rounded if table is None else table.rounded
+        ),
+        "all different in the first rows": () if table is None else table.distinct,
+    }
+    words: dict[str, str] = {}
+    for reason, columns in reasons.items():
+        for column in columns or ():
+            words.setdefault(column, f"{column} ({reason})")
+    if not words:
+        return None
+    return f"{_listed([*words.values()])}; leave out what is no feature (--drop)"
+
+
+def _encodings(table: TableEntry, names: Sequence[str]) -> list[str]:
+    """Return how columns were converted that are not numbers, or not features.
+
+    A column of text comes with one of its values among `names`, those of all features: of `1,000`
+    or `12 kg` the reader sees that numbers were meant.
+    """
     words = []
+    examples = _examples(table, names)
     coded = {
         name: count for name, count in table.categorical.items() if name in (table.coded or ())
     }
@@ -90,7 +116,10 @@ def _encodings(table: TableEntry) -> list[str]:
         ("encoded", coded, "whatever the values"),
     ):
         if columns:
-            values = _listed([f"{name} {count:,}" for name, count in columns.items()])
+            order = sorted(columns, key=lambda name: -columns[name])
+            values = _listed(
+                [f"{name} {columns[name]:,}{examples.get(name, '')}" for name in order]
+            )
             words.append(
                 f"{len(columns):,} {what} -> {sum(columns.values()):,} columns, {how} ({values})"
             )
@@ -99,6 +128,20 @@ def _encodings(table: TableEntry) -> list[str]:
     if table.segments is not None:
         words.append(f"segments by {table.segments}")
     return words
+
+
+def _examples(table: TableEntry, names: Sequence[str]) -> dict[str, str]:
+    """Return a value of each column of text that is no number, if it has one."""
+    from olscale.data.formats.cells import is_number
+    from olscale.data.formats.table_columns import value_of
+
+    mark = table.decimal or "."
+    examples: dict[str, str] = {}
+    for name in names[table.numeric :]:
+        column, value = value_of(name, table.categorical)
+        if column not in (table.coded or ()) and not is_number(value, mark):
+            examples.setdefault(column, f" as {value[:_EXAMPLE]!r}")
+    return examples
 
 
 def weights_line(manifest: Manifest) -> str | None:

@@ -45,7 +45,7 @@ def list_datasets(root: str | None) -> None:
 
 
 def _list_here(root: str) -> None:
-    from olscale.data.catalogue.listing import datasets_under
+    from olscale.data.catalogue.fetch import datasets_under
 
     table = _table("name", "kind", "train", "test", "columns", "classes", "nonzeros", "size")
     listed = datasets_under(root)
@@ -196,11 +196,11 @@ def _more(manifest: Manifest) -> Iterator[tuple[str, str]]:
     from olscale.cli.columns import (
         classes_line,
         columns_line,
+        identifiers_line,
         infinite_lines,
         missing_lines,
         weights_line,
     )
-    from olscale.data.ingest.hints import column_hints
 
     for split in manifest.splits:
         if (classes := classes_line(manifest, split)) is not None:
@@ -213,7 +213,8 @@ def _more(manifest: Manifest) -> Iterator[tuple[str, str]]:
         yield "indices", f"those of the sources count from {manifest.index_base}"
     yield from (("missing", line) for line in missing_lines(manifest))
     yield from (("infinite", line) for line in infinite_lines(manifest))
-    yield from (("warning", hint) for hint in column_hints(manifest))
+    if (identifiers := identifiers_line(manifest)) is not None:
+        yield "identifiers", identifiers
 
 
 def _list_columns(manifest: Manifest, all_columns: bool) -> None:

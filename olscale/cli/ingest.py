@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LABELS = ("class", "label", "target", "y")
 _FEW_CLASSES = 20
 _MOST_NAMES = 10_000
-_MOST_HINTS = 5
+_MOST_NOTES = 5
 
 
 class _SeveralTests(click.Command):
@@ -226,13 +226,11 @@ def ingest(
         say(f"label: {kind}{_values(manifest, target)}")
     if (weights_said := weights_line(manifest)) is not None:
         say(f"weights: {weights_said}")
-    for line in notes[:_MOST_HINTS]:
+    for line in notes[:_MOST_NOTES]:
         say(f"note: {line}")
-    if len(notes) > _MOST_HINTS:
-        more = f"{len(notes) - _MOST_HINTS:,} more notes on how sources are read"
-        say(
-            f"note: {more}; --header, --no-header, --delimiter and --quoting decide for all of them"
-        )
+    if len(notes) > _MOST_NOTES:
+        more = f"{len(notes) - _MOST_NOTES:,} more notes on how sources are read"
+        say(f"note: {more}")
     if manifest.unseen_classes:
         unseen = ", ".join(map(str, manifest.unseen_classes[:10]))
         say(f"note: test has labels that train lacks, which no learner can predict: {unseen}")
@@ -261,8 +259,13 @@ def _target(manifest: Manifest) -> str:
 
 def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
     """Yield lines on classes and columns; `given` means that the user chose the label."""
-    from olscale.cli.columns import classes_line, encoding_line, infinite_lines, missing_lines
-    from olscale.data.ingest.hints import column_hints
+    from olscale.cli.columns import (
+        classes_line,
+        encoding_line,
+        identifiers_line,
+        infinite_lines,
+        missing_lines,
+    )
 
     if (classes := classes_line(manifest, "train")) is not None:
         yield "classes", classes
@@ -286,11 +289,8 @@ def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
                 "warning",
                 f"there is a column {column!r}; if that is the label, use --label",
             )
-    hints = column_hints(manifest)
-    for hint in hints[:_MOST_HINTS]:
-        yield "warning", hint
-    if len(hints) > _MOST_HINTS:
-        yield "warning", f"{len(hints) - _MOST_HINTS:,} more columns; see olscale datasets show"
+    if (identifiers := identifiers_line(manifest)) is not None:
+        yield "identifiers", identifiers
 
 
 def _label(manifest: Manifest, target: str | None) -> str:

@@ -18,7 +18,7 @@ def _parsed(
     del context, option
     if words is None:
         return None
-    from olscale.data.formats.array_names import parse_arrays
+    from olscale.data.formats.arrays import parse_arrays
 
     try:
         return parse_arrays(words)
@@ -41,7 +41,7 @@ def delimiter_option(
     del context, option
     if word is None:
         return None
-    from olscale.data.formats.delimiter import delimiter_called
+    from olscale.data.formats.dialect import delimiter_called
 
     try:
         return delimiter_called(word)

@@ -9,12 +9,12 @@ from itertools import compress
 from typing import Any
 
 from olscale.data.dataset import Dataset
-from olscale.data.facts import dataset_facts
 from olscale.data.feature_names import feature_names
+from olscale.data.manifest import dataset_facts
 from olscale.data.shuffle.in_memory import most_bytes
 from olscale.data.stream import delay_position
 from olscale.data.transforms.pipeline import make_transform, size_after
-from olscale.data.transforms.revision import transforms_version
+from olscale.data.transforms.scaling import transforms_version
 from olscale.errors import ExperimentError, ParameterError
 from olscale.evaluation.dataset_fit import (
     check_classes,

@@ -21,7 +21,7 @@ from olscale.report.sections import failures, overview, stream_sections
 from olscale.report.tables import select, tables
 from olscale.results import Store
 from olscale.results.store import OnDamage
-from olscale.storage.parts import discard_parts, part_of
+from olscale.storage.local import discard_parts, part_of
 from olscale.system.garbage import seldom_collected
 
 _LONG = 40

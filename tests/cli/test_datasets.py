@@ -150,7 +150,10 @@ def test_show_lists_columns_and_classes(shelf: Path):
     short = run(datasets, "show", "W").output
     whole = run(datasets, "show", "W", "--columns").output
     assert "train rows   0 1 (50.0 %), 1 1 (50.0 %)" in short
-    assert "encoding     30 numeric, 1 text -> 1 columns, one a value (word 1), dropped id" in short
+    assert (
+        "encoding     30 numeric, 1 text -> 1 columns, one a value (word 1 as 'red'), dropped id"
+        in short
+    )
     assert "and 13 more columns; --columns lists them all" in short
     listed = [line.split() for line in whole.splitlines() if line]
     assert ["c29", "numeric", "1"] in listed

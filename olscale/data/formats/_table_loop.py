@@ -8,6 +8,7 @@ Every buffer ends with a newline at ``stop - 1``, so scanning a cell without quo
 check. After it there is room for `many_bytes.BYTES` more.
 """
 
+
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
 # ruff: noqa: SIM109, SIM110
 
@@ -99,7 +100,11 @@ def _after_blanks(buffer: NDArray[np.uint8], pos: int, delimiter: int) -> int:
 
 @compiled
 def _quoted_end(
-    buffer: NDArray[np.uint8], pos: int, stop: int, quote: int, escaped: bool
+    buffer: NDArray[np.uint8],
+    pos: int,
+    stop: int,
+    quote: int,
+    escaped: bool,
 ) -> tuple[int, int]:
     """Return the end of the quoted cell at `pos`, 0 if it is not plain, and its line ends."""
     lines = 0
@@ -136,7 +141,12 @@ def _holds(buffer: NDArray[np.uint8], pos: int, end: int, sought: int) -> bool:
 
 
 @compiled
-def _plain_end(buffer: NDArray[np.uint8], pos: int, delimiter: int, escaped: bool) -> int:
+def _plain_end(
+    buffer: NDArray[np.uint8],
+    pos: int,
+    delimiter: int,
+    escaped: bool,
+) -> int:
     """Return the end of the unquoted cell at `pos`, -1 if it is not plain."""
     while delimiter != _SPACE and not escaped:
         ends = bytes_like(buffer, pos, delimiter, _NEWLINE, _RETURN)
@@ -206,7 +216,12 @@ def _number(
 
 
 @compiled
-def _next_cell(buffer: NDArray[np.uint8], pos: int, delimiter: int, at_end: bool) -> int:
+def _next_cell(
+    buffer: NDArray[np.uint8],
+    pos: int,
+    delimiter: int,
+    at_end: bool,
+) -> int:
     """Return the start of the cell or line after a cell that ends at `pos`.
 
     0 if there is none, or if there is one cell too many.
@@ -336,7 +351,14 @@ def parse_rows(
                     last = end - 1
                 if is_number:
                     value, after, last, hard_one = _number(
-                        buffer, first, last, delimiter, mark, escaped, words, ends
+                        buffer,
+                        first,
+                        last,
+                        delimiter,
+                        mark,
+                        escaped,
+                        words,
+                        ends,
                     )
                     if after < 0 or (kind == TARGET and value != value):
                         return begin, lines, row, hards, True
@@ -375,7 +397,10 @@ def parse_rows(
 
 @compiled
 def parse_numbers(
-    buffer: NDArray[np.uint8], stop: int, mark: int, numbers: NDArray[np.float64]
+    buffer: NDArray[np.uint8],
+    stop: int,
+    mark: int,
+    numbers: NDArray[np.float64],
 ) -> bool:
     """Fill `numbers` from lines of one plain number each; return whether `buffer` is just that."""
     pos = 0

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from olscale.compiled.csr import Rows, rows_of
-from olscale.data.transforms.median_width import median_gamma
+from olscale.data.transforms.kernel_features import median_gamma
 from olscale.errors import ParameterError
 from olscale.learners.contract.estimator import OnePass
 from olscale.learners.contract.learner import FloatArray

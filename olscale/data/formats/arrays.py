@@ -1,13 +1,20 @@
-"""The arrays of a file that are features and targets: by usual names, or by ``--arrays``."""
+"""The arrays of a file: which are features and targets, and sparse ones as batches.
+
+They are found by usual names, or named by ``--arrays``.
+"""
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from olscale.data.formats.base import ReadOptions, split_fragment
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR
+from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays, split_fragment
 from olscale.errors import FormatError, ParameterError
 
 ArrayPair: TypeAlias = tuple[str, str | None]
@@ -47,7 +54,9 @@ class HeldArray:
     other: str = ""
 
     def __str__(self) -> str:
-        shape = str(self.shape) if self.shape or not self.other else ""
+        shape = ""
+        if self.shape or not self.other:
+            shape = str(self.shape)
         return " ".join(filter(None, (self.name, shape, self.other)))
 
 
@@ -154,7 +163,10 @@ def choose_arrays(
 
 
 def weights_array(
-    source: str, held: Sequence[HeldArray], options: ReadOptions, split: str | None
+    source: str,
+    held: Sequence[HeldArray],
+    options: ReadOptions,
+    split: str | None,
 ) -> str | None:
     """Return the name of the array of weights that `ReadOptions.weights` asks for, or None.
 
@@ -178,7 +190,8 @@ def weights_array(
     if chosen is None:
         listed = ", ".join(map(str, held[:_MOST_LISTED])) or "none"
         raise FormatError(
-            source, f"holds the arrays {listed}; expected {' or '.join(names)} for --weights {name}"
+            source,
+            f"holds the arrays {listed}; expected {' or '.join(names)} for --weights {name}",
         )
     return chosen
 
@@ -196,7 +209,9 @@ def _pairs(
     options: ReadOptions,
 ) -> Iterator[ArrayPair]:
     names = options.arrays or {}
-    end = "_test" if split == "test" else ""
+    end = ""
+    if split == "test":
+        end = "_test"
     features = names.get(f"X{end}")
     targets = names.get(f"y{end}")
     pairs = [(features or x, targets or y) for x, y in usual[split]]
@@ -222,7 +237,9 @@ def _likely(held: Sequence[HeldArray], split: str | None, labelled: bool) -> str
         not_train = [array for array in usable if not _has_word(array, ("train",))]
         return _likely_pair(test or not_train, "_test", labelled) or "X_test=NAME,y_test=NAME"
     pair = _likely_pair(train, "", labelled)
-    pair_of_tests = _likely_pair(test, "_test", labelled) if pair and split is None else ""
+    pair_of_tests = ""
+    if pair and split is None:
+        pair_of_tests = _likely_pair(test, "_test", labelled)
     return ",".join(filter(None, (pair, pair_of_tests))) or "X=NAME,y=NAME"
 
 
@@ -233,7 +250,9 @@ def _likely_pair(held: Sequence[HeldArray], end: str, labelled: bool) -> str:
     matrices.sort(key=lambda array: -prod(array.shape))
     vectors.sort(key=lambda array: not _has_word(array, _LABEL_WORDS))
     if not labelled:
-        return f"X{end}={matrices[0].name}" if matrices else ""
+        if matrices:
+            return f"X{end}={matrices[0].name}"
+        return ""
     for matrix, vector in product(matrices, vectors):
         if matrix.shape[0] == prod(vector.shape):
             return f"X{end}={matrix.name},y{end}={vector.name}"
@@ -248,4 +267,123 @@ def _has_word(array: HeldArray, words: Sequence[str]) -> bool:
 def _width(array: HeldArray) -> int:
     """Return the number of values in a row; a vector, of either orientation, has one."""
     values = prod(array.shape)
-    return 1 if values == max(array.shape) else values // max(1, array.shape[0])
+    if values == max(array.shape):
+        return 1
+    return values // max(1, array.shape[0])
+
+
+# Members of an archive by the format of its matrix, in addition to ``format`` and ``shape``.
+_MEMBERS = {
+    "csr": ("data", "indices", "indptr"),
+    "csc": ("data", "indices", "indptr"),
+    "bsr": ("data", "indices", "indptr"),
+    "coo": ("data", "row", "col"),
+    "dia": ("data", "offsets"),
+}
+_MOST_COLUMNS = 2**31 - 1
+
+
+def batches_of_sparse(
+    source: str,
+    X: Any,
+    y: NDArray[Any] | list[str] | None,
+    options: ReadOptions,
+    weights: NDArray[Any] | None = None,
+) -> Iterator[Batch]:
+    """Yield a sparse matrix and its targets as batches.
+
+    Parameters
+    ----------
+    source : str
+        Named in errors.
+    X : sparse matrix or array of shape (rows, columns)
+        Its indices are within its shape.
+    y : ndarray of shape (rows,) or (rows, targets), or list of str
+        As `olscale.data.formats.base.batches_of_arrays` takes them.
+    options : ReadOptions
+        Only `chunk_rows` is used.
+
+    Raises
+    ------
+    FormatError
+        When there are no rows, or the numbers of rows and targets differ.
+    """
+    rows, columns = X.shape
+    if columns > _MOST_COLUMNS:
+        raise FormatError(source, f"has {columns:,} columns, expected at most {_MOST_COLUMNS:,}")
+    # The targets are checked and cut like those of dense rows of width 0; only then is it certain
+    # that there are as many rows as promised.
+    parts = batches_of_arrays(source, np.empty((rows, 0)), y, options, weights=weights)
+    indptr = np.empty(0, dtype=np.int64)
+    for start, part in enumerate(parts):
+        if start == 0:
+            # Not before the first batch: a damaged shape asks for no memory.
+            X = X.tocsr()
+            X.sum_duplicates()
+            indptr = X.indptr.astype(np.int64)
+        first = start * options.chunk_rows
+        bounds = indptr[first : first + len(part) + 1]
+        span = slice(bounds[0], bounds[-1])
+        values = X.data[span].astype(np.float64)
+        csr = CSR(bounds - bounds[0], X.indices[span].astype(np.int32), values)
+        yield replace(part, X=csr, columns=columns)
+
+
+def sparse_members(names: Mapping[str, Any] | list[str]) -> tuple[str, ...]:
+    """Return the members of an archive that make up a sparse matrix; none for other archives.
+
+    Examples
+    --------
+    >>> sparse_members(["indptr", "indices", "data", "shape", "format", "y"])
+    ('format', 'shape', 'data', 'indices', 'indptr')
+    >>> sparse_members(["data", "target"])
+    ()
+    """
+    for members in _MEMBERS.values():
+        expected = ("format", "shape", *members)
+        if all(name in names for name in expected):
+            return expected
+    return ()
+
+
+def sparse_matrix(source: str, members: Mapping[str, NDArray[Any]]) -> Any:
+    """Return the matrix that the `members` of an archive make up.
+
+    Raises
+    ------
+    FormatError
+        When they do not fit together, or hold anything but numbers.
+    """
+    import scipy.sparse
+
+    format = _word(members["format"])
+    data = members["data"]
+    if format not in _MEMBERS:
+        problem = f"its sparse matrix is {format!r}, expected {', '.join(_MEMBERS)}"
+        raise FormatError(source, problem)
+    if data.dtype.kind not in "buif":
+        raise FormatError(source, f"its sparse matrix holds {data.dtype}, expected numbers")
+    try:
+        shape = tuple(int(length) for length in members["shape"].tolist())
+        places = [members[name] for name in _MEMBERS[format][1:]]
+        content: Any = (data, tuple(places)) if format == "coo" else (data, *places)
+        matrix = getattr(scipy.sparse, f"{format}_array")(content, shape=shape)
+        if len(shape) != 2 or min(shape) < 0:
+            raise ValueError(f"its shape is {shape}")
+        if hasattr(matrix, "check_format"):
+            matrix.check_format(full_check=True)
+            # SciPy skips this check when the last pointer promises no values.
+            if (np.diff(matrix.indptr) < 0).any():
+                raise ValueError("its rows overlap")
+    except (KeyError, TypeError, ValueError, OverflowError, MemoryError, IndexError) as error:
+        raise FormatError(source, f"its sparse matrix is damaged ({error})") from error
+    return matrix
+
+
+def _word(format: NDArray[Any]) -> str:
+    word = ""
+    if format.size == 1:
+        word = format.item()
+    if isinstance(word, bytes):
+        return word.decode("ascii", "replace")
+    return str(word)
