@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from olscale.analysis.curves import Curve
 from olscale.measures import measure_of
 from olscale.report.figures.looks import Looks, looks
-from olscale.report.figures.style import panels, styled
+from olscale.report.figures.style import legend, panels, styled
 from olscale.report.figures.words import figure_text, in_unit, legible, metric_text
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ def curve_figure(
     of_label = of_learner.of(every) if of_learner else looks(labels)
     with styled():
         is_single = len(shown) == 1
-        legend = labels if len(labels) > 1 or is_single else ()
+        named = labels if len(labels) > 1 or is_single else ()
         size = {"width": 4.2 if is_single else 2.6, "height": 3.0 if is_single else 2.3}
-        figure, axes = panels(len(shown), across=across, beside=legend, **size)
+        figure, axes = panels(len(shown), across=across, beside=named, **size)
         for panel, (name, curves) in zip(axes, shown.items(), strict=True):
             for i, (label, curve) in enumerate(curves.items()):
                 _draw(
@@ -85,17 +85,9 @@ def curve_figure(
             panel.set_ylim(*_span(curves))
             panel.locator_params(axis="x", nbins=4)
             panel.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        handles = {
-            h.get_label(): h for panel in axes for h in panel.get_lines() if h.get_label() in labels
-        }
         order = _by_height(next(iter(shown.values()))) if is_single else list(labels)
-        if legend:
-            figure.legend(
-                [handles[label] for label in order],
-                order,
-                loc="outside right upper",
-                handlelength=3.2,
-            )
+        if named:
+            legend(figure, {label: of_label[label] for label in order})
         if title:
             figure.suptitle(title)
     return figure

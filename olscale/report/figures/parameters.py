@@ -10,7 +10,7 @@ import numpy as np
 from olscale.analysis.sweeps import Sweep
 from olscale.report.figures.looks import Looks, looks
 from olscale.report.figures.scale import is_geometric, value_text
-from olscale.report.figures.style import panels, styled
+from olscale.report.figures.style import legend, panels, styled
 from olscale.report.figures.words import figure_text, in_unit, legible, metric_text
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def parameter_figure(
     of_label = of_learner.of(every) if of_learner else looks(labels)
     with styled():
         is_single = len(shown) == 1
-        legend = labels if len(labels) > 1 else ()
+        named = labels if len(labels) > 1 else ()
         size = {"width": 3.6 if is_single else 2.9, "height": 2.6 if is_single else 2.2}
-        figure, axes = panels(len(shown), across=across, beside=legend, **size)
+        figure, axes = panels(len(shown), across=across, beside=named, **size)
         for panel, (name, sweeps) in zip(axes, shown.items(), strict=True):
             for label, sweep in sweeps.items():
                 metric = sweep.summary.metric
@@ -67,9 +67,8 @@ def parameter_figure(
             first = next(iter(sweeps.values()))
             panel.set(title=name, xlabel=first.names[0], ylabel=metric_text(first.summary.metric))
             _ticks(panel, sorted({value for sweep in sweeps.values() for value in sweep.values[0]}))
-        if legend:
-            handles, _ = axes[0].get_legend_handles_labels()
-            figure.legend(handles, list(labels), loc="outside right upper", handlelength=3.2)
+        if named:
+            legend(figure, {label: of_label[label] for label in named})
         if title:
             figure.suptitle(title)
     return figure

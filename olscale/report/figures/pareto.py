@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from olscale.report.figures.looks import Look, looks
-from olscale.report.figures.style import panels, styled
+from olscale.report.figures.style import legend, panels, styled
 from olscale.report.figures.words import figure_text, metric_text
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def pareto_figure(
     """
     labels = list(dict.fromkeys(point.label for points in shown.values() for point in points))
     of_label = of_label or looks(labels)
+    in_legend: dict[str, Look] = {}
     with styled():
         figure, axes = panels(len(shown), width=2.9, height=2.6, beside=labels)
         for panel, (cost, points) in zip(axes, shown.items(), strict=True):
@@ -68,15 +69,13 @@ def pareto_figure(
                 at = next((point for point in points if point.label == label), None)
                 if at is not None:
                     style = of_label[label] | {"linestyle": "", "markersize": 6}
-                    face = style["color"] if at in best else "white"
-                    panel.plot(
-                        at.cost, at.error, markerfacecolor=face, label=figure_text(label), **style
-                    )
+                    style["markerfacecolor"] = style["color"] if at in best else "white"
+                    panel.plot(at.cost, at.error, **style)
+                    in_legend.setdefault(figure_text(label), style)
             panel.set_xscale("log")
             panel.set(
                 xlabel=f"{metric_text(cost)} ({'more' if higher[cost] else 'less'} is better)"
             )
             panel.set(ylabel=metric_text(metric))
-        handles, _ = axes[0].get_legend_handles_labels()
-        figure.legend(handles, [figure_text(label) for label in labels], loc="outside right upper")
+        legend(figure, in_legend)
     return figure

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from olscale.analysis.curves import RocCurve
 from olscale.report.figures.looks import Looks, looks
-from olscale.report.figures.style import panels, styled
+from olscale.report.figures.style import legend, panels, styled
 from olscale.report.figures.words import legible
 
 if TYPE_CHECKING:
@@ -43,5 +43,5 @@ def roc_figure(shown: Mapping[str, RocCurve], of_learner: Looks | None = None) -
             xlim=(0, 100),
             ylim=(0, 101),
         )
-        figure.legend(loc="outside right upper", handlelength=3.2)
+        legend(figure, {label: of_label[label] for label in shown})
     return figure

@@ -9,7 +9,7 @@ import numpy as np
 
 from olscale.analysis.curves import SegmentErrors
 from olscale.report.figures.looks import Looks, looks
-from olscale.report.figures.style import panels, styled
+from olscale.report.figures.style import legend, panels, styled
 from olscale.report.figures.words import figure_text, legible
 
 if TYPE_CHECKING:
@@ -59,5 +59,5 @@ def segment_figure(
         )
         panel.set(title=title, xlabel="segment", ylabel="error on the segment (%)")
         panel.set_ylim(bottom=0)
-        figure.legend(loc="outside right upper", handlelength=3.2)
+        legend(figure, {label: of_label[label] for label in shown})
     return figure
