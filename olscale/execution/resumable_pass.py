@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.errors import StoppedError
 from olscale.evaluation.budget import Meter
-from olscale.evaluation.cut_groups import BUNDLE_SECONDS
 from olscale.evaluation.class_shards import ShardPass
+from olscale.evaluation.cut_groups import BUNDLE_SECONDS
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.summed_rows import SumsPass, can_sum

@@ -1,10 +1,11 @@
 """Which runs of a store a figure shows, and what it calls them."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from olscale.analysis.curves import AlongStream, ConfusionMatrix, Curve, RocCurve, SegmentErrors
-from olscale.analysis.summary import Summary
+from olscale.analysis.summary import Summary, by_setting
 from olscale.analysis.sweeps import Sweep
 from olscale.measures import distance_from_best
 from olscale.report.labels import (
@@ -16,6 +17,8 @@ from olscale.report.labels import (
     rows_of,
 )
 from olscale.results import canonical_json
+
+_StreamKey = tuple[Column, str]
 
 T = TypeVar("T", Summary, Curve, SegmentErrors, ConfusionMatrix, RocCurve, Sweep, AlongStream)
 
@@ -43,16 +46,28 @@ def same_stream(one: Summary, other: Summary) -> bool:
     return stream_key(one) == stream_key(other)
 
 
-def stream_key(s: Summary) -> tuple[Column, str]:
+def stream_key(s: Summary) -> _StreamKey:
     """Return a key that is equal for settings on the same rows in the same way."""
     return column_of(s), canonical_json(s.protocol)
 
 
 def streams(shown: Iterable[T]) -> dict[str, list[T]]:
     """Group by dataset, transforms and protocol, under a title that identifies each group."""
-    groups: dict[tuple[Column, str], list[T]] = {}
+    groups: dict[_StreamKey, list[T]] = {}
     for item in shown:
         groups.setdefault(stream_key(_summary(item)), []).append(item)
+    return _titled(groups)
+
+
+def streams_of_settings(summaries: Iterable[Summary]) -> dict[str, list[Summary]]:
+    """Group the summaries of a store as `streams` does, finding the key once per setting."""
+    groups: dict[_StreamKey, list[Summary]] = defaultdict(list)
+    for of_setting in by_setting(summaries):
+        groups[stream_key(of_setting[0])] += of_setting
+    return _titled(groups)
+
+
+def _titled(groups: Mapping[_StreamKey, list[T]]) -> dict[str, list[T]]:
     columns = list(dict.fromkeys(column for column, _ in groups))
     names = dict(zip(columns, column_labels(columns), strict=True))
     titles = {}

@@ -70,7 +70,7 @@ class Compared:
     shown : tuple of str
         The learners that fit into the tables; ranks and tests include all.
     beside : Compared or None
-        The comparison by the other headline, where no metric was asked for.
+        The ranks by the other headline, without pairs, where no metric was asked for.
     """
 
     metric: str
@@ -128,6 +128,7 @@ class _Terms:
     rope: float | None
     baseline: str | None
     most: int | None
+    in_pairs: bool = True
 
 
 def compared(
@@ -226,8 +227,8 @@ def _by_default(summaries: Sequence[Summary], terms: _Terms) -> Compared | None:
     counterpart = _COUNTERPARTS.get(metric, "")
     if not having.get(counterpart):
         return comparison
-    # Without the baseline, which may have no figures by the other headline.
-    second = _by_metric(summaries, counterpart, replace(terms, baseline=None))
+    # Without the baseline, which may have no figures by the other headline; its ranks are shown.
+    second = _by_metric(summaries, counterpart, replace(terms, baseline=None, in_pairs=False))
     chosen = f"Compared by {metric_words(metric)} (of {having[metric]} data sets)"
     if second is None:
         notes = [f"{chosen}; by {metric_words(counterpart)} there is nothing to compare."]
@@ -279,7 +280,9 @@ def _by_metric(summaries: Sequence[Summary], metric: str, terms: _Terms) -> Comp
             rope = ROPE
     higher = measure.better == "higher"
     # Tests see one figure per data set, since transforms and replicates are not independent.
-    outcome = compare(values, learners, datasets, higher, terms.test, terms.baseline)
+    outcome = compare(
+        values, learners, datasets, higher, terms.test, terms.baseline, terms.in_pairs
+    )
     entries = left_out(candidates, matched, metric)
     comparison = Compared(
         metric,

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from olscale.analysis.matched_blocks import MatchedBlocks, RunBlock, Unmatched, Way
 from olscale.analysis.replicates import SettingFigures
 from olscale.analysis.standing import is_comparable, why_incomparable
-from olscale.analysis.summary import Summary, one_of_each_setting
+from olscale.analysis.summary import Summary, by_setting, one_of_each_setting
 from olscale.measures import metric_words
 from olscale.report.labels import Column, Row, column_labels, column_of, row_labels, rows_of
+from olscale.results.settings import SettingKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Candidates:
 
 
 def find_candidates(
-    summaries: Sequence[Summary], metric: str, by_setting: SettingFigures
+    summaries: Sequence[Summary], metric: str, figures_of: SettingFigures
 ) -> Candidates:
     """Arrange the summaries of one protocol by learner and block.
 
@@ -54,15 +55,20 @@ def find_candidates(
     summaries : sequence of Summary
         Summaries of all metrics, so that learners and data sets without this one can be named.
     metric : str
-    by_setting : SettingFigures
+    figures_of : SettingFigures
         The figures of this metric.
     """
-    settings: dict[tuple[object, ...], Summary] = {}
-    newest = _of_newest_transforms(summaries)
-    for s in one_of_each_setting(newest):
-        settings.setdefault(s.key, s)
-    settings |= {s.key: s for s in newest if s.metric == metric}
-    cells = {(row, column_of(s)): s for s in settings.values() for row in rows_of(s)}
+    settings: dict[SettingKey, Summary] = {}
+    for group in by_setting(_of_newest_transforms(summaries)):
+        key = group[0].key
+        settings.setdefault(key, group[0])
+        for s in group:
+            if s.metric == metric:
+                settings[key] = s
+    cells: dict[tuple[Row, Column], Summary] = {}
+    for s in settings.values():
+        column = column_of(s)
+        cells |= dict.fromkeys([(row, column) for row in rows_of(s)], s)
     labels, _ = row_labels(cells)
     columns = sorted({column for _, column in cells})
     candidates = Candidates(
@@ -78,10 +84,11 @@ def find_candidates(
         # What is not comparable stays a candidate, so that a note can name it.
         if not is_comparable(s):
             continue
-        for replicate, value in by_setting.get(s.key, {}).items():
+        figures = candidates.figures[label]
+        for replicate, value in figures_of.get(s.key, {}).items():
             block = RunBlock(way, replicate)
-            if math.isfinite(value) and block not in candidates.figures[label]:
-                candidates.figures[label][block] = value
+            if math.isfinite(value) and block not in figures:
+                figures[block] = value
                 candidates.runs[label, block] = s
     return candidates
 
@@ -93,6 +100,8 @@ def _of_newest_transforms(summaries: Sequence[Summary]) -> list[Summary]:
     for s in one_of_each_setting(summaries):
         way = Way(s.fingerprint, s.transforms)
         newest[way] = max(newest[way], _transforms_version(s))
+    if max(newest.values(), default=1) == 1:
+        return list(summaries)
     return [
         s for s in summaries if _transforms_version(s) == newest[Way(s.fingerprint, s.transforms)]
     ]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from olscale.analysis.standing import is_comparable, looked_ahead, why_incomparable
-from olscale.analysis.summary import Summary
+from olscale.analysis.summary import Summary, by_setting
 from olscale.errors import UnknownNameError
 from olscale.measures import HEADLINES, deviation_of, distance_from_best, figure_of, measure_of
 from olscale.report.labels import (
@@ -152,16 +152,17 @@ def select(
         ("learner", learners),
         ("metric", [metric] if metric else []),
     ):
+        if not requested:
+            continue
         available = {name for summary in selection for name in called[field](summary)} - {"outcome"}
         for name in requested:
             if name not in available:
                 raise UnknownNameError(f"{field} in this store", name, available)
-        if requested:
-            selection = [
-                summary
-                for summary in selection
-                if called[field](summary).intersection((*requested, *spared))
-            ]
+        selection = [
+            summary
+            for summary in selection
+            if called[field](summary).intersection((*requested, *spared))
+        ]
     return selection
 
 
@@ -183,16 +184,20 @@ def tables(summaries: Iterable[Summary], metric: str | None = None) -> list[Tabl
     by_protocol: dict[str, dict[tuple[Row, Column], dict[str, Summary]]] = defaultdict(
         lambda: defaultdict(dict)
     )
-    for s in summaries:
-        for row in rows_of(s):
-            by_protocol[canonical_json(s.protocol)][row, column_of(s)][s.metric] = s
+    for group in by_setting(summaries):
+        cells = by_protocol[canonical_json(group[0].protocol)]
+        column = column_of(group[0])
+        by_metric = {s.metric: s for s in group}
+        for row in rows_of(group[0]):
+            cells[row, column] |= by_metric
     results = []
     for protocol in sorted(by_protocol, key=lambda text: (natural_order(text), text)):
         cells = by_protocol[protocol]
+        columns_with = _columns_with(cells)
         shown: set[Column] = set()
         chosen = [metric] if metric else _headlines(cells)
         for i, name in enumerate(chosen):
-            columns = {column for (_, column), metrics in cells.items() if name in metrics}
+            columns = set(columns_with[name])
             if i == len(chosen) - 1:
                 # A dataset without any figure keeps a column in the last table, which says why.
                 columns |= {column for _, column in cells} - shown - columns
@@ -206,6 +211,15 @@ def with_notes(tables: Sequence[Table], notes: Iterable[str]) -> list[Table]:
     if not tables:
         return []
     return [replace(tables[0], notes=(*tables[0].notes, *notes)), *tables[1:]]
+
+
+def _columns_with(cells: _Cells) -> dict[str, set[Column]]:
+    """Return, by metric, the columns that have a figure of it."""
+    columns: dict[str, set[Column]] = defaultdict(set)
+    for (_, column), metrics in cells.items():
+        for metric in metrics:
+            columns[metric].add(column)
+    return columns
 
 
 def _headlines(cells: _Cells) -> list[str]:

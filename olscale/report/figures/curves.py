@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from olscale.analysis.curves import Curve, RocCurve
 from olscale.measures import measure_of
 from olscale.report.figures.looks import Looks, looks_of
-from olscale.report.figures.style import panels, styled
+from olscale.report.figures.style import legend, panels, styled
 from olscale.report.figures.words import figure_text, in_unit, legible, metric_text
 
 if TYPE_CHECKING:
@@ -66,10 +66,10 @@ def curve_figure(
         if is_single:  # its legend can follow the lines from top to bottom
             order = _by_height(next(iter(shown.values())))
             size = {"width": 4.2, "height": 3.0}
-        legend: Collection[str] = ()
+        named: Collection[str] = ()
         if len(labels) > 1 or is_single:
-            legend = labels
-        figure, axes = panels(len(shown), across=across, beside=legend, **size)
+            named = labels
+        figure, axes = panels(len(shown), across=across, beside=named, **size)
         for panel, (name, curves) in zip(axes, shown.items(), strict=True):
             for i, (label, curve) in enumerate(curves.items()):
                 _draw(
@@ -92,16 +92,8 @@ def curve_figure(
             panel.set_ylim(*_span(curves))
             panel.locator_params(axis="x", nbins=4)
             panel.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        handles = {
-            h.get_label(): h for panel in axes for h in panel.get_lines() if h.get_label() in labels
-        }
-        if legend:
-            figure.legend(
-                [handles[label] for label in order],
-                order,
-                loc="outside right upper",
-                handlelength=3.2,
-            )
+        if named:
+            legend(figure, {label: of_label[label] for label in order})
         if title:
             figure.suptitle(title)
     return figure
@@ -253,5 +245,5 @@ def roc_figure(shown: Mapping[str, RocCurve], of_learner: Looks | None = None) -
             xlim=(0, 100),
             ylim=(0, 101),
         )
-        figure.legend(loc="outside right upper", handlelength=3.2)
+        legend(figure, {label: of_label[label] for label in shown})
     return figure

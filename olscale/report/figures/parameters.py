@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from olscale.analysis.sweeps import Sweep
 from olscale.measures import measure_of
 from olscale.report.figures.looks import Looks, looks_of
-from olscale.report.figures.style import panels, styled
+from olscale.report.figures.style import legend, panels, styled
 from olscale.report.figures.words import (
     axis_value,
     figure_text,
@@ -56,13 +56,13 @@ def parameter_figure(
     labels = dict.fromkeys(every)
     of_label = looks_of(every, of_learner)
     with styled():
-        legend: Collection[str] = ()
+        named: Collection[str] = ()
         if len(labels) > 1:
-            legend = labels
+            named = labels
         size = {"width": 2.9, "height": 2.2}
         if len(shown) == 1:
             size = {"width": 3.6, "height": 2.6}
-        figure, axes = panels(len(shown), across=across, beside=legend, **size)
+        figure, axes = panels(len(shown), across=across, beside=named, **size)
         for panel, (name, sweeps) in zip(axes, shown.items(), strict=True):
             for label, sweep in sweeps.items():
                 metric = sweep.summary.metric
@@ -82,9 +82,8 @@ def parameter_figure(
             first = next(iter(sweeps.values()))
             panel.set(title=name, xlabel=first.names[0], ylabel=metric_text(first.summary.metric))
             _ticks(panel, sorted({value for sweep in sweeps.values() for value in sweep.values[0]}))
-        if legend:
-            handles, _ = axes[0].get_legend_handles_labels()
-            figure.legend(handles, list(labels), loc="outside right upper", handlelength=3.2)
+        if named:
+            legend(figure, {label: of_label[label] for label in named})
         if title:
             figure.suptitle(title)
     return figure

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from olscale.report.figures.looks import Look, looks
-from olscale.report.figures.style import panels, styled
+from olscale.report.figures.style import legend, panels, styled
 from olscale.report.figures.words import figure_text, metric_text
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def pareto_figure(
     """
     labels = list(dict.fromkeys(point.label for points in shown.values() for point in points))
     of_label = of_label or looks(labels)
+    in_legend: dict[str, Look] = {}
     with styled():
         figure, axes = panels(len(shown), width=2.9, height=2.6, beside=labels)
         for panel, (cost, points) in zip(axes, shown.items(), strict=True):
@@ -71,17 +72,13 @@ def pareto_figure(
                 if at is not None:
                     style = of_label[label] | {"linestyle": "", "markersize": 6}
                     # Filled marks are on the front, hollow ones behind it.
-                    face = "white"
-                    if at in best:
-                        face = style["color"]
-                    panel.plot(
-                        at.cost, at.error, markerfacecolor=face, label=figure_text(label), **style
-                    )
+                    style["markerfacecolor"] = style["color"] if at in best else "white"
+                    panel.plot(at.cost, at.error, **style)
+                    in_legend.setdefault(figure_text(label), style)
             panel.set_xscale("log")  # costs of learners span powers of ten
             panel.set(
                 xlabel=f"{metric_text(cost)} ({'more' if higher[cost] else 'less'} is better)"
             )
             panel.set(ylabel=metric_text(metric))
-        handles, _ = axes[0].get_legend_handles_labels()
-        figure.legend(handles, [figure_text(label) for label in labels], loc="outside right upper")
+        legend(figure, in_legend)
     return figure

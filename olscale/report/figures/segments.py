@@ -9,7 +9,7 @@ import numpy as np
 
 from olscale.analysis.curves import SegmentErrors
 from olscale.report.figures.looks import Looks, looks_of
-from olscale.report.figures.style import panels, styled
+from olscale.report.figures.style import legend, panels, styled
 from olscale.report.figures.words import figure_text, legible, tick_text
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def segment_figure(
         _name_segments(panel, at, names)
         panel.set(title=title, xlabel="segment", ylabel="error on the segment (%)")
         panel.set_ylim(bottom=0)
-        figure.legend(loc="outside right upper", handlelength=3.2)
+        legend(figure, {label: of_label[label] for label in shown})
     return figure
 
 
