@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from olscale.execution.evaluation import Evaluation
     from olscale.learners.registry import make_learner
     from olscale.models.file import load_model
+    from olscale.report.leaderboard import leaderboard
+    from olscale.report.learner_comparison import compare
     from olscale.report.notebook import Results
     from olscale.report.watch import LiveView, watch
+    from olscale.report.write import make_report
     from olscale.results.store import Store, open_store
 
 __all__ = [
@@ -36,11 +39,14 @@ __all__ = [
     "Results",
     "Store",
     "__version__",
+    "compare",
     "evaluate",
     "ingest",
+    "leaderboard",
     "load_experiment",
     "load_model",
     "make_learner",
+    "make_report",
     "open_dataset",
     "open_store",
     "watch",
@@ -52,11 +58,14 @@ _HOMES = {
     "Experiment": "olscale.evaluation.experiment",
     "Results": "olscale.report.notebook",
     "Store": "olscale.results.store",
+    "compare": "olscale.report.learner_comparison",
     "evaluate": "olscale.execution.evaluate",
     "ingest": "olscale.data.ingest.ingest",
+    "leaderboard": "olscale.report.leaderboard",
     "load_experiment": "olscale.evaluation.experiment",
     "load_model": "olscale.models.file",
     "make_learner": "olscale.learners.registry",
+    "make_report": "olscale.report.write",
     "open_dataset": "olscale.data.dataset",
     "open_store": "olscale.results.store",
     "LiveView": "olscale.report.watch",
