@@ -18,6 +18,7 @@ from olscale.views import register_view
 
 if TYPE_CHECKING:
     from olscale.data.dataset import Dataset, open_dataset
+    from olscale.data.generators import generate
     from olscale.data.ingest.ingest import ingest
     from olscale.evaluation.experiment import Experiment, load_experiment
     from olscale.execution.evaluate import evaluate
@@ -41,6 +42,7 @@ __all__ = [
     "__version__",
     "compare",
     "evaluate",
+    "generate",
     "ingest",
     "leaderboard",
     "load_experiment",
@@ -60,6 +62,7 @@ _HOMES = {
     "Store": "olscale.results.store",
     "compare": "olscale.report.learner_comparison",
     "evaluate": "olscale.execution.evaluate",
+    "generate": "olscale.data.generators",
     "ingest": "olscale.data.ingest.ingest",
     "leaderboard": "olscale.report.leaderboard",
     "load_experiment": "olscale.evaluation.experiment",

@@ -4,12 +4,15 @@ A leaderboard has a table for each data set and protocol. Where learners ran on 
 a table of means over these, with mean ranks, comes first.
 """
 
+from __future__ import annotations
+
 import math
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 from olscale.addresses import redacted
 from olscale.analysis.compare import LEAST
@@ -18,7 +21,7 @@ from olscale.analysis.replicates import ReplicateFigures, Within, compare_within
 from olscale.analysis.standing import is_comparable, looked_ahead, why_incomparable
 from olscale.analysis.status import unfinished_experiments
 from olscale.analysis.summary import Summary, one_of_each_setting, summarise
-from olscale.errors import UnknownNameError
+from olscale.errors import ReportError, UnknownNameError
 from olscale.measures import distance_from_best, figure_of, measure_of, metric_words
 from olscale.report.cautions import caution_marks
 from olscale.report.choice import streams
@@ -47,6 +50,9 @@ from olscale.results import Store, canonical_json, open_store
 from olscale.results.settings import SettingKey, asked_protocol, natural_order
 from olscale.results.store import OnDamage
 from olscale.system.garbage import seldom_collected
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _NOT_MEASURED = Mark("m", "has none of this metric in its records.")
 
@@ -78,6 +84,7 @@ class Leaderboard(TableView):
         self._path = redacted(store.path)
         summaries = select(summarise(store), (), datasets, learners)
         self.metrics = list(dict.fromkeys(metrics)) or usual_metrics(summaries)
+        self._all = summaries
         self._summaries = [s for s in summaries if s.metric in (*self.metrics, "outcome")]
         self._unfinished = unfinished_experiments(store)
         self._tables = leaderboard_tables(store, summaries, self.metrics)
@@ -85,6 +92,50 @@ class Leaderboard(TableView):
     def tables(self) -> list[Table]:
         """Return the means over data sets, where there are several, and each data set's table."""
         return list(self._tables)
+
+    def figure(self, cost: str = "rows_per_cpu_second") -> Figure:
+        """Draw the first metric against a cost, with a line through what nothing else beats in both.
+
+        Figures are means over the data sets.
+
+        Parameters
+        ----------
+        cost : str
+            Such as ``"rows_per_cpu_second"`` or ``"model_bytes"``.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        UnknownNameError
+            If no run has the cost.
+        ReportError
+            If matplotlib is not installed, or more of the first metric is better.
+        """
+        from olscale.report.figures.pareto import CostPoint, pareto_figure
+        from olscale.report.figures.style import need_matplotlib
+
+        need_matplotlib()
+        metric = self.metrics[0]
+        if measure_of(metric).better != "lower":
+            raise ReportError(
+                f"{metric_words(metric)} is drawn against no cost: expected a leaderboard whose "
+                "first metric is an error"
+            )
+        check_metrics(self._all, [cost])
+        values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+        for summary in self._all:
+            if summary.metric in (metric, cost) and math.isfinite(summary.mean):
+                values[summary.label][summary.metric].append(summary.mean)
+        scale = 100 if measure_of(metric).unit == "percent" else 1
+        points = [
+            CostPoint(label, fmean(of_label[cost]), scale * fmean(of_label[metric]))
+            for label, of_label in values.items()
+            if len(of_label) == len({metric, cost})
+        ]
+        return pareto_figure({cost: points}, {cost: measure_of(cost).better == "higher"}, metric)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         by_setting: dict[SettingKey, dict[str, Any]] = {}

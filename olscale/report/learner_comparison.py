@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olscale.addresses import redacted
 from olscale.analysis import summarise, unfinished_experiments
@@ -13,13 +13,17 @@ from olscale.analysis.compare import Test
 from olscale.analysis.summary import Summary
 from olscale.errors import ReportError
 from olscale.report.comparison import compared, learners_by_protocol, within_each
-from olscale.report.comparison_tables import comparison_json, comparison_tables
+from olscale.report.comparison_tables import comparison_json, comparison_tables, verdicts
 from olscale.report.mcnemar import rows_compared, rows_objects, rows_table
 from olscale.report.notes import unfinished_notes
 from olscale.report.table_view import TableView
 from olscale.report.tables import Table, select, with_notes
+from olscale.report.wording import metric_text, protocol_text
 from olscale.results import Store, open_store
 from olscale.results.store import OnDamage
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class LearnerComparison(TableView):
@@ -79,6 +83,32 @@ class LearnerComparison(TableView):
         ):
             tables += [*comparison_tables(comparison, within), *map(rows_table, rows)]
         return with_notes(tables, unfinished_notes(self._unfinished))
+
+    def figure(self) -> Figure:
+        """Draw the critical-difference diagram: a bar spans learners that do not differ.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A panel per protocol.
+
+        Raises
+        ------
+        ReportError
+            If matplotlib is not installed.
+        """
+        from olscale.report.figures.ranks import rank_figure
+        from olscale.report.figures.style import need_matplotlib
+
+        need_matplotlib()
+        first, *others = self._comparisons
+        shown = {metric_text(first.metric): first.outcome}
+        shown |= {protocol_text(other.protocol): other.outcome for other in others}
+        return rank_figure(shown)
+
+    def verdicts(self) -> list[str]:
+        """Return what the tests say, a sentence each."""
+        return [line for comparison in self._comparisons for line in verdicts(comparison)]
 
     def to_json(self) -> str:
         """Return what ``olscale compare --format json`` prints."""

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olscale.addresses import redacted
 from olscale.analysis.status import unfinished_experiments
 from olscale.analysis.summary import Summary, summarise
+from olscale.errors import ReportError
 from olscale.report.listing import as_json
 from olscale.report.notes import unfinished_notes
 from olscale.report.table_view import TableView
 from olscale.report.tables import Table, select, tables
 from olscale.results import Store, open_store
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Results(TableView):
@@ -49,6 +53,7 @@ class Results(TableView):
         experiment: str = "",
     ) -> None:
         opened = store if isinstance(store, Store) else open_store(store)
+        self._store = opened
         self._path = redacted(opened.path)
         self._metric = metric
         # An empty selection must not mean all runs.
@@ -72,6 +77,7 @@ class Results(TableView):
             If a name does not occur; the message offers the nearest one.
         """
         selection = object.__new__(Results)
+        selection._store = self._store
         selection._path = self._path
         selection._metric = metric or self._metric
         selection._unfinished = self._unfinished
@@ -84,6 +90,40 @@ class Results(TableView):
     def tables(self) -> list[Table]:
         """Return one table per metric and protocol: learners by datasets."""
         return tables(self._summaries, self._metric)
+
+    def curves(self, metric: str = "cumulative_error") -> Figure:
+        """Draw a metric along the stream: a panel per stream, a line per learner.
+
+        Where the protocol asks for a drift detector, triangles stand where it raised alarms.
+
+        Parameters
+        ----------
+        metric : str
+            ``"cumulative_error"``, ``"window_error"``, or another metric with a curve.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        ReportError
+            If matplotlib is not installed.
+        """
+        from olscale.analysis.curves import curves
+        from olscale.report.choice import labelled, streams
+        from olscale.report.figures.curves import curve_figure
+        from olscale.report.figures.style import need_matplotlib
+
+        need_matplotlib()
+        by_stream = streams(curves(self._store, self._summaries, metric=metric))
+        shown = {title: labelled(of_stream) for title, of_stream in by_stream.items()}
+        if not shown:
+            raise ReportError(f"no run has {metric} along the stream; [protocol] asks for curves")
+        alarms = curves(self._store, self._summaries, metric="drift_alarms")
+        # Alarms have no place on the curves of another stream.
+        of_one_stream = labelled(alarms) if len(shown) == 1 else {}
+        return curve_figure(shown, alarms=of_one_stream)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(json.loads(as_json(self._summaries)))
