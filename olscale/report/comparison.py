@@ -10,6 +10,7 @@ import numpy as np
 
 from olscale.analysis.compare import Comparison, Test, compare
 from olscale.analysis.matched_blocks import RunBlock, Way, match_blocks
+from olscale.analysis.rank_tests import rank
 from olscale.analysis.replicates import ReplicateFigures, Within, compare_within
 from olscale.analysis.standing import is_comparable
 from olscale.analysis.summary import Summary
@@ -129,6 +130,7 @@ class _Terms:
     baseline: str | None
     most: int | None
     in_pairs: bool = True
+    against_best: bool = False
 
 
 def compared(
@@ -141,6 +143,7 @@ def compared(
     most: int | None = None,
     on_damage: OnDamage = "raise",
     figures: ReplicateFigures | None = None,
+    against_best: bool = False,
 ) -> list[Compared]:
     """Compare the learners of each protocol; the one with most data sets comes first.
 
@@ -163,6 +166,9 @@ def compared(
     on_damage : {"raise", "skip"}
     figures : ReplicateFigures, optional
         Those of the store, where they are read already.
+    against_best : bool, default False
+        Make the learner of the best mean rank the baseline: pairs of thousands of learners take
+        minutes.
 
     Raises
     ------
@@ -181,7 +187,8 @@ def compared(
         raise ReportError(
             f"learners cannot be compared by {metric}: neither more nor less of it is better"
         )
-    terms = _Terms(figures or ReplicateFigures(store, on_damage), test, rope, baseline, most)
+    figures = figures or ReplicateFigures(store, on_damage)
+    terms = _Terms(figures, test, rope, baseline, most, against_best)
     comparisons: list[Compared] = []
     separate: list[Summary] = []
     for protocol in sorted(by_protocol, key=lambda text: (natural_order(text), text)):
@@ -280,9 +287,11 @@ def _by_metric(summaries: Sequence[Summary], metric: str, terms: _Terms) -> Comp
             rope = ROPE
     higher = measure.better == "higher"
     # Tests see one figure per data set, since transforms and replicates are not independent.
-    outcome = compare(
-        values, learners, datasets, higher, terms.test, terms.baseline, terms.in_pairs
-    )
+    baseline = terms.baseline
+    if terms.against_best:
+        ranks = rank(-values if higher else values)
+        baseline = learners[int(ranks.mean(axis=0).argmin())]
+    outcome = compare(values, learners, datasets, higher, terms.test, baseline, terms.in_pairs)
     entries = left_out(candidates, matched, metric)
     comparison = Compared(
         metric,

@@ -278,7 +278,7 @@ def test_a_table_of_a_large_confusion_matrix_has_the_cells_with_the_most_rows(
         (
             ["--curve", "window_error", "--metric", "updates"],
             2,
-            "--metric and --curve exclude each other",
+            "--metrics and --curve exclude each other",
         ),
     ],
 )
