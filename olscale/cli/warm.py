@@ -20,7 +20,7 @@ def warm(learners: tuple[str, ...], for_wheel: bool) -> None:
     For images and for the nodes of a cluster: a first evaluation then compiles nothing. The machine
     code goes to numba's cache; NUMBA_CACHE_DIR names another folder for it.
     """
-    from olscale.compiled.shipped_code import FOLDER, LEVEL
+    from olscale.compiled.code_files import FOLDER, LEVEL
     from olscale.execution.warm import ship
     from olscale.execution.warm import warm as compile_ahead
 

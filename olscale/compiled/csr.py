@@ -51,13 +51,13 @@ def take_rows(X: Rows, index: NDArray[np.int64]) -> Rows:
     """Return the rows of `X` at `index`, in that order, as a copy."""
     if not isinstance(X, CSR):
         return X[index]
-    from olscale.compiled.gather import gather
+    from olscale.compiled.copies import gather_rows
 
     indptr = np.zeros(len(index) + 1, dtype=np.int64)
     np.cumsum(X.indptr[index + 1] - X.indptr[index], out=indptr[1:])
     indices = np.empty(indptr[-1], X.indices.dtype)
     data = np.empty(indptr[-1], X.data.dtype)
-    gather(*X, index, indptr, indices, data)
+    gather_rows(*X, index, indptr, indices, data)
     return CSR(indptr, indices, data)
 
 
@@ -101,7 +101,7 @@ def to_csr(X: Rows) -> CSR:
     """Return `X` as CSR rows; zeros of dense rows are left out."""
     if isinstance(X, CSR):
         return X
-    from olscale.compiled.gather import copy_nonzeros, count_nonzeros
+    from olscale.compiled.copies import copy_nonzeros, count_nonzeros
 
     X, indptr = read_only(X), np.zeros(len(X) + 1, dtype=np.int64)
     count_nonzeros(X, indptr)

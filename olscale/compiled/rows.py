@@ -12,9 +12,12 @@ equals CSR and a grid equals its settings one by one, to the last bit.
 from typing import Any
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
+from olscale.compiled.decorator import INLINED
 from olscale.compiled.intrinsics import flat
 from olscale.compiled.many_columns import csr_scores
 from olscale.compiled.many_columns import (
@@ -207,3 +210,15 @@ def set_column(X: Rows, i: int, W: NDArray[Any], c: int) -> Any:
             W[np.uint32(X.indices[p]), c] = X.data[p]
 
     return dense, csr
+
+
+def weight_of(weights: Any, i: int) -> float:
+    """Return the weight of row `i`, 1 if `weights` is None or empty; for compiled loops only."""
+    raise TypeError("for compiled loops only")
+
+
+@overload(weight_of, strict=False, jit_options=INLINED)
+def _choose(weights: types.Type, i: Any) -> Any:
+    if isinstance(weights, types.NoneType):
+        return lambda weights, i: 1.0
+    return lambda weights, i: weights[i] if weights.shape[0] > 0 else 1.0

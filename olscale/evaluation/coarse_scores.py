@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from olscale.evaluation.experiment_sections import LearnerSpec
 from olscale.evaluation.resolve import ResolvedExperiment
-from olscale.learners.contract.ranked_rows import ranks_by_class
+from olscale.learners.contract.capability import ranks_by_class
 from olscale.learners.registry import make_learner
 from olscale.measures import ranking_measures
 

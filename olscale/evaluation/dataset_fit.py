@@ -6,8 +6,8 @@ from olscale.data.dataset import Dataset
 from olscale.errors import ExperimentError
 from olscale.evaluation.metrics import METRICS, StreamShape
 from olscale.evaluation.protocol import ProtocolSpec, Scoring, ScoringOptions
+from olscale.learners.contract.capability import expect_targets, learns_targets
 from olscale.learners.contract.learner import Learner
-from olscale.learners.contract.many_targets import expect_targets, learns_targets
 from olscale.learners.registry import ask, learner_class, learner_names
 from olscale.task import Task
 

@@ -11,7 +11,7 @@ from olscale.errors import ExperimentError, OlscaleError, UnknownNameError
 from olscale.evaluation.dataset_fit import takes_or_ignores_weights
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import EVERY, DatasetSpec, LearnerSpec
-from olscale.learners.contract.many_targets import LearnsTargets
+from olscale.learners.contract.capability import LearnsTargets
 from olscale.learners.registry import learner_class, learner_names
 from olscale.results.plans import LeftOut
 from olscale.task import TASKS, Task

@@ -1,6 +1,7 @@
-"""Vector code for a symmetric matrix: subtract an outer product and multiply, in one pass.
+"""Vector code for covariances: a full symmetric matrix, or a variance per feature.
 
-In numpy, with ``S[:, d:]`` and the ends of `h` and `g` as padding:
+A full matrix takes an outer product and is multiplied in one pass. In numpy, with ``S[:, d:]`` and
+the ends of `h` and `g` as padding:
 
 >>> def subtract_multiply(S, h, x, g):
 ...     S -= np.outer(h[: len(S)], h).astype(S.dtype)
@@ -8,6 +9,18 @@ In numpy, with ``S[:, d:]`` and the ends of `h` and `g` as padding:
 
 As in `olscale.compiled.simd.columns` each sum runs in ascending order of the features; here
 everything is in double precision.
+
+A diagonal takes four features of a sparse row at once. Mean and variance of a feature are read and
+written together, and four divisions take the time of two. Intermediate numbers are double precision
+for any precision of the state, with each operation rounded separately and sums in ascending order
+of the features: the bits are those of one feature after another. In numpy, with `A` as ``[[mean, variance], ...]``:
+
+>>> def sum_moments(A, x):
+...     return x @ A[:, 0], (x * x) @ A[:, 1], x @ x
+>>> def move(A, x, a, gamma):
+...     s = A[:, 1] * x
+...     A[:, 0] += a * s
+...     A[:, 1] /= 1.0 + gamma * (s * x)
 """
 
 from typing import Any
@@ -19,6 +32,8 @@ from numba.core import cgutils
 from olscale.compiled.intrinsics import intrinsic
 from olscale.compiled.simd.vectors import (
     DOUBLE,
+    INT32,
+    INT64,
     VECTOR,
     accumulate,
     broadcast,
@@ -89,3 +104,101 @@ def _write_block(builder: Any, columns: int, arrays: list[Any], first: Any) -> N
             accumulate(builder, total, xj, convert(builder, value, DOUBLE))
     for start, total in zip(starts, sums, strict=True):
         store_vector(builder, builder.load(total), g.data, start)
+
+
+_FOUR = 4
+_PAIRS = ir.VectorType(DOUBLE, _FOUR)
+_BOTH = ir.VectorType(DOUBLE, 2)
+
+
+@intrinsic
+def sum_moments(typing_context, A, indices, data, start, stop):
+    """Return ``x mu``, ``x^2 sigma`` and ``|x|^2`` of the sparse row `start` to `stop`.
+
+    `A` has mean and variance of each feature next to each other and is flat.
+    """
+    result = types.UniTuple(types.float64, 3)
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        state, features, values = open_arrays(context, builder, signature, arguments, 0, 1, 2)
+        first, last = arguments[3:]
+        sums = zero_slot(builder, _BOTH)
+        squares = zero_slot(builder, _BOTH)
+
+        def add(p: Any, powers: Any) -> None:
+            """Add the feature at `p`: one product and sum with ``(x, x^2)`` for both moments."""
+            j = builder.zext(builder.load(builder.gep(features.data, [p])), INT64)
+            moments = convert(
+                builder, load_vector(builder, state.data, builder.mul(j, INT64(2)), 2), DOUBLE
+            )
+            accumulate(builder, sums, powers, moments)
+            builder.store(builder.fadd(builder.load(squares), powers), squares)
+
+        def powers(x: Any, n: int) -> Any:
+            """Return x and its square for number `n` of four."""
+            return builder.shuffle_vector(
+                x, builder.fmul(x, x), ir.Constant(ir.VectorType(INT32, 2), [n, _FOUR + n])
+            )
+
+        whole = builder.sub(last, builder.urem(builder.sub(last, first), INT64(_FOUR)))
+        with cgutils.for_range_slice(builder, first, whole, INT64(_FOUR)) as (p, _):
+            x = convert(builder, load_vector(builder, values.data, p, _FOUR), DOUBLE)
+            for n in range(_FOUR):
+                add(builder.add(p, INT64(n)), powers(x, n))
+        with cgutils.for_range(builder, last, start=whole) as loop:
+            value = convert(builder, builder.load(builder.gep(values.data, [loop.index])), DOUBLE)
+            add(loop.index, powers(broadcast(builder, value, _PAIRS), 0))
+        score, variance = (builder.extract_element(builder.load(sums), INT32(n)) for n in range(2))
+        square = builder.extract_element(builder.load(squares), INT32(1))
+        return context.make_tuple(builder, result, [score, variance, square])
+
+    return result(A, indices, data, types.uint64, types.uint64), codegen
+
+
+@intrinsic
+def move_four(typing_context, A, m0, m1, m2, m3, data, p, a, gamma, tiny):
+    """Move means and variances of flat `A` at `m0` to `m3` by the four values from ``data[p]``.
+
+    The places are all different. With ``s = variance value``: ``mean += a s`` and
+    ``variance /= 1 + gamma (s value)``. Return whether each variance is then at least `tiny`.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        state, values = open_arrays(context, builder, signature, arguments, 0, 5)
+        places = arguments[1 : 1 + _FOUR]
+        number = state.data.type.pointee
+        x = convert(builder, load_vector(builder, values.data, arguments[6], _FOUR), DOUBLE)
+        a, gamma, tiny = (broadcast(builder, argument, _PAIRS) for argument in arguments[7:])
+
+        # Four features per vector for the arithmetic, so that one division serves four variances.
+        loaded = [load_vector(builder, state.data, place, 2) for place in places]
+        mean, variance = (
+            convert(builder, _gather(builder, loaded, side), DOUBLE) for side in range(2)
+        )
+        s = builder.fmul(variance, x)
+        growth = builder.fmul(gamma, builder.fmul(s, x))
+        variance = builder.fdiv(variance, builder.fadd(ir.Constant(_PAIRS, [1.0] * _FOUR), growth))
+        mean = builder.fadd(mean, builder.fmul(a, s))
+        mean = convert(builder, mean, number)
+        variance = convert(builder, variance, number)
+        for n, place in enumerate(places):
+            both = ir.Constant(ir.VectorType(INT32, 2), [n, _FOUR + n])
+            store_vector(builder, builder.shuffle_vector(mean, variance, both), state.data, place)
+        # As stored: in float32 a variance may underflow that is fine in double precision.
+        fine = builder.fcmp_ordered(">=", convert(builder, variance, DOUBLE), tiny)
+        every = builder.bitcast(fine, ir.IntType(_FOUR))
+        return builder.icmp_unsigned("==", every, ir.Constant(ir.IntType(_FOUR), -1))
+
+    starts = [types.uint64] * _FOUR
+    return types.boolean(
+        A, *starts, data, types.uint64, types.float64, types.float64, types.float64
+    ), codegen
+
+
+def _gather(builder: Any, loaded: list[Any], side: int) -> Any:
+    """Return the means (side 0) or the variances (side 1) of four features as one vector."""
+    two = ir.Constant(ir.VectorType(INT32, 2), [side, 2 + side])
+    halves = [builder.shuffle_vector(loaded[n], loaded[n + 1], two) for n in (0, 2)]
+    return builder.shuffle_vector(
+        *halves, ir.Constant(ir.VectorType(INT32, _FOUR), list(range(_FOUR)))
+    )

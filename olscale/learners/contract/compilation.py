@@ -3,9 +3,8 @@
 from typing import cast
 
 from olscale.compiled.csr import Rows, slice_rows
-from olscale.learners.contract.capability import Capability
+from olscale.learners.contract.capability import Capability, targets_of
 from olscale.learners.contract.learner import NO_WEIGHTS, Learner, learn_rows, no_labels
-from olscale.learners.contract.many_targets import targets_of
 
 
 class CompilesLoops(Capability):

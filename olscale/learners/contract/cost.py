@@ -6,9 +6,8 @@ Plans warn of long runs and refuse states that do not fit.
 from math import inf
 
 from olscale.errors import ParameterError
-from olscale.learners.contract.capability import Capability
+from olscale.learners.contract.capability import Capability, targets_of
 from olscale.learners.contract.learner import Learner, score_columns
-from olscale.learners.contract.many_targets import targets_of
 from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 

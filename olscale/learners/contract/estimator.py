@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, rows_of
 from olscale.errors import DivergedError, ParameterError
+from olscale.learners.contract.capability import looks_ahead, targets_of
 from olscale.learners.contract.compilation import CompilesLoops
 from olscale.learners.contract.cost import check_rows
 from olscale.learners.contract.learner import (
@@ -24,13 +25,11 @@ from olscale.learners.contract.learner import (
     State,
     codes_of,
     learn_rows,
+    make_writable,
     no_labels,
 )
-from olscale.learners.contract.look_ahead import looks_ahead
-from olscale.learners.contract.many_targets import targets_of
 from olscale.learners.contract.scikit_learn import inherits
 from olscale.learners.contract.usable_rows import diverged_at, why_no_score
-from olscale.learners.contract.writable_state import make_writable
 from olscale.system.plain_arrays import refuse_masked
 
 

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows, read_only
 from olscale.compiled.pages import copy_of, put
 from olscale.errors import ParameterError
-from olscale.learners.contract.init_parameters import InitParameters
-from olscale.learners.contract.many_targets import targets_of
+from olscale.learners.contract.capability import targets_of
+from olscale.learners.contract.parameters import InitParameters
 from olscale.task import Task
 
 FloatArray = NDArray[np.float64]
@@ -350,3 +350,12 @@ def no_weights(name: str) -> str:
         "leave the weights out, or take pa1, arow, ogd, lol or bpas, or rls, ridge or pa1-r for "
         "targets"
     )
+
+
+def make_writable(learner: Learner) -> None:
+    """Let `learner` continue from a copy of its state if it cannot write to one of the arrays."""
+    state = getattr(learner, "state_", {})  # a model of another library has none
+    if all(array.flags.writeable for array in state.values()):
+        return
+    learner.begin(learner._columns, learner._classes, learner._entropy)
+    learner.restore(state)

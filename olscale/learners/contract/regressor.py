@@ -5,9 +5,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from olscale.learners.contract.capability import expect_targets, takes_several, targets_of
 from olscale.learners.contract.estimator import Estimator, OnePass, checked_weights, to_rows
 from olscale.learners.contract.learner import FloatArray
-from olscale.learners.contract.many_targets import expect_targets, takes_several, targets_of
 from olscale.learners.contract.scikit_learn import inherits
 from olscale.system.plain_arrays import refuse_masked
 from olscale.task import Task

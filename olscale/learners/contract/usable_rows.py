@@ -17,9 +17,9 @@ from olscale.compiled.csr import CSR, Rows, read_only_rows, rows_of, slice_rows,
 from olscale.compiled.decorator import compiled
 from olscale.compiled.row_layout import by_layout
 from olscale.errors import DivergedError
+from olscale.learners.contract.capability import ExplainsNoScore
 from olscale.learners.contract.fused_settings import FusedSettings, learn_together
 from olscale.learners.contract.learner import FloatArray, Learner, learn_rows
-from olscale.learners.contract.no_score import ExplainsNoScore
 
 
 @compiled

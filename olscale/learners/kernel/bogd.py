@@ -10,7 +10,7 @@ from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.kernel.kernel_loop import learns
 from olscale.learners.kernel.kernel_model import add, shrink
 from olscale.learners.kernel.norma import check_fading
-from olscale.learners.kernel.random_victim import RandomVictims, random_slot
+from olscale.learners.kernel.rbp import RandomVictims, random_slot
 
 
 class BOGDRule(NamedTuple):
@@ -135,6 +135,3 @@ class BOGD(RandomVictims, WeightedClassifier):
 
     def _rule(self) -> BOGDRule:
         return rule_of(BOGDRule, self, oldest=self.removal == "oldest")
-
-    def _slots(self) -> tuple[int, int]:
-        return int(self.B) + 1, int(self.B) + 1

@@ -106,6 +106,3 @@ class BPAS(KernelLearner, WeightedClassifier):
 
     B: int = param(100, Whole(1), "Most support vectors.")
     C: float = param(1.0, Real(0.0, open_="low"), "Aggressiveness.")
-
-    def _slots(self) -> tuple[int, int]:
-        return int(self.B) + 1, int(self.B) + 1

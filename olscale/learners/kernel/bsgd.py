@@ -150,6 +150,3 @@ class BSGD(GramLearner, KernelLearner, WeightedClassifier):
 
     def _rule(self) -> BSGDRule:
         return rule_of(BSGDRule, self, maintenance=MAINTENANCE.index(self.maintenance))
-
-    def _slots(self) -> tuple[int, int]:
-        return int(self.B) + 1, int(self.B) + 1

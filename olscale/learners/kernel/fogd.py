@@ -12,7 +12,7 @@ from olscale.compiled.dot import vector_dot
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.pages import aligned_space
 from olscale.compiled.row_layout import borrowed_rows
-from olscale.compiled.row_weights import weight_of
+from olscale.compiled.rows import weight_of
 from olscale.data.transforms.fourier import set_angles, set_features
 from olscale.data.transforms.matrix import MatrixRows, borrowed_kept
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
@@ -31,7 +31,7 @@ from olscale.learners.contract.learner import (
 from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.contract.weighted import WeightedClassifier
-from olscale.learners.kernel.kernel_aim import aim
+from olscale.learners.kernel.kernel_loop import aim
 from olscale.learners.kernel.kernel_width import WidthLearner
 
 _SINE_NUMBERS = 3

@@ -130,6 +130,3 @@ class Forgetron(KernelLearner):
         "The class against the best of the others. The bound of the mistakes holds where "
         "``k(x, x) <= 1``.",
     )
-
-    def _slots(self) -> tuple[int, int]:
-        return int(self.B) + 1, int(self.B) + 1

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, read_only_csr
-from olscale.compiled.decorator import is_ours, uncached
+from olscale.compiled.decorator import compiled, is_ours, uncached
 from olscale.compiled.pages import aligned_space
 from olscale.compiled.rows_together import together_space
 from olscale.compiled.support_arrays import (
@@ -25,6 +25,7 @@ from olscale.compiled.support_arrays import (
     support_vectors,
 )
 from olscale.errors import ParameterError
+from olscale.learners.contract.capability import ShiftFree
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.detector import OnePassDetector
 from olscale.learners.contract.estimator import OnePassLearner
@@ -39,14 +40,12 @@ from olscale.learners.contract.learner import (
 )
 from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.regressor import OnePassRegressor
-from olscale.learners.contract.shift_free import ShiftFree
 from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.kernel.kernel_fused import FusedVectors
 from olscale.learners.kernel.kernel_loop import learn_and_score, takes_weight
 from olscale.learners.kernel.kernel_model import Model, Space
 from olscale.learners.kernel.kernel_width import WidthLearner
-from olscale.learners.kernel.kernels import DISTANCE_KERNELS, KERNELS, Kernel
-from olscale.learners.kernel.rkhs_norm import MOST_VECTORS, rkhs_norm
+from olscale.learners.kernel.kernels import DISTANCE_KERNELS, KERNELS, Kernel, vector_row
 from olscale.learners.kernel.shared_values import SharedValues, no_values
 
 
@@ -101,12 +100,20 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         """Return the parameters of the update."""
         return rule_of(self.rule_type, self)
 
+    def _budget(self) -> int | None:
+        """Return how many support vectors the budget allows, the parameter `B`; None without one."""
+        budget: int | None = getattr(self, "B", None)
+        return budget
+
     def _slots(self) -> tuple[int, int]:
-        """Return how many support vectors there is room for at first and at most, without a budget.
+        """Return how many support vectors there is room for at first and at most.
 
         There is room for one more than may stay: a row is scored, and may turn out not to need its
         slot, before that is known.
         """
+        budget = self._budget()
+        if budget is not None:
+            return int(budget) + 1, int(budget) + 1
         most = int(self.capacity) + 1
         return min(64, most), most
 
@@ -364,3 +371,30 @@ class KernelRegressor(SupportVectorLearner, OnePassRegressor):
 
 class KernelDetector(SupportVectorLearner, OnePassDetector):
     """Base of the novelty detectors with support vectors."""
+
+
+MOST_VECTORS = 2_000
+"""Vectors up to which the norm is worth a kernel value per pair."""
+
+
+@compiled
+def rkhs_norm(model: Any) -> float:
+    """Return the square root of ``sum_c alpha_c' K alpha_c``."""
+    support = model.support
+    alpha = model.alpha
+    scale = model.scale
+    count = support.counts[0]
+    outputs = alpha.shape[1]
+    places = support.values.shape[1]
+    at = np.empty(places, np.int32)
+    value = np.empty(places)
+    k = np.empty(support.sizes.shape[0])
+    square = 0.0
+    for s in range(count):
+        vector_row(model.kernel, support, s, at, value, k)
+        for c in range(outputs):
+            f = 0.0
+            for r in range(count):
+                f += k[r] * alpha[r, c]
+            square += (scale[c] * alpha[s, c]) * (scale[c] * f)
+    return float(np.sqrt(max(0.0, square)))

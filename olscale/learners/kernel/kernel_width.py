@@ -7,9 +7,9 @@ import numpy as np
 from olscale.compiled.csr import Rows, rows_of
 from olscale.data.transforms.median_width import median_gamma
 from olscale.errors import ParameterError
+from olscale.learners.contract.capability import LooksAhead
 from olscale.learners.contract.estimator import OnePass
 from olscale.learners.contract.learner import FloatArray
-from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.parameters import Maybe, Real, param
 
 

@@ -113,10 +113,8 @@ class FadingLearner(SupportVectorLearner):
     def _rule(self) -> NamedTuple:
         return rule_of(self.rule_type, self, tau=self.tau or -1)
 
-    def _slots(self) -> tuple[int, int]:
-        if self.tau is not None:
-            return int(self.tau) + 1, int(self.tau) + 1
-        return super()._slots()
+    def _budget(self) -> int | None:
+        return self.tau
 
 
 class NORMA(FadingLearner, KernelLearner, WeightedClassifier):

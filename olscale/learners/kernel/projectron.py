@@ -147,8 +147,8 @@ class Projectron(GramLearner, KernelLearner):
         bound = math.sqrt((B + 1) / math.log(B + 1)) / 4.0 if B else 0.0
         return ProjectronRule(float(self.resolved_params()["eta"] or 0.0), B, self.plus, bound)
 
-    def _slots(self) -> tuple[int, int]:
-        return (int(self.B) + 1, int(self.B) + 1) if self.form == "budget" else super()._slots()
+    def _budget(self) -> int | None:
+        return self.B if self.form == "budget" else None
 
 
 class ProjectronPlusPlus(Projectron):

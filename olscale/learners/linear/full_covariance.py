@@ -16,8 +16,7 @@ from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import flat
 from olscale.compiled.row_layout import by_layout
-from olscale.compiled.row_weights import weight_of
-from olscale.compiled.rows import row_scores
+from olscale.compiled.rows import row_scores, weight_of
 from olscale.compiled.simd.covariance import subtract_multiply
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.learner import UNKNOWN, FloatArray

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, rows_of
 from olscale.compiled.decorator import compiled
-from olscale.compiled.row_weights import weight_of
-from olscale.compiled.rows import add_column, borrowed_rows, row_scores
+from olscale.compiled.rows import add_column, borrowed_rows, row_scores, weight_of
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.cost import EstimatesCost

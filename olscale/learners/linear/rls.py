@@ -9,8 +9,8 @@ from olscale.compiled.csr import Rows, rows_of
 from olscale.compiled.pages import aligned_zeros
 from olscale.compiled.simd.vectors import fill_vectors
 from olscale.errors import DivergedError, ParameterError
+from olscale.learners.contract.capability import LearnsTargets
 from olscale.learners.contract.learner import FloatArray, State, frobenius_norm
-from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.parameters import Choice, Real, param
 from olscale.learners.contract.weighted import WeightedRegressor
 from olscale.learners.linear.feature_pairs import PairsFeatures

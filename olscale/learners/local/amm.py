@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
-from olscale.compiled.row_weights import weight_of
-from olscale.compiled.rows import add_column, borrowed_rows, row_scores
+from olscale.compiled.rows import add_column, borrowed_rows, row_scores, weight_of
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State, frobenius_norm

@@ -25,8 +25,7 @@ from olscale.compiled.dot import copy_square, dot, dot_both
 from olscale.compiled.intrinsics import borrowed, flat
 from olscale.compiled.near_prototypes import NONE, nearest
 from olscale.compiled.prototypes import Prototypes, begin, flush, measure, move, replace, row_space
-from olscale.compiled.row_weights import weight_of
-from olscale.compiled.rows import add_column, add_row, borrowed_rows, row_scores
+from olscale.compiled.rows import add_column, add_row, borrowed_rows, row_scores, weight_of
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.elementary import exponential, logarithm_of_sum
-from olscale.compiled.row_weights import weight_of
-from olscale.compiled.rows import add_row, row_scores, set_column
+from olscale.compiled.rows import add_row, row_scores, set_column, weight_of
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.cost import EstimatesCost

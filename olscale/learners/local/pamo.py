@@ -9,8 +9,7 @@ from olscale.compiled.csr import Rows, values_of
 from olscale.compiled.decorator import compiled
 from olscale.compiled.many_columns import move_multiply, multiply
 from olscale.compiled.pages import aligned_zeros
-from olscale.compiled.row_weights import weight_of
-from olscale.compiled.rows import add_row
+from olscale.compiled.rows import add_row, weight_of
 from olscale.compiled.simd.vectors import VECTOR
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update

@@ -31,8 +31,7 @@ from olscale.compiled.prototypes import (
     nearest_few,
     row_space,
 )
-from olscale.compiled.row_weights import weight_of
-from olscale.compiled.rows import borrowed_rows
+from olscale.compiled.rows import borrowed_rows, weight_of
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
 

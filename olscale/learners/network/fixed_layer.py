@@ -1,4 +1,7 @@
-"""Learners with a fixed layer of features, and recursive least squares on these features."""
+"""Learners with a fixed layer of features, and recursive least squares on these features.
+
+All settings in one pass share the features.
+"""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -12,6 +15,7 @@ from olscale.compiled.half_matrix import half_of_diagonal
 from olscale.compiled.simd.triangle import PANEL, packed_size
 from olscale.compiled.simd.vectors import fill_vectors
 from olscale.errors import DivergedError
+from olscale.learners.contract.capability import targets_of
 from olscale.learners.contract.estimator import OnePass
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
 from olscale.learners.contract.learner import (
@@ -22,12 +26,10 @@ from olscale.learners.contract.learner import (
     frobenius_norm,
     score_columns,
 )
-from olscale.learners.contract.many_targets import targets_of
 from olscale.learners.contract.merged_sums import MergesSums
 from olscale.learners.contract.parameters import Real, Whole, param
 from olscale.learners.linear.feature_pairs import PairsFeatures
 from olscale.learners.linear.rls_loop import FINE, LOST, why_broken
-from olscale.learners.network.fixed_layer_fused import FusedLayers
 from olscale.learners.network.least_squares_loop import (
     MOST_PENDING,
     LeastSquares,
@@ -36,6 +38,47 @@ from olscale.learners.network.least_squares_loop import (
 )
 from olscale.learners.network.product_sums import end_products, no_products, packed, put, room
 from olscale.system.blas import one_blas_thread
+
+
+class FusedLayers(FusedSettings):
+    """Settings with one layer, each with its own weights and P.
+
+    Examples
+    --------
+    >>> from olscale.learners.network.oselm import OSELM
+    >>> learners = [OSELM(nodes=4, lam=lam) for lam in (0.1, 1.0)]
+    >>> for learner in learners:
+    ...     learner.begin(columns=2, classes=2)
+    >>> fused = learners[0].fuse(learners)
+    >>> [scores.round(2).tolist() for scores in fused.learn(np.eye(2), np.array([0, 1]))]
+    [[[0.0], [-1.24]], [[0.0], [-0.65]]]
+    """
+
+    def __init__(self, learners: Sequence[Learner]) -> None:
+        self._learners: list[Any] = list(learners)  # all have one layer: `grid_key` guarantees it
+        self.task = learners[0].task
+        self._ends: list[DivergedError | None] = [None] * len(learners)
+
+    def learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> list[FloatArray | DivergedError]:
+        scores = [np.full((rows_of(X), learner._outputs), np.nan) for learner in self._learners]
+        going = [n for n, end in enumerate(self._ends) if end is None]
+        for first, Z, T in self._learners[0].featured_rows(X, y, self._learners[0].state_):
+            for n in tuple(going):
+                learner = self._learners[n]
+                try:
+                    fine = learner.learn_featured(first, Z, T, learner.state_, scores[n], weights)
+                except DivergedError as error:
+                    fine = False
+                    self._ends[n] = error
+                if not fine:
+                    going.remove(n)
+        return [end or mine for end, mine in zip(self._ends, scores, strict=True)]
+
+    def release(self) -> None:
+        """Do nothing: each setting learns in its own arrays, which are up to date."""
+
 
 _AT_ONCE = 256  # rows whose features are in memory at a time
 

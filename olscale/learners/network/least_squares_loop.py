@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from olscale.compiled.decorator import compiled
 from olscale.compiled.dot import vector_dot
 from olscale.compiled.half_matrix import invert, multiply, place, subtract
-from olscale.compiled.row_weights import weight_of
+from olscale.compiled.rows import weight_of
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.linear.rls_loop import FINE, GREW, LARGE_SCALE, LOST, NOT_FINITE, SINGULAR
 

@@ -11,9 +11,9 @@ from olscale.compiled.rows import add_column
 from olscale.data.transforms.fourier import set_fourier_features
 from olscale.data.transforms.matrix import MatrixRows
 from olscale.errors import ParameterError
+from olscale.learners.contract.capability import LearnsTargets
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State
-from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.parameters import Flag, Real, Whole, param
 from olscale.learners.contract.regressor import OnePassRegressor
 from olscale.learners.contract.weighted import WeightedClassifier, WeightedRegressor

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
 from olscale.compiled.many_targets import target_of
+from olscale.learners.contract.capability import LearnsTargets
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
-from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.regressor import OnePassRegressor
 
 

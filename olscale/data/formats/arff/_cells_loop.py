@@ -10,8 +10,8 @@ are left to `olscale.data.formats.arff.rows`.
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.byte_words import byte_at
 from olscale.compiled.decorator import compiled
-from olscale.compiled.eight_bytes import byte_at
 
 NEWLINE, SPACE, TAB, RETURN, COMMA, PERCENT, OPEN, CLOSE, QUESTION = (
     ord(c) for c in "\n \t\r,%{}?"

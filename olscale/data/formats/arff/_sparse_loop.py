@@ -6,8 +6,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.byte_words import byte_at, digit_run
 from olscale.compiled.decorator import compiled
-from olscale.compiled.eight_bytes import byte_at, digit_run
 from olscale.compiled.number import HARD, number_at
 from olscale.data.formats._table_loop import NUMBER, TARGET, TEXT
 from olscale.data.formats.arff._cells_loop import (

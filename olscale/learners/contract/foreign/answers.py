@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, entries_of
-from olscale.learners.contract.foreign.labels import CODES, ClassLabels
 from olscale.learners.contract.foreign.plain_answers import plain_answer
+from olscale.learners.contract.foreign.probabilities import CODES, ClassLabels
 
 WEIGHTS = frozenset({"coef_", "intercept_", "coefs_", "intercepts_", "dual_coef_"})
 """scikit-learn's names for the arrays behind predictions, which must never be NaN or infinite."""

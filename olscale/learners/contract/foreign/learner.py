@@ -17,8 +17,15 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, to_dense, trim
 from olscale.data.feature_names import NAMELESS, FeatureNames
 from olscale.errors import ParameterError
+from olscale.learners.contract.capability import (
+    GivesProbabilities,
+    Label,
+    LearnsTargets,
+    RanksRows,
+    TakesNames,
+    targets_of,
+)
 from olscale.learners.contract.cost import EstimatesCost
-from olscale.learners.contract.foreign.adapter import adapted
 from olscale.learners.contract.foreign.answers import (
     Soundness,
     class_codes,
@@ -28,21 +35,21 @@ from olscale.learners.contract.foreign.answers import (
     without_infinity,
 )
 from olscale.learners.contract.foreign.kind import (
+    adapted,
     fills_in_missing,
     last_step,
     takes_targets,
     takes_weights,
     task_of,
 )
-from olscale.learners.contract.foreign.labels import ClassLabels
-from olscale.learners.contract.foreign.probabilities import gives_probabilities, probabilities_of
+from olscale.learners.contract.foreign.probabilities import (
+    ClassLabels,
+    RowScores,
+    gives_probabilities,
+    probabilities_of,
+)
 from olscale.learners.contract.foreign.recipe import make_model
-from olscale.learners.contract.foreign.row_scores import RowScores
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
-from olscale.learners.contract.many_targets import LearnsTargets, targets_of
-from olscale.learners.contract.named_rows import Label, TakesNames
-from olscale.learners.contract.probabilities import GivesProbabilities
-from olscale.learners.contract.ranked_rows import RanksRows
 
 
 class ForeignLearner(
