@@ -41,7 +41,9 @@ def _load(bits: int, result: Any) -> Callable[..., Any]:
             )
             loaded = builder.load(address)
             loaded.align = 1
-            return builder.zext(loaded, ir.IntType(64)) if bits < 64 else loaded
+            if bits < 64:
+                return builder.zext(loaded, ir.IntType(64))
+            return loaded
 
         return result(array, types.int64), generate
 

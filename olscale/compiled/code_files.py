@@ -124,7 +124,9 @@ def shipped_folder() -> Path | None:
     stamp = folder / STAMP_FILE
     if not stamp.is_file() or stamp.read_text() != package_digest(*STAMPED):
         return None
-    return folder if is_usable(os.environ, llvm.get_host_cpu_features()) else None
+    if is_usable(os.environ, llvm.get_host_cpu_features()):
+        return folder
+    return None
 
 
 def shipped_file(

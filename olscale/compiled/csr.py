@@ -25,7 +25,9 @@ Rows: TypeAlias = NDArray[np.float64] | CSR
 
 def rows_of(X: Rows) -> int:
     """Return the number of rows in `X`."""
-    return len(X.indptr) - 1 if isinstance(X, CSR) else len(X)
+    if isinstance(X, CSR):
+        return len(X.indptr) - 1
+    return len(X)
 
 
 def nbytes(X: Rows) -> int:
@@ -37,7 +39,9 @@ def nbytes(X: Rows) -> int:
 
 def values_of(X: Rows) -> int:
     """Return the number of stored values of `X`."""
-    return int(X.indptr[-1] - X.indptr[0]) if isinstance(X, CSR) else X.size
+    if isinstance(X, CSR):
+        return int(X.indptr[-1] - X.indptr[0])
+    return X.size
 
 
 def slice_rows(X: Rows, start: int, stop: int) -> Rows:
@@ -127,4 +131,6 @@ def read_only_csr(X: Rows) -> CSR:
 
 def read_only_rows(X: Rows) -> Rows:
     """Return rows, dense or CSR, as read-only: loops compile once for any source of rows."""
-    return read_only_csr(X) if isinstance(X, CSR) else read_only(X)
+    if isinstance(X, CSR):
+        return read_only_csr(X)
+    return read_only(X)

@@ -162,7 +162,9 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         """
         try:
             data = file.load(key)
-            return None if data is None else self._impl.rebuild(target_context, data)
+            if data is None:
+                return None
+            return self._impl.rebuild(target_context, data)
         except Exception:
             return None
 

@@ -241,8 +241,6 @@ def _totals(context: Any, builder: Any, signature: Any, columns: list[list[Any]]
         while len(groups) > 1:
             groups = [builder.fadd(groups[n], groups[n + 1]) for n in range(0, len(groups), 2)]
         totals.append(groups[0])
-    return (
-        totals[0]
-        if len(totals) == 1
-        else context.make_tuple(builder, signature.return_type, totals)
-    )
+    if len(totals) == 1:
+        return totals[0]
+    return context.make_tuple(builder, signature.return_type, totals)

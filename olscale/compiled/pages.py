@@ -89,13 +89,17 @@ def filled_blocks(array: NDArray[Any]) -> NDArray[np.int64] | None:
     mark_blocks(data[:words].view(np.uint64), BLOCK // 8, marks)
     marks[-1] |= bool(data[words:].any())
     numbers = np.flatnonzero(marks)
-    return numbers if 4 * len(numbers) <= 3 * len(marks) else None
+    if 4 * len(numbers) <= 3 * len(marks):
+        return numbers
+    return None
 
 
 def filled_bytes(array: NDArray[Any]) -> int:
     """Return how many bytes of an array are in filled blocks; all, if it is best kept whole."""
     numbers = filled_blocks(array)
-    return array.nbytes if numbers is None else len(numbers) * BLOCK
+    if numbers is None:
+        return array.nbytes
+    return len(numbers) * BLOCK
 
 
 def take_blocks(array: NDArray[Any], numbers: NDArray[np.int64]) -> NDArray[Any]:
@@ -130,7 +134,10 @@ def copy_of(array: NDArray[Any]) -> NDArray[Any]:
 def put(array: NDArray[Any], source: NDArray[Any]) -> None:
     """Set all of `array` to `source`, of the same shape and type, except pages zero in both."""
     numbers = filled_blocks(source)
-    stale = None if numbers is None else filled_blocks(array)
+    if numbers is None:
+        stale = None
+    else:
+        stale = filled_blocks(array)
     if numbers is None or stale is None:
         array[...] = source
         return

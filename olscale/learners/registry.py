@@ -80,16 +80,18 @@ def _why(module: str, error: BaseException) -> str:
         return f"({text_of(error)}); mend the module"
     frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename != __file__]
     frames = [one for one in frames if "importlib" not in one.filename]
-    where = f", raised in line {frames[-1].lineno} of {frames[-1].filename}" if frames else ""
+    if frames:
+        where = f", raised in line {frames[-1].lineno} of {frames[-1].filename}"
+    else:
+        where = ""
     return f"({text_of(error)}); that is what importing module {module} ended in{where}"
 
 
 def _no_name(target: str, holder: Any, name: str) -> str:
-    kind = (
-        f"module {holder.__name__}"
-        if isinstance(holder, ModuleType)
-        else f"class {holder.__qualname__}"
-    )
+    if isinstance(holder, ModuleType):
+        kind = f"module {holder.__name__}"
+    else:
+        kind = f"class {holder.__qualname__}"
     names = sorted(
         key
         for key, value in vars(holder).items()
@@ -97,13 +99,18 @@ def _no_name(target: str, holder: Any, name: str) -> str:
     )
     by_folded_name = {key.casefold(): key for key in names}
     near = difflib.get_close_matches(name.casefold(), by_folded_name, n=1, cutoff=0.5)
-    hint = f"; did you mean {by_folded_name[near[0]]!r}?" if near else ""
-    few = f"; there are: {', '.join(names)}" if 0 < len(names) <= 12 else ""
-    file = (
-        f" ({holder.__file__})"
-        if isinstance(holder, ModuleType) and getattr(holder, "__file__", None)
-        else ""
-    )
+    if near:
+        hint = f"; did you mean {by_folded_name[near[0]]!r}?"
+    else:
+        hint = ""
+    if 0 < len(names) <= 12:
+        few = f"; there are: {', '.join(names)}"
+    else:
+        few = ""
+    if isinstance(holder, ModuleType) and getattr(holder, "__file__", None):
+        file = f" ({holder.__file__})"
+    else:
+        file = ""
     return (
         f"learner {target!r} cannot be imported ({kind}{file} has no attribute {name!r}){hint}{few}"
     )

@@ -123,7 +123,10 @@ class ColumnBlock:
         self.first = first
         self.width = builder.extract_value(weights.shape, 1)
         self.number = weights.data.type.pointee
-        self.bytes = 8 if self.number == DOUBLE else 4
+        if self.number == DOUBLE:
+            self.bytes = 8
+        else:
+            self.bytes = 4
         # Vectors of a cache line at most: LLVM would split wider ones through memory.
         self.count = min(size, VECTOR * 8 // self.bytes)
         self.vector = ir.VectorType(self.number, self.count)

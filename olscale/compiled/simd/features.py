@@ -74,7 +74,10 @@ class Vectors:
         return self._do(self.builder.fmul, other)
 
     def _do(self, operation: Callable[[Any, Any], Any], other: Any) -> "Vectors":
-        others = other.values if isinstance(other, Vectors) else [all_of(other)] * len(self.values)
+        if isinstance(other, Vectors):
+            others = other.values
+        else:
+            others = [all_of(other)] * len(self.values)
         return Vectors(
             self.builder, [operation(a, b) for a, b in zip(self.values, others, strict=True)]
         )

@@ -57,7 +57,10 @@ def add_picked(typing_context, features, values, start, stop, mask, W, f):
                 feature = builder.sext(builder.load(builder.gep(places.data, [loop.index])), INT64)
                 line = builder.mul(builder.and_(feature, arguments[4]), width)
                 value = builder.load(builder.gep(row.data, [loop.index]))
-                x = broadcast(builder, value, _DOUBLES) if vectors else value
+                if vectors:
+                    x = broadcast(builder, value, _DOUBLES)
+                else:
+                    x = value
                 for total, at in zip(totals, starts, strict=True):
                     accumulate(
                         builder,

@@ -39,10 +39,15 @@ def open_arrays(
 def convert(builder: Any, value: Any, element: Any) -> Any:
     """Return a number or vector in the precision `element`, unchanged if it has that already."""
     count = getattr(value.type, "count", 0)
-    target = ir.VectorType(element, count) if count else element
+    if count:
+        target = ir.VectorType(element, count)
+    else:
+        target = element
     if value.type == target:
         return value
-    return builder.fpext(value, target) if element == DOUBLE else builder.fptrunc(value, target)
+    if element == DOUBLE:
+        return builder.fpext(value, target)
+    return builder.fptrunc(value, target)
 
 
 def broadcast(builder: Any, value: Any, vector: Any) -> Any:
@@ -99,4 +104,6 @@ def _bytes(data: Any) -> int:
 
     As slices of rows they have no greater alignment.
     """
-    return 8 if data.type.pointee in (DOUBLE, INT64) else 4
+    if data.type.pointee in (DOUBLE, INT64):
+        return 8
+    return 4

@@ -112,7 +112,9 @@ def expect_targets(learner: object, targets: int) -> None:
 
 def targets_of(learner: object) -> int:
     """Return how many targets per row `learner` expects."""
-    return learner._targets if isinstance(learner, LearnsTargets) else 1
+    if isinstance(learner, LearnsTargets):
+        return learner._targets
+    return 1
 
 
 Label = int | float | str
@@ -154,9 +156,9 @@ class GivesProbabilities(Capability):
 
 def show_probabilities(learner: object, classes: int) -> int:
     """Let a begun learner append its probabilities, if it has any; return their columns."""
-    return (
-        classes if isinstance(learner, GivesProbabilities) and learner.show_probabilities() else 0
-    )
+    if isinstance(learner, GivesProbabilities) and learner.show_probabilities():
+        return classes
+    return 0
 
 
 class RanksRows(Capability):
@@ -189,7 +191,9 @@ def expect_ranking(learner: object) -> None:
 
 def ranking_columns(learner: object) -> int:
     """Return how many columns of `learner` only rank rows."""
-    return learner.ranking_columns if isinstance(learner, RanksRows) else 0
+    if isinstance(learner, RanksRows):
+        return learner.ranking_columns
+    return 0
 
 
 def ranks_by_class(learner: object) -> bool:

@@ -112,9 +112,10 @@ class WeighsClasses(Learner):
         weights = super()._weights_of(y, weights)
         if self.class_weight is None:
             return weights
-        of_classes = (
-            self._balanced_weights(y) if self.class_weight == BALANCED else self._named_weights(y)
-        )
+        if self.class_weight == BALANCED:
+            of_classes = self._balanced_weights(y)
+        else:
+            of_classes = self._named_weights(y)
         return read_only(of_classes if weights is None else of_classes * weights)
 
     def _balanced_weights(self, y: NDArray[np.int64]) -> FloatArray:

@@ -111,7 +111,9 @@ def cost_of(learner: object) -> EstimatesCost:
     >>> [cost_of(learner).row_numbers(columns=100, classes=2, values=100.0) for learner in (PA1(), AROW())]
     [100.0, 1100.0]
     """
-    return learner if isinstance(learner, EstimatesCost) else EstimatesCost()
+    if isinstance(learner, EstimatesCost):
+        return learner
+    return EstimatesCost()
 
 
 def check_row_numbers(learner: Learner, columns: int, classes: int) -> None:

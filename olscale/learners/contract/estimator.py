@@ -298,7 +298,9 @@ class Classifier(Estimator):
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return the scores: shape (n_samples,) for two classes, else (n_samples, n_classes)."""
         scores = self._scores_of(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        if scores.shape[1] == 1:
+            return scores[:, 0]
+        return scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class labels, shape (n_samples,)."""

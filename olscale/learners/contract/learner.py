@@ -55,7 +55,9 @@ def array_of(weights: FloatArray | None) -> FloatArray:
 
     With one type of argument a loop that takes seconds to compile is compiled once.
     """
-    return NO_WEIGHTS if weights is None else weights
+    if weights is None:
+        return NO_WEIGHTS
+    return weights
 
 
 UNKNOWN = -2
@@ -80,7 +82,9 @@ _NORM_LIMITS = {"float64": _norm_limits("float64", 2), "float32": _norm_limits("
 
 def score_columns(classes: int) -> int:
     """Return the number of score columns: one for up to two classes, otherwise one each."""
-    return 1 if classes <= 2 else classes
+    if classes <= 2:
+        return 1
+    return classes
 
 
 def frobenius_norm(W: NDArray[Any]) -> float:
@@ -112,7 +116,9 @@ def predictions_of(scores: FloatArray, task: Task) -> NDArray[Any]:
     (array([ 0.5, -2. ]), array([1, 0]))
     """
     if task == "regression":
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        if scores.shape[1] == 1:
+            return scores[:, 0]
+        return scores
     return codes_of(scores)
 
 
@@ -120,12 +126,17 @@ def no_labels(task: Task, targets: int = 1) -> NDArray[Any]:
     """Return the labels of no rows, with `targets` targets each."""
     if targets > 1:
         return read_only(np.empty((0, targets)))
-    return NO_TARGETS if task == "regression" else NO_LABELS
+    if task == "regression":
+        return NO_TARGETS
+    return NO_LABELS
 
 
 def hide_labels(y: NDArray[Any], hidden: NDArray[np.bool_]) -> NDArray[Any]:
     """Return class codes or targets in which the `hidden` ones are unknown."""
-    rows = hidden if y.ndim == 1 else hidden[:, np.newaxis]
+    if y.ndim == 1:
+        rows = hidden
+    else:
+        rows = hidden[:, np.newaxis]
     return read_only(np.where(rows, np.nan if y.dtype.kind == "f" else UNKNOWN, y))
 
 

@@ -79,15 +79,27 @@ class Real:
         if isinstance(value, str) and value in self.words:
             return value
         number = _finite(value)
-        above = number > self.low if self.open_ in ("low", "both") else number >= self.low
-        below = number < self.high if self.open_ in ("high", "both") else number <= self.high
+        if self.open_ in ("low", "both"):
+            above = number > self.low
+        else:
+            above = number >= self.low
+        if self.open_ in ("high", "both"):
+            below = number < self.high
+        else:
+            below = number <= self.high
         if not (above and below):
             raise _refuse(name, value, self)
         return number
 
     def __str__(self) -> str:
-        left = "(" if self.open_ in ("low", "both") or self.low == -math.inf else "["
-        right = ")" if self.open_ in ("high", "both") or self.high == math.inf else "]"
+        if self.open_ in ("low", "both") or self.low == -math.inf:
+            left = "("
+        else:
+            left = "["
+        if self.open_ in ("high", "both") or self.high == math.inf:
+            right = ")"
+        else:
+            right = "]"
         interval = f"a number in {left}{self.low:g}, {self.high:g}{right}"
         return interval + "".join(f", or {word!r}" for word in self.words)
 
@@ -119,7 +131,9 @@ class Maybe:
 
     def accept(self, name: str, value: Any) -> Any:
         """Return None unchanged, another value as its domain returns it."""
-        return None if value is None else self.domain.accept(name, value)
+        if value is None:
+            return None
+        return self.domain.accept(name, value)
 
     def __str__(self) -> str:
         return f"{self.domain}, or nothing"
@@ -140,7 +154,9 @@ class Choice:
     def word_of(self, value: Any) -> Any:
         """Return the word that an unquoted `value` (``true``, ``none``) is; else `value` itself."""
         word = str(value).lower()
-        return word if (value is None or isinstance(value, bool)) and word in self.words else value
+        if (value is None or isinstance(value, bool)) and word in self.words:
+            return word
+        return value
 
     def __str__(self) -> str:
         return "one of " + ", ".join(repr(word) for word in self.words)
@@ -163,14 +179,15 @@ class Flag:
 def _finite(value: Any) -> float:
     """Return a number as a float; NaN if it is not a finite number, which no record can hold."""
     try:
-        number = (
-            float(value)
-            if isinstance(value, numbers.Real) and not isinstance(value, bool)
-            else math.nan
-        )
+        if isinstance(value, numbers.Real) and not isinstance(value, bool):
+            number = float(value)
+        else:
+            number = math.nan
     except OverflowError:
         return math.nan
-    return number if math.isfinite(number) else math.nan
+    if math.isfinite(number):
+        return number
+    return math.nan
 
 
 def _refuse(name: str, value: Any, domain: Domain) -> ParameterError:
@@ -198,7 +215,10 @@ class InitParameters:
         declared = _collect(cls)
         if "domains" not in vars(cls):
             cls.domains = {**cls.domains, **{name: one.domain for name, one in declared.items()}}
-        cls.declared = declared if _is_made(cls.__init__) else {}
+        if _is_made(cls.__init__):
+            cls.declared = declared
+        else:
+            cls.declared = {}
         if own and not cls.declared and "__init__" not in vars(cls):
             raise TypeError(
                 f"{cls.__name__} declares {', '.join(own)}, but inherits an __init__ that is "
@@ -321,7 +341,10 @@ def _describe(doc: str | None, declared: Mapping[str, Param]) -> str | None:
         lines.append(f"{name} : {one.domain}, default {one.default!r}")
         lines.append(_indent(one.meaning))
     later = _LATER_SECTIONS.search(text)
-    at = later.start() if later else len(text)
+    if later:
+        at = later.start()
+    else:
+        at = len(text)
     return "\n".join([text[:at].rstrip(), "", *lines, "", text[at:]]).rstrip()
 
 

@@ -32,12 +32,18 @@ def learn_bogd(rule: Any, model: Any, row: Any) -> bool:
     moved = False
     for c in range(outputs):
         has_loss = row.margin[c] <= 1.0
-        row.step[c] = row.weight * (rule.eta * row.target[c]) if has_loss else 0.0
+        if has_loss:
+            row.step[c] = row.weight * (rule.eta * row.target[c])
+        else:
+            row.step[c] = 0.0
         moved |= row.step[c] != 0.0
     slot = support.counts[0]
     kept = 1.0 - rule.eta * rule.lam
     if moved and slot == rule.B:
-        slot = support.counts[2] % rule.B if rule.oldest else random_slot(model, row)
+        if rule.oldest:
+            slot = support.counts[2] % rule.B
+        else:
+            slot = random_slot(model, row)
         take_out(support, slot)
         if rule.rescale:
             kept *= rule.B / (rule.B - 1.0)

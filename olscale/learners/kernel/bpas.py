@@ -51,9 +51,15 @@ def learn_bpas(rule: Any, model: Any, row: Any) -> bool:
     if moving == 0 or row.own <= 0.0 or row.weight == 0.0:
         return False
     # The two outputs of the max-score form share the loss; each one-vs-all output has its own.
-    parts = 2.0 if row.pair else 1.0
+    if row.pair:
+        parts = 2.0
+    else:
+        parts = 1.0
     for c in range(outputs):
-        loss = max(0.0, 1.0 - row.margin[c]) if row.target[c] != 0.0 else 0.0
+        if row.target[c] != 0.0:
+            loss = max(0.0, 1.0 - row.margin[c])
+        else:
+            loss = 0.0
         row.step[c] = row.target[c] * min(row.weight * rule.C, loss / (parts * row.own))
     support = model.support
     alpha = model.alpha

@@ -182,11 +182,9 @@ class FOGD(
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
         """Return the axis of the weights in the one-vs-all form; all classes share the features."""
-        return (
-            {"W": class_axis(0, outputs)}
-            if self.multiclass == "ova" and not self.looks_ahead
-            else None
-        )
+        if self.multiclass == "ova" and not self.looks_ahead:
+            return {"W": class_axis(0, outputs)}
+        return None
 
     def _pass(
         self,
@@ -216,7 +214,10 @@ class FOGD(
         """
         rows = read_only_csr(X)
         y = read_only(y)
-        scale = float(self.D) ** -0.5 if self.scale == "unit" else 1.0
+        if self.scale == "unit":
+            scale = float(self.D) ** -0.5
+        else:
+            scale = 1.0
         model = (
             state["W"],
             state["gamma"],

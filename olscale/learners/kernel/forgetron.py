@@ -29,7 +29,10 @@ def learn_forgetron(rule: Any, model: Any, row: Any) -> bool:
     outputs = row.f.shape[0]
     moved = False
     for c in range(outputs):
-        row.step[c] = row.target[c] if row.margin[c] <= 0.0 else 0.0
+        if row.margin[c] <= 0.0:
+            row.step[c] = row.target[c]
+        else:
+            row.step[c] = 0.0
         moved |= row.step[c] != 0.0
     if not moved:
         return False
@@ -63,7 +66,10 @@ def fading(model: Any, row: Any, slot: int) -> float:
     combine(alpha, model.scale, row.other, support.counts[0], f)
     # In the max-score form a vector moves two outputs: its part along the model is half the
     # difference of their scores.
-    parts = 2.0 if row.pair else 1.0
+    if row.pair:
+        parts = 2.0
+    else:
+        parts = 1.0
     delta = 0.0
     mu = 0.0
     for c in range(outputs):
@@ -74,11 +80,10 @@ def fading(model: Any, row: Any, slot: int) -> float:
     c = memory[0] - SHARE * memory[1]
     # The root of a phi^2 + b phi + c in (0, 1], in the form that is accurate for both signs of a
     # and for 0.
-    phi = (
-        1.0
-        if a + b + c <= 0.0
-        else min(1.0, -2.0 * c / (b + np.sqrt(max(0.0, b * b - 4.0 * a * c))))
-    )
+    if a + b + c <= 0.0:
+        phi = 1.0
+    else:
+        phi = min(1.0, -2.0 * c / (b + np.sqrt(max(0.0, b * b - 4.0 * a * c))))
     memory[0] = min(memory[0] + (a * phi + b) * phi, SHARE * memory[1])
     return phi
 

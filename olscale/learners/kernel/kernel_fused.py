@@ -83,7 +83,10 @@ class FusedVectors(FusedSettings):
         start = 0
         usable = True
         while start < max(1, count):
-            stop = count if self._alone else min(start + _ROWS, count)
+            if self._alone:
+                stop = count
+            else:
+                stop = min(start + _ROWS, count)
             part = slice(start, stop)
             few = CSR(rows.indptr[start : stop + 1], *rows[1:])
             mine = [each[part] for each in scores]

@@ -151,7 +151,10 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         rule = self._rule()
         # Machine code for a rule that is defined elsewhere must not enter our cache: it would
         # outlive an edit.
-        loop = learn_and_score if is_ours(type(rule).__module__) else uncached(learn_and_score)
+        if is_ours(type(rule).__module__):
+            loop = learn_and_score
+        else:
+            loop = uncached(learn_and_score)
         form = (
             self._is_max_score(),
             self.norm_limits(),
@@ -189,11 +192,9 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         alone.
         """
         first, most = self._slots()
-        return (
-            (type(self), self.kernel == "laplacian")
-            if first < most and not self.keeps_matrix
-            else None
-        )
+        if first < most and not self.keeps_matrix:
+            return (type(self), self.kernel == "laplacian")
+        return None
 
     def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
         return FusedVectors(learners)
@@ -217,7 +218,10 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         outputs = self.state_["alpha"].shape[1]
         slots = len(self.state_["sizes"])
         # A row may have more entries than there are places: features that no vector has.
-        longest = 0 if rows is None else int(np.diff(rows.indptr).max(initial=0))
+        if rows is None:
+            longest = 0
+        else:
+            longest = int(np.diff(rows.indptr).max(initial=0))
         entries = max(self.state_["values"].shape[1], longest)
         f, target, margin, step = np.zeros((4, outputs))
         at = np.empty(entries, dtype=np.int32)
@@ -268,15 +272,17 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
             old = self.state_[name]
             new = state[name]
             if old.ndim == new.ndim and old.dtype == new.dtype and new.size >= old.size:
-                self.state_[name] = (
-                    aligned_space(*new.shape)
-                    if name == "values"
-                    else np.zeros(new.shape, new.dtype)
-                )
+                if name == "values":
+                    self.state_[name] = aligned_space(*new.shape)
+                else:
+                    self.state_[name] = np.zeros(new.shape, new.dtype)
         super().restore(state)
         slots = len(self.state_["sizes"])
         beside = self.state_["matrix"].shape
-        expected = (slots, slots + empty[-1] - empty[-2]) if empty[-2] else empty[-2:]
+        if empty[-2]:
+            expected = (slots, slots + empty[-1] - empty[-2])
+        else:
+            expected = empty[-2:]
         if len(self.state_["alpha"]) != slots or beside[-2:] != expected:
             raise ValueError(
                 f"state does not fit learner {self.name}: {slots} support vectors, a matrix of "
@@ -286,7 +292,10 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: its values times the vectors."""
         del columns
-        now = int(self.state_["counts"][0]) if hasattr(self, "state_") else 0
+        if hasattr(self, "state_"):
+            now = int(self.state_["counts"][0])
+        else:
+            now = 0
         return max(self._slots()[0], now) * self._vector_numbers(classes, values)
 
     def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
@@ -300,7 +309,9 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
     def pilot_rows(self) -> int:
         """Return 1,000 rows if all vectors are kept: time depends on the share of added rows."""
         first, most = self._slots()
-        return 1_000 if first < most else 0
+        if first < most:
+            return 1_000
+        return 0
 
     def cheaper(self) -> str:
         """Return what to do instead of keeping ever more rows."""
@@ -347,7 +358,10 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         The first is the number of support vectors, the second is `rkhs_norm`.
         """
         count = int(self.state_["counts"][0])
-        norm = {"norm_w": float(rkhs_norm(self._model()))} if count <= MOST_VECTORS else {}
+        if count <= MOST_VECTORS:
+            norm = {"norm_w": float(rkhs_norm(self._model()))}
+        else:
+            norm = {}
         return {**super().measures(), "support_vectors": float(count), **norm}
 
 

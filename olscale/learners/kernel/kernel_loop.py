@@ -51,20 +51,27 @@ def aim(f: Any, y: float, max_score: bool, target: Any, margin: Any, wrong: Any)
 def _choose_known(y: types.Type) -> Any:
     if isinstance(y, types.Array):  # several targets
         return lambda y: not np.isnan(y[0])
-    return (lambda y: not np.isnan(y)) if isinstance(y, types.Float) else (lambda y: y != UNKNOWN)
+    if isinstance(y, types.Float):
+        return lambda y: not np.isnan(y)
+    return lambda y: y != UNKNOWN
 
 
 @overload(aim, strict=False, jit_options=INLINED)
 def _choose_aim(f: Any, y: types.Type, max_score: Any, target: Any, margin: Any, wrong: Any) -> Any:
     if isinstance(y, types.Array):
         return _aim_at_targets
-    return _aim_at_target if isinstance(y, types.Float) else _aim_at_class
+    if isinstance(y, types.Float):
+        return _aim_at_target
+    return _aim_at_class
 
 
 def _aim_at_class(f: Any, y: int, max_score: bool, target: Any, margin: Any, wrong: Any) -> None:
     outputs = f.shape[0]
     if max_score:
-        rival = 0 if y != 0 else 1
+        if y != 0:
+            rival = 0
+        else:
+            rival = 1
         for c in range(outputs):
             target[c] = 0.0
             wrong[c] = False
@@ -79,8 +86,14 @@ def _aim_at_class(f: Any, y: int, max_score: bool, target: Any, margin: Any, wro
         wrong[y] = wrong[rival] = mistaken
     else:
         for c in range(outputs):
-            own_class = c if outputs > 1 else 1
-            target[c] = 1.0 if y == own_class else -1.0
+            if outputs > 1:
+                own_class = c
+            else:
+                own_class = 1
+            if y == own_class:
+                target[c] = 1.0
+            else:
+                target[c] = -1.0
             margin[c] = target[c] * f[c]
             wrong[c] = (f[c] >= 0.0) != (target[c] > 0.0)
 
@@ -129,7 +142,9 @@ def learns(
 
         @overload(learn_row, strict=False, jit_options=INLINED)
         def choose(rule, model, row):  # type: ignore[no-untyped-def]
-            return function if is_tuple_of(rule, rule_type) else None
+            if is_tuple_of(rule, rule_type):
+                return function
+            return None
 
         return function
 

@@ -42,7 +42,10 @@ def learn_nogd(rule: Any, model: Any, row: Any) -> bool:
     count = model.support.counts[0]
     for c in range(outputs):
         loss = row.target[c] != 0.0 and row.margin[c] < 1.0 and row.weight > 0.0
-        row.step[c] = row.weight * (rule.eta * row.target[c]) if loss else 0.0
+        if loss:
+            row.step[c] = row.weight * (rule.eta * row.target[c])
+        else:
+            row.step[c] = 0.0
         moving |= loss
     if not moving:
         return False

@@ -41,7 +41,10 @@ def learn_norma(rule: Any, model: Any, row: Any) -> bool:
     for c in range(row.f.shape[0]):
         shared = 0 if row.pair else c  # the max-score form has one margin
         hit = row.target[c] != 0.0 and row.margin[c] <= rho[shared, 0] and row.weight > 0.0
-        row.step[c] = row.weight * (eta * row.target[c]) if hit else 0.0
+        if hit:
+            row.step[c] = row.weight * (eta * row.target[c])
+        else:
+            row.step[c] = 0.0
         moved |= hit
         shrink(model, c, 1.0 - eta * rule.lam)
         if rule.bias:

@@ -71,7 +71,10 @@ def _partial_step(rule: Any, row: Any, loss: float, distance: float) -> float:
         progress = 2.0 * loss - step * inside - 2.0 * rule.U * math.sqrt(parts * distance)
         return step if progress >= 0.0 else 0.0
     rest = loss - distance / rule.eta
-    return min(loss / inside, 1.0, 2.0 * rest / inside) if rest > 0.0 else 0.0
+    share: float = 0.0
+    if rest > 0.0:
+        share = min(loss / inside, 1.0, 2.0 * rest / inside)
+    return share
 
 
 class Projectron(GramLearner, KernelLearner):
@@ -143,12 +146,20 @@ class Projectron(GramLearner, KernelLearner):
         return params
 
     def _rule(self) -> ProjectronRule:
-        B = int(self.B) if self.form == "budget" else 0
-        bound = math.sqrt((B + 1) / math.log(B + 1)) / 4.0 if B else 0.0
+        if self.form == "budget":
+            B = int(self.B)
+        else:
+            B = 0
+        if B:
+            bound = math.sqrt((B + 1) / math.log(B + 1)) / 4.0
+        else:
+            bound = 0.0
         return ProjectronRule(float(self.resolved_params()["eta"] or 0.0), B, self.plus, bound)
 
     def _budget(self) -> int | None:
-        return self.B if self.form == "budget" else None
+        if self.form == "budget":
+            return self.B
+        return None
 
 
 class ProjectronPlusPlus(Projectron):

@@ -54,7 +54,10 @@ def learn_rbp(rule: Any, model: Any, row: Any) -> bool:
     support = model.support
     moved = False
     for c in range(row.f.shape[0]):
-        row.step[c] = row.weight * row.target[c] if row.wrong[c] else 0.0
+        if row.wrong[c]:
+            row.step[c] = row.weight * row.target[c]
+        else:
+            row.step[c] = 0.0
         moved |= row.step[c] != 0.0
     if moved:
         slot = support.counts[0]

@@ -144,11 +144,9 @@ class CW(SecondOrderLearner):
 
     def _rule(self, max_score: bool) -> NamedTuple:
         phi = quantile(self.eta)
-        return (
-            ConfidenceRule(phi, np.inf, max_score)
-            if max_score or self.covariance == "full"
-            else VarianceRule(phi)
-        )
+        if max_score or self.covariance == "full":
+            return ConfidenceRule(phi, np.inf, max_score)
+        return VarianceRule(phi)
 
 
 class SquaredSlackRule(NamedTuple):
@@ -164,7 +162,10 @@ def _squared_slack_step(rule, m, v, weight):  # type: ignore[no-untyped-def]
     if weight == 0.0 or (rule.max_score and m >= rule.phi * np.sqrt(v)):
         return 0.0, 0.0
     phi2 = rule.phi * rule.phi
-    moved = 2.0 if rule.max_score else 1.0
+    if rule.max_score:
+        moved = 2.0
+    else:
+        moved = 1.0
     n = moved * v + 0.5 / (weight * rule.C)
     root = rule.phi * np.sqrt(phi2 * m * m * v * v + 4.0 * moved * n * v * (n + v * phi2))
     alpha = (-(2.0 * m * n + phi2 * m * v) + root) / (2.0 * (n * n + n * v * phi2))

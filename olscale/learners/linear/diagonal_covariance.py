@@ -255,7 +255,10 @@ def _learn_two_classes(
         t += 1
         if square == 0.0:
             continue
-        target = 1.0 if y[i] == 1 else -1.0
+        if y[i] == 1:
+            target = 1.0
+        else:
+            target = -1.0
         m = target * f
         if m >= margin_needed(rule, square):
             continue
@@ -312,14 +315,20 @@ def _learn_columns(
             column = k
             if max_score:
                 column = y[i]
-                rival = 0 if column != 0 else 1
+                if column != 0:
+                    rival = 0
+                else:
+                    rival = 1
                 for c in range(outputs):
                     if c != column and f[c] > f[rival]:
                         rival = c
                 target = 1.0
                 m = f[column] - f[rival]
             else:
-                target = 1.0 if y[i] == k else -1.0
+                if y[i] == k:
+                    target = 1.0
+                else:
+                    target = -1.0
                 m = target * f[k]
             if m >= margin_needed(rule, square):
                 continue

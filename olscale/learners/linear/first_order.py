@@ -131,7 +131,9 @@ def implements(rule_type: type) -> Callable[[Callable[..., float]], Callable[...
         def choose(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
             if not is_tuple_of(rule, rule_type):
                 return None
-            return step if takes_weight else step_alone
+            if takes_weight:
+                return step
+            return step_alone
 
         return step
 
@@ -173,8 +175,14 @@ def _learn_one_vs_all(
             for k in range(outputs):
                 c = s * outputs + k
                 scores[i, c] = f[c]
-                own_class = k if outputs > 1 else 1
-                target = 1.0 if y[i] == own_class else -1.0
+                if outputs > 1:
+                    own_class = k
+                else:
+                    own_class = 1
+                if y[i] == own_class:
+                    target = 1.0
+                else:
+                    target = -1.0
                 a[c] = 0.0
                 if target * f[c] < 1.0 and square > 0.0:
                     wrong = (f[c] >= 0.0) != (target > 0.0)
@@ -224,7 +232,10 @@ def _learn_max_score(
         for s in range(settings):
             first = s * classes
             true = first + y[i]
-            rival = first if true != first else first + 1
+            if true != first:
+                rival = first
+            else:
+                rival = first + 1
             for c in range(first, first + classes):
                 if c != true and f[c] > f[rival]:
                     rival = c
@@ -257,7 +268,9 @@ def linear_scores(X: Rows, W: NDArray[Any], limits: tuple[float, float]) -> Floa
 
 def one_or_many(W: NDArray[Any]) -> NDArray[Any]:
     """Return weights of one column as a 1-D view, others unchanged."""
-    return W[:, 0] if W.shape[1] == 1 else W
+    if W.shape[1] == 1:
+        return W[:, 0]
+    return W
 
 
 class LinearModel(Estimator, FusesSettings, EstimatesCost):
@@ -322,7 +335,9 @@ class LinearModel(Estimator, FusesSettings, EstimatesCost):
     def coef_(self) -> FloatArray:
         """Weights, shape (outputs, n_features); 1-D for one target, as in scikit-learn."""
         W = self.state_["W"]
-        return W[:, 0] if self.task == "regression" and W.shape[1] == 1 else W.T
+        if self.task == "regression" and W.shape[1] == 1:
+            return W[:, 0]
+        return W.T
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures and `norm_w`, the Frobenius norm of the weights."""
@@ -339,15 +354,15 @@ class LinearLearner(LinearModel, Classifier, ShardsClasses):
     )
 
     def _loop(self, outputs: int) -> Any:
-        return (
-            _learn_max_score
-            if outputs > 1 and self.multiclass == "max-score"
-            else _learn_one_vs_all
-        )
+        if outputs > 1 and self.multiclass == "max-score":
+            return _learn_max_score
+        return _learn_one_vs_all
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
         """Return the axis of the weights, in the one-vs-all form."""
-        return {"W": class_axis(1, outputs)} if self.multiclass == "ova" else None
+        if self.multiclass == "ova":
+            return {"W": class_axis(1, outputs)}
+        return None
 
     def grid_key(self) -> object:
         """Return class, form and precision: in a pass only the rule may differ."""

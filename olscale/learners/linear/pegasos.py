@@ -87,7 +87,10 @@ def _learn(
             continue
         if max_score:
             true = y[i]
-            rival = 0 if true != 0 else 1
+            if true != 0:
+                rival = 0
+            else:
+                rival = 1
             for k in range(outputs):
                 if k != true and scores[i, k] > scores[i, rival]:
                     rival = k
@@ -103,8 +106,14 @@ def _learn(
         else:
             moved = False
             for k in range(outputs):
-                true = k if outputs > 1 else 1
-                target = 1.0 if y[i] == true else -1.0
+                if outputs > 1:
+                    true = k
+                else:
+                    true = 1
+                if y[i] == true:
+                    target = 1.0
+                else:
+                    target = -1.0
                 if target * scores[i, k] < 1.0:
                     moved = True
                     step = weight * target / c[k]

@@ -74,7 +74,9 @@ class LinearRegressor(LinearModel, Regressor, LearnsTargets):
 
     def grid_key(self) -> object:
         """Return class and precision; with one target, only the rule may differ in a pass."""
-        return (type(self), self.dtype) if targets_of(self) == 1 else None
+        if targets_of(self) == 1:
+            return (type(self), self.dtype)
+        return None
 
     def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
         targets = targets_of(self)

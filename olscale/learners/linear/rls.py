@@ -87,11 +87,9 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
 
     def cheaper(self) -> str:
         """Return how to avoid a matrix."""
-        return (
-            "use form=diagonal, or fewer features: transform project:features=500"
-            if self._pairs()
-            else ""
-        )
+        if self._pairs():
+            return "use form=diagonal, or fewer features: transform project:features=500"
+        return ""
 
     def _allocate(self, columns: int, outputs: int) -> State:
         scale = np.ones(1)
@@ -147,7 +145,9 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
         """Weights, shape (n_features,), or (n_targets, n_features)."""
         # The state decides: `set_params` may have changed the form of a fitted model.
         weights = self.state_["W" if "W" in self.state_ else "W_variance"]
-        return weights[:, 0] if self._outputs == 1 else weights.T
+        if self._outputs == 1:
+            return weights[:, 0]
+        return weights.T
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures and `norm_w`, the norm of the weights."""

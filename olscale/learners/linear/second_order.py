@@ -82,11 +82,16 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         """Return the update rule, a named tuple of floats, for the max-score or binary form."""
 
     def _covariances(self, outputs: int) -> int:
-        return outputs if self.multiclass == "ova" else 1
+        if self.multiclass == "ova":
+            return outputs
+        return 1
 
     def state_bytes(self, columns: int, classes: int) -> int:
         outputs = score_columns(classes)
-        each = columns * fill_vectors(columns) if self.covariance == "full" else columns
+        if self.covariance == "full":
+            each = columns * fill_vectors(columns)
+        else:
+            each = columns
         return (columns * outputs + each * self._covariances(outputs)) * np.dtype(
             self.dtype
         ).itemsize
@@ -98,11 +103,10 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         """
         outputs = score_columns(classes)
         beyond = columns * columns / 2 * np.dtype(self.dtype).itemsize / _NEAR_BYTES
-        each = (
-            columns * columns / 10 * min(7.0, max(1.0, beyond))
-            if self.covariance == "full"
-            else values
-        )
+        if self.covariance == "full":
+            each = columns * columns / 10 * min(7.0, max(1.0, beyond))
+        else:
+            each = values
         return values * outputs + each * self._covariances(outputs)
 
     def score_numbers(self, columns: int, classes: int, values: float) -> float:
@@ -197,20 +201,22 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
     def _broken(self, reason: int, v: float) -> str:
         full = self.covariance == "full"
         if reason == VARIANCE_OF_ROW:
-            lost = (
-                "the covariance lost its definiteness"
-                if full and v <= 0.0
-                else "the covariance broke down"
-            )
+            if full and v <= 0.0:
+                lost = "the covariance lost its definiteness"
+            else:
+                lost = "the covariance broke down"
             return f"{lost}: variance x' Sigma x is {v:.3g}"
         if reason == VARIANCE_OF_FEATURE:
-            lost = "the covariance lost its definiteness" if full else "a variance underflowed"
+            if full:
+                lost = "the covariance lost its definiteness"
+            else:
+                lost = "a variance underflowed"
             return (
                 f"{lost}: the variance of a feature is not {np.finfo(self.dtype).tiny:.3g} or more"
             )
-        return (
-            "score or step is not finite" if reason == STEP_NOT_FINITE else "a mean is not finite"
-        )
+        if reason == STEP_NOT_FINITE:
+            return "score or step is not finite"
+        return "a mean is not finite"
 
     def scores(self, X: Rows) -> FloatArray:
         """Return ``X mu``, shape (rows, outputs)."""

@@ -128,7 +128,10 @@ def _learn_and_score(
             return i
         seen[0] = t
         true = y[i]
-        rival = 0 if y[i] != 0 else 1
+        if y[i] != 0:
+            rival = 0
+        else:
+            rival = 1
         for k in range(classes):
             if k != true and f[best[k]] > f[best[rival]]:
                 rival = k
@@ -257,7 +260,10 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, which may have room for more hyperplanes than this one."""
-        room = len(state["owner"]) if "owner" in state else 0
+        if "owner" in state:
+            room = len(state["owner"])
+        else:
+            room = 0
         if len(self.state_["owner"]) < room <= self._most():
             self.state_.update(self._with_room(self.state_, room))
         super().restore(state)

@@ -137,7 +137,10 @@ class _Local(
 
     def _allocate(self, columns: int, outputs: int) -> State:
         k = int(self.k)
-        common = columns if self._inverse_lam() > 0.0 else 0
+        if self._inverse_lam() > 0.0:
+            common = columns
+        else:
+            common = 0
         return {
             "W": aligned_zeros((common, outputs), self.dtype),
             "U": aligned_zeros((k, columns, outputs), self.dtype),
@@ -215,11 +218,9 @@ class _Local(
     def _existing(self, state: State) -> int:
         """Return the number of prototypes so far."""
         members = state["members"]
-        return (
-            int(np.count_nonzero(members))
-            if self.looks_ahead
-            else min(int(state["seen"][0]), len(members))
-        )
+        if self.looks_ahead:
+            return int(np.count_nonzero(members))
+        return min(int(state["seen"][0]), len(members))
 
     def why_no_score(self, row: Rows) -> str:
         """Return that rounding hides distances, if it does."""

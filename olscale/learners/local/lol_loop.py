@@ -84,7 +84,10 @@ def open_output_space(classes: int, outputs: int) -> OutputSpace | None:
 @inlined
 def _one_vs_all_step(f: float, positive: bool, C: float, square: float) -> tuple[float, bool]:
     """Return the step ``eta y`` of one class's binary problem, and whether it has a loss."""
-    target = 1.0 if positive else -1.0
+    if positive:
+        target = 1.0
+    else:
+        target = -1.0
     loss = max(0.0, 1.0 - target * f)
     return target * min(C, loss / square), loss > 0.0
 
@@ -109,7 +112,10 @@ def _set_max_score_steps(
     f: FloatArray, label: int, C: float, square: float, step: FloatArray
 ) -> bool:
     """Set the steps of the true class and the best wrong one; False if the margin is 1."""
-    rival = 0 if label != 0 else 1
+    if label != 0:
+        rival = 0
+    else:
+        rival = 1
     for c in range(f.shape[0]):
         step[c] = 0.0
         if c != label and f[c] > f[rival]:
@@ -255,7 +261,9 @@ def _choose_outputs(X, i, f, label, planes, p, square, rule, learns, weight, spa
             _move_planes(X, i, planes, p, rule, step)
         return moves
 
-    return binary if isinstance(space, types.NoneType) else several
+    if isinstance(space, types.NoneType):
+        return binary
+    return several
 
 
 @inlined
@@ -286,7 +294,10 @@ def _assign(
         learns = learning and y[i] != UNKNOWN
         fresh = learns and not rule.fixed and learned < k  # the first k rows are the prototypes
         measure(prototypes, X, i)
-        p = learned if fresh else nearest(prototypes, X, i, square)
+        if fresh:
+            p = learned
+        else:
+            p = nearest(prototypes, X, i, square)
         if p == NONE:
             return i
         if learns:

@@ -50,7 +50,10 @@ def offline_prototypes(
     if not (len(features) and rows_of(X)):
         return features, np.zeros((1, len(features)))
     # For dense rows KMeans subtracts the mean itself.
-    offset = first_row_everywhere(matrix) if isinstance(X, CSR) and is_far_off(matrix) else None
+    if isinstance(X, CSR) and is_far_off(matrix):
+        offset = first_row_everywhere(matrix)
+    else:
+        offset = None
     if offset is not None:
         matrix = take_off(matrix, offset)
     model = KMeans(min(k, rows_of(X)), n_init=1, random_state=int(random.integers(2**31)))

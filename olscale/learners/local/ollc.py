@@ -89,10 +89,19 @@ def _learn_and_score(
         rate = weight * (1.0 / np.sqrt(max(1, seen[0])))
         for c in range(outputs):
             gate = g[3 * c] + lift[c] * g[last]
-            scores[i, c] = g[3 * c + 1] if gate > 0.0 else g[3 * c + 2]
+            if gate > 0.0:
+                scores[i, c] = g[3 * c + 1]
+            else:
+                scores[i, c] = g[3 * c + 2]
             if learns:
-                own_class = c if outputs > 1 else 1
-                target = 1.0 if y[i] == own_class else -1.0
+                if outputs > 1:
+                    own_class = c
+                else:
+                    own_class = 1
+                if y[i] == own_class:
+                    target = 1.0
+                else:
+                    target = -1.0
                 one = target * g[3 * c + 1]
                 two = target * g[3 * c + 2]
                 a[3 * c] = 0.0
@@ -197,7 +206,10 @@ class OLLC(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
         weights: FloatArray | None = None,
     ) -> None:
         arrays = (state["V"], state["lift"], state["hold"], state["anchor"])
-        direction = 1.0 if self.gate == "printed" else -1.0
+        if self.gate == "printed":
+            direction = 1.0
+        else:
+            direction = -1.0
         settings = (float(self.beta), direction, self.norm_limits())
         counts = (state["seen"], state["updates"])
         _learn_and_score(X, y, *arrays, *settings, learning, *counts, scores, weights)

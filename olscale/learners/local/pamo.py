@@ -46,7 +46,10 @@ def _project(
         square += raw[m] * raw[m]
     norm = np.sqrt(square)
     for m in range(z.shape[0]):
-        z[m] = raw[m] / norm if norm > 0.0 else 0.0
+        if norm > 0.0:
+            z[m] = raw[m] / norm
+        else:
+            z[m] = 0.0
     return bool(norm > 0.0)
 
 
@@ -112,7 +115,10 @@ def _learn_classes(
         if not (low <= square <= high) and unusable(X, i, square, low, high):
             end = i
             break
-        scale = 1.0 / np.sqrt(square) if square > 0.0 else 0.0
+        if square > 0.0:
+            scale = 1.0 / np.sqrt(square)
+        else:
+            scale = 0.0
         a[:] = 0.0
         moves = False
         pulls = False
@@ -124,8 +130,14 @@ def _learn_classes(
                 score += W[c, m] * z[m]
             scores[i, c] = score
             if learns and valid and most > 0.0:
-                own_class = c if outputs > 1 else 1
-                target = 1.0 if y[i] == own_class else -1.0
+                if outputs > 1:
+                    own_class = c
+                else:
+                    own_class = 1
+                if y[i] == own_class:
+                    target = 1.0
+                else:
+                    target = -1.0
                 loss = max(0.0, 1.0 - target * score)
                 if loss > 0.0:
                     moves = True

@@ -179,7 +179,10 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
 
     def _allocate(self, columns: int, outputs: int) -> State:
         k = int(self.k)
-        choice = {"force": np.array([MEAN, 0])} if self.averaging == "adaptive" else {}
+        if self.averaging == "adaptive":
+            choice = {"force": np.array([MEAN, 0])}
+        else:
+            choice = {}
         return {
             "V": aligned_zeros((k + 1, outputs, -(-columns // GROUPS) * GROUPS, 2), self.dtype),
             **allocate_prototypes(columns, k, self.dtype),

@@ -68,11 +68,17 @@ def _step(f: FloatArray, code: int, norm: float, C: float, step: FloatArray) -> 
     outputs = step.shape[0]
     step[:] = 0.0
     if outputs == 1:
-        target = 1.0 if code == 1 else -1.0
+        if code == 1:
+            target = 1.0
+        else:
+            target = -1.0
         loss = 1.0 - target * f[0, 0]
         step[0] = target * min(C, max(0.0, loss) / norm)
     else:
-        wrong = 1 if code == 0 else 0
+        if code == 0:
+            wrong = 1
+        else:
+            wrong = 0
         for c in range(wrong + 1, outputs):
             if c != code and f[c, 0] > f[wrong, 0]:
                 wrong = c

@@ -133,26 +133,35 @@ class BlockLearner(Classifier, EstimatesCost):
     def _score_rows(self, of: str, X: Rows, scores: FloatArray) -> None:
         """Set `scores` by the model of all "blocks" or of "all" rows; without rows they stay 0."""
         assert isinstance(X, CSR)
-        model = self._model_of(of) if len(scores) else None
+        if len(scores):
+            model = self._model_of(of)
+        else:
+            model = None
         if model is not None:
             self._score(model, X, scores)
 
     def _model_of(self, of: str) -> Any:
         """Return the model of all "blocks" or of "all" rows, and keep it; None without rows."""
         state = self.state_
-        waiting = self._waiting() if of == "all" else 0
+        if of == "all":
+            waiting = self._waiting()
+        else:
+            waiting = 0
         count = int(state["rows"][0]) + waiting
         if count and self._models.get(of, (0, None))[0] != count:
             # `state` itself does not change: the waiting rows are absorbed again in their full
             # block.
             with one_blas_thread():
-                after = (
-                    self._absorb(state, state["waiting"][:waiting], state["waiting_y"][:waiting])
-                    if waiting
-                    else {}
-                )
+                if waiting:
+                    after = self._absorb(
+                        state, state["waiting"][:waiting], state["waiting_y"][:waiting]
+                    )
+                else:
+                    after = {}
                 self._models[of] = count, self._model({**state, **after})
-        return self._models[of][1] if count else None
+        if count:
+            return self._models[of][1]
+        return None
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, which may have more components."""
@@ -180,7 +189,9 @@ class BlockLearner(Classifier, EstimatesCost):
 
     def start_rows(self, apart: bool) -> tuple[int, str]:
         """Return the rows per block; rows that are only scored use the waiting ones too."""
-        return (0, "") if apart else (int(self.block), "take a smaller block, or rows to test on")
+        if apart:
+            return (0, "")
+        return (int(self.block), "take a smaller block, or rows to test on")
 
     def check_memory(self, columns: int, classes: int) -> None:
         needed = self.state_bytes(columns, classes)

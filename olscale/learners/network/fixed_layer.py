@@ -158,7 +158,10 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         count = self._count(columns)
         block = int(self.block)
         width = fill_vectors(count)
-        start = 0.0 if self._gathered() else 1.0 / float(self.lam)
+        if self._gathered():
+            start = 0.0
+        else:
+            start = 1.0 / float(self.lam)
         return {
             "W": np.zeros((outputs, width)),
             "half": half_of_diagonal(np.where(np.arange(width) < count, start, 0.0)),

@@ -105,11 +105,12 @@ class IPCALDA(BlockLearner):
         values, Q = np.linalg.eigh(np.diag(variances) - (M.T * share) @ M)
         spread = max(0.0, values.sum()) / max(1, len(s))
         # Rounding and dropped directions can make a variance within classes negative.
-        values = (
-            np.maximum(values, 0.0) + float(self.shrink) * spread + _LEAST * variances.mean()
-            if len(s)
-            else values
-        )
+        if len(s):
+            values = (
+                np.maximum(values, 0.0) + float(self.shrink) * spread + _LEAST * variances.mean()
+            )
+        else:
+            values = values
         L = (M @ Q / values) @ Q.T
         with np.errstate(divide="ignore"):
             b = np.where(counts > 0, np.log(share), 0.0) - np.sum(M * L, axis=1) / 2.0
@@ -125,7 +126,10 @@ class IPCALDA(BlockLearner):
             return
         # The only class that has occurred is predicted.
         if self._outputs == 1:
-            scores[:] = 1.0 if model.absent[0] else -1.0
+            if model.absent[0]:
+                scores[:] = 1.0
+            else:
+                scores[:] = -1.0
         else:
             scores[:, model.absent] = scores[:, ~model.absent].min(axis=1, keepdims=True) - 1.0
 

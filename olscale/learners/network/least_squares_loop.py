@@ -79,7 +79,10 @@ def learn_features(
     G = np.empty((MOST_PENDING, width))
     for i in range(T.shape[0]):
         for c in range(outputs):
-            scores[i, c] = vector_dot(Z[i], W[c]) if seen[0] >= gathered else 0.0
+            if seen[0] >= gathered:
+                scores[i, c] = vector_dot(Z[i], W[c])
+            else:
+                scores[i, c] = 0.0
         if np.isnan(T[i, 0]):
             continue
         seen[0] += 1

@@ -242,7 +242,10 @@ def singular_vectors(X: Rows, columns: int, rank: int) -> tuple[FloatArray, Floa
     M = csr_matrix(
         (rows.data[first:last], rows.indices[first:last], rows.indptr - first), (count, columns)
     )
-    mean = np.asarray(M.mean(axis=0)).ravel() if count else np.zeros(columns)
+    if count:
+        mean = np.asarray(M.mean(axis=0)).ravel()
+    else:
+        mean = np.zeros(columns)
     if columns <= count:
         squares, V = np.linalg.eigh((M.T @ M).toarray() - count * np.outer(mean, mean))
     else:
@@ -252,11 +255,10 @@ def singular_vectors(X: Rows, columns: int, rank: int) -> tuple[FloatArray, Floa
     kept = np.argsort(squares)[::-1][:rank]
     kept = kept[squares[kept] > _LEAST**2 * float(np.sum(np.square(M.data)))]
     sizes = np.sqrt(squares[kept])
-    V = (
-        V[:, kept]
-        if columns <= count
-        else (M.T @ U[:, kept] - np.outer(mean, U[:, kept].sum(axis=0))) / sizes
-    )
+    if columns <= count:
+        V = V[:, kept]
+    else:
+        V = (M.T @ U[:, kept] - np.outer(mean, U[:, kept].sum(axis=0))) / sizes
     V = V * np.where(V[np.abs(V).argmax(axis=0), np.arange(len(kept))] < 0.0, -1.0, 1.0)
     return mean, V, sizes / np.sqrt(count)
 

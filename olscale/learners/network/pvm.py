@@ -86,7 +86,10 @@ class ProjectionNetwork(Learner):
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form: `nodes`, or what determines their number."""
         params = super().resolved_params()
-        unused = {"nodes"} if params["nodes"] is None else {"ratio", "ratio_of"}
+        if params["nodes"] is None:
+            unused = {"nodes"}
+        else:
+            unused = {"ratio", "ratio_of"}
         return {name: value for name, value in params.items() if name not in unused}
 
     def _network(self, of: Components, z: FloatArray, y: NDArray[np.int64]) -> Network:
@@ -94,14 +97,20 @@ class ProjectionNetwork(Learner):
         columns = self._columns
         centred = len(of.mean) == self._columns
         # For centred rows the 1 is a direction of its own, orthogonal to all others.
-        s = np.append(of.s, np.sqrt(len(z))) if centred else of.s
+        if centred:
+            s = np.append(of.s, np.sqrt(len(z)))
+        else:
+            s = of.s
         order = np.argsort(-s, kind="stable")[: self._count(np.sort(s)[::-1])]
         constant = order == len(of.s)  # at most one, and none where rows include the 1
         order = order[~constant]
         W, offset, H = (np.zeros((n, len(constant))) for n in (columns, 1, len(z)))
         W[:, ~constant] = of.U[:columns, order]
         H[:, ~constant] = z[:, order]
-        offset[0] = 0.0 - of.mean[:columns] @ W if centred else of.U[columns, order]
+        if centred:
+            offset[0] = 0.0 - of.mean[:columns] @ W
+        else:
+            offset[0] = of.U[columns, order]
         offset[:, constant] = 1.0
         H[:, constant] = 1.0
         _activate(H.reshape(-1))
@@ -255,7 +264,10 @@ class OSPVM(ProjectionNetwork, BlockLearner):
     def measures(self) -> dict[str, float]:
         """Return the shared measures, `nodes`, and `rank`, the number of directions kept."""
         model = self._model_of("all")
-        nodes = float(len(model.offset)) if model else 0.0
+        if model:
+            nodes = float(len(model.offset))
+        else:
+            nodes = 0.0
         return {**super().measures(), "nodes": nodes, "rank": float(len(self.state_["s"]))}
 
 

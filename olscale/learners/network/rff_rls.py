@@ -59,7 +59,9 @@ class FourierLayer(GammaLearner, FixedLayer):
 
     def cheaper(self) -> str:
         """Return how to avoid a large matrix."""
-        return "use linear=false, or fewer features" if self.linear else "take fewer features"
+        if self.linear:
+            return "use linear=false, or fewer features"
+        return "take fewer features"
 
     def _count(self, columns: int) -> int:
         return int(self.features) + (columns + 1 if self.linear else 0)

@@ -135,9 +135,9 @@ def trained_rows(seen: int) -> int:
     >>> [trained_rows(seen) for seen in (63, 64, 127, 128, 1000)]
     [0, 64, 64, 128, 512]
     """
-    return (
-        FIRST_MACHINE << ((seen // FIRST_MACHINE).bit_length() - 1) if seen >= FIRST_MACHINE else 0
-    )
+    if seen >= FIRST_MACHINE:
+        return FIRST_MACHINE << ((seen // FIRST_MACHINE).bit_length() - 1)
+    return 0
 
 
 class BatchMachine(Learner, EstimatesCost):
@@ -244,7 +244,9 @@ class BatchMachine(Learner, EstimatesCost):
     def _weighing(self, count: int) -> NDArray[np.bool_]:
         """Return which of the first `count` rows weigh anything: the machine trains on these."""
         weights = self.state_.get(_WEIGHTS)
-        return np.ones(count, np.bool_) if weights is None else weights[:count] > 0.0
+        if weights is None:
+            return np.ones(count, np.bool_)
+        return weights[:count] > 0.0
 
     def _matrix(self, X: CSR) -> Any:
         from scipy.sparse import csr_matrix
@@ -273,9 +275,9 @@ class BatchMachine(Learner, EstimatesCost):
 
         Rows that are only scored have a machine trained on all rows.
         """
-        return (
-            (0, "") if apart else (FIRST_MACHINE, "it is a batch learner: give it rows to test on")
-        )
+        if apart:
+            return (0, "")
+        return (FIRST_MACHINE, "it is a batch learner: give it rows to test on")
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: its values times a tenth of 10,000 rows."""
@@ -318,10 +320,14 @@ class GaussianMachine(BatchMachine, ShiftFree):
         )
         if is_blurred(X, self._gamma()):
             machine = WithoutOffset(machine, self._gamma())
-        return machine.fit(X, y) if weights is None else machine.fit(X, y, sample_weight=weights)
+        if weights is None:
+            return machine.fit(X, y)
+        return machine.fit(X, y, sample_weight=weights)
 
     def _gamma(self) -> float:
-        return 1.0 / max(1, self._columns) if self.gamma == "auto" else float(self.gamma)
+        if self.gamma == "auto":
+            return 1.0 / max(1, self._columns)
+        return float(self.gamma)
 
     def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
         """Return how many numbers `rows` rows go through: their pairs, in each training."""

@@ -61,15 +61,19 @@ class SVM(GaussianMachine, WeightedClassifier):
         if not (len(scores) and len(known)):
             return scores
         if len(known) == 1:
-            scores[:, 0 if self._outputs == 1 else known[0]] = (
-                1.0 if self._outputs > 1 or known[0] == 1 else -1.0
-            )
+            if self._outputs > 1 or known[0] == 1:
+                scores[:, 0 if self._outputs == 1 else known[0]] = 1.0
+            else:
+                scores[:, 0 if self._outputs == 1 else known[0]] = -1.0
             return scores
         found = self._trained(count).decision_function(self._matrix(to_csr(X)))
         if self._outputs == 1:
             scores[:, 0] = found
             return scores
-        found = np.stack([-found, found], axis=1) if found.ndim == 1 else found
+        if found.ndim == 1:
+            found = np.stack([-found, found], axis=1)
+        else:
+            found = found
         scores[:] = found.min(axis=1, keepdims=True) - 1.0  # for classes that have not come
         scores[:, known] = found
         return scores
@@ -216,7 +220,9 @@ class _LeastSquares:
 
         self._rows = X
         K = self._kernel(X)
-        C = self._C if sample_weight is None else self._C * sample_weight
+        C: Any = self._C
+        if sample_weight is not None:
+            C = C * sample_weight
         K[np.diag_indices_from(K)] += 1.0 / C
         # Ones and targets share a factorisation; b makes the coefficients add up to 0.
         ones, solved = scipy.linalg.solve(

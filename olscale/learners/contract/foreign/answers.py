@@ -68,7 +68,9 @@ def normality(score: float, model: Any) -> float:
     if not hasattr(model, "classify"):
         return 0.0 - score
     rank = (1.0 - score / (1.0 + abs(score))) / 2.0  # from 1 down to 0
-    return min(rank - 1.0, -1e-300) if model.classify(score) else rank
+    if model.classify(score):
+        return min(rank - 1.0, -1e-300)
+    return rank
 
 
 def _one_a_row(predictions: Any, rows: int) -> NDArray[Any]:
@@ -95,7 +97,9 @@ def _first_odd(found: NDArray[Any]) -> Any:
 
 
 def _shown(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
 
 
 def _no_code(value: Any, classes: int, labels: ClassLabels) -> str:
@@ -110,11 +114,10 @@ class Soundness:
 
     def __init__(self, model: Any) -> None:
         self._watch = NumberWatch()
-        words = (
-            ("predict_proba_one",)
-            if hasattr(model, "learn_one")
-            else ("decision_function", "predict_proba")
-        )
+        if hasattr(model, "learn_one"):
+            words = ("predict_proba_one",)
+        else:
+            words = ("decision_function", "predict_proba")
         self._scores = next((word for word in words if hasattr(model, word)), "")
 
     def of(self, model: Any, rows: Any, usable: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -56,7 +56,10 @@ def task_of(name: str, model: Any) -> Task:
             f"learner {name} returns a class, {model.__qualname__}; expected a model: call it"
         )
     one_by_one = hasattr(model, "learn_one")
-    learns = "learn_one" if one_by_one else "partial_fit"
+    if one_by_one:
+        learns = "learn_one"
+    else:
+        learns = "partial_fit"
     if not hasattr(model, learns):
         none = "has neither partial_fit (scikit-learn) nor learn_one (River)"
         raise ParameterError(f"learner {name}: {none}{_cure(model)}")
@@ -64,9 +67,15 @@ def task_of(name: str, model: Any) -> Task:
     task = _TASKS.get(kind, "classification")
     answers = "predict"
     if one_by_one:
-        answers = "score_one" if task == "novelty" else "predict_one"
+        if task == "novelty":
+            answers = "score_one"
+        else:
+            answers = "predict_one"
     if kind == "clusterer" or not hasattr(model, answers):
-        fault = f"is a {kind}" if kind == "clusterer" else f"has {learns} but no {answers}"
+        if kind == "clusterer":
+            fault = f"is a {kind}"
+        else:
+            fault = f"has {learns} but no {answers}"
         raise ParameterError(
             f"learner {name}: {fault}; expected a classifier, a regressor or, for novelties, an "
             "outlier detector"
@@ -119,7 +128,9 @@ def fills_in_missing(model: Any) -> bool:
 def last_step(model: Any) -> Any:
     """Return the last step of a River pipeline, which sets its task; other models unchanged."""
     steps = getattr(model, "steps", None)
-    return last_step(list(steps.values())[-1]) if isinstance(steps, dict) and steps else model
+    if isinstance(steps, dict) and steps:
+        return last_step(list(steps.values())[-1])
+    return model
 
 
 def _cure(model: Any) -> str:

@@ -158,7 +158,10 @@ class ForeignLearner(
         takes_classes = (
             not self._river and self.task == "classification" and _takes_classes(self._estimator)
         )
-        self._arguments = {"classes": np.arange(classes)} if takes_classes else {}
+        if takes_classes:
+            self._arguments = {"classes": np.arange(classes)}
+        else:
+            self._arguments = {}
         self._soundness = Soundness(self._estimator)
         self._fitted = False
         self._updates = 0
@@ -175,7 +178,9 @@ class ForeignLearner(
         del columns, classes
         # SGDClassifier of scikit-learn took 0.85 ms per row, LogisticRegression of River 10 us and
         # 0.2 us per value.
-        return 4e4 + 1e3 * values if self._river else 3e6
+        if self._river:
+            return 4e4 + 1e3 * values
+        return 3e6
 
     def norm_limits(self) -> tuple[float, float]:
         """Return no limits: lengths are for the other library to judge."""
@@ -198,7 +203,10 @@ class ForeignLearner(
             if weights is not None and weights[i] == 0.0 and not self._river:
                 continue  # scikit-learn's models fail if all rows have weight 0
             labels = () if novelty else (self._label(y, i),)
-            learn = self._estimator.learn_one if self._river else self._estimator.partial_fit
+            if self._river:
+                learn = self._estimator.learn_one
+            else:
+                learn = self._estimator.partial_fit
             learn(row, *labels, **self._arguments, **self._weight(weights, i))
             self._fitted = True
             self._updates += 1
@@ -254,13 +262,17 @@ class ForeignLearner(
         """Return the label of row `i` in the model's format."""
         if not self._river:
             return y[i : i + 1]
-        return y[i].item() if self.task == "regression" else self._labels.of(int(y[i]))
+        if self.task == "regression":
+            return y[i].item()
+        return self._labels.of(int(y[i]))
 
     def _weight(self, weights: FloatArray | None, i: int) -> dict[str, Any]:
         """Return the weight of row `i` in the model's format."""
         if weights is None:
             return {}
-        return {"w": float(weights[i])} if self._river else {"sample_weight": weights[i : i + 1]}
+        if self._river:
+            return {"w": float(weights[i])}
+        return {"sample_weight": weights[i : i + 1]}
 
     def _matrix(self, X: Rows) -> Any:
         if not isinstance(X, CSR):
@@ -300,7 +312,9 @@ class ForeignLearner(
 
     def _shown_rows(self, X: Rows) -> NDArray[np.bool_]:
         """Return the rows that the model may see: finite, or with values that it imputes."""
-        return without_infinity(X) if self.checks_rows else finite_rows(X)
+        if self.checks_rows:
+            return without_infinity(X)
+        return finite_rows(X)
 
     @property
     def _columns_of_scores(self) -> int:
@@ -327,7 +341,10 @@ class ForeignLearner(
     def _answer(self, rows: Any, X: Rows) -> FloatArray:
         if self.task != "classification":
             graded = self.task == "novelty" and hasattr(self._estimator, "decision_function")
-            method = "decision_function" if graded else "predict"
+            if graded:
+                method = "decision_function"
+            else:
+                method = "predict"
             answer = getattr(self._estimator, method)
             finite = finite_rows(X)
             return self._as_numbers(answer(rows[finite]) if finite.any() else [], finite, method)

@@ -31,7 +31,9 @@ class ClassLabels:
 
     def of(self, code: int) -> Any:
         """Return the label of a class code."""
-        return self._labels[code] if self._labels else code
+        if self._labels:
+            return self._labels[code]
+        return code
 
     def code(self, prediction: Any) -> Any:
         """Return the class code of a prediction; one that is not a label is returned unchanged."""
@@ -44,11 +46,9 @@ class ClassLabels:
 
     def text(self, classes: int) -> str:
         """Return the labels as text for a message."""
-        return (
-            f"the numbers 0 to {classes - 1}"
-            if self.are_codes
-            else ", ".join(map(repr, self._labels))
-        )
+        if self.are_codes:
+            return f"the numbers 0 to {classes - 1}"
+        return ", ".join(map(repr, self._labels))
 
 
 CODES = ClassLabels()
@@ -179,11 +179,10 @@ class RowScores:
     """
 
     def __init__(self, model: Any) -> None:
-        words = (
-            ["predict_proba_one"]
-            if hasattr(model, "learn_one")
-            else ["decision_function", "predict_proba"]
-        )
+        if hasattr(model, "learn_one"):
+            words = ["predict_proba_one"]
+        else:
+            words = ["decision_function", "predict_proba"]
         self._methods = [word for word in words if hasattr(model, word)]
         if not gives_probabilities(model):
             self._methods = [word for word in self._methods if word == "decision_function"]
@@ -192,7 +191,9 @@ class RowScores:
     @property
     def method(self) -> str:
         """The method that gives scores; empty if the model has none, or only one that fails."""
-        return self._methods[0] if self._methods else ""
+        if self._methods:
+            return self._methods[0]
+        return ""
 
     def of(
         self,
@@ -207,7 +208,10 @@ class RowScores:
         Rows that are not `sound`, as all are before the first row is learned, rank between the
         classes; where the model's method fails, they rank by `scores`.
         """
-        between = 0.5 if self.method.startswith("predict_proba") else 0.0
+        if self.method.startswith("predict_proba"):
+            between = 0.5
+        else:
+            between = 0.0
         ranked: NDArray[np.float64] = np.full((len(scores), 1), between)
         if not sound.any():
             return ranked
@@ -240,4 +244,6 @@ class RowScores:
         codes = codes_of_columns(model)
         is_reversed = codes is not None and codes.tolist() == [1, 0]
         own = answer.reshape(count, 1)
-        return -own if is_reversed else own
+        if is_reversed:
+            return -own
+        return own

@@ -213,18 +213,19 @@ def _call(name: str, target: Any, params: dict[str, Any]) -> Any:
     except OlscaleError as error:
         raise error from None
     except Exception as error:
-        text = (
-            str(error)
-            if isinstance(error, TypeError | ValueError)
-            else f"{type(error).__name__}: {error}"
-        )
+        if isinstance(error, TypeError | ValueError):
+            text = str(error)
+        else:
+            text = f"{type(error).__name__}: {error}"
         raise ParameterError(f"learner {name} cannot be made: {text}") from None
 
 
 def _copy(model: Any, params: dict[str, Any]) -> Any:
     """Return an untrained copy of a model with other parameters."""
     if hasattr(model, "learn_one") and hasattr(model, "clone"):
-        return model.clone(params) if params else model.clone()
+        if params:
+            return model.clone(params)
+        return model.clone()
     if not hasattr(model, "get_params"):
         if params:
             raise ValueError(
@@ -242,14 +243,17 @@ def _copy(model: Any, params: dict[str, Any]) -> Any:
                 "builds one"
             ) from None
     fresh = copy_of(model)
-    return fresh.set_params(**params) if params else fresh
+    if params:
+        return fresh.set_params(**params)
+    return fresh
 
 
 def _arguments(target: Any) -> dict[str, Parameter]:
     try:
-        parameters = (
-            _parameters(target) if isinstance(target, type) else signature(target).parameters
-        )
+        if isinstance(target, type):
+            parameters = _parameters(target)
+        else:
+            parameters = signature(target).parameters
         return {
             name: one
             for name, one in parameters.items()
