@@ -73,8 +73,8 @@ def digit_run(buffer: NDArray[np.uint8], pos: int) -> tuple[int, int]:
     digits = word_at(buffer, pos) ^ _ZEROS
     # A carry out of a byte that is not a digit reaches only bytes after it, and only the first such
     # byte counts.
-    others = ((digits + _PAST_NINE) | digits) & _HIGH_BITS
-    bits = trailing_zeros(others) & ~np.uint64(7)
+    beyond_nine = ((digits + _PAST_NINE) | digits) & _HIGH_BITS
+    bits = trailing_zeros(beyond_nine) & ~np.uint64(7)
     if bits == _U0:
         return 0, 0
     return int(np.int64(_value(digits << _U64 - bits))), int(np.int64(bits >> _U3))
@@ -109,10 +109,11 @@ def other_than_digits(typing_context: Any, array: Any, pos: Any) -> Any:
     """Return a word whose bit `i` says that the byte at ``pos + i`` of an array is not a digit."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        above_zero = builder.sub(
-            _load_text(context, builder, signature, arguments), _repeated(ord("0"))
-        )
-        return _bits(builder, builder.icmp_unsigned(">", above_zero, _repeated(9)))
+        text = _load_text(context, builder, signature, arguments)
+        # Bytes below "0" wrap around to large numbers: one comparison sees both sides.
+        above_zero = builder.sub(text, _repeated(ord("0")))
+        beyond_nine = builder.icmp_unsigned(">", above_zero, _repeated(9))
+        return _bits(builder, beyond_nine)
 
     return types.uint64(array, types.int64), generate
 
@@ -125,23 +126,24 @@ def bytes_like(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         text = _load_text(context, builder, signature, arguments)
-        found = ir.Constant(ir.VectorType(ir.IntType(1), BYTES), None)
+        alike = ir.Constant(ir.VectorType(ir.IntType(1), BYTES), None)
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), BYTES), [0] * BYTES)
         for argument in arguments[2:]:
-            lane = builder.insert_element(
-                ir.Constant(_VECTOR, None), builder.trunc(argument, _BYTE), ir.IntType(32)(0)
-            )
-            everywhere = builder.shuffle_vector(
-                lane, lane, ir.Constant(ir.VectorType(ir.IntType(32), BYTES), [0] * BYTES)
-            )
-            found = builder.or_(found, builder.icmp_unsigned("==", text, everywhere))
-        return _bits(builder, found)
+            byte = builder.trunc(argument, _BYTE)
+            lane = builder.insert_element(ir.Constant(_VECTOR, None), byte, ir.IntType(32)(0))
+            everywhere = builder.shuffle_vector(lane, lane, zeros)
+            is_equal = builder.icmp_unsigned("==", text, everywhere)
+            alike = builder.or_(alike, is_equal)
+        return _bits(builder, alike)
 
     return types.uint64(array, types.int64, types.int64, types.int64, types.int64), generate
 
 
 def _load_text(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-    loaded = builder.load(builder.bitcast(builder.gep(data, [arguments[1]]), _VECTOR.as_pointer()))
+    first = builder.gep(data, [arguments[1]])
+    address = builder.bitcast(first, _VECTOR.as_pointer())
+    loaded = builder.load(address)
     loaded.align = 1
     return loaded
 
@@ -150,5 +152,6 @@ def _repeated(byte: int) -> ir.Constant:
     return ir.Constant(_VECTOR, [byte] * BYTES)
 
 
-def _bits(builder: Any, found: Any) -> Any:
-    return builder.zext(builder.bitcast(found, _MASK), ir.IntType(64))
+def _bits(builder: Any, flags: Any) -> Any:
+    mask = builder.bitcast(flags, _MASK)
+    return builder.zext(mask, ir.IntType(64))

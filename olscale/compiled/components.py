@@ -147,9 +147,9 @@ def add_block(
             parts.append(np.sqrt(before / rows * m) * (of_block - of.mean)[:, None])
         B = np.concatenate(parts, axis=1)
     along = of.U.T @ B
-    rest = B - of.U @ along
-    again = of.U.T @ rest  # once more: remnants of the directions would turn them
-    Q, R = np.linalg.qr(rest - of.U @ again)
+    orthogonal = B - of.U @ along
+    again = of.U.T @ orthogonal  # once more: remnants of the directions would turn them
+    Q, R = np.linalg.qr(orthogonal - of.U @ again)
     rank = len(of.s)
     more = len(R)
     K = np.zeros((rank + more, rank + B.shape[1]))
@@ -157,12 +157,12 @@ def add_block(
     K[:rank, rank:] = along + again
     K[rank:, rank:] = R
     u, s, _ = _svd(K, rows)
-    kept = _rank(s, mean, rows, min(rows - centred, len(mean) if most is None else most))
-    u = u[:, :kept]
+    rank_after = _rank(s, mean, rows, min(rows - centred, len(mean) if most is None else most))
+    u = u[:, :rank_after]
     U = of.U @ u[:rank] + Q @ u[rank:]
     signs = _signs(U)
     U *= signs
-    found = Components(np.array([rows]), mean, U, s[:kept].copy())
+    found = Components(np.array([rows]), mean, U, s[:rank_after].copy())
     return found, Turn(u[:rank] * signs, (of.mean - mean) @ U, (X - mean) @ U)
 
 

@@ -48,8 +48,8 @@ def gather_rows(
     """Copy the entries of the rows at `index` to where `new_indptr` says."""
     for i in range(len(index)):
         if i + _AHEAD < len(index):
-            ahead = index[i + _AHEAD]
-            for p in range(np.uint64(indptr[ahead]), np.uint64(indptr[ahead + 1]), _LINE):
+            row_ahead = index[i + _AHEAD]
+            for p in range(np.uint64(indptr[row_ahead]), np.uint64(indptr[row_ahead + 1]), _LINE):
                 prefetch(data, p)
                 prefetch(indices, p)
         to = np.uint64(new_indptr[i])

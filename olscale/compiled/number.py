@@ -160,9 +160,9 @@ def _special(buffer: NDArray[np.uint8], pos: int) -> tuple[float, int, int]:
         return np.nan, pos + 3, EXACT
     if a == _I and b == _N and c == _F:
         pos += 3
-        rest = (_I, _N, _I, _T, _Y)
+        letters = (_I, _N, _I, _T, _Y)
         matched = 0
-        while matched < 5 and buffer[pos + matched] | 32 == rest[matched]:
+        while matched < 5 and buffer[pos + matched] | 32 == letters[matched]:
             matched += 1
         if matched == 5:
             pos += 5
@@ -189,18 +189,18 @@ def _plain_number(buffer: NDArray[np.uint8], pos: int, mark: int) -> tuple[float
     to `_MOST_DIGITS` in total. No branch depends on the number of digits, only on whether they are
     few.
     """
-    others = other_than_digits(buffer, pos)
-    whole = int(np.int64(trailing_zeros(others)))
-    if whole == 0 or whole > 8:
+    not_digits = other_than_digits(buffer, pos)
+    digits = int(np.int64(trailing_zeros(not_digits)))
+    if digits == 0 or digits > 8:
         return 0.0, 0
-    mantissa = digits_of(buffer, pos, whole)
+    mantissa = digits_of(buffer, pos, digits)
     count = 0
-    end = pos + whole
+    end = pos + digits
     if byte_at(buffer, end) == mark:
         first = end + 1
-        count = int(np.int64(trailing_zeros(others >> np.uint64(whole + 1))))
+        count = int(np.int64(trailing_zeros(not_digits >> np.uint64(digits + 1))))
         end = first + count
-        if whole + count > _MOST_DIGITS:
+        if digits + count > _MOST_DIGITS:
             return 0.0, 0
         if count > 8:
             second = min(count - 8, 8)
@@ -210,7 +210,7 @@ def _plain_number(buffer: NDArray[np.uint8], pos: int, mark: int) -> tuple[float
             mantissa = mantissa * _UNSIGNED_POWERS[third] + digits_of(buffer, first + 16, third)
         else:
             mantissa = mantissa * _UNSIGNED_POWERS[count] + digits_of(buffer, first, count)
-    if whole + count <= _EXACT_DIGITS:
+    if digits + count <= _EXACT_DIGITS:
         value = np.float64(np.int64(mantissa)) / _FLOAT_POWERS[count]
     else:
         value = (
@@ -270,7 +270,7 @@ def _any_number(buffer: NDArray[np.uint8], pos: int, mark: int) -> tuple[float, 
             start += 1
         if digits > _MOST_DIGITS:
             return 0.0, pos, HARD
-    value, done = scaled(np.uint64(mantissa), power)
-    if not done:
+    value, is_exact = scaled(np.uint64(mantissa), power)
+    if not is_exact:
         return 0.0, pos, HARD
     return -value if negative else value, pos, EXACT

@@ -75,8 +75,8 @@ def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
             f[:] = 0.0
             # Four features per iteration: the scores stay in registers, and their sums keep the
             # ascending order.
-            whole = features - features % 4
-            for j in range(0, whole, 4):
+            end_of_fours = features - features % 4
+            for j in range(0, end_of_fours, 4):
                 x0 = x[j]
                 x1 = x[j + 1]
                 x2 = x[j + 2]
@@ -88,7 +88,7 @@ def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
                 w3 = W[j + 3]
                 for c in range(columns):
                     f[c] = (((f[c] + x0 * w0[c]) + x1 * w1[c]) + x2 * w2[c]) + x3 * w3[c]
-            for j in range(whole, features):
+            for j in range(end_of_fours, features):
                 x0 = x[j]
                 w0 = W[j]
                 square += x0 * x0

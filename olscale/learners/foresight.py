@@ -56,7 +56,7 @@ def transforms_ahead(transforms: Iterable[str]) -> list[Foresight]:
     >>> [one.name for one in transforms_ahead(["standardize", "bias", "rff:features=8,gamma=median"])]
     ['standardize', 'rff gamma=median']
     """
-    return [one for text in transforms for one in _transform_ahead(text)]
+    return [foresight for text in transforms for foresight in _transform_ahead(text)]
 
 
 def _transform_ahead(text: str) -> Iterator[Foresight]:
@@ -137,8 +137,10 @@ def first_predicted(learner: str, protocol: Mapping[str, Any]) -> int:
     >>> first_predicted("pa1", {}), first_predicted("svm", {}), first_predicted("svm", {"delay": 10})
     (0, 64, 0)
     """
-    apart = bool(protocol.get("delay")) or str(protocol.get("split", "")).startswith("prequential-")
-    if learner in REFERENCES and not apart:
+    is_tested_apart = bool(protocol.get("delay")) or str(protocol.get("split", "")).startswith(
+        "prequential-"
+    )
+    if learner in REFERENCES and not is_tested_apart:
         return FIRST_MACHINE
     return 0
 

@@ -78,8 +78,10 @@ def _why(module: str, error: BaseException) -> str:
         return f"({error}); expected module:Class"
     if isinstance(error, SyntaxError):  # it includes its position
         return f"({text_of(error)}); mend the module"
-    frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename != __file__]
-    frames = [one for one in frames if "importlib" not in one.filename]
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__
+    ]
+    frames = [frame for frame in frames if "importlib" not in frame.filename]
     if frames:
         where = f", raised in line {frames[-1].lineno} of {frames[-1].filename}"
     else:

@@ -38,6 +38,8 @@ from olscale.compiled.simd.vectors import (
     accumulate,
     broadcast,
     convert,
+    load_feature,
+    load_number,
     load_vector,
     open_arrays,
     store_vector,
@@ -64,18 +66,17 @@ def subtract_multiply(typing_context, S, h, x, g):
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         arrays = open_arrays(context, builder, signature, arguments, 0, 1, 2, 3)
         width = builder.extract_value(arrays[0].shape, 1)
-        rest = builder.urem(width, width.type(_BLOCK))
-        whole = builder.sub(width, rest)
-        with cgutils.for_range_slice(builder, width.type(0), whole, width.type(_BLOCK)) as (
-            first,
-            _,
-        ):
+        block = INT64(_BLOCK)
+        remainder = builder.urem(width, block)
+        end = builder.sub(width, remainder)
+        with cgutils.for_range_slice(builder, INT64(0), end, block) as (first, _):
             _write_block(builder, _BLOCK, arrays, first)
         # A loop for each width that the last block can have: fewer columns than 64, in full
         # vectors.
         for columns in range(VECTOR, _BLOCK, VECTOR):
-            with builder.if_then(builder.icmp_signed("==", rest, width.type(columns))):
-                _write_block(builder, columns, arrays, whole)
+            is_width = builder.icmp_signed("==", remainder, INT64(columns))
+            with builder.if_then(is_width):
+                _write_block(builder, columns, arrays, end)
         return context.get_dummy_value()
 
     return types.void(S, h, x, g), codegen
@@ -84,24 +85,27 @@ def subtract_multiply(typing_context, S, h, x, g):
 def _write_block(builder: Any, columns: int, arrays: list[Any], first: Any) -> None:
     """Write the loop over the rows of a block of columns, with sums and steps in registers."""
     S, h, x, g = arrays
-    size, width = (builder.extract_value(S.shape, axis) for axis in range(2))
-    starts = [builder.add(first, width.type(n)) for n in range(0, columns, VECTOR)]
+    size = builder.extract_value(S.shape, 0)
+    width = builder.extract_value(S.shape, 1)
+    starts = [builder.add(first, INT64(n)) for n in range(0, columns, VECTOR)]
     steps = [load_vector(builder, h.data, start, VECTOR) for start in starts]
     sums = [zero_slot(builder, _DOUBLES) for _ in starts]
     with cgutils.for_range(builder, size) as loop:
         row = builder.mul(loop.index, width)
-        hj, xj = (builder.load(builder.gep(array.data, [loop.index])) for array in (h, x))
+        hj, xj = (load_number(builder, array.data, loop.index) for array in (h, x))
         hj = broadcast(builder, hj, _DOUBLES)
         xj = broadcast(builder, xj, _DOUBLES)
         for start, step, total in zip(starts, steps, sums, strict=True):
             place = builder.add(row, start)
-            value = convert(builder, load_vector(builder, S.data, place, VECTOR), DOUBLE)
-            value = convert(
-                builder, builder.fsub(value, builder.fmul(hj, step)), S.data.type.pointee
-            )
-            store_vector(builder, value, S.data, place)
+            stored = load_vector(builder, S.data, place, VECTOR)
+            value = convert(builder, stored, DOUBLE)
+            product = builder.fmul(hj, step)
+            difference = builder.fsub(value, product)
+            stored = convert(builder, difference, S.data.type.pointee)
+            store_vector(builder, stored, S.data, place)
             # As stored: the product uses the matrix that the next row will find.
-            accumulate(builder, total, xj, convert(builder, value, DOUBLE))
+            value = convert(builder, stored, DOUBLE)
+            accumulate(builder, total, xj, value)
     for start, total in zip(starts, sums, strict=True):
         store_vector(builder, builder.load(total), g.data, start)
 
@@ -109,6 +113,8 @@ def _write_block(builder: Any, columns: int, arrays: list[Any], first: Any) -> N
 _FOUR = 4
 _PAIRS = ir.VectorType(DOUBLE, _FOUR)
 _BOTH = ir.VectorType(DOUBLE, 2)
+_TWO_PLACES = ir.VectorType(INT32, 2)
+_FOUR_PLACES = ir.VectorType(INT32, _FOUR)
 
 
 @intrinsic
@@ -127,28 +133,34 @@ def sum_moments(typing_context, A, indices, data, start, stop):
 
         def add(p: Any, powers: Any) -> None:
             """Add the feature at `p`: one product and sum with ``(x, x^2)`` for both moments."""
-            j = builder.zext(builder.load(builder.gep(features.data, [p])), INT64)
-            moments = convert(
-                builder, load_vector(builder, state.data, builder.mul(j, INT64(2)), 2), DOUBLE
-            )
+            j = load_feature(builder, features, p)
+            place = builder.mul(j, INT64(2))
+            stored = load_vector(builder, state.data, place, 2)
+            moments = convert(builder, stored, DOUBLE)
             accumulate(builder, sums, powers, moments)
-            builder.store(builder.fadd(builder.load(squares), powers), squares)
+            total = builder.fadd(builder.load(squares), powers)
+            builder.store(total, squares)
 
         def powers(x: Any, n: int) -> Any:
             """Return x and its square for number `n` of four."""
-            return builder.shuffle_vector(
-                x, builder.fmul(x, x), ir.Constant(ir.VectorType(INT32, 2), [n, _FOUR + n])
-            )
+            squared = builder.fmul(x, x)
+            places = ir.Constant(_TWO_PLACES, [n, _FOUR + n])
+            return builder.shuffle_vector(x, squared, places)
 
-        whole = builder.sub(last, builder.urem(builder.sub(last, first), INT64(_FOUR)))
-        with cgutils.for_range_slice(builder, first, whole, INT64(_FOUR)) as (p, _):
-            x = convert(builder, load_vector(builder, values.data, p, _FOUR), DOUBLE)
+        entries = builder.sub(last, first)
+        remainder = builder.urem(entries, INT64(_FOUR))
+        end = builder.sub(last, remainder)
+        with cgutils.for_range_slice(builder, first, end, INT64(_FOUR)) as (p, _):
+            stored = load_vector(builder, values.data, p, _FOUR)
+            x = convert(builder, stored, DOUBLE)
             for n in range(_FOUR):
                 add(builder.add(p, INT64(n)), powers(x, n))
-        with cgutils.for_range(builder, last, start=whole) as loop:
-            value = convert(builder, builder.load(builder.gep(values.data, [loop.index])), DOUBLE)
-            add(loop.index, powers(broadcast(builder, value, _PAIRS), 0))
-        score, variance = (builder.extract_element(builder.load(sums), INT32(n)) for n in range(2))
+        with cgutils.for_range(builder, last, start=end) as loop:
+            value = convert(builder, load_number(builder, values.data, loop.index), DOUBLE)
+            values_of_four = broadcast(builder, value, _PAIRS)
+            add(loop.index, powers(values_of_four, 0))
+        score = builder.extract_element(builder.load(sums), INT32(0))
+        variance = builder.extract_element(builder.load(sums), INT32(1))
         square = builder.extract_element(builder.load(squares), INT32(1))
         return context.make_tuple(builder, result, [score, variance, square])
 
@@ -167,38 +179,45 @@ def move_four(typing_context, A, m0, m1, m2, m3, data, p, a, gamma, tiny):
         state, values = open_arrays(context, builder, signature, arguments, 0, 5)
         places = arguments[1 : 1 + _FOUR]
         number = state.data.type.pointee
-        x = convert(builder, load_vector(builder, values.data, arguments[6], _FOUR), DOUBLE)
+        stored = load_vector(builder, values.data, arguments[6], _FOUR)
+        x = convert(builder, stored, DOUBLE)
         a, gamma, tiny = (broadcast(builder, argument, _PAIRS) for argument in arguments[7:])
 
         # Four features per vector for the arithmetic, so that one division serves four variances.
         loaded = [load_vector(builder, state.data, place, 2) for place in places]
-        mean, variance = (
-            convert(builder, _gather(builder, loaded, side), DOUBLE) for side in range(2)
-        )
+        mean = convert(builder, _gather(builder, loaded, 0), DOUBLE)
+        variance = convert(builder, _gather(builder, loaded, 1), DOUBLE)
         s = builder.fmul(variance, x)
-        growth = builder.fmul(gamma, builder.fmul(s, x))
-        variance = builder.fdiv(variance, builder.fadd(ir.Constant(_PAIRS, [1.0] * _FOUR), growth))
-        mean = builder.fadd(mean, builder.fmul(a, s))
+        variance_of_score = builder.fmul(s, x)
+        growth = builder.fmul(gamma, variance_of_score)
+        ones = ir.Constant(_PAIRS, [1.0] * _FOUR)
+        divisor = builder.fadd(ones, growth)
+        variance = builder.fdiv(variance, divisor)
+        step = builder.fmul(a, s)
+        mean = builder.fadd(mean, step)
         mean = convert(builder, mean, number)
         variance = convert(builder, variance, number)
         for n, place in enumerate(places):
-            both = ir.Constant(ir.VectorType(INT32, 2), [n, _FOUR + n])
-            store_vector(builder, builder.shuffle_vector(mean, variance, both), state.data, place)
+            both = ir.Constant(_TWO_PLACES, [n, _FOUR + n])
+            moments = builder.shuffle_vector(mean, variance, both)
+            store_vector(builder, moments, state.data, place)
         # As stored: in float32 a variance may underflow that is fine in double precision.
-        fine = builder.fcmp_ordered(">=", convert(builder, variance, DOUBLE), tiny)
-        every = builder.bitcast(fine, ir.IntType(_FOUR))
-        return builder.icmp_unsigned("==", every, ir.Constant(ir.IntType(_FOUR), -1))
+        stored = convert(builder, variance, DOUBLE)
+        large_enough = builder.fcmp_ordered(">=", stored, tiny)
+        word = ir.IntType(_FOUR)
+        bits = builder.bitcast(large_enough, word)
+        return builder.icmp_unsigned("==", bits, ir.Constant(word, -1))
 
     starts = [types.uint64] * _FOUR
-    return types.boolean(
-        A, *starts, data, types.uint64, types.float64, types.float64, types.float64
-    ), codegen
+    numbers = [types.float64] * 3
+    return types.boolean(A, *starts, data, types.uint64, *numbers), codegen
 
 
 def _gather(builder: Any, loaded: list[Any], side: int) -> Any:
     """Return the means (side 0) or the variances (side 1) of four features as one vector."""
-    two = ir.Constant(ir.VectorType(INT32, 2), [side, 2 + side])
-    halves = [builder.shuffle_vector(loaded[n], loaded[n + 1], two) for n in (0, 2)]
-    return builder.shuffle_vector(
-        *halves, ir.Constant(ir.VectorType(INT32, _FOUR), list(range(_FOUR)))
-    )
+    side_of_pairs = ir.Constant(_TWO_PLACES, [side, 2 + side])
+    first, second, third, fourth = loaded
+    first_pair = builder.shuffle_vector(first, second, side_of_pairs)
+    second_pair = builder.shuffle_vector(third, fourth, side_of_pairs)
+    in_order = ir.Constant(_FOUR_PLACES, list(range(_FOUR)))
+    return builder.shuffle_vector(first_pair, second_pair, in_order)

@@ -135,10 +135,9 @@ def join_classes(
         joined[name] = np.empty(shape, dtype=first.dtype)
         target = np.moveaxis(joined[name], axis, 0)
         sizes = ((size, positions), (first.shape[axis], parts[0][name].positions))
-        here, there = (
-            np.setdiff1d(np.arange(n), own) for n, own in sizes
-        )  # positions of what all classes share
-        target[here] = np.moveaxis(first, axis, 0)[there]
+        # Positions of what all classes share, in the array of all and in that of the first part.
+        shared, shared_before = (np.setdiff1d(np.arange(n), own) for n, own in sizes)
+        target[shared] = np.moveaxis(first, axis, 0)[shared_before]
         start = 0
         for state, part in zip(states, parts, strict=True):
             own = part[name].positions

@@ -95,13 +95,15 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
         TypeError
             If the learner has no class axes.
         """
-        whole, part = (class_axes(self.learner, count) for count in (classes, len(self.classes)))
-        if whole is None or part is None:
+        axes_of_all, axes_of_part = (
+            class_axes(self.learner, count) for count in (classes, len(self.classes))
+        )
+        if axes_of_all is None or axes_of_part is None:
             raise TypeError(
                 f"learner {self.name} cannot be cut into class shards: its class_axes() is None"
             )
         self.learner.begin(columns, classes, entropy)
-        state = cut_classes(self.learner.state_, whole, part, self.classes)
+        state = cut_classes(self.learner.state_, axes_of_all, axes_of_part, self.classes)
         self.learner._start(columns, len(self.classes))
         self.learner.restore(state)
 

@@ -16,9 +16,9 @@ class CompilesLoops(Capability):
         Override it where that misses a loop.
         """
         learner = cast("Learner", self)
-        none = slice_rows(X, 0, 0)
-        learner.learn(none, no_labels(learner.task, targets_of(learner)))
-        learner.scores(none)
+        no_rows = slice_rows(X, 0, 0)
+        learner.learn(no_rows, no_labels(learner.task, targets_of(learner)))
+        learner.scores(no_rows)
 
 
 def compile_loops(learner: Learner, X: Rows, weighted: bool = False) -> None:

@@ -132,8 +132,8 @@ def check_row_numbers(learner: Learner, columns: int, classes: int) -> None:
             "measure it as olscale bench costs does"
         )
     numbers = cost_of(learner).row_numbers(columns, classes, 1.0)
-    there = memory_bytes()
-    if 8.0 * numbers > _MOST_MEMORIES * there:
+    memory = memory_bytes()
+    if 8.0 * numbers > _MOST_MEMORIES * memory:
         params = learner.get_params(deep=False)
         # Small parameters cannot cause such a size: naming them would mislead.
         sizes = {
@@ -148,7 +148,7 @@ def check_row_numbers(learner: Learner, columns: int, classes: int) -> None:
         raise ParameterError(
             f"learner {learner.name}: {large}, and a row would go through {numbers:.1g} numbers, "
             "where this machine has "
-            f"{size_text(there)} of memory; expected sizes that fit it"
+            f"{size_text(memory)} of memory; expected sizes that fit it"
         )
 
 

@@ -164,10 +164,10 @@ class Estimator(Learner, CompilesLoops):
             If a parameter was set that is not one of the `update_params`.
         """
         for name, value in self._begun_params.items():
-            now = getattr(self, name)
-            if now != value:
+            value_now = getattr(self, name)
+            if value_now != value:
                 raise ParameterError(
-                    f"learner {self.name}: parameter {name} was {value!r} and is {now!r}: changed "
+                    f"learner {self.name}: parameter {name} was {value!r} and is {value_now!r}: changed "
                     "after fit; call fit"
                 )
         make_writable(self)

@@ -93,14 +93,14 @@ class Real:
 
     def __str__(self) -> str:
         if self.open_ in ("low", "both") or self.low == -math.inf:
-            left = "("
+            opening = "("
         else:
-            left = "["
+            opening = "["
         if self.open_ in ("high", "both") or self.high == math.inf:
-            right = ")"
+            closing = ")"
         else:
-            right = "]"
-        interval = f"a number in {left}{self.low:g}, {self.high:g}{right}"
+            closing = "]"
+        interval = f"a number in {opening}{self.low:g}, {self.high:g}{closing}"
         return interval + "".join(f", or {word!r}" for word in self.words)
 
 
@@ -214,7 +214,10 @@ class InitParameters:
         own = [name for name, value in vars(cls).items() if isinstance(value, Param)]
         declared = _collect(cls)
         if "domains" not in vars(cls):
-            cls.domains = {**cls.domains, **{name: one.domain for name, one in declared.items()}}
+            cls.domains = {
+                **cls.domains,
+                **{name: parameter.domain for name, parameter in declared.items()},
+            }
         if _is_made(cls.__init__):
             cls.declared = declared
         else:
@@ -246,12 +249,12 @@ class InitParameters:
         ValueError
             If there is no such parameter.
         """
-        known = self._get_param_names()
+        names = self._get_param_names()
         for name, value in params.items():
-            if name not in known:
+            if name not in names:
                 raise ValueError(
                     f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: "
-                    f"{known!r}."
+                    f"{names!r}."
                 )
             setattr(self, name, value)
         return self
@@ -273,7 +276,11 @@ def _defaults(of: type) -> dict[str, Any]:
     if of.__init__ is object.__init__:  # type: ignore[misc]
         return {}
     arguments = list(inspect.signature(of).parameters.values())
-    return {one.name: one.default for one in arguments if one.kind is not one.VAR_KEYWORD}
+    return {
+        argument.name: argument.default
+        for argument in arguments
+        if argument.kind is not argument.VAR_KEYWORD
+    }
 
 
 def _collect(cls: type[InitParameters]) -> dict[str, Param]:
@@ -337,9 +344,9 @@ def _describe(doc: str | None, declared: Mapping[str, Param]) -> str | None:
     if _PARAMETERS.search(text):
         return text
     lines = ["Parameters", "----------"]
-    for name, one in declared.items():
-        lines.append(f"{name} : {one.domain}, default {one.default!r}")
-        lines.append(_indent(one.meaning))
+    for name, parameter in declared.items():
+        lines.append(f"{name} : {parameter.domain}, default {parameter.default!r}")
+        lines.append(_indent(parameter.meaning))
     later = _LATER_SECTIONS.search(text)
     if later:
         at = later.start()

@@ -113,9 +113,10 @@ def learn_usable_together(
     if end == len(y):
         return learn_together(fused, X, y, weights)
     first_weights = None if weights is None else weights[:end]
-    found = learn_together(fused, slice_rows(X, 0, end), y[:end], first_weights)
+    outcomes = learn_together(fused, slice_rows(X, 0, end), y[:end], first_weights)
     return [
-        each if isinstance(each, Exception) else _followed_by_nan(each, len(y)) for each in found
+        outcome if isinstance(outcome, Exception) else _followed_by_nan(outcome, len(y))
+        for outcome in outcomes
     ]
 
 

@@ -38,7 +38,7 @@ def learn_bogd(rule: Any, model: Any, row: Any) -> bool:
             row.step[c] = 0.0
         moved |= row.step[c] != 0.0
     slot = support.counts[0]
-    kept = 1.0 - rule.eta * rule.lam
+    factor = 1.0 - rule.eta * rule.lam
     if moved and slot == rule.B:
         if rule.oldest:
             slot = support.counts[2] % rule.B
@@ -46,9 +46,9 @@ def learn_bogd(rule: Any, model: Any, row: Any) -> bool:
             slot = random_slot(model, row)
         take_out(support, slot)
         if rule.rescale:
-            kept *= rule.B / (rule.B - 1.0)
+            factor *= rule.B / (rule.B - 1.0)
     for c in range(outputs):
-        shrink(model, c, kept)
+        shrink(model, c, factor)
     if moved:
         add(model, row, slot)
         clip_coefficients(model, rule.eta * rule.clip, row.pair)

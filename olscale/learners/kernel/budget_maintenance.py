@@ -199,13 +199,13 @@ def merge_lightest(model: Any, row: Any) -> None:
             D[partners] = inner
             partners += 1
     if partners > 0:
-        found = vector_places(support, lightest, row.at, row.value)
-        products(support, row.at, row.value, found, row.other)
+        entries = vector_places(support, lightest, row.at, row.value)
+        products(support, row.at, row.value, entries, row.other)
         gamma = model.kernel.gamma
         for s in range(count):
             row.other[s] = size + support.sizes[s] - 2.0 * row.other[s]
         if is_long(gamma, size):
-            mend_distances(support, gamma, False, row.at, row.value, found, size, row.other)
+            mend_distances(support, gamma, False, row.at, row.value, entries, size, row.other)
         for i in range(partners):
             L[i] = -gamma * max(0.0, row.other[slots[i]])
         merging_losses(A, C[:partners], D, L, work[4], work[5], losses)

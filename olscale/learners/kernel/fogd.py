@@ -196,8 +196,12 @@ class FOGD(
         weights: FloatArray | None = None,
     ) -> None:
         self._check_width(X)
-        one = {**state, "W": state["W"][None], "eta": np.array([self.eta], dtype=np.float64)}
-        self._learn_and_score(X, y, one, learning, scores, weights)
+        setting_state = {
+            **state,
+            "W": state["W"][None],
+            "eta": np.array([self.eta], dtype=np.float64),
+        }
+        self._learn_and_score(X, y, setting_state, learning, scores, weights)
 
     def _learn_and_score(
         self,

@@ -53,12 +53,12 @@ class GramLearner(SupportVectorLearner):
         super()._grow(entries)
 
     def _refuse_more_than_memory(self, needed: int, slots: int) -> None:
-        there = memory_bytes()
-        if needed > there:
+        memory = memory_bytes()
+        if needed > memory:
             raise ParameterError(
                 f"learner {self.name}: the matrix of {slots:,} support vectors needs "
                 f"{size_text(needed)}, this machine has "
-                f"{size_text(there)}; {self.cheaper()}"
+                f"{size_text(memory)}; {self.cheaper()}"
             )
 
     def cheaper(self) -> str:

@@ -278,25 +278,25 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
                     self.state_[name] = np.zeros(new.shape, new.dtype)
         super().restore(state)
         slots = len(self.state_["sizes"])
-        beside = self.state_["matrix"].shape
+        before = self.state_["matrix"].shape
         if empty[-2]:
             expected = (slots, slots + empty[-1] - empty[-2])
         else:
             expected = empty[-2:]
-        if len(self.state_["alpha"]) != slots or beside[-2:] != expected:
+        if len(self.state_["alpha"]) != slots or before[-2:] != expected:
             raise ValueError(
                 f"state does not fit learner {self.name}: {slots} support vectors, a matrix of "
-                f"{beside}"
+                f"{before}"
             )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: its values times the vectors."""
         del columns
         if hasattr(self, "state_"):
-            now = int(self.state_["counts"][0])
+            vectors = int(self.state_["counts"][0])
         else:
-            now = 0
-        return max(self._slots()[0], now) * self._vector_numbers(classes, values)
+            vectors = 0
+        return max(self._slots()[0], vectors) * self._vector_numbers(classes, values)
 
     def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
         """Return how many numbers `rows` rows go through: theirs and those of vectors."""
@@ -330,13 +330,13 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
 
     def _expected_vectors(self, rows: int) -> tuple[float, float]:
         """Return the expected number of vectors after `rows` rows, and their average until then."""
-        seen, came = self._came_in()
+        rows_so_far, came = self._came_in()
         most = self._slots()[1]
         power = self.kept_power
         filling = min(
-            float(rows), seen * (most / came) ** (1.0 / power)
+            float(rows), rows_so_far * (most / came) ** (1.0 / power)
         )  # rows until there is no room
-        count = came * (filling / seen) ** power
+        count = came * (filling / rows_so_far) ** power
         return count, count * (1.0 - filling / max(1, rows) * power / (1.0 + power))
 
     def _came_in(self) -> tuple[float, float]:

@@ -177,42 +177,42 @@ def learn_and_score(
     space = borrowed_space(space)
     support = model.support
     kernel = model.kernel
-    f, target, margin, wrong, step, at, value, k, other, together = space
+    f, target, margin, wrong, step, at, value, k, other, block = space
     # bounds of the rows whose products were computed last
     begun = first
-    done = first
+    end_of_block = first
     rows, outputs = scores.shape
-    shared, alone = borrowed_values(shared), shared.values.shape[0] == 0
+    shared, is_alone = borrowed_values(shared), shared.values.shape[0] == 0
     for i in range(first, rows):
         learns = learning and is_known(y[i])
         if learns and not has_room(support, X.indptr[i + 1] - X.indptr[i]):
             return i
         begins = (
-            alone
-            and i >= done
+            is_alone
+            and i >= end_of_block
             and may_go_together(support, X, i, rows)
             and kernel.kind != LAPLACIAN
         )
-        if begins and multiply_together(support, X, i, at, together):
+        if begins and multiply_together(support, X, i, at, block):
             begun = i
-            done = i + ROWS
-        found = 0
-        ready = i < done
+            end_of_block = i + ROWS
+        places = 0
+        ready = i < end_of_block
         if ready:
-            square = take_products(together, i - begun, support.counts[0], k)
-        elif alone:
-            found, square = find_places(support, X, i, at, value)
+            square = take_products(block, i - begun, support.counts[0], k)
+        elif is_alone:
+            places, square = find_places(support, X, i, at, value)
         else:
             square = row_square(X, i)
         if not (low <= square <= high) and unusable(X, i, square, low, high):
             scores[i:] = np.nan
             break
         size = size_of(kernel, X, i, square)
-        if not alone:
+        if not is_alone:
             take_values(shared, support, i, k)
         elif not ready:
-            raw_row(kernel, support, at, value, found, size, k)
-        if alone or not shared.finished:
+            raw_row(kernel, support, at, value, places, size, k)
+        if is_alone or not shared.finished:
             finish_row(kernel, support, X, i, at, value, size, k)
         combine(model.alpha, model.scale, k, support.counts[0], f)
         for c in range(outputs):
@@ -241,8 +241,8 @@ def learn_and_score(
             )
             if learn_row(rule, model, row):
                 updates[0] += 1
-            if i + 1 < done:
-                renew(support, X, begun, at, together)
-            if not alone:
+            if i + 1 < end_of_block:
+                renew(support, X, begun, at, block)
+            if not is_alone:
                 note_vectors(shared, support, i)
     return int(rows)

@@ -70,10 +70,10 @@ def _partial_step(rule: Any, row: Any, loss: float, distance: float) -> float:
         step = min(loss / inside, 1.0)
         progress = 2.0 * loss - step * inside - 2.0 * rule.U * math.sqrt(parts * distance)
         return step if progress >= 0.0 else 0.0
-    rest = loss - distance / rule.eta
+    remaining = loss - distance / rule.eta
     share: float = 0.0
-    if rest > 0.0:
-        share = min(loss / inside, 1.0, 2.0 * rest / inside)
+    if remaining > 0.0:
+        share = min(loss / inside, 1.0, 2.0 * remaining / inside)
     return share
 
 

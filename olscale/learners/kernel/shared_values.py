@@ -148,18 +148,18 @@ def set_values(
         rows += 1
     position = np.empty(at.shape[0], np.int32)
     squares = np.empty(ROWS)
-    done = 0
+    end_of_block = 0
     for i in range(rows):
-        if i >= done and may_go_together(support, X, i, rows) and kernel.kind != LAPLACIAN:
-            together = RowsTogether(position, squares, values[i : i + ROWS])
-            if multiply_together(support, X, i, at, together):
-                done = i + ROWS
-        if i < done:
-            size = squares[i + ROWS - done]
+        if i >= end_of_block and may_go_together(support, X, i, rows) and kernel.kind != LAPLACIAN:
+            block = RowsTogether(position, squares, values[i : i + ROWS])
+            if multiply_together(support, X, i, at, block):
+                end_of_block = i + ROWS
+        if i < end_of_block:
+            size = squares[i + ROWS - end_of_block]
         else:
-            found, square = find_places(support, X, i, at, value)
+            places, square = find_places(support, X, i, at, value)
             size = size_of(kernel, X, i, square)
-            raw_row(kernel, support, at, value, found, size, values[i])
+            raw_row(kernel, support, at, value, places, size, values[i])
         if finished:
             finish_row(kernel, support, X, i, at, value, size, values[i])
     return rows

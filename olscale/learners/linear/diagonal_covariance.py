@@ -97,14 +97,14 @@ def move_pairs(X: Rows, i: int, A: NDArray[Any], a: float, gamma: float, tiny: f
         broken = False
         start = np.uint64(X.indptr[i])
         stop = np.uint64(X.indptr[i + 1])
-        whole = stop - (stop - start) % FOUR
-        for p in range(start, whole, FOUR):
+        end_of_fours = stop - (stop - start) % FOUR
+        for p in range(start, end_of_fours, FOUR):
             m0 = np.uint64(np.uint32(X.indices[p])) * TWO
             m1 = np.uint64(np.uint32(X.indices[p + ONE])) * TWO
             m2 = np.uint64(np.uint32(X.indices[p + TWO])) * TWO
             m3 = np.uint64(np.uint32(X.indices[p + THREE])) * TWO
             broken |= not move_four(A, m0, m1, m2, m3, X.data, p, a, gamma, tiny)
-        for p in range(whole, stop):
+        for p in range(end_of_fours, stop):
             mean = np.uint64(np.uint32(X.indices[p])) * TWO
             value = X.data[p]
             variance = A[mean + ONE]

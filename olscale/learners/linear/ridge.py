@@ -193,9 +193,15 @@ class Ridge(PairsFeatures, OnePassRegressor, WeightedRegressor, LearnsTargets):
         scores: FloatArray,
         weights: FloatArray | None = None,
     ) -> None:
-        rest = (learning, self.norm_limits(), state["seen"], state["updates"], scores, weights)
+        arguments = (learning, self.norm_limits(), state["seen"], state["updates"], scores, weights)
         i = _pass(
-            X, y, state["products"], state["targets"], float(self.lam), self.scaling == "rms", *rest
+            X,
+            y,
+            state["products"],
+            state["targets"],
+            float(self.lam),
+            self.scaling == "rms",
+            *arguments,
         )
         if i >= 0:
             if np.isfinite(scores[:i]).all():

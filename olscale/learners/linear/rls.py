@@ -114,16 +114,16 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
         """
         state = self.state_
         scores = np.empty((rows_of(X), self._outputs))
-        rest = (self.norm_limits(), state["seen"], state["updates"], scores, weights)
+        arguments = (self.norm_limits(), state["seen"], state["updates"], scores, weights)
         forget = float(self.forget)
         if self._pairs():
             most = 1.0 / (float(self.lam) * float(np.finfo(np.float64).eps))
             reason, i = learn_full(
-                X, y, one_or_many(state["W"]), state["P"], state["scale"], forget, most, *rest
+                X, y, one_or_many(state["W"]), state["P"], state["scale"], forget, most, *arguments
             )
         else:
             reason, i = learn_diagonal(
-                X, y, state["W_variance"].reshape(-1), state["scale"], forget, *rest
+                X, y, state["W_variance"].reshape(-1), state["scale"], forget, *arguments
             )
         if reason != FINE:
             if np.isfinite(scores[: i + 1]).all():

@@ -63,7 +63,7 @@ def _prune(planes: ClassPlanes, most: float) -> None:
             squares[h] += S[j, h] * S[j, h]
     for h in range(counts[0]):
         members[owner[h]] += 1
-    kept = np.ones(counts[0], np.bool_)
+    stays = np.ones(counts[0], np.bool_)
     total = 0.0
     for h in np.argsort(squares, kind="mergesort"):
         total += squares[h]
@@ -71,10 +71,10 @@ def _prune(planes: ClassPlanes, most: float) -> None:
             break
         if members[owner[h]] > 1:
             members[owner[h]] -= 1
-            kept[h] = False
+            stays[h] = False
     last = 0
     for h in range(counts[0]):
-        if kept[h]:
+        if stays[h]:
             if last < h:
                 owner[last] = owner[h]
                 for j in range(S.shape[0]):

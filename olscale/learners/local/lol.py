@@ -64,11 +64,11 @@ class FusedLOL(FusedLocal[LOLRule]):
         usable = assign(
             X, y, prototypes, places, self._rules[0], self._learners[0].norm_limits(), learned
         )
-        for learner, rule, mine in zip(self._learners, self._rules, scores, strict=True):
+        for learner, rule, own_scores in zip(self._learners, self._rules, scores, strict=True):
             state = learner.state_
             planes = Hyperplanes(state["W"], state["U"])
             counts = (state["seen"], state["updates"])
-            learn_assigned(X, y, planes, places, space, usable, rule, *counts, mine, weights)
+            learn_assigned(X, y, planes, places, space, usable, rule, *counts, own_scores, weights)
         return bool(usable == len(y))
 
 
@@ -191,8 +191,8 @@ class _Local(
         prototypes = open_prototypes(state, X, self._existing(state))
         planes = Hyperplanes(state["W"], state["U"])
         space = open_output_space(self._classes, scores.shape[1])
-        rest = (self._rule(), self.norm_limits(), *counts, learning, scores, weights)
-        learn_and_score(X, y, planes, prototypes, open_places(_ROWS), space, *rest)
+        arguments = (self._rule(), self.norm_limits(), *counts, learning, scores, weights)
+        learn_and_score(X, y, planes, prototypes, open_places(_ROWS), space, *arguments)
 
     def _rule(self) -> LOLRule:
         return LOLRule(

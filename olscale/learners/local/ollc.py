@@ -102,21 +102,23 @@ def _learn_and_score(
                     target = 1.0
                 else:
                     target = -1.0
-                one = target * g[3 * c + 1]
-                two = target * g[3 * c + 2]
+                margin_of_first = target * g[3 * c + 1]
+                margin_of_second = target * g[3 * c + 2]
                 a[3 * c] = 0.0
                 a[3 * c + 1] = 0.0
                 a[3 * c + 2] = 0.0
                 of_gate = _decay(gate)
-                of_one = _decay(one)
-                of_two = _decay(two)
+                of_one = _decay(margin_of_first)
+                of_two = _decay(margin_of_second)
                 # The softplus of the gate minus that of its negative is the gate.
-                if gate + _softplus(-one, of_one) > _softplus(-two, of_two):
+                if gate + _softplus(-margin_of_first, of_one) > _softplus(
+                    -margin_of_second, of_two
+                ):
                     a[3 * c] = direction * rate * _logistic(gate, of_gate)
-                    a[3 * c + 1] = rate * target * _logistic(-one, of_one)
+                    a[3 * c + 1] = rate * target * _logistic(-margin_of_first, of_one)
                 else:
                     a[3 * c] = -direction * rate * _logistic(-gate, of_gate)
-                    a[3 * c + 2] = rate * target * _logistic(-two, of_two)
+                    a[3 * c + 2] = rate * target * _logistic(-margin_of_second, of_two)
                 hold[c] += a[3 * c] * g[last]
                 lift[c] += max(0.0, (beta - hold[c] - lift[c] * anchor[0]) / anchor[0])
         if learns:

@@ -66,10 +66,10 @@ def _move(w: FloatArray, z: FloatArray, y: float, loss: float, C: float, alpha: 
         w[m] += tau * y * z[m]
         score += w[m] * z[m]
         square += w[m] * w[m]
-    left = max(0.0, 1.0 - y * score)
+    remaining = max(0.0, 1.0 - y * score)
     if square > 0.0:
         for m in range(z.shape[0]):
-            z[m] += left / square * y * w[m]
+            z[m] += remaining / square * y * w[m]
 
 
 @compiled
@@ -358,7 +358,7 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
             self.norm_limits(),
         )
         counts = (state["seen"], state["updates"])
-        together = self._classes_together(X, state["theta"])
+        classes_together = self._classes_together(X, state["theta"])
         _learn_and_score(
             X,
             y,
@@ -366,7 +366,7 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
             state["W"],
             *settings,
             learning,
-            together,
+            classes_together,
             *counts,
             scores,
             weights,
@@ -379,10 +379,10 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
         takes as much work as a few rows.
         """
         columns, planes = theta.shape
-        each = int(self.h) * int(self.k)
+        numbers_of_class = int(self.h) * int(self.k)
         if theta.nbytes <= 2 * _CACHE_BYTES or values_of(X) < _WORTH_COPYING * columns:
-            return int(planes // each)
-        return max(1, int(_CACHE_BYTES // (columns * each * theta.itemsize)))
+            return int(planes // numbers_of_class)
+        return max(1, int(_CACHE_BYTES // (columns * numbers_of_class * theta.itemsize)))
 
 
 class PAMO2(PAMO1):

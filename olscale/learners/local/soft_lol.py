@@ -58,13 +58,13 @@ class FusedSoftLOL(FusedLocal[SoftLOLRule]):
         shared = self._learners[0].state_
         rule = self._rules[0]
         prototypes = open_prototypes(shared, X, int(np.count_nonzero(shared["members"])))
-        found = open_gates(len(y), rule.m)
-        usable = assign(X, y, prototypes, found, rule, self._learners[0].norm_limits())
-        for learner, mine, scored in zip(self._learners, self._rules, scores, strict=True):
+        gates = open_gates(len(y), rule.m)
+        usable = assign(X, y, prototypes, gates, rule, self._learners[0].norm_limits())
+        for learner, own_rule, scored in zip(self._learners, self._rules, scores, strict=True):
             state = learner.state_
-            model = (state["V"], found, usable, state.get("force", NO_CHOICE))
+            model = (state["V"], gates, usable, state.get("force", NO_CHOICE))
             counts = (state["seen"], state["updates"])
-            learn_assigned(X, y, *model, mine, *counts, scored, array_of(weights))
+            learn_assigned(X, y, *model, own_rule, *counts, scored, array_of(weights))
         return bool(usable == len(y))
 
 

@@ -115,10 +115,10 @@ def _compare(f: FloatArray, code: int, force: NDArray[np.int64]) -> None:
     ``force`` is the form in force and the lead of the other, which never falls below 0: old rows
     are forgotten.
     """
-    now = force[0]
-    force[1] = max(0, force[1] + int(_errs(f, now, code)) - int(_errs(f, 1 - now, code)))
+    power = force[0]
+    force[1] = max(0, force[1] + int(_errs(f, power, code)) - int(_errs(f, 1 - power, code)))
     if force[1] == _LEAD:
-        force[0] = 1 - now
+        force[0] = 1 - power
         force[1] = 0
 
 
@@ -289,7 +289,7 @@ def learn_and_score(
     y: NDArray[np.int64],
     V: Any,
     prototypes: Prototypes,
-    found: Gates,
+    gates: Gates,
     force: NDArray[np.int64],
     rule: SoftLOLRule,
     limits: Any,
@@ -307,17 +307,17 @@ def learn_and_score(
     V = borrowed(V)
     prototypes = begin(prototypes)
     scores = borrowed(scores)
-    found = _borrowed_gates(found)
+    gates = _borrowed_gates(gates)
     rows = scores.shape[0]
-    size = found.few.shape[0]
+    size = gates.few.shape[0]
     far = np.empty(rule.m)
     existing = prototypes.existing
     for first in range(0, rows, size):
         stop = min(first + size, rows)
         usable, existing = _assign(
-            X, y, first, stop, prototypes, existing, rule, limits, learning, far, found
+            X, y, first, stop, prototypes, existing, rule, limits, learning, far, gates
         )
-        _learn(X, y, first, usable, V, found, force, rule, seen, updates, learning, scores, weights)
+        _learn(X, y, first, usable, V, gates, force, rule, seen, updates, learning, scores, weights)
         if usable < stop:
             scores[usable:] = np.nan
             break
@@ -329,7 +329,7 @@ def assign(
     X: Any,
     y: NDArray[np.int64],
     prototypes: Prototypes,
-    found: Gates,
+    gates: Gates,
     rule: SoftLOLRule,
     limits: Any,
 ) -> int:
@@ -339,7 +339,7 @@ def assign(
     """
     X = borrowed_rows(X)
     prototypes = begin(prototypes)
-    found = _borrowed_gates(found)
+    gates = _borrowed_gates(gates)
     usable: int = _assign(
         X,
         y,
@@ -351,7 +351,7 @@ def assign(
         limits,
         True,
         np.empty(rule.m),
-        found,
+        gates,
     )[0]
     flush(prototypes, X)
     return usable
@@ -362,7 +362,7 @@ def learn_assigned(
     X: Any,
     y: NDArray[np.int64],
     V: Any,
-    found: Gates,
+    gates: Gates,
     usable: int,
     force: NDArray[np.int64],
     rule: SoftLOLRule,
@@ -374,7 +374,7 @@ def learn_assigned(
     """Score and learn the `usable` rows in one setting, with the prototypes that `assign` found."""
     X = borrowed_rows(X)
     V = borrowed(V)
-    found = _borrowed_gates(found)
+    gates = _borrowed_gates(gates)
     scores = borrowed(scores)
-    _learn(X, y, 0, usable, V, found, force, rule, seen, updates, True, scores, weights)
+    _learn(X, y, 0, usable, V, gates, force, rule, seen, updates, True, scores, weights)
     scores[usable:] = np.nan

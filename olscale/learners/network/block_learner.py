@@ -87,13 +87,13 @@ class BlockLearner(Classifier, EstimatesCost):
     def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
         rows = read_only_csr(X)
         scores = np.zeros((rows_of(X), self._outputs))
-        known = y != UNKNOWN
+        is_known = y != UNKNOWN
         # Rows without a known label are only scored, by another model than rows that are learned.
-        edges = np.flatnonzero(np.diff(known)) + 1
+        edges = np.flatnonzero(np.diff(is_known)) + 1
         for start, stop in pairwise([0, *edges.tolist(), len(y)]):
-            if start < stop and not known[start]:
+            if start < stop and not is_known[start]:
                 self._score_rows("all", slice_rows(rows, start, stop), scores[start:stop])
-            while start < stop and known[start]:
+            while start < stop and is_known[start]:
                 waiting = self._waiting()
                 end = min(stop, start + int(self.block) - waiting)
                 part = slice_rows(rows, start, end)
@@ -195,10 +195,10 @@ class BlockLearner(Classifier, EstimatesCost):
 
     def check_memory(self, columns: int, classes: int) -> None:
         needed = self.state_bytes(columns, classes)
-        there = memory_bytes()
-        if needed > there:
+        memory = memory_bytes()
+        if needed > memory:
             raise ParameterError(
                 f"learner {self.name}: its state over {columns:,} features may need "
                 f"{size_text(needed)}, this machine has "
-                f"{size_text(there)}; {self.cheaper()}"
+                f"{size_text(memory)}; {self.cheaper()}"
             )

@@ -63,9 +63,9 @@ class FusedLayers(FusedSettings):
         self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
     ) -> list[FloatArray | DivergedError]:
         scores = [np.full((rows_of(X), learner._outputs), np.nan) for learner in self._learners]
-        going = [n for n, end in enumerate(self._ends) if end is None]
+        active = [n for n, end in enumerate(self._ends) if end is None]
         for first, Z, T in self._learners[0].featured_rows(X, y, self._learners[0].state_):
-            for n in tuple(going):
+            for n in tuple(active):
                 learner = self._learners[n]
                 try:
                     fine = learner.learn_featured(first, Z, T, learner.state_, scores[n], weights)
@@ -73,8 +73,10 @@ class FusedLayers(FusedSettings):
                     fine = False
                     self._ends[n] = error
                 if not fine:
-                    going.remove(n)
-        return [end or mine for end, mine in zip(self._ends, scores, strict=True)]
+                    active.remove(n)
+        return [
+            end or setting_scores for end, setting_scores in zip(self._ends, scores, strict=True)
+        ]
 
     def release(self) -> None:
         """Do nothing: each setting learns in its own arrays, which are up to date."""
@@ -319,6 +321,6 @@ def _set_targets(y: NDArray[Any], T: FloatArray) -> None:
     elif T.shape[1] == 1:
         np.copyto(T[:, 0], np.where(y == 1, 1.0, -1.0), where=y != UNKNOWN)
     else:
-        known = np.flatnonzero(y != UNKNOWN)
-        T[known] = -1.0
-        T[known, y[known]] = 1.0
+        rows = np.flatnonzero(y != UNKNOWN)
+        T[rows] = -1.0
+        T[rows, y[rows]] = 1.0

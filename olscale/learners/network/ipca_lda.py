@@ -83,13 +83,13 @@ class IPCALDA(BlockLearner):
         return {**super()._allocate(columns, outputs), **sums}
 
     def _absorb(self, state: State, X: FloatArray, y: NDArray[np.int64]) -> State:
-        found, _ = add_block(self._components(state), X, self._most(self._columns))
+        components, _ = add_block(self._components(state), X, self._most(self._columns))
         # A copy, because the result may be only for scoring: then `state` must not change.
         sums = state["sums"].copy()
         for label, row in zip(y, X, strict=True):
             sums[label] += row
         return {
-            **found._asdict(),
+            **components._asdict(),
             "sums": sums,
             "counts": state["counts"] + np.bincount(y, minlength=len(sums)),
         }

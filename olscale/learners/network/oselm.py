@@ -252,14 +252,14 @@ def singular_vectors(X: Rows, columns: int, rank: int) -> tuple[FloatArray, Floa
         along = M @ mean
         between = (M @ M.T).toarray() - along[:, None] - along + mean @ mean
         squares, U = np.linalg.eigh(between)
-    kept = np.argsort(squares)[::-1][:rank]
-    kept = kept[squares[kept] > _LEAST**2 * float(np.sum(np.square(M.data)))]
-    sizes = np.sqrt(squares[kept])
+    largest = np.argsort(squares)[::-1][:rank]
+    largest = largest[squares[largest] > _LEAST**2 * float(np.sum(np.square(M.data)))]
+    sizes = np.sqrt(squares[largest])
     if columns <= count:
-        V = V[:, kept]
+        V = V[:, largest]
     else:
-        V = (M.T @ U[:, kept] - np.outer(mean, U[:, kept].sum(axis=0))) / sizes
-    V = V * np.where(V[np.abs(V).argmax(axis=0), np.arange(len(kept))] < 0.0, -1.0, 1.0)
+        V = (M.T @ U[:, largest] - np.outer(mean, U[:, largest].sum(axis=0))) / sizes
+    V = V * np.where(V[np.abs(V).argmax(axis=0), np.arange(len(largest))] < 0.0, -1.0, 1.0)
     return mean, V, sizes / np.sqrt(count)
 
 

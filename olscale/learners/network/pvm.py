@@ -214,11 +214,15 @@ class OSPVM(ProjectionNetwork, BlockLearner):
             )
         if not self.mean_update:
             X = np.column_stack([X, np.ones(len(X))])
-        found, turn = add_block(
+        components, turn = add_block(
             self._components(state), X, self._most(self._columns), self.mean_update
         )
         places = np.concatenate([state["places"] @ turn.matrix + turn.shift, turn.coordinates])
-        return {**found._asdict(), "places": places, "labels": np.concatenate([state["labels"], y])}
+        return {
+            **components._asdict(),
+            "places": places,
+            "labels": np.concatenate([state["labels"], y]),
+        }
 
     def _model(self, state: State) -> Network:
         return self._network(self._components(state), state["places"], state["labels"])
@@ -312,8 +316,8 @@ class PVM(ProjectionNetwork, BatchMachine, Classifier):
     capacity: int = 10_000
 
     def _train(self, X: Any, y: NDArray[Any]) -> Network:
-        found, z = components_of(X.toarray())
-        return self._network(found, z, y)
+        components, z = components_of(X.toarray())
+        return self._network(components, z, y)
 
     def _scores_by(self, count: int, X: Rows) -> FloatArray:
         scores = np.zeros((rows_of(X), self._outputs))
@@ -331,8 +335,8 @@ class PVM(ProjectionNetwork, BatchMachine, Classifier):
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures and `nodes`, those of the network of all rows."""
-        seen = int(self.state_["seen"][0])
+        rows = int(self.state_["seen"][0])
         return {
             **super().measures(),
-            "nodes": float(len(self._trained(seen).offset)) if seen else 0.0,
+            "nodes": float(len(self._trained(rows).offset)) if rows else 0.0,
         }

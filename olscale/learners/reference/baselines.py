@@ -17,18 +17,18 @@ from olscale.learners.contract.regressor import OnePassRegressor
 @compiled
 def _targets(y: NDArray[np.float64], last: bool, total: Any, seen: Any, scores: FloatArray) -> None:
     for i in range(scores.shape[0]):
-        known = i < y.shape[0] and not np.isnan(target_of(y, i, 0))
+        is_known = i < y.shape[0] and not np.isnan(target_of(y, i, 0))
         for c in range(scores.shape[1]):
             if last:
                 scores[i, c] = total[c]
             else:
                 scores[i, c] = total[c] / max(1, seen[0])
-            if known:
+            if is_known:
                 if last:
                     total[c] = target_of(y, i, c)
                 else:
                     total[c] = total[c] + target_of(y, i, c)
-        seen[0] += known
+        seen[0] += is_known
 
 
 @compiled

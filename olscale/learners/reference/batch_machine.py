@@ -178,14 +178,14 @@ class BatchMachine(Learner, EstimatesCost):
         scores = np.empty((rows_of(X), self._outputs))
         start = 0
         while start < len(y):
-            seen = int(self.state_["seen"][0])
-            trained = trained_rows(seen)
+            rows_before = int(self.state_["seen"][0])
+            trained = trained_rows(rows_before)
             # One machine predicts all rows until the next doubling.
-            stop = min(len(y), start + (2 * trained or FIRST_MACHINE) - seen)
+            stop = min(len(y), start + (2 * trained or FIRST_MACHINE) - rows_before)
             part = slice_rows(X, start, stop)
             scores[start:stop] = self._scores_by(trained, part)
             self._keep(part, y[start:stop], None if weights is None else weights[start:stop])
-            self.state_["updates"][0] += trained_rows(seen + stop - start) > trained
+            self.state_["updates"][0] += trained_rows(rows_before + stop - start) > trained
             start = stop
         return scores
 
@@ -232,13 +232,13 @@ class BatchMachine(Learner, EstimatesCost):
             state = self.state_
             rows = slice_rows(CSR(state["indptr"], state["indices"], state["data"]), 0, count)
             assert isinstance(rows, CSR)
-            given: list[Any] = [self._matrix(rows), state["y"][:count]]
+            arguments: list[Any] = [self._matrix(rows), state["y"][:count]]
             if _WEIGHTS in state:
                 weighing = self._weighing(count)
-                given = [of_rows[weighing] for of_rows in (*given, state[_WEIGHTS][:count])]
+                arguments = [of_rows[weighing] for of_rows in (*arguments, state[_WEIGHTS][:count])]
             # Sums over several threads would have other bits.
             with threadpool_limits(limits=1):
-                self._machines[count] = self._train(*given)
+                self._machines[count] = self._train(*arguments)
         return self._machines[count]
 
     def _weighing(self, count: int) -> NDArray[np.bool_]:

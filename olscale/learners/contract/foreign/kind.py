@@ -61,8 +61,8 @@ def task_of(name: str, model: Any) -> Task:
     else:
         learns = "partial_fit"
     if not hasattr(model, learns):
-        none = "has neither partial_fit (scikit-learn) nor learn_one (River)"
-        raise ParameterError(f"learner {name}: {none}{_cure(model)}")
+        reason = "has neither partial_fit (scikit-learn) nor learn_one (River)"
+        raise ParameterError(f"learner {name}: {reason}{_cure(model)}")
     kind = _kind(model)
     task = _TASKS.get(kind, "classification")
     answers = "predict"
@@ -151,17 +151,17 @@ def _cure(model: Any) -> str:
 
 def _kind(model: Any) -> str:
     """Return the kind of model it declares, in scikit-learn's terms."""
-    one = last_step(model)
-    kind = getattr(one, "_estimator_type", None)
+    estimator = last_step(model)
+    kind = getattr(estimator, "_estimator_type", None)
     with contextlib.suppress(Exception):  # a mixin in the wrong order, or no scikit-learn at all
-        kind = one.__sklearn_tags__().estimator_type
+        kind = estimator.__sklearn_tags__().estimator_type
     if kind:
         return str(kind)
-    bases = _river_bases(one)
+    bases = _river_bases(estimator)
     kinds = {"Classifier": "classifier", "Regressor": "regressor", "Clusterer": "clusterer"}
-    found = next((word for base, word in kinds.items() if base in bases), "")
-    detects = hasattr(one, "score_one") and not hasattr(one, "predict_one")
-    return found or ("outlier_detector" if detects else "")
+    word_of_base = next((word for base, word in kinds.items() if base in bases), "")
+    detects = hasattr(estimator, "score_one") and not hasattr(estimator, "predict_one")
+    return word_of_base or ("outlier_detector" if detects else "")
 
 
 def _river_bases(model: Any) -> set[str]:

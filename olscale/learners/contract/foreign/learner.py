@@ -215,8 +215,8 @@ class ForeignLearner(
     def scores(self, X: Rows) -> FloatArray:
         with self._unchecked():
             if not self._river and self._fitted and rows_of(X):
-                whole = self._matrix(X)
-                return self._with_more_columns(self._answer(whole, X), whole)
+                matrix = self._matrix(X)
+                return self._with_more_columns(self._answer(matrix, X), matrix)
             rows = [
                 self._score(row, slice_rows(X, i, i + 1)) for i, row in enumerate(self._each(X))
             ]
@@ -331,10 +331,10 @@ class ForeignLearner(
                 (len(scores), self._shown), 1.0 / self._shown
             )  # for a model that cannot predict yet
             if sound.any():
-                found = probabilities_of(
+                probabilities = probabilities_of(
                     self._estimator, rows, len(scores), self._shown, self._labels
                 )
-                shown[sound] = found[sound]
+                shown[sound] = probabilities[sound]
             parts.append(shown)
         return np.hstack(parts)
 
@@ -359,8 +359,8 @@ class ForeignLearner(
     ) -> FloatArray:
         scores: FloatArray = np.full((len(finite), self._outputs), np.nan)
         if finite.any():
-            found = numbers(predictions, int(finite.sum()), self._outputs, method)
-            scores[finite] = np.where(np.isfinite(found), found, np.nan)
+            finite_numbers = numbers(predictions, int(finite.sum()), self._outputs, method)
+            scores[finite] = np.where(np.isfinite(finite_numbers), finite_numbers, np.nan)
         return scores
 
     def _as_scores(self, prediction: Any, sound: NDArray[np.bool_]) -> FloatArray:
@@ -380,5 +380,5 @@ def _takes_classes(estimator: Any) -> bool:
     except (TypeError, ValueError):  # compiled, without a signature
         return True
     return "classes" in arguments or any(
-        one.kind is Parameter.VAR_KEYWORD for one in arguments.values()
+        argument.kind is Parameter.VAR_KEYWORD for argument in arguments.values()
     )

@@ -80,10 +80,10 @@ def probabilities_of(
     ValueError
         As `given_probabilities`.
     """
-    given = given_probabilities(model, rows, count, classes, labels)
-    total = given.sum(axis=1, keepdims=True)
-    known = are_known(given)[:, np.newaxis]
-    return np.where(known, given / np.where(known, total, 1.0), 1.0 / classes)
+    answered = given_probabilities(model, rows, count, classes, labels)
+    total = answered.sum(axis=1, keepdims=True)
+    is_known = are_known(answered)[:, np.newaxis]
+    return np.where(is_known, answered / np.where(is_known, total, 1.0), 1.0 / classes)
 
 
 def given_probabilities(
@@ -100,18 +100,18 @@ def given_probabilities(
         If there is not one per class, or they are not probabilities.
     """
     if hasattr(model, "learn_one"):
-        given = _by_key(model.predict_proba_one(rows), classes, labels)
+        answered = _by_key(model.predict_proba_one(rows), classes, labels)
     else:
-        given = _by_class(
+        answered = _by_class(
             plain_answer(model.predict_proba(rows), "predict_proba"), model, count, classes
         )
-    low = given[np.isfinite(given).all(axis=1)].min(initial=0.0)
+    low = answered[np.isfinite(answered).all(axis=1)].min(initial=0.0)
     if low < -_ROUNDING:
         raise ValueError(
             f"{_METHOD[hasattr(model, 'learn_one')]} gave {low:g}, expected probabilities: no "
             "scores or logarithms"
         )
-    return np.maximum(given, 0.0)
+    return np.maximum(answered, 0.0)
 
 
 def are_known(given: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -121,47 +121,47 @@ def are_known(given: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def _by_key(answer: Any, classes: int, labels: ClassLabels) -> NDArray[np.float64]:
-    known = {labels.code(key): value for key, value in answer.items()}
-    odd = [key for key in known if key not in range(classes)]
+    by_code = {labels.code(key): value for key, value in answer.items()}
+    odd = [key for key in by_code if key not in range(classes)]
     if odd:
         raise ValueError(
             f"predict_proba_one gave the class {odd[0]!r}, expected one it was taught: "
             f"{labels.text(classes)}"
         )
-    values = plain_answer([known.get(code, 0.0) for code in range(classes)], "predict_proba_one")
+    values = plain_answer([by_code.get(code, 0.0) for code in range(classes)], "predict_proba_one")
     return _floats(values, "predict_proba_one").reshape(1, classes)
 
 
-def _by_class(found: NDArray[Any], model: Any, count: int, classes: int) -> NDArray[np.float64]:
-    known = codes_of_columns(model)
+def _by_class(answer: NDArray[Any], model: Any, count: int, classes: int) -> NDArray[np.float64]:
+    codes = codes_of_columns(model)
     if (
-        known is not None
-        and found.shape == (count, len(known))
-        and all(code in range(classes) for code in known.tolist())
+        codes is not None
+        and answer.shape == (count, len(codes))
+        and all(code in range(classes) for code in codes.tolist())
     ):
         placed = np.zeros((count, classes))
-        placed[:, known.astype(np.int64)] = _floats(found, "predict_proba")
+        placed[:, codes.astype(np.int64)] = _floats(answer, "predict_proba")
         return placed
-    if found.shape != (count, classes):
+    if answer.shape != (count, classes):
         raise ValueError(
-            f"predict_proba gave an array of shape {found.shape}, expected ({count}, {classes})"
+            f"predict_proba gave an array of shape {answer.shape}, expected ({count}, {classes})"
         )
-    return _floats(found, "predict_proba")
+    return _floats(answer, "predict_proba")
 
 
 def codes_of_columns(model: Any) -> NDArray[Any] | None:
     """Return the codes that a model lists in ``classes_``, each once; None if it lists no codes."""
     with contextlib.suppress(Exception):  # the attribute may be anything
-        known = np.asarray(model.classes_)
-        if known.ndim == 1 and known.dtype.kind in "biuf" and len(np.unique(known)) == len(known):
-            return known
+        codes = np.asarray(model.classes_)
+        if codes.ndim == 1 and codes.dtype.kind in "biuf" and len(np.unique(codes)) == len(codes):
+            return codes
     return None
 
 
-def _floats(found: NDArray[Any], method: str) -> NDArray[np.float64]:
-    if found.dtype.kind not in "biuf":
-        raise ValueError(f"{method} gave values of type {found.dtype}, expected numbers")
-    return found.astype(np.float64)
+def _floats(answer: NDArray[Any], method: str) -> NDArray[np.float64]:
+    if answer.dtype.kind not in "biuf":
+        raise ValueError(f"{method} gave values of type {answer.dtype}, expected numbers")
+    return answer.astype(np.float64)
 
 
 class RowScores:
@@ -231,8 +231,8 @@ class RowScores:
 
     def _asked(self, model: Any, rows: Any, count: int, labels: ClassLabels) -> NDArray[np.float64]:
         if self.method != "decision_function":
-            given = given_probabilities(model, rows, count, 2, labels)
-            return np.where(are_known(given)[:, np.newaxis], given[:, 1:], 0.5)
+            probabilities = given_probabilities(model, rows, count, 2, labels)
+            return np.where(are_known(probabilities)[:, np.newaxis], probabilities[:, 1:], 0.5)
         answer = plain_answer(model.decision_function(rows), "decision_function").astype(np.float64)
         if answer.shape == (count, 2):
             answer = answer[:, 1] - answer[:, 0]

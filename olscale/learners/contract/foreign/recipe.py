@@ -153,17 +153,17 @@ def make_model(
         If it cannot be made with these parameters, shares what it learns, has learned before, or
         does not learn row by row.
     """
-    model, other = _new_models(name, target, params)
+    model, twin = _new_models(name, target, params)
     if callable(target):
         for seed in SEEDS:
             if getattr(model, seed, 0) is None and seed in _arguments(target):
                 # Seeded by the clock it would give other results each time: the run has seed 0, and
                 # records it.
                 params = {**params, seed: 0}
-                model, other = _new_models(name, target, params)
-    for each in (model, other):
-        _seed_inner(each)
-    seeds = set_open_seeds(model, other, entropy)
+                model, twin = _new_models(name, target, params)
+    for new_model in (model, twin):
+        _seed_inner(new_model)
+    seeds = set_open_seeds(model, twin, entropy)
     task_of(name, model)
     return MadeModel(model, params, seeds)
 
@@ -185,11 +185,13 @@ def check_arguments(name: str, target: Any, params: Mapping[str, Any]) -> None:
     UnknownNameError, ParameterError
     """
     arguments = _arguments(target)
-    if not any(one.kind is Parameter.VAR_KEYWORD for one in arguments.values()):
+    if not any(argument.kind is Parameter.VAR_KEYWORD for argument in arguments.values()):
         for key in params:
             if key not in arguments:
                 raise UnknownNameError(f"parameter of learner {name}", key, arguments)
-    missing = [key for key, one in arguments.items() if _is_needed(one) and key not in params]
+    missing = [
+        key for key, argument in arguments.items() if _is_needed(argument) and key not in params
+    ]
     if missing:
         words = ",".join(f"{key}=..." for key in missing)
         raise ParameterError(
@@ -255,9 +257,9 @@ def _arguments(target: Any) -> dict[str, Parameter]:
         else:
             parameters = signature(target).parameters
         return {
-            name: one
-            for name, one in parameters.items()
-            if one.kind
+            name: parameter
+            for name, parameter in parameters.items()
+            if parameter.kind
             in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD)
         }
     except (TypeError, ValueError):  # compiled, without a signature
