@@ -273,7 +273,8 @@ class Learner(InitParameters):
     def _random(self) -> np.random.Generator:
         """Return the generator of this run, from its entropy and the parameter `seed`."""
         seed = int(self.get_params(deep=False).get("seed", 0))
-        return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *self._entropy])))
+        sequence = np.random.SeedSequence([seed, *self._entropy])
+        return np.random.Generator(np.random.PCG64(sequence))
 
     @abstractmethod
     def _allocate(self, columns: int, outputs: int) -> State:

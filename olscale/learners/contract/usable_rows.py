@@ -43,7 +43,8 @@ def unusable(X: Rows, i: int, square: float, low: float, high: float) -> Any:
         return _any_unusable(X[i], square, low, high)
 
     def csr(X, i, square, low, high):
-        return _any_unusable(X.data[X.indptr[i] : X.indptr[i + 1]], square, low, high)
+        values = X.data[X.indptr[i] : X.indptr[i + 1]]
+        return _any_unusable(values, square, low, high)
 
     return dense, csr
 
@@ -131,7 +132,8 @@ def _first_unusable(learner: Learner, X: Rows) -> int:
 
 
 def _followed_by_nan(scores: FloatArray, rows: int) -> FloatArray:
-    return np.concatenate([scores, np.full((rows - len(scores), scores.shape[1]), np.nan)])
+    after = np.full((rows - len(scores), scores.shape[1]), np.nan)
+    return np.concatenate([scores, after])
 
 
 def score_usable(learner: Learner, X: Rows) -> FloatArray:

@@ -94,7 +94,8 @@ def _sources(path: str, target: Any) -> tuple[list[str], list[str]]:
     else:
         kind = type(target)
     home = _home(path, target)
-    return [home, *(base.__module__ for base in kind.__mro__)], [home.partition(".")[0]]
+    bases = [base.__module__ for base in kind.__mro__]
+    return [home, *bases], [home.partition(".")[0]]
 
 
 def _digest(path: str, target: Any) -> str | None:

@@ -37,7 +37,8 @@ def _least_loss(model: Any, row: Any) -> int:
             loss[s] *= 1.0 - k[s] * k[s]
     else:
         for s in range(count):
-            loss[s] *= own_value(model.kernel, support.sizes[s]) - k[s] * k[s] / row.own
+            own = own_value(model.kernel, support.sizes[s])
+            loss[s] *= own - k[s] * k[s] / row.own
     return first_least(loss, count)
 
 
@@ -60,7 +61,8 @@ def learn_bpas(rule: Any, model: Any, row: Any) -> bool:
             loss = max(0.0, 1.0 - row.margin[c])
         else:
             loss = 0.0
-        row.step[c] = row.target[c] * min(row.weight * rule.C, loss / (parts * row.own))
+        exact_step = loss / (parts * row.own)
+        row.step[c] = row.target[c] * min(row.weight * rule.C, exact_step)
     support = model.support
     alpha = model.alpha
     slot = support.counts[0]

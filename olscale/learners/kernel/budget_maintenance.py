@@ -45,10 +45,12 @@ def _closer(A: float, C: float, D: float, L: float, h: float) -> float:
     r = exponential(L * (1.0 - 2.0 * h))
     over = r * (D + A * r)
     under = C + r * (2.0 * D + A * r)
-    slope = -2.0 * L * r * (C * (D + 2.0 * A * r) + A * D * r * r)
+    bracket = C * (D + 2.0 * A * r) + A * D * r * r
+    slope = -2.0 * L * r * bracket
     # Times `under` squared: one division suffices. The slope of phi is 1 where two solutions meet.
     square = under * under
-    step = quotient(under * (over - h * under), max(square - slope, 1e-3 * square))
+    divisor = max(square - slope, 1e-3 * square)
+    step = quotient(under * (over - h * under), divisor)
     return min(0.5, max(0.0, h + step))  # type: ignore[no-any-return]
 
 
@@ -57,7 +59,10 @@ def _loss(A: float, C: float, D: float, L: float, h: float) -> float:
     """Return the loss by merging: the squared change of the model."""
     p = exponential(L * (1.0 - h) * (1.0 - h))
     q = exponential(L * h * h)
-    return A * (1.0 - p * p) + 2.0 * D * (exponential(L) - p * q) + C * (1.0 - q * q)
+    of_vector = A * (1.0 - p * p)
+    of_both = 2.0 * D * (exponential(L) - p * q)
+    of_partner = C * (1.0 - q * q)
+    return of_vector + of_both + of_partner
 
 
 @compiled
@@ -69,6 +74,7 @@ def merging_losses(A: float, C: Any, D: Any, L: Any, h: Any, before: Any, losses
     count = C.shape[0]
     for s in range(count):
         h[s] = 0.0
+    # Steps of all partners in one loop become vector code; the few that need more follow singly.
     for _ in range(STEPS):
         for s in range(count):
             before[s] = h[s]
@@ -145,7 +151,8 @@ def remove_lightest(model: Any, row: Any) -> None:
     support = model.support
     count = model.support.counts[0]
     for s in range(count):
-        row.other[s] = weight(model, s) * own_value(model.kernel, support.sizes[s])
+        own = own_value(model.kernel, support.sizes[s])
+        row.other[s] = weight(model, s) * own
     drop_vector(model, oldest_of_least(row.other, support.born, count))
 
 
@@ -192,7 +199,9 @@ def merge_lightest(model: Any, row: Any) -> None:
         inner = 0.0
         for c in range(alpha.shape[1]):
             inner += alpha[lightest, c] * alpha[s, c]
-        if inner > 0.0 and inner * inner > ORTHOGONAL * A * row.other[s] and s != lightest:
+        # The least solution for h is the best one for a positive product of the coefficients only.
+        is_alike = inner > 0.0 and inner * inner > ORTHOGONAL * A * row.other[s]
+        if is_alike and s != lightest:
             slots[partners] = s
             ages[partners] = support.born[s]
             C[partners] = row.other[s]
@@ -210,11 +219,13 @@ def merge_lightest(model: Any, row: Any) -> None:
             L[i] = -gamma * max(0.0, row.other[slots[i]])
         merging_losses(A, C[:partners], D, L, work[4], work[5], losses)
         best = oldest_of_least(losses, ages, partners)
+        # A merge that loses as much as leaving the vector out is not worth its work.
         if losses[best] < A:
             share = merging_share(A, C[best], D[best], L[best], work[4][best])
             p = exponential(L[best] * (1.0 - share) * (1.0 - share))
             q = exponential(L[best] * share * share)
+            partner = slots[best]
             for c in range(alpha.shape[1]):
-                alpha[slots[best], c] = alpha[lightest, c] * p + alpha[slots[best], c] * q
-            merge(support, slots[best], lightest, share)
+                alpha[partner, c] = alpha[lightest, c] * p + alpha[partner, c] * q
+            merge(support, partner, lightest, share)
     drop_vector(model, lightest)

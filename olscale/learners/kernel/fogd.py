@@ -283,12 +283,15 @@ class FusedFOGD(FusedSettings):
         widths = np.concatenate([state["gamma"] for state in states])
         # Settings of one width follow each other: the loop computes their features once.
         self._order = np.argsort(widths, kind="stable")
+        weights_of_settings = [states[n]["W"] for n in self._order]
+        updates = [states[n]["updates"] for n in self._order]
+        etas = [self._learners[n].eta for n in self._order]
         self._state: State = {
-            "W": np.stack([states[n]["W"] for n in self._order]),
+            "W": np.stack(weights_of_settings),
             "gamma": widths[self._order],
-            "eta": np.array([self._learners[n].eta for n in self._order], dtype=np.float64),
+            "eta": np.array(etas, dtype=np.float64),
             "seen": states[0]["seen"].copy(),
-            "updates": np.concatenate([states[n]["updates"] for n in self._order]),
+            "updates": np.concatenate(updates),
         }
 
     def learn(
@@ -306,5 +309,6 @@ class FusedFOGD(FusedSettings):
     def release(self) -> None:
         for place, n in enumerate(self._order):
             state = self._learners[n].state_
-            state["W"], state["seen"] = self._state["W"][place].copy(), self._state["seen"].copy()
+            state["W"] = self._state["W"][place].copy()
+            state["seen"] = self._state["seen"].copy()
             state["updates"] = self._state["updates"][place : place + 1].copy()

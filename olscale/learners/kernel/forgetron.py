@@ -74,7 +74,8 @@ def fading(model: Any, row: Any, slot: int) -> float:
     mu = 0.0
     for c in range(outputs):
         delta = max(delta, abs(alpha[slot, c]) * model.scale[c])
-        mu += np.sign(alpha[slot, c]) * (f[c] + row.step[c] * row.k[slot]) / parts
+        score_after = f[c] + row.step[c] * row.k[slot]
+        mu += np.sign(alpha[slot, c]) * score_after / parts
     a = delta * delta * own_value(model.kernel, support.sizes[slot]) - 2.0 * delta * mu
     b = 2.0 * delta
     c = memory[0] - SHARE * memory[1]
@@ -83,8 +84,11 @@ def fading(model: Any, row: Any, slot: int) -> float:
     if a + b + c <= 0.0:
         phi = 1.0
     else:
-        phi = min(1.0, -2.0 * c / (b + np.sqrt(max(0.0, b * b - 4.0 * a * c))))
-    memory[0] = min(memory[0] + (a * phi + b) * phi, SHARE * memory[1])
+        # This form of the root has no difference of nearly equal numbers.
+        discriminant = max(0.0, b * b - 4.0 * a * c)
+        phi = min(1.0, -2.0 * c / (b + np.sqrt(discriminant)))
+    damage = memory[0] + (a * phi + b) * phi
+    memory[0] = min(damage, SHARE * memory[1])
     return phi
 
 

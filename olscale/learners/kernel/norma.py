@@ -40,7 +40,8 @@ def learn_norma(rule: Any, model: Any, row: Any) -> bool:
     moved = False
     for c in range(row.f.shape[0]):
         shared = 0 if row.pair else c  # the max-score form has one margin
-        hit = row.target[c] != 0.0 and row.margin[c] <= rho[shared, 0] and row.weight > 0.0
+        is_within = row.margin[c] <= rho[shared, 0]
+        hit = row.target[c] != 0.0 and is_within and row.weight > 0.0
         if hit:
             row.step[c] = row.weight * (eta * row.target[c])
         else:

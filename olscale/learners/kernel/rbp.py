@@ -27,8 +27,12 @@ def random_slot(model: Any, row: Any) -> Any:
     key = model.memory[0]
     low = t & np.uint64(0xFFFFFFFF)
     high = t >> np.uint64(32)
-    word = philox(low, high, zero, zero, np.uint64(key[0]), np.uint64(key[1]))[0]
-    return np.int64((word * np.uint64(model.support.counts[0])) >> np.uint64(32))
+    first_key = np.uint64(key[0])
+    second_key = np.uint64(key[1])
+    word = philox(low, high, zero, zero, first_key, second_key)[0]
+    # The high half of the product: a division by 2^32, which needs no modulo.
+    count = np.uint64(model.support.counts[0])
+    return np.int64((word * count) >> np.uint64(32))
 
 
 class RandomVictims(KernelLearner):

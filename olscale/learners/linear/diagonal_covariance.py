@@ -221,7 +221,8 @@ def learn_diagonal(
     """Learn the rows; return the breakdown, if any, x' Sigma x there, and its row in `X`."""
     # A step below the first bound cannot exceed the largest representable number: rounding would
     # lose it.
-    limits = (float(np.finfo(A.dtype).max) * 2.0**-60, float(np.finfo(A.dtype).tiny), *norms)
+    precision = np.finfo(A.dtype)
+    limits = (float(precision.max) * 2.0**-60, float(precision.tiny), *norms)
     if scores.shape[1] == 1:
         return _learn_two_classes(X, y, A.reshape(-1), rule, limits, seen, updates, scores, weights)
     return _learn_columns(X, y, A, rule, max_score, limits, seen, updates, scores, weights)

@@ -64,10 +64,12 @@ class FusedLinear(FusedSettings):
         )  # linear models with one rule: `grid_key` guarantees it
         self.task = self._learners[0].task
         states = [learner.state_ for learner in self._learners]
+        weights_of_settings = [state["W"] for state in states]
+        updates = [state["updates"] for state in states]
         self._state: State = {
-            "W": aligned_copy(np.concatenate([state["W"] for state in states], axis=1)),
+            "W": aligned_copy(np.concatenate(weights_of_settings, axis=1)),
             "seen": states[0]["seen"].copy(),
-            "updates": np.concatenate([state["updates"] for state in states]),
+            "updates": np.concatenate(updates),
         }
         rules = [learner._rule() for learner in self._learners]
         rule: Any = type(rules[0])

@@ -97,7 +97,8 @@ def _learn(
             if scores[i, true] - scores[i, rival] < 1.0:
                 updates[0] += 1
                 step = weight / c[0]
-                norms[0] += 2.0 * step * (f[true] - f[rival]) + 2.0 * step * step * square
+                along = 2.0 * step * (f[true] - f[rival])
+                norms[0] += along + 2.0 * step * step * square
                 add_column(X, i, V, true, step)
                 add_column(X, i, V, rival, -step)
                 if project:
@@ -217,7 +218,8 @@ class Pegasos(WeightedClassifier, ShardsClasses, EstimatesCost):
         norms = state["norms"]
         scores = np.empty((rows_of(X), V.shape[1]))
         shared = V.shape[1] > 1 and self.multiclass == "max-score"
-        settings = (float(self.lam), int(self.offset), self.project, shared, self.norm_limits())
+        limits = self.norm_limits()
+        settings = (float(self.lam), int(self.offset), self.project, shared, limits)
         _learn(X, y, V, c, norms, *settings, state["seen"], state["updates"], scores, weights)
         return scores
 

@@ -57,7 +57,8 @@ def learn_targets(
         moved = False
         for s in range(settings):
             target = target_of(y, i, s)
-            a[s] = step_size(rule, s, target, f[s], square, t, False, weight_of(weights, i))
+            weight = weight_of(weights, i)
+            a[s] = step_size(rule, s, target, f[s], square, t, False, weight)
             if a[s] != 0.0:
                 moved = True
                 updates[s] += 1
@@ -120,12 +121,14 @@ class SGDRRule(NamedTuple):
 
 @implements(PARRule)
 def _pa_r(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
-    return np.sign(y - f) * max(0.0, abs(y - f) - rule.epsilon[s]) / square
+    loss = max(0.0, abs(y - f) - rule.epsilon[s])
+    return np.sign(y - f) * loss / square
 
 
 @implements(PA1RRule)
 def _pa1_r(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
-    return np.sign(y - f) * min(weight * rule.C[s], max(0.0, abs(y - f) - rule.epsilon[s]) / square)
+    loss = max(0.0, abs(y - f) - rule.epsilon[s])
+    return np.sign(y - f) * min(weight * rule.C[s], loss / square)
 
 
 @implements(PA2RRule)
@@ -133,7 +136,8 @@ def _pa2_r(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-
     if weight == 0.0:
         return 0.0
     slack = 0.5 / (weight * rule.C[s])
-    return np.sign(y - f) * max(0.0, abs(y - f) - rule.epsilon[s]) / (square + slack)
+    loss = max(0.0, abs(y - f) - rule.epsilon[s])
+    return np.sign(y - f) * loss / (square + slack)
 
 
 LOSSES = ("squared", "absolute", "epsilon-insensitive", "huber")
@@ -150,7 +154,8 @@ def _sgd_r(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-
         residual = 0.0
     elif loss == 3.0:
         residual = min(max(residual, -epsilon), epsilon)
-    return weight * (rule.eta[s] * falling_power(float(t), rule.power[s]) * residual)
+    eta = rule.eta[s] * falling_power(float(t), rule.power[s])
+    return weight * (eta * residual)
 
 
 class TubeRegressor(LinearRegressor):

@@ -277,9 +277,9 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
     def coef_(self) -> FloatArray:
         """Weights of all hyperplanes, shape (hyperplanes, n_features), of the classes `owner_`."""
         state = self.state_
-        return np.asarray(
-            state["S"][:, : state["count"][0]] / ((state["seen"][0] + 1) * float(self.lam))
-        ).T
+        planes = state["S"][:, : state["count"][0]]
+        divisor = (state["seen"][0] + 1) * float(self.lam)
+        return np.asarray(planes / divisor).T
 
     @property
     def owner_(self) -> NDArray[np.int64]:

@@ -56,7 +56,9 @@ def offline_prototypes(
         offset = None
     if offset is not None:
         matrix = take_off(matrix, offset)
-    model = KMeans(min(k, rows_of(X)), n_init=1, random_state=int(random.integers(2**31)))
+    clusters = min(k, rows_of(X))
+    seed = int(random.integers(2**31))
+    model = KMeans(clusters, n_init=1, random_state=seed)
     # The sums of a cluster are added up thread by thread, so more threads would give other bits.
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter(
@@ -81,4 +83,5 @@ def _compact(X: Rows) -> tuple[NDArray[np.int64], Any]:
     indptr, indices, data = trim(X)
     features, columns = np.unique(indices, return_inverse=True)
     shape = (rows_of(X), len(features))
-    return features.astype(np.int64), csr_matrix((data.astype(np.float64), columns, indptr), shape)
+    matrix = csr_matrix((data.astype(np.float64), columns, indptr), shape)
+    return features.astype(np.int64), matrix

@@ -120,7 +120,8 @@ def _learn_and_score(
                     a[3 * c] = -direction * rate * _logistic(-gate, of_gate)
                     a[3 * c + 2] = rate * target * _logistic(-margin_of_second, of_two)
                 hold[c] += a[3 * c] * g[last]
-                lift[c] += max(0.0, (beta - hold[c] - lift[c] * anchor[0]) / anchor[0])
+                missing = beta - hold[c] - lift[c] * anchor[0]
+                lift[c] += max(0.0, missing / anchor[0])
         if learns:
             count_update(updates, i)
             add_row(X, i, V, a)
@@ -187,8 +188,14 @@ class OLLC(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
 
     def _allocate(self, columns: int, outputs: int) -> State:
         V = np.zeros((columns, 3 * outputs + 1))
-        V[:, :-1] = float(self.scale) * self._random().standard_normal((columns, 3 * outputs))
-        return {"V": V, "lift": np.zeros(outputs), "hold": np.zeros(outputs), "anchor": np.zeros(1)}
+        normal = self._random().standard_normal((columns, 3 * outputs))
+        V[:, :-1] = float(self.scale) * normal
+        return {
+            "V": V,
+            "lift": np.zeros(outputs),
+            "hold": np.zeros(outputs),
+            "anchor": np.zeros(1),
+        }
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
         """Return the axes of gates and classifiers; all classes share the anchor."""

@@ -175,7 +175,9 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: prototypes, and `m` models."""
-        return values * int(self.k) + int(self.m) * super().row_numbers(columns, classes, values)
+        to_prototypes = values * int(self.k)
+        of_planes = int(self.m) * super().row_numbers(columns, classes, values)
+        return to_prototypes + of_planes
 
     def _allocate(self, columns: int, outputs: int) -> State:
         k = int(self.k)
@@ -227,7 +229,8 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
     def why_no_score(self, row: Rows) -> str:
         """Return that rounding hides distances, if it does."""
         x = to_dense(row, len(self.state_["S"]))[0]
-        unit = x / max(float(np.linalg.norm(x)), np.finfo(np.float64).tiny)
+        length = float(np.linalg.norm(x))
+        unit = x / max(length, np.finfo(np.float64).tiny)
         return why_hidden(self.prototypes_, unit, lost_share(close_share(self.dtype)))
 
     @property

@@ -116,7 +116,9 @@ def _compare(f: FloatArray, code: int, force: NDArray[np.int64]) -> None:
     are forgotten.
     """
     power = force[0]
-    force[1] = max(0, force[1] + int(_errs(f, power, code)) - int(_errs(f, 1 - power, code)))
+    errors_now = int(_errs(f, power, code))
+    errors_of_other = int(_errs(f, 1 - power, code))
+    force[1] = max(0, force[1] + errors_now - errors_of_other)
     if force[1] == _LEAD:
         force[0] = 1 - power
         force[1] = 0

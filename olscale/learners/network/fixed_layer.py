@@ -62,9 +62,12 @@ class FusedLayers(FusedSettings):
     def learn(
         self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
     ) -> list[FloatArray | DivergedError]:
-        scores = [np.full((rows_of(X), learner._outputs), np.nan) for learner in self._learners]
+        # Rows after the one at which a setting ends stay NaN.
+        rows = rows_of(X)
+        scores = [np.full((rows, learner._outputs), np.nan) for learner in self._learners]
         active = [n for n, end in enumerate(self._ends) if end is None]
-        for first, Z, T in self._learners[0].featured_rows(X, y, self._learners[0].state_):
+        layer = self._learners[0]
+        for first, Z, T in layer.featured_rows(X, y, layer.state_):
             for n in tuple(active):
                 learner = self._learners[n]
                 try:
@@ -164,15 +167,18 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
             start = 0.0
         else:
             start = 1.0 / float(self.lam)
+        # Padding up to full vectors has variance 0, so that it stays 0.
+        diagonal = np.where(np.arange(width) < count, start, 0.0)
+        precision = float(np.finfo(np.float64).eps)
         return {
             "W": np.zeros((outputs, width)),
-            "half": half_of_diagonal(np.where(np.arange(width) < count, start, 0.0)),
+            "half": half_of_diagonal(diagonal),
             "variances": np.full(count, start),
             "pending": np.zeros((MOST_PENDING, width)),
             "waiting": np.zeros((block, width)),
             "targets": np.zeros((block, outputs)),
             "counts": np.zeros(2, dtype=np.int64),
-            "limits": np.array([1.0, start / float(np.finfo(np.float64).eps)]),
+            "limits": np.array([1.0, start / precision]),
         }
 
     def _pass(
@@ -319,7 +325,8 @@ def _set_targets(y: NDArray[Any], T: FloatArray) -> None:
     if y.dtype.kind == "f":
         T[:] = y.reshape(T.shape)
     elif T.shape[1] == 1:
-        np.copyto(T[:, 0], np.where(y == 1, 1.0, -1.0), where=y != UNKNOWN)
+        signs = np.where(y == 1, 1.0, -1.0)
+        np.copyto(T[:, 0], signs, where=y != UNKNOWN)
     else:
         rows = np.flatnonzero(y != UNKNOWN)
         T[rows] = -1.0

@@ -31,7 +31,9 @@ def set_sigmoids(X: Any, A: Any, b: Any, Z: Any) -> None:
         row_scores(X, i, A, f)
         z = Z[i]
         for j in range(nodes):
-            z[j] = quotient(1.0, 1.0 + exponential(min(-(f[j] + b[j]), -LEAST)))
+            # Beyond the limit the exponential would overflow; the sigmoid is 0 there in any case.
+            exponent = min(-(f[j] + b[j]), -LEAST)
+            z[j] = quotient(1.0, 1.0 + exponential(exponent))
 
 
 @compiled
@@ -47,7 +49,9 @@ def set_radial(X: Any, A: Any, b: Any, Z: Any) -> None:
         square = row_scores(X, i, A, f)
         z = Z[i]
         for j in range(nodes):
-            z[j] = exponential(-b[j] * max(0.0, (square - 2.0 * f[j]) + lengths[j]))
+            # Rounding can make the distance of a row at a centre negative.
+            distance = max(0.0, (square - 2.0 * f[j]) + lengths[j])
+            z[j] = exponential(-b[j] * distance)
 
 
 class RandomNodes(FixedLayer):
@@ -247,19 +251,26 @@ def singular_vectors(X: Rows, columns: int, rank: int) -> tuple[FloatArray, Floa
     else:
         mean = np.zeros(columns)
     if columns <= count:
-        squares, V = np.linalg.eigh((M.T @ M).toarray() - count * np.outer(mean, mean))
+        products = (M.T @ M).toarray()
+        squares, V = np.linalg.eigh(products - count * np.outer(mean, mean))
     else:
         along = M @ mean
         between = (M @ M.T).toarray() - along[:, None] - along + mean @ mean
         squares, U = np.linalg.eigh(between)
     largest = np.argsort(squares)[::-1][:rank]
-    largest = largest[squares[largest] > _LEAST**2 * float(np.sum(np.square(M.data)))]
+    total = float(np.sum(np.square(M.data)))
+    largest = largest[squares[largest] > _LEAST**2 * total]
     sizes = np.sqrt(squares[largest])
     if columns <= count:
         V = V[:, largest]
     else:
-        V = (M.T @ U[:, largest] - np.outer(mean, U[:, largest].sum(axis=0))) / sizes
-    V = V * np.where(V[np.abs(V).argmax(axis=0), np.arange(len(largest))] < 0.0, -1.0, 1.0)
+        kept_U = U[:, largest]
+        offsets = np.outer(mean, kept_U.sum(axis=0))
+        V = (M.T @ kept_U - offsets) / sizes
+    # LAPACK leaves the sign of a vector open: its largest component becomes positive.
+    columns_of_largest = np.arange(len(largest))
+    largest_component = V[np.abs(V).argmax(axis=0), columns_of_largest]
+    V = V * np.where(largest_component < 0.0, -1.0, 1.0)
     return mean, V, sizes / np.sqrt(count)
 
 

@@ -101,10 +101,15 @@ class ProjectionNetwork(Learner):
             s = np.append(of.s, np.sqrt(len(z)))
         else:
             s = of.s
-        order = np.argsort(-s, kind="stable")[: self._count(np.sort(s)[::-1])]
+        descending = np.sort(s)[::-1]
+        # Stable: nodes of equal singular values keep their order, so bits do not depend on the sort.
+        order = np.argsort(-s, kind="stable")[: self._count(descending)]
         constant = order == len(of.s)  # at most one, and none where rows include the 1
         order = order[~constant]
-        W, offset, H = (np.zeros((n, len(constant))) for n in (columns, 1, len(z)))
+        nodes = len(constant)
+        W = np.zeros((columns, nodes))
+        offset = np.zeros((1, nodes))
+        H = np.zeros((len(z), nodes))
         W[:, ~constant] = of.U[:columns, order]
         H[:, ~constant] = z[:, order]
         if centred:
@@ -114,17 +119,22 @@ class ProjectionNetwork(Learner):
         offset[:, constant] = 1.0
         H[:, constant] = 1.0
         _activate(H.reshape(-1))
-        T = np.where(
-            y[:, None] == (np.arange(self._outputs) if self._outputs > 1 else 1), 1.0, -1.0
-        )
-        return Network(W, offset[0], _least_squares(H, T, float(self.lam)))
+        own_classes = np.arange(self._outputs) if self._outputs > 1 else np.array([1])
+        T = np.where(y[:, None] == own_classes, 1.0, -1.0)
+        beta = _least_squares(H, T, float(self.lam))
+        return Network(W, offset[0], beta)
 
     def _count(self, s: FloatArray) -> int:
         """Return the number of nodes."""
         if self.nodes is not None:
             return min(int(self.nodes), len(s))
-        sums = np.cumsum(s / s[0] if self.ratio_of == "s" else (s / s[0]) ** 2)
-        return 1 + int(np.count_nonzero(sums[:-1] < float(self.ratio) * sums[-1]))
+        # Relative to the largest, since squares of tiny or huge singular values leave the range.
+        parts = s / s[0]
+        if self.ratio_of == "s2":
+            parts = parts**2
+        sums = np.cumsum(parts)
+        is_less = sums[:-1] < float(self.ratio) * sums[-1]
+        return 1 + int(np.count_nonzero(is_less))
 
 
 def _least_squares(H: FloatArray, T: FloatArray, lam: float) -> FloatArray:
@@ -137,7 +147,9 @@ def _least_squares(H: FloatArray, T: FloatArray, lam: float) -> FloatArray:
     u = u[:, used]
     s = s[used]
     v = v[used]
-    beta: FloatArray = np.ascontiguousarray((v.T * (s / (s * s + lam))) @ (u.T @ T))
+    shrunk = s / (s * s + lam)
+    along = u.T @ T
+    beta: FloatArray = np.ascontiguousarray((v.T * shrunk) @ along)
     return beta
 
 
@@ -202,14 +214,17 @@ class OSPVM(ProjectionNetwork, BlockLearner):
         return min(self._length(columns), int(self.keep or self.capacity))
 
     def _allocate(self, columns: int, outputs: int) -> State:
-        rows = {"places": np.zeros((0, 0)), "labels": np.zeros(0, dtype=np.int64)}
-        return {**super()._allocate(columns, outputs), **rows}
+        state = super()._allocate(columns, outputs)
+        state["places"] = np.zeros((0, 0))
+        state["labels"] = np.zeros(0, dtype=np.int64)
+        return state
 
     def _absorb(self, state: State, X: FloatArray, y: NDArray[np.int64]) -> State:
-        if len(state["labels"]) + len(y) > self.capacity:
+        rows = len(state["labels"]) + len(y)
+        if rows > self.capacity:
             raise ParameterError(
                 "learner ospvm keeps the places of all rows, and "
-                f"{len(state['labels']) + len(y):,} are more than its "
+                f"{rows:,} are more than its "
                 "parameter capacity allows; raise that, or take ipca-lda, whose memory is constant"
             )
         if not self.mean_update:
@@ -217,7 +232,9 @@ class OSPVM(ProjectionNetwork, BlockLearner):
         components, turn = add_block(
             self._components(state), X, self._most(self._columns), self.mean_update
         )
-        places = np.concatenate([state["places"] @ turn.matrix + turn.shift, turn.coordinates])
+        # The directions have turned: earlier rows are now elsewhere along them.
+        turned = state["places"] @ turn.matrix + turn.shift
+        places = np.concatenate([turned, turn.coordinates])
         return {
             **components._asdict(),
             "places": places,
@@ -235,27 +252,25 @@ class OSPVM(ProjectionNetwork, BlockLearner):
         super().restore(state)
         places = self.state_["places"]
         labels = self.state_["labels"]
-        fits = len(labels) == self.state_["rows"][0] and places.shape == (
-            len(labels),
-            len(self.state_["s"]),
-        )
-        if not (fits and ((labels >= 0) & (labels < max(2, self._classes))).all()):
+        expected = (len(labels), len(self.state_["s"]))
+        fits = len(labels) == self.state_["rows"][0] and places.shape == expected
+        are_codes = (labels >= 0) & (labels < max(2, self._classes))
+        if not (fits and are_codes.all()):
             raise ValueError(
                 f"state does not fit learner ospvm: {len(labels)} labels, places of shape "
                 f"{places.shape}"
             )
 
     def state_bytes(self, columns: int, classes: int) -> int:
-        return 8 * self._most(columns) * (columns + int(self.capacity)) + 8 * columns * int(
-            self.block
-        )
+        directions_and_places = self._most(columns) * (columns + int(self.capacity))
+        waiting_rows = columns * int(self.block)
+        return 8 * (directions_and_places + waiting_rows)
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through, of 1,000: its share of the updates."""
         rank = min(self._most(columns), 1_000)
-        turning = (
-            (columns + 1_000 + rank) * (rank + self.block) ** 2 / 8
-        )  # by BLAS, eight numbers at a time
+        # By BLAS, eight numbers at a time.
+        turning = (columns + 1_000 + rank) * (rank + self.block) ** 2 / 8
         return values * rank + (turning + BLOCK_NUMBERS) / self.block
 
     def cheaper(self) -> str:
@@ -272,7 +287,8 @@ class OSPVM(ProjectionNetwork, BlockLearner):
             nodes = float(len(model.offset))
         else:
             nodes = 0.0
-        return {**super().measures(), "nodes": nodes, "rank": float(len(self.state_["s"]))}
+        rank = float(len(self.state_["s"]))
+        return {**super().measures(), "nodes": nodes, "rank": rank}
 
 
 class PVM(ProjectionNetwork, BatchMachine, Classifier):

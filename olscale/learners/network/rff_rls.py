@@ -73,7 +73,9 @@ class FourierLayer(GammaLearner, FixedLayer):
     def _draw(self) -> None:
         """Derive the frequencies from the state's key."""
         first, second = self.state_["key"].tolist()
-        self._frequencies = MatrixRows((first, second), self._columns, int(self.features) // 2, 0.0)
+        key = (first, second)
+        count = int(self.features) // 2  # a cosine and a sine of each
+        self._frequencies = MatrixRows(key, self._columns, count, 0.0)
 
     def _allocate(self, columns: int, outputs: int) -> State:
         key = self._random().integers(1 << 32, size=2)

@@ -40,7 +40,8 @@ def first_row_everywhere(X: Any) -> Any:
     >>> first_row_everywhere(csr_matrix([[5.0, 0.0, 2.0], [6.0, 1.0, 0.0]])).toarray().tolist()
     [[5.0, 0.0, 0.0]]
     """
-    everywhere = np.bincount(X.nonzero()[1], minlength=X.shape[1]) == X.shape[0]
+    rows_with_feature = np.bincount(X.nonzero()[1], minlength=X.shape[1])
+    everywhere = rows_with_feature == X.shape[0]
     return X[:1].multiply(everywhere).tocsr()
 
 
@@ -48,7 +49,8 @@ def take_off(X: Any, offset: Any) -> Any:
     """Return the rows of a sparse matrix minus the row `offset`."""
     from scipy.sparse import csr_matrix
 
-    return (X - csr_matrix(np.ones((X.shape[0], 1))) @ offset).tocsr()
+    ones = csr_matrix(np.ones((X.shape[0], 1)))
+    return (X - ones @ offset).tocsr()
 
 
 def is_far_off(X: Any) -> bool:
@@ -67,11 +69,13 @@ def is_blurred(X: Any, gamma: float) -> bool:
     """
     from sklearn.metrics.pairwise import rbf_kernel
 
-    long = gamma * np.asarray(X.multiply(X).sum(axis=1)).ravel() > LONG
+    squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    long = gamma * squares > LONG
     if np.count_nonzero(long) < 2:
         return False
     rows = X[np.flatnonzero(long)[:_COMPARED]]
-    error = rbf_kernel(rows, gamma=gamma) - rbf_kernel(take_off(rows, rows[:1]), gamma=gamma)
+    nearer = take_off(rows, rows[:1])
+    error = rbf_kernel(rows, gamma=gamma) - rbf_kernel(nearer, gamma=gamma)
     return bool(np.max(np.abs(error)) > _BLURRED)
 
 
@@ -181,11 +185,15 @@ class BatchMachine(Learner, EstimatesCost):
             rows_before = int(self.state_["seen"][0])
             trained = trained_rows(rows_before)
             # One machine predicts all rows until the next doubling.
-            stop = min(len(y), start + (2 * trained or FIRST_MACHINE) - rows_before)
+            rows_at_next = 2 * trained or FIRST_MACHINE
+            stop = min(len(y), start + rows_at_next - rows_before)
             part = slice_rows(X, start, stop)
             scores[start:stop] = self._scores_by(trained, part)
-            self._keep(part, y[start:stop], None if weights is None else weights[start:stop])
-            self.state_["updates"][0] += trained_rows(rows_before + stop - start) > trained
+            own_weights = None if weights is None else weights[start:stop]
+            self._keep(part, y[start:stop], own_weights)
+            rows_after = rows_before + stop - start
+            # An update is a machine that scores rows from now on.
+            self.state_["updates"][0] += trained_rows(rows_after) > trained
             start = stop
         return scores
 
@@ -206,8 +214,10 @@ class BatchMachine(Learner, EstimatesCost):
         # Rows that all weigh 1 need no array, whether or not they came with weights.
         if _WEIGHTS in state or (weights is not None and (weights != 1.0).any()):
             before = state.get(_WEIGHTS, np.ones(len(state["y"])))
-            state[_WEIGHTS] = np.append(before, np.ones(len(y)) if weights is None else weights)
-        rows = stack_rows([CSR(state["indptr"], state["indices"], state["data"]), to_csr(X)])
+            own_weights = np.ones(len(y)) if weights is None else weights
+            state[_WEIGHTS] = np.append(before, own_weights)
+        kept_rows = CSR(state["indptr"], state["indices"], state["data"])
+        rows = stack_rows([kept_rows, to_csr(X)])
         assert isinstance(rows, CSR)
         state.update(rows._asdict(), y=np.concatenate([state["y"], y]))
         state["seen"][0] = total
@@ -216,7 +226,8 @@ class BatchMachine(Learner, EstimatesCost):
         """Return the scores of the machine trained on the first `count` rows; 0 if `count` is 0."""
         scores = np.zeros((rows_of(X), self._outputs))
         if len(scores) and self._weighing(count).any():
-            scores[:, 0] = self._score(self._trained(count), self._matrix(to_csr(X)))
+            matrix = self._matrix(to_csr(X))
+            scores[:, 0] = self._score(self._trained(count), matrix)
         return scores
 
     def _score(self, machine: Any, X: Any) -> FloatArray:
@@ -227,18 +238,22 @@ class BatchMachine(Learner, EstimatesCost):
         """Return the machine trained on the first `count` rows."""
         from threadpoolctl import threadpool_limits
 
-        if count not in self._machines:
-            self._machines.clear()
-            state = self.state_
-            rows = slice_rows(CSR(state["indptr"], state["indices"], state["data"]), 0, count)
-            assert isinstance(rows, CSR)
-            arguments: list[Any] = [self._matrix(rows), state["y"][:count]]
-            if _WEIGHTS in state:
-                weighing = self._weighing(count)
-                arguments = [of_rows[weighing] for of_rows in (*arguments, state[_WEIGHTS][:count])]
-            # Sums over several threads would have other bits.
-            with threadpool_limits(limits=1):
-                self._machines[count] = self._train(*arguments)
+        if count in self._machines:
+            return self._machines[count]
+        self._machines.clear()
+        state = self.state_
+        kept_rows = CSR(state["indptr"], state["indices"], state["data"])
+        rows = slice_rows(kept_rows, 0, count)
+        assert isinstance(rows, CSR)
+        arguments: list[Any] = [self._matrix(rows), state["y"][:count]]
+        if _WEIGHTS in state:
+            arguments.append(state[_WEIGHTS][:count])
+            # A weight of 0 says that the row is not there, and LS-SVM would divide by it.
+            weighing = self._weighing(count)
+            arguments = [of_rows[weighing] for of_rows in arguments]
+        # Sums over several threads would have other bits.
+        with threadpool_limits(limits=1):
+            self._machines[count] = self._train(*arguments)
         return self._machines[count]
 
     def _weighing(self, count: int) -> NDArray[np.bool_]:
@@ -253,13 +268,14 @@ class BatchMachine(Learner, EstimatesCost):
 
         first = X.indptr[0]
         last = X.indptr[-1]
-        return csr_matrix(
-            (X.data[first:last], X.indices[first:last], X.indptr - first),
-            (rows_of(X), self._columns),
-        )
+        data = X.data[first:last]
+        indices = X.indices[first:last]
+        shape = (rows_of(X), self._columns)
+        return csr_matrix((data, indices, X.indptr - first), shape)
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state` and the rows it holds."""
+        # The arrays grow with the rows, so those of a new learner have other lengths.
         for name in ("indptr", "indices", "data", "y"):
             if name in state and state[name].ndim == 1:
                 self.state_[name] = np.zeros(len(state[name]), self.state_[name].dtype)

@@ -72,8 +72,6 @@ class SVM(GaussianMachine, WeightedClassifier):
             return scores
         if decisions.ndim == 1:
             decisions = np.stack([-decisions, decisions], axis=1)
-        else:
-            decisions = decisions
         scores[:] = decisions.min(axis=1, keepdims=True) - 1.0  # for classes that have not come
         scores[:, classes] = decisions
         return scores

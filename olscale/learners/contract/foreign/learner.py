@@ -147,9 +147,11 @@ class ForeignLearner(
         self._classes = classes
         self._columns = columns
         self._row_scores = RowScores(self._estimator)
-        self._ranked = int(self._ranks and classes == 2 and bool(self._row_scores.method))
+        has_scores = bool(self._row_scores.method)
+        self._ranked = int(self._ranks and classes == 2 and has_scores)
         self._outputs = max(score_columns(classes), targets_of(self))
-        if self._river and classes > 2 and not getattr(self._estimator, "_multiclass", True):
+        is_binary = self._river and not getattr(self._estimator, "_multiclass", True)
+        if is_binary and classes > 2:
             raise ParameterError(
                 f"learner {self.name}: tells two classes apart, the dataset has {classes}; River's "
                 "river.multiclass.OneVsRestClassifier around it is a class or function of your "
@@ -216,14 +218,14 @@ class ForeignLearner(
         with self._unchecked():
             if not self._river and self._fitted and rows_of(X):
                 matrix = self._matrix(X)
-                return self._with_more_columns(self._answer(matrix, X), matrix)
-            rows = [
-                self._score(row, slice_rows(X, i, i + 1)) for i, row in enumerate(self._each(X))
-            ]
-        scores: FloatArray = np.array(rows, dtype=np.float64).reshape(
-            rows_of(X), self._columns_of_scores
-        )
-        return scores
+                answers = self._answer(matrix, X)
+                return self._with_more_columns(answers, matrix)
+            rows = []
+            for i, row in enumerate(self._each(X)):
+                rows.append(self._score(row, slice_rows(X, i, i + 1)))
+        scores: FloatArray = np.array(rows, dtype=np.float64)
+        # No rows make an array without columns.
+        return scores.reshape(rows_of(X), self._columns_of_scores)
 
     def state(self) -> State:
         """Return nothing: the model cannot be saved as plain arrays."""
@@ -282,7 +284,8 @@ class ForeignLearner(
         from scipy.sparse import csr_matrix
 
         indptr, indices, data = trim(X)
-        return csr_matrix((data, indices, indptr), (rows_of(X), self._columns))
+        shape = (rows_of(X), self._columns)
+        return csr_matrix((data, indices, indptr), shape)
 
     def _score(self, row: Any, X: Rows) -> FloatArray:
         """Return the scores of one row, given in the model's format and as in the stream."""
@@ -299,7 +302,8 @@ class ForeignLearner(
         if not usable.all():
             return np.full_like(scores, np.nan)
         if self.task == "novelty":
-            score = float(numbers([self._estimator.score_one(row)], 1, method="score_one")[0, 0])
+            answers = numbers([self._estimator.score_one(row)], 1, method="score_one")
+            score = float(answers[0, 0])
             return self._as_numbers([normality(score, last_step(self._estimator))], usable)
         prediction = self._estimator.predict_one(row)
         if prediction is None:
@@ -323,7 +327,8 @@ class ForeignLearner(
     def _with_more_columns(self, scores: FloatArray, rows: Any) -> FloatArray:
         """Return scores, then those that rank rows, then probabilities, as far as requested."""
         parts = [scores]
-        sound: NDArray[np.bool_] = np.logical_and(np.isfinite(scores).all(axis=1), self._fitted)
+        is_finite = np.isfinite(scores).all(axis=1)
+        sound: NDArray[np.bool_] = np.logical_and(is_finite, self._fitted)
         if self.ranking_columns:
             parts.append(self._row_scores.of(self._estimator, rows, sound, scores, self._labels))
         if self._shown:

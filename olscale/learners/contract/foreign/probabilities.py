@@ -117,7 +117,8 @@ def given_probabilities(
 def are_known(given: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return for each row whether a model knows the probability of any class."""
     total = given.sum(axis=1)
-    return np.asarray((given >= 0.0).all(axis=1) & (total > 0.0) & np.isfinite(total))
+    is_positive = (given >= 0.0).all(axis=1)
+    return np.asarray(is_positive & (total > 0.0) & np.isfinite(total))
 
 
 def _by_key(answer: Any, classes: int, labels: ClassLabels) -> NDArray[np.float64]:

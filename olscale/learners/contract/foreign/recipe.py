@@ -44,7 +44,8 @@ def set_open_seeds(model: Any, other: Any, entropy: Sequence[int]) -> int:
         The source of the seeds, in the order of the parts.
     """
     states = {part.way: part.value for part in parts_of(other, into_functions=True)}
-    draws = np.random.Generator(np.random.PCG64(np.random.SeedSequence([_TAG, *entropy])))
+    sequence = np.random.SeedSequence([_TAG, *entropy])
+    draws = np.random.Generator(np.random.PCG64(sequence))
     count = 0
     for way, part in list(parts_of(model, into_functions=True)):
         if isinstance(part, GENERATORS):
