@@ -225,6 +225,7 @@ def _double(builder: Any, numbers: Any, j: Any) -> Any:
 def _group(builder: Any, sums: Any, j: Any) -> Any:
     """Return the slot of the group of feature `j`."""
     groups = builder.bitcast(sums, DOUBLE.as_pointer())
+    # By the feature's number, as in dense rows: both layouts have the same bits.
     group = builder.and_(j, INT64(_GROUPS - 1))
     return builder.gep(groups, [group])
 

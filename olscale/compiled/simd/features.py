@@ -202,6 +202,7 @@ def gaussian_values(typing_context, count, gamma, size, sizes, k):
             for place, value in zip(places, values, strict=True):
                 store_vector(builder, value, products.data, place)
 
+        # The last vector may reach past the count: there is room, and what it leaves is not read.
         padded = builder.add(arguments[0], INT64(VECTOR - 1))
         vectors = builder.udiv(padded, INT64(VECTOR))
         _for_turns(builder, vectors, write)

@@ -75,6 +75,7 @@ def add_picked(typing_context, features, values, start, stop, mask, W, f):
                 else:
                     builder.store(builder.load(total), builder.gep(sums.data, [at]))
 
+        # 64 columns at a time fit the registers; then 8, then one by one.
         for vectors in (8, 1, 0):
             size = INT64(max(1, vectors * VECTOR))
             remaining = builder.sub(width, first)

@@ -79,6 +79,7 @@ def multiply_panel(typing_context: Any, S: Any, start: Any, first: Any, z: Any, 
             totals = [zero_slot(builder, _DOUBLES) for _ in rows]
             for total in totals:
                 builder.store(ir.Constant(_DOUBLES, [0.0] * VECTOR), total)
+            # The block on the diagonal is full: it is multiplied once, and not across as well.
             values = load_vector(builder, vector.data, first, VECTOR)
             for base, total in zip(bases, totals, strict=True):
                 place = builder.add(base, first)

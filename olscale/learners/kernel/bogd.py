@@ -41,6 +41,7 @@ def learn_bogd(rule: Any, model: Any, row: Any) -> bool:
     factor = 1.0 - rule.eta * rule.lam
     if moved and slot == rule.B:
         if rule.oldest:
+            # Vectors take the slots in turn, so the next slot of the circle has the oldest.
             slot = support.counts[2] % rule.B
         else:
             slot = random_slot(model, row)
@@ -70,6 +71,7 @@ def clip_coefficients(model: Any, greatest: float, together: bool) -> None:
         if not together and largest > greatest:
             shrink(model, c, greatest / largest)
         over = max(over, largest)
+    # The classes of the max-score form share their vectors' coefficients, and so one factor.
     if together and over > greatest:
         for c in range(outputs):
             shrink(model, c, greatest / over)

@@ -32,6 +32,7 @@ def _least_loss(model: Any, row: Any) -> int:
         loss[s] = alpha[s, 0] * alpha[s, 0]
         for c in range(1, outputs):
             loss[s] += alpha[s, c] * alpha[s, c]
+    # Gaussian kernels have k(x, x) = 1, which spares the divisions.
     if model.kernel.kind == GAUSSIAN:
         for s in range(count):
             loss[s] *= 1.0 - k[s] * k[s]
@@ -69,6 +70,7 @@ def learn_bpas(rule: Any, model: Any, row: Any) -> bool:
     if slot == rule.B:
         slot = _least_loss(model, row)
         take_out(support, slot)
+        # The row takes over the part of the vector along it, before its coefficients go.
         for c in range(outputs):
             row.step[c] += alpha[slot, c] * row.k[slot] / row.own
     add(model, row, slot)

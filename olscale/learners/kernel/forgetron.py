@@ -39,11 +39,13 @@ def learn_forgetron(rule: Any, model: Any, row: Any) -> bool:
     model.memory[0, 1] += 1.0
     slot = support.counts[0]
     if slot == rule.B:
+        # Vectors take the slots in turn, so the next slot of the circle has the oldest.
         slot = support.counts[2] % rule.B
         factor = fading(model, row, slot)
         take_out(support, slot)
         for c in range(outputs):
             shrink(model, c, factor)
+            # The row is in the model that fades.
             row.step[c] *= factor
     add(model, row, slot)
     return True
@@ -84,7 +86,6 @@ def fading(model: Any, row: Any, slot: int) -> float:
     if a + b + c <= 0.0:
         phi = 1.0
     else:
-        # This form of the root has no difference of nearly equal numbers.
         discriminant = max(0.0, b * b - 4.0 * a * c)
         phi = min(1.0, -2.0 * c / (b + np.sqrt(discriminant)))
     damage = memory[0] + (a * phi + b) * phi

@@ -82,6 +82,7 @@ class FusedVectors(FusedSettings):
         scores = [np.empty((count, learner._outputs)) for learner in self._learners]
         start = 0
         usable = True
+        # No rows are one part too: so loops are compiled before a clock starts.
         while start < max(1, count):
             if self._alone:
                 stop = count

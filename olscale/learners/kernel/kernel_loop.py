@@ -185,8 +185,10 @@ def learn_and_score(
     shared, is_alone = borrowed_values(shared), shared.values.shape[0] == 0
     for i in range(first, rows):
         learns = learning and is_known(y[i])
+        # The caller enlarges the arrays, and this row comes again.
         if learns and not has_room(support, X.indptr[i + 1] - X.indptr[i]):
             return i
+        # Not for the Laplacian kernel, whose values come from differences and not from products.
         begins = (
             is_alone
             and i >= end_of_block
@@ -212,6 +214,7 @@ def learn_and_score(
             take_values(shared, support, i, k)
         elif not ready:
             raw_row(kernel, support, at, value, places, size, k)
+        # Settings of one kernel share values, those of several kernels share products.
         if is_alone or not shared.finished:
             finish_row(kernel, support, X, i, at, value, size, k)
         combine(model.alpha, model.scale, k, support.counts[0], f)

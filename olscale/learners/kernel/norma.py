@@ -64,6 +64,7 @@ def slot_of_oldest(support: Any, tau: int) -> int:
     """Return a free slot; with `tau` vectors take out the oldest and return its slot."""
     slot: int = support.counts[0]
     if slot == tau:
+        # Vectors take the slots in turn, so the next slot of the circle has the oldest.
         slot = support.counts[2] % tau
         take_out(support, slot)
     return slot

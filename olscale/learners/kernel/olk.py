@@ -61,6 +61,7 @@ def forget_small(model: Any, threshold: float) -> None:
     """Drop the vectors whose coefficients are all less than `threshold`."""
     alpha = model.alpha
     outputs = model.alpha.shape[1]
+    # From the last slot down: the vector that moves into an empty slot has stayed already.
     for s in range(model.support.counts[0] - 1, -1, -1):
         small = True
         for c in range(outputs):

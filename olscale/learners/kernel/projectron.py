@@ -41,12 +41,14 @@ def learn_projectron(rule: Any, model: Any, row: Any) -> bool:
     share = row.other
     distance = project(model.matrix, count, row.k, row.own, share)
     full = 0 < rule.B <= count
-    adds = mistakes > 0 and not full and distance > max(rule.eta, LEAST_DISTANCE * row.own)
+    # The distance of a duplicate is rounding: as a vector it would make the inverse meaningless.
+    threshold = max(rule.eta, LEAST_DISTANCE * row.own)
+    adds = mistakes > 0 and not full and distance > threshold
     moved = mistakes > 0
     for c in range(outputs):
         step = row.step[c]
         if adds and step != 0.0:
-            continue
+            continue  # the row becomes a vector with this step
         if near > 0 and step == 0.0 and row.target[c] != 0.0 and 0.0 < row.margin[c] < 1.0:
             step = row.target[c] * _partial_step(rule, row, 1.0 - row.margin[c], distance)
         if step != 0.0:

@@ -84,6 +84,7 @@ def note_vectors(shared: Any, support: Any, i: int) -> None:
     noted = shared.noted
     count = support.counts[0]
     ever = support.counts[2]
+    # Most rows leave the vectors as they are: two comparisons show it.
     if noted[0] == count and noted[1] == ever:
         return
     first = count - 1 if count == noted[0] + 1 else 0  # nothing was dropped
@@ -93,6 +94,7 @@ def note_vectors(shared: Any, support: Any, i: int) -> None:
             continue
         place = shared.came[i]
         if born != ever - 1 or noted[1] == ever:  # the last vector moved to an earlier slot
+            # It was in a later slot, since only the last vector moves, and only forwards.
             old = s + 1
             while shared.born[old] != born:
                 old += 1

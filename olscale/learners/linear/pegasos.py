@@ -33,6 +33,7 @@ FOLD_BELOW = 1e-12
 @compiled
 def _project(V: Any, c: FloatArray, norms: FloatArray, lam: float, t: int, k: int) -> None:
     """Shrink column `k` onto the ball of radius ``1/sqrt(lam)``; `norms` holds ``|V|^2``."""
+    # The sum of updates can be rounded to just below 0.
     norm = np.sqrt(max(norms[k], 0.0)) * c[k] / (lam * t)
     radius = 1.0 / np.sqrt(lam)
     if norm > radius:
@@ -83,6 +84,7 @@ def _learn(
             continue
         seen[0] += 1
         weight = weight_of(weights, i)
+        # Such a row moves nothing, but the step number has grown.
         if square == 0.0 or weight == 0.0:
             continue
         if max_score:
@@ -96,12 +98,14 @@ def _learn(
                     rival = k
             if scores[i, true] - scores[i, rival] < 1.0:
                 updates[0] += 1
+                # V is multiplied by c when it is used, so what is added is divided by it.
                 step = weight / c[0]
                 along = 2.0 * step * (f[true] - f[rival])
                 norms[0] += along + 2.0 * step * step * square
                 add_column(X, i, V, true, step)
                 add_column(X, i, V, rival, -step)
                 if project:
+                    # All columns are one vector in the max-score form: one ball, one factor.
                     _project(V, c, norms, lam, t, 0)
                     c[1:] = c[0]
         else:

@@ -65,6 +65,7 @@ def _prune(planes: ClassPlanes, most: float) -> None:
         members[owner[h]] += 1
     stays = np.ones(counts[0], np.bool_)
     total = 0.0
+    # Stable: hyperplanes of equal length go in the order of arrival, on every machine.
     for h in np.argsort(squares, kind="mergesort"):
         total += squares[h]
         if total > most:
@@ -124,6 +125,7 @@ def _learn_and_score(
                 scores[i, k] = f[best[k]] / scale
         if not learning or y[i] == UNKNOWN:
             continue
+        # Before the row is learned: the caller makes room, and this row comes again.
         if counts[0] == S.shape[1] < classes * rule.limit:
             return i
         seen[0] = t
@@ -136,7 +138,9 @@ def _learn_and_score(
             if k != true and f[best[k]] > f[best[rival]]:
                 rival = k
         weight = weight_of(weights, i)
-        if square > 0.0 and weight > 0.0 and f[best[true]] - f[best[rival]] < scale:
+        # Sums are not divided by `scale`, so a margin of 1 is a difference of `scale`.
+        has_loss = f[best[true]] - f[best[rival]] < scale
+        if square > 0.0 and weight > 0.0 and has_loss:
             updates[0] += 1
             add_column(X, i, S, best[rival], -weight)
             if f[best[true]] > 0.0:

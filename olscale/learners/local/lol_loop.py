@@ -99,9 +99,11 @@ def _set_one_vs_all_steps(
     """Set the step of each class's own binary problem; False if none has a loss."""
     active = False
     for c in range(f.shape[0]):
-        true = (
-            c if f.shape[0] > 1 else 1
-        )  # one output: a single class in its shard, where its label is 1
+        # One output here is a single class in its shard, where its label is 1.
+        if f.shape[0] > 1:
+            true = c
+        else:
+            true = 1
         step[c], has_loss = _one_vs_all_step(f[c], label == true, C, square)
         active = active or has_loss
     return active
@@ -121,6 +123,7 @@ def _set_max_score_steps(
         if c != label and f[c] > f[rival]:
             rival = c
     loss = max(0.0, 1.0 - (f[label] - f[rival]))
+    # Both classes move, so the margin grows twice as fast as a score.
     step[label] = min(C, loss / (2.0 * square))
     step[rival] = -step[label]
     return bool(loss > 0.0)
@@ -165,6 +168,7 @@ def _learn_binary(
     """
     w = flat(planes.W)
     u = flat(planes.U[p])
+    # With lam infinite there is no common hyperplane, and `W` has no features.
     if rule.inverse_lam > 0.0:
         f, local = dot_both(X, i, w, u)
         f += local

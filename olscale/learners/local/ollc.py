@@ -79,12 +79,14 @@ def _learn_and_score(
         if learns:
             seen[0] += 1
             if anchor[0] == 0.0 and square > 0.0:
+                # The column was 0 when the row was multiplied: its product is now the row's square.
                 set_column(X, i, V, last)
                 anchor[0] = square
                 g[last] = square
                 for c in range(outputs):
                     hold[c] = g[3 * c]
                     lift[c] = max(0.0, (beta - hold[c]) / square)
+            # Other rows move nothing, but make the steps shorter: they count in `seen`.
             learns = square > 0.0 and weight > 0.0
         rate = weight * (1.0 / np.sqrt(max(1, seen[0])))
         for c in range(outputs):

@@ -39,6 +39,7 @@ def _project(
     for m in range(z.shape[0]):
         best = first + m * k
         for j in range(best + 1, first + (m + 1) * k):
+            # Not "greater or equal": the first among equals wins.
             if g[j] > g[best]:
                 best = j
         winner[m] = best
@@ -107,6 +108,8 @@ def _learn_classes(
     end = scores.shape[0]
     for i in range(scores.shape[0]):
         learns = learning and y[i] != UNKNOWN
+        # The move of the last row waits for this one: one pass over `theta` serves both, and
+        # fetching it takes most of the time.
         if pending >= 0:
             square = move_multiply(X, pending, a, i, theta, g)
             pending = -1
