@@ -60,7 +60,7 @@ def list_(task: str | None) -> None:
 
 def _sign(name: str, found: Any) -> str:
     """Return the mark of a learner that is not, or may not be, strictly online."""
-    from olscale.learners.contract.look_ahead import LooksAhead, looks_ahead
+    from olscale.learners.contract.capability import LooksAhead, looks_ahead
     from olscale.learners.foresight import REFERENCES
 
     if name in REFERENCES:

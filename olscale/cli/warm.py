@@ -20,7 +20,7 @@ def warm(learners: tuple[str, ...], for_wheel: bool) -> None:
     For container images and cluster nodes: the first evaluation then compiles nothing. The machine
     code goes to numba's cache, in the folder NUMBA_CACHE_DIR if that is set.
     """
-    from olscale.compiled.shipped_code import FOLDER, LEVEL
+    from olscale.compiled.code_files import FOLDER, LEVEL
     from olscale.execution.warm import ship
     from olscale.execution.warm import warm as compile_ahead
 

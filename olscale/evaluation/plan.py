@@ -32,12 +32,10 @@ from olscale.evaluation.resolve import ResolvedExperiment, open_experiment
 from olscale.evaluation.run import Run, stream_keys
 from olscale.evaluation.run_group import StreamSource, stored_values
 from olscale.evaluation.run_plan import Roster, RunPlan, Search
+from olscale.learners.contract.capability import TakesNames, expect_ranking, looks_ahead
 from olscale.learners.contract.class_weights import name_classes, weighs_classes
 from olscale.learners.contract.cost import check_row_numbers, cost_of
 from olscale.learners.contract.learner import Learner
-from olscale.learners.contract.look_ahead import looks_ahead
-from olscale.learners.contract.named_rows import TakesNames
-from olscale.learners.contract.ranked_rows import expect_ranking
 from olscale.learners.foresight import (
     REFERENCES,
     TUNED,

@@ -20,9 +20,9 @@ import numpy as np
 from olscale import __version__
 from olscale.addresses import redacted
 from olscale.compiled.class_totals import add_class_totals
+from olscale.compiled.code_files import shipped_folder
 from olscale.compiled.csr import to_csr
 from olscale.compiled.decorator import machine_code_folder
-from olscale.compiled.shipped_code import shipped_folder
 from olscale.data.catalogue.fetch import HOME, MIRROR, data_home
 from olscale.data.shuffle.spill_file import scratch_folder
 from olscale.errors import ExecutionError, OlscaleError

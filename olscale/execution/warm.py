@@ -18,7 +18,7 @@ import numpy as np
 from numba.core.caching import UserProvidedCacheLocator
 from sklearn.datasets import dump_svmlight_file
 
-from olscale.compiled.shipped_code import FOLDER, LEVEL, PACKAGE, STAMP_FILE
+from olscale.compiled.code_files import FOLDER, LEVEL, PACKAGE, STAMP_FILE
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import ExecutionError
 from olscale.evaluation.experiment import parse_experiment

@@ -13,7 +13,7 @@ import pytest
 import olscale.jobs.steps as steps
 from olscale.analysis import store_status, summarise
 from olscale.bench.base import Figure
-from olscale.compiled.checked_code import CheckedCodeFile
+from olscale.compiled.code_files import CheckedCodeFile
 from olscale.data.dataset import open_dataset
 from olscale.data.generators import generate
 from olscale.data.ingest.ingest import ingest

@@ -5,7 +5,7 @@ for a missing value, quotes as Python's csv reads them. It stops at any other ro
 parses that row or reports what is wrong.
 
 Every buffer ends with a newline at ``stop - 1``, so scanning a cell without quotes needs no bounds
-check. After it there is room for `many_bytes.BYTES` more.
+check. After it there is room for `byte_words.BYTES` more.
 """
 
 
@@ -15,9 +15,8 @@ check. After it there is room for `many_bytes.BYTES` more.
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.byte_words import BYTES, byte_at, bytes_like, trailing_zeros
 from olscale.compiled.decorator import compiled
-from olscale.compiled.eight_bytes import byte_at, trailing_zeros
-from olscale.compiled.many_bytes import BYTES, bytes_like
 from olscale.compiled.number import EXACT, HARD, NOT_A_NUMBER, number_at
 
 NUMBER, TARGET, TEXT, SKIP, EMPTY = range(5)
@@ -262,7 +261,7 @@ def parse_rows(
     Parameters
     ----------
     buffer : ndarray of uint8
-        Text whose byte ``stop - 1`` is a newline, with `many_bytes.BYTES` more after it.
+        Text whose byte ``stop - 1`` is a newline, with `byte_words.BYTES` more after it.
     pos, stop : int
         Where to begin (a line's first byte) and to end.
     row, rows : int

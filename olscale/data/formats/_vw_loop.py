@@ -1,7 +1,7 @@
 """The byte loop over Vowpal Wabbit text, and the table of the names of its features.
 
 Every buffer ends with a newline at ``stop - 1``, which stops every scan; after it there is room for
-`many_bytes.BYTES` more. The key of a feature is its namespace, NUL, its name, and, if its value is
+`byte_words.BYTES` more. The key of a feature is its namespace, NUL, its name, and, if its value is
 a word, NUL and that word. `arena` holds the keys in order of first appearance, a newline after
 each. `slots`, a hash table with open addressing, holds two words per key: its hash with its number
 plus one, and where it begins.
@@ -13,9 +13,9 @@ plus one, and where it begins.
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.byte_words import byte_at, word_at
 from olscale.compiled.copies import copy_numbers
 from olscale.compiled.decorator import compiled
-from olscale.compiled.eight_bytes import byte_at, word_at
 from olscale.compiled.number import HARD, NOT_A_NUMBER, number_at
 
 (
@@ -398,7 +398,7 @@ def parse_rows(
     Parameters
     ----------
     buffer : ndarray of uint8
-        Text without NUL whose byte ``stop - 1`` is a newline, with `many_bytes.BYTES` more after
+        Text without NUL whose byte ``stop - 1`` is a newline, with `byte_words.BYTES` more after
         it.
     pos, stop : int
         Where to begin (a line's first byte) and to end.

@@ -21,7 +21,7 @@ BLOCK_BYTES = 1 << 20
 ROOM_BYTES = 32
 """Bytes after the text of a block, which compiled loops read in one step.
 
-See `olscale.compiled.many_bytes`.
+See `olscale.compiled.byte_words`.
 """
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"

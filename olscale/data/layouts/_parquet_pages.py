@@ -22,8 +22,8 @@ import numpy as np
 from numcodecs.lz4 import LZ4
 from numpy.typing import NDArray
 
+from olscale.compiled.byte_words import byte_at, trailing_zeros, word_at
 from olscale.compiled.decorator import compiled
-from olscale.compiled.eight_bytes import byte_at, trailing_zeros, word_at
 from olscale.data.layouts._parquet_file import CREATED_BY
 
 _WRITERS = (CREATED_BY, b"parquet-cpp-arrow")

@@ -11,8 +11,8 @@ plain.
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.byte_words import byte_at, digit_run
 from olscale.compiled.decorator import compiled
-from olscale.compiled.eight_bytes import byte_at, digit_run
 from olscale.compiled.number import EXACT, HARD, NOT_A_NUMBER, number_at
 from olscale.data.formats._table_loop import MOST_HARD, NUMBER, TARGET, TEXT
 
