@@ -6,6 +6,7 @@ a single panel is measured once from where it nearly stands. Only `olscale.repor
 imports this module, when it draws.
 """
 
+import warnings
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -45,19 +46,19 @@ class QuickLayout(ConstrainedLayoutEngine):
             return super().execute(fig)
         [axes] = fig.axes
         margins = _Margins(0.5, 0.45, 0.15, 0.28 if axes.get_title() else 0.08)
-        size = self._place(axes, margins)
+        size = self._place(fig, axes, margins)
         # Ticks depend on the size of the axes: what was measured at another size is not trusted.
         for _ in range(3):
             margins = _margins(axes)
             last_size = size
-            size = self._place(axes, margins)
+            size = self._place(fig, axes, margins)
             if np.allclose(size, last_size, rtol=_STEADY):
                 break
         return None
 
-    def _place(self, axes: Axes, margins: "_Margins") -> tuple[float, float]:
+    def _place(self, figure: Figure, axes: Axes, margins: "_Margins") -> tuple[float, float]:
         """Put axes inside margins; return their shares of the figure's width and height."""
-        width, height = axes.figure.get_size_inches().tolist()
+        width, height = figure.get_size_inches().tolist()
         left = margins.left / width
         below = margins.below / height
         right_edge = self.get()["rect"][2]
@@ -119,5 +120,8 @@ def draw_legend(figure: Figure, looks: Mapping[str, Mapping[str, Any]]) -> None:
 def _text_inches(text: str) -> float:
     """Return the width of a legend's label."""
     font = FontProperties(size=_LEGEND_SIZE)
-    width, _, _ = text_to_path.get_text_width_height_descent(text.replace(r"\$", "$"), font, False)
+    plain = text.replace(r"\$", "$")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+")  # what the font lacks is drawn as boxes
+        width, _, _ = text_to_path.get_text_width_height_descent(plain, font, False)
     return float(width) / 72
