@@ -83,9 +83,7 @@ class TableNotes:
     ) -> None:
         # A sum is a number only if all values are: one pass that reads, whereas a mask is also
         # written and read again.
-        values = X
-        if isinstance(X, CSR):
-            values = X.data[X.indptr[0] : X.indptr[-1]]
+        values = X.data[X.indptr[0] : X.indptr[-1]] if isinstance(X, CSR) else X
         # Integers are always finite.
         if values.dtype.kind != "f":
             return
