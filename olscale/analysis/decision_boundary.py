@@ -17,8 +17,8 @@ from olscale.compiled.csr import read_only, to_dense
 from olscale.data.formats.base import Batch
 from olscale.data.stream import Shuffle, open_streams
 from olscale.errors import ParameterError
+from olscale.learners.contract.capability import looks_ahead
 from olscale.learners.contract.learner import State, codes_of
-from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.registry import make_learner
 
 

@@ -89,11 +89,11 @@ def _wilcoxon_p(doubled: tuple[int, ...], least: int) -> float:
     Parameters
     ----------
     doubled : tuple of int
-        Doubled ranks of its differences; those of zeros are 0.
+        Doubled ranks of its differences, ascending; those of zeros are 0.
     least : int
         The lesser of the sums of the ranks of either sign.
     """
-    ranks = [rank for rank in doubled if rank]
+    ranks = doubled[doubled.count(0) :]
     if not ranks:
         return 1.0
     # Of many differences the statistic is nearly normal.
@@ -102,15 +102,21 @@ def _wilcoxon_p(doubled: tuple[int, ...], least: int) -> float:
         deviation = math.sqrt(variance)
         z = (least - sum(ranks) / 2) / deviation
         return math.erfc(-z / math.sqrt(2))
-    # Chances of each sum of ranks up to the least; signs are coins.
-    chances = np.zeros(least + 1)
+    chances = _chances_of_sums(ranks)
+    return min(1.0, 2 * float(chances[: least + 1].sum()))
+
+
+@lru_cache(maxsize=64)  # pairs without equal differences share their ranks
+def _chances_of_sums(ranks: tuple[int, ...]) -> FloatArray:
+    """Return the chance of each sum of ranks that either sign has at most; signs are coins."""
+    chances = np.zeros(sum(ranks) // 2 + 1)
     chances[0] = 1.0
     for step in ranks:
         halves = chances / 2
         unchanged = max(0, len(halves) - step)
         chances = halves.copy()
         chances[step:] += halves[:unchanged]
-    return min(1.0, 2 * float(chances.sum()))
+    return chances
 
 
 def sign_test(differences: FloatArray) -> FloatArray:

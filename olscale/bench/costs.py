@@ -17,9 +17,9 @@ from olscale.bench.base import Figure
 from olscale.bench.linear import untrained
 from olscale.compiled.csr import CSR, read_only, read_only_csr
 from olscale.data.chunk import Chunk
+from olscale.learners.contract.capability import looks_ahead
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.contract.learner import Learner
-from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.registry import LEARNERS, make_learner
 from olscale.task import Task
 

@@ -38,10 +38,9 @@ from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
-from olscale.execution.cluster_options import ClusterOptions
 from olscale.execution.evaluate import evaluate
 from olscale.execution.on_worker import TOPIC, run_as_task
-from olscale.execution.settings import SETTINGS
+from olscale.execution.settings import SETTINGS, ClusterOptions
 from olscale.results.store import open_store
 
 

@@ -10,7 +10,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Self, TextIO
 
-from olscale.cli.garbage import collect_as_usual
+from olscale.cli.command import collect_as_usual
 from olscale.execution.progress import Tally, Work
 from olscale.execution.task_report import Stand
 from olscale.printable import printable
@@ -109,7 +109,7 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
     """
 
     def __init__(self, stream: TextIO = sys.stderr) -> None:
-        from olscale.cli.bar import Bar
+        from olscale.cli.meter import Bar
 
         super().__init__()
         self._bar = Bar(stream)

@@ -10,8 +10,8 @@ from olscale.evaluation.metrics.one_class import class_of
 from olscale.evaluation.protocol import Scoring
 from olscale.learners.calibrator import Calibrator
 from olscale.learners.class_probabilities import ClassProbabilities
+from olscale.learners.contract.capability import show_margins, show_probabilities
 from olscale.learners.contract.learner import Learner
-from olscale.learners.contract.probabilities import show_margins, show_probabilities
 from olscale.learners.decision import CostMatrix, Decision, F1Threshold
 
 

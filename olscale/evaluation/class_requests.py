@@ -9,8 +9,8 @@ from olscale.evaluation.class_options import F1, costs_of, label_text
 from olscale.evaluation.class_probabilities import needs_of
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.protocol import ProtocolSpec, Scoring, ScoringOptions
+from olscale.learners.contract.capability import GivesProbabilities, only_says_class
 from olscale.learners.contract.learner import Learner
-from olscale.learners.contract.probabilities import GivesProbabilities, only_says_class
 from olscale.measures import OF_CLASSES, label_of
 
 _TASKS = {

@@ -11,9 +11,9 @@ from olscale.errors import ExperimentError, ParameterError
 from olscale.evaluation.label_delay import Schedule
 from olscale.evaluation.metrics import METRICS, StreamShape
 from olscale.evaluation.protocol import ProtocolSpec, Scoring, ScoringOptions
+from olscale.learners.contract.capability import expect_targets, learns_targets
 from olscale.learners.contract.cost import check_rows, cost_of
 from olscale.learners.contract.learner import Learner
-from olscale.learners.contract.many_targets import expect_targets, learns_targets
 from olscale.learners.registry import ask, learner_class, learner_names
 from olscale.task import Task
 

@@ -18,9 +18,8 @@ from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup, StreamSource
 from olscale.evaluation.run_plan import RunPlan
 from olscale.evaluation.stream_transforms import StreamTransforms
+from olscale.learners.contract.capability import expect_targets, looks_ahead
 from olscale.learners.contract.cost import cost_of
-from olscale.learners.contract.look_ahead import looks_ahead
-from olscale.learners.contract.many_targets import expect_targets
 from olscale.learners.registry import ask, is_ours, make_learner
 from olscale.system.interrupts import let_interrupt_out
 

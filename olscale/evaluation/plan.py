@@ -9,12 +9,12 @@ from itertools import compress
 from typing import Any
 
 from olscale.data.dataset import Dataset
-from olscale.data.facts import dataset_facts
 from olscale.data.feature_names import feature_names
+from olscale.data.manifest import dataset_facts
 from olscale.data.shuffle.in_memory import most_bytes
 from olscale.data.stream import delay_position
 from olscale.data.transforms.pipeline import make_transform, size_after
-from olscale.data.transforms.revision import transforms_version
+from olscale.data.transforms.scaling import transforms_version
 from olscale.errors import ExperimentError, ParameterError
 from olscale.evaluation.class_requests import check_class_requests, check_probabilities
 from olscale.evaluation.dataset_fit import (
@@ -33,12 +33,10 @@ from olscale.evaluation.resolve import ResolvedExperiment, open_experiment
 from olscale.evaluation.run import Run, stream_keys
 from olscale.evaluation.run_group import StreamSource, stored_values
 from olscale.evaluation.run_plan import Roster, RunPlan, Search
+from olscale.learners.contract.capability import TakesNames, expect_ranking, looks_ahead
 from olscale.learners.contract.class_weights import name_classes, weighs_classes
 from olscale.learners.contract.cost import check_row_numbers, cost_of
 from olscale.learners.contract.learner import Learner
-from olscale.learners.contract.look_ahead import looks_ahead
-from olscale.learners.contract.named_rows import TakesNames
-from olscale.learners.contract.ranked_rows import expect_ranking
 from olscale.learners.foresight import (
     REFERENCES,
     TUNED,

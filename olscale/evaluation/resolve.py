@@ -13,8 +13,7 @@ from olscale.errors import ExperimentError, OlscaleError, UnknownNameError
 from olscale.evaluation.dataset_fit import takes_or_ignores_weights
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import EVERY, DatasetSpec, LearnerSpec
-from olscale.learners.contract.many_targets import LearnsTargets
-from olscale.learners.contract.ranked_rows import ranks_by_class
+from olscale.learners.contract.capability import LearnsTargets, ranks_by_class
 from olscale.learners.registry import LearnersByName, NamedLearner, learner_names
 from olscale.measures import ranking_measures
 from olscale.results.plans import LeftOut

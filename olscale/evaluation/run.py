@@ -29,7 +29,7 @@ class StreamKey:
 
     These are dataset, transforms, order, part of the rows, passes and scoring. `projection` is the
     number of the random projection, or None. `transforms_version` is that of
-    `olscale.data.transforms.revision`.
+    `olscale.data.transforms.scaling`.
     """
 
     dataset: str

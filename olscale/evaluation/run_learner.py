@@ -14,14 +14,17 @@ from olscale.evaluation.budget import NO_BUDGET, BudgetExceeded, Meter, Spent
 from olscale.evaluation.guard import GlobalRandom, attempt
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.run import Run
+from olscale.learners.contract.capability import (
+    LooksAhead,
+    expect_names,
+    expect_ranking,
+    expect_targets,
+    looks_ahead,
+)
 from olscale.learners.contract.class_weights import name_classes
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.contract.fused_settings import grid_key
 from olscale.learners.contract.learner import Learner
-from olscale.learners.contract.look_ahead import LooksAhead, looks_ahead
-from olscale.learners.contract.many_targets import expect_targets
-from olscale.learners.contract.named_rows import expect_names
-from olscale.learners.contract.ranked_rows import expect_ranking
 from olscale.learners.contract.usable_rows import usable_rows
 from olscale.learners.registry import is_ours, make_learner
 from olscale.measures import ranking_measures

@@ -33,9 +33,9 @@ from olscale.evaluation.rehearsal import Rehearsal, needs_rehearsal, shared_reas
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_learner import RunLearner
 from olscale.learners.class_probabilities import ClassProbabilities
+from olscale.learners.contract.capability import ranking_columns, ranks_by_class
 from olscale.learners.contract.compilation import compile_loops
 from olscale.learners.contract.learner import Learner, predictions_of, score_columns
-from olscale.learners.contract.ranked_rows import ranking_columns, ranks_by_class
 from olscale.learners.contract.usable_rows import diverged_at, score_usable
 from olscale.measures import NOT_REPRODUCIBLE, RANKED_BY_CLASS, headline_of
 from olscale.results.record import Record

@@ -124,11 +124,9 @@ class Checkpoints:
                 self._store.files.discard(name)
                 restored_pass = make()  # a partially restored pass is not at its start
         if damaged:
-            whence = (
-                f"goes on from the one at chunk {restored_pass.position}"
-                if restored_pass.position
-                else "starts over"
-            )
+            whence = "starts over"
+            if restored_pass.position:
+                whence = f"goes on from the one at chunk {restored_pass.position}"
             self.notes.append(
                 f"{self._group.name}: damaged checkpoint {', '.join(damaged)}; {whence}"
             )
@@ -161,7 +159,9 @@ class Checkpoints:
                 self._store.files.put(f"{self.folder}/pack.json", _about(self._group))
             start = monotonic()
             # A name within a chunk sorts after that of the beginning of the chunk.
-            within = f"_{going.within:09d}" if going.within else ""
+            within = ""
+            if going.within:
+                within = f"_{going.within:09d}"
             with self._store.files.writing(
                 f"{self.folder}/{going.position:09d}{within}.npz"
             ) as file:
@@ -214,11 +214,9 @@ def _names(store: Store, folder: str) -> list[str]:
 
 
 def _about(group: RunGroup) -> bytes:
-    classes = (
-        None
-        if group.shard is None
-        else [group.shards[group.shard].start, group.shards[group.shard].stop]
-    )
+    classes = None
+    if group.shard is not None:
+        classes = [group.shards[group.shard].start, group.shards[group.shard].stop]
     about: dict[str, Any] = {
         "runs": [run.id for run in group.runs],
         "classes": classes,
@@ -261,14 +259,18 @@ def _begun(store: Store) -> list[_Begun]:
 def _content(store: Store, data: bytes | Exception) -> dict[str, Any]:
     """Return the object in a JSON file; an empty one if the file is damaged or gone."""
     try:
-        return json_content(data, store.checked) if isinstance(data, bytes) else {}
+        if isinstance(data, bytes):
+            return json_content(data, store.checked)
+        return {}
     except DAMAGE:
         return {}
 
 
 def _short(fault: Exception) -> str:
     text = " ".join(str(fault).split()) or type(fault).__name__
-    return text if len(text) <= 200 else f"{text[:200]}..."
+    if len(text) <= 200:
+        return text
+    return f"{text[:200]}..."
 
 
 def begun_keys(store: Store) -> frozenset[str]:

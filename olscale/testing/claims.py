@@ -13,16 +13,14 @@ from olscale.arrays import Array, FloatArray
 from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, to_csr, to_dense
 from olscale.data.chunk import Chunk
 from olscale.errors import DivergedError
+from olscale.learners.contract.capability import ExplainsNoScore, LooksAhead, ShiftFree, shift_free
 from olscale.learners.contract.class_axes import ShardsClasses, class_axes, join_classes
 from olscale.learners.contract.class_shards import ClassShard
 from olscale.learners.contract.compilation import CompilesLoops
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.fused_settings import FusesSettings, fuse, grid_key
 from olscale.learners.contract.learner import Learner, State, hide_labels
-from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.merged_sums import MergesSums, mergeable, sums_key
-from olscale.learners.contract.no_score import ExplainsNoScore
-from olscale.learners.contract.shift_free import ShiftFree, shift_free
 from olscale.learners.contract.usable_rows import learn_usable, learn_usable_together, score_usable
 from olscale.testing.check_list import Check, check_plain_arrays, name_check
 from olscale.testing.other_values import goes_together

@@ -11,9 +11,9 @@ import numpy as np
 
 from olscale.compiled.csr import CSR
 from olscale.errors import ParameterError
+from olscale.learners.contract.capability import learns_targets
 from olscale.learners.contract.estimator import Estimator
 from olscale.learners.contract.learner import Learner
-from olscale.learners.contract.many_targets import learns_targets
 from olscale.testing.check_list import Check, check_list, name_check
 from olscale.testing.other_values import goes_together, other_values
 from olscale.testing.small_streams import (

@@ -20,9 +20,8 @@ import numpy as np
 from olscale.arrays import Array, FloatArray
 from olscale.data.feature_names import FeatureNames
 from olscale.errors import ParameterError
+from olscale.learners.contract.capability import expect_names, expect_ranking
 from olscale.learners.contract.learner import codes_of, predictions_of
-from olscale.learners.contract.named_rows import expect_names
-from olscale.learners.contract.ranked_rows import expect_ranking
 from olscale.learners.registry import make_learner
 from olscale.testing.check_list import Check, name_check
 from olscale.testing.small_streams import (

@@ -11,8 +11,8 @@ from olscale.arrays import Array, FloatArray
 from olscale.compiled.csr import Rows, read_only, slice_rows, to_csr
 from olscale.data.chunk import Chunk
 from olscale.errors import ParameterError
+from olscale.learners.contract.capability import looks_ahead
 from olscale.learners.contract.learner import Learner, State
-from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.parameters import Choice, Real, Whole
 
 ROWS = 240

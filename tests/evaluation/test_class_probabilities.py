@@ -27,7 +27,7 @@ from olscale.evaluation.plan import make_plan
 from olscale.execution.evaluate import evaluate
 from olscale.learners.calibrator import Calibrator
 from olscale.learners.class_probabilities import ClassProbabilities
-from olscale.learners.contract.probabilities import show_margins
+from olscale.learners.contract.capability import show_margins
 from olscale.learners.decision import CostMatrix, F1Threshold
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes

@@ -28,8 +28,8 @@ from olscale.evaluation.protocol import ProtocolSpec, Scoring
 from olscale.evaluation.run import Run, StreamKey, stream_keys
 from olscale.evaluation.run_plan import RunPlan
 from olscale.evaluation.run_state import RunState
+from olscale.learners.contract.capability import looks_ahead
 from olscale.learners.contract.learner import codes_of
-from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.registry import learner_names, make_learner
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes

@@ -83,7 +83,7 @@ def packs(
     protocol |= {"order": order} | ({"permutations": 1} if order == "permuted" else {})
     content = {"datasets": [{"path": str(path)}], "learners": list(learners), "protocol": protocol}
     plan = make_plan(parse_experiment(content))
-    return cut_groups(plan.runs, plan.sources, parts)
+    return cut_groups(plan.runs, plan.sources, parts, restarting=plan.restarting)
 
 
 def through(passage: GroupPass, last: int | None = None) -> GroupPass:
