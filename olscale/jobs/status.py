@@ -11,7 +11,7 @@ from olscale.jobs.history import night_rows
 from olscale.jobs.home import JobHome
 from olscale.jobs.job_file import JobFile
 from olscale.jobs.notify import tell_late
-from olscale.results.live import LiveReader
+from olscale.results.live_reader import LiveReader
 from olscale.results.store import Store
 from olscale.system.sizes import parse_duration, speed_text
 
