@@ -231,7 +231,7 @@ class LiveEvaluation:
         begun = start.get("begun", {})
         self.groups = {}
         for name, (rows, cost, runs) in start["groups"].items():
-            group = LiveGroup(name, _count(rows), float(cost), tuple(runs))
+            group = LiveGroup(name, _count(rows), float(cost), tuple(map(str, runs)))
             group.held = _count(held.get(name, 0))
             group.begun = _count(begun.get(name, 0))
             group.costs = tuple(map(float, costs.get(name, ())))

@@ -159,7 +159,7 @@ CASES = {
     "machine code": (like(2, 10.0, "e", compiles=40.0) + like(8, 10.0), 2),
     "machine code later": (like(6, 10.0) + like(2, 10.0, "e", compiles=30.0), 2),
     "checkpoints": (like(4, 50.0, begun=0.6), 2),
-    "a worker dies": (like(1, 20.0, "e", dies=0.2) + like(9, 20.0), 2),
+    "a worker dies": (like(1, 20.0, "e", dies=0.6) + like(4, 20.0), 1),
     "a learner fails midway": ([Part("d", 100.0, (1.0, 1.0, 8.0), fails={2: 0.1})], 1),
     "a learner fails at once": (
         like(1, 900.0, "e", costs=(90.0,), fails={0: 0.0}) + like(9, 8.0),
@@ -177,12 +177,13 @@ def test_no_more_is_shown_than_is_done_and_the_time_left_is_right(name: str) -> 
     moments = played(parts, workers, LiveProgress(clock=clock), clock)
     assert all(moment.share <= moment.true_share + 0.01 for moment in moments)
     assert (moments[-1].share, moments[-1].left) == (1.0, 0.0)
+    quarter = moments[0].true_share + 0.25 * (1.0 - moments[0].true_share)
     known = 0
     for moment in moments:
         left = clock.now - moment.seconds
         if moment.compiling or moment.true_share < 0.01:
             assert isnan(moment.left)
-        elif moment.is_foreseeable and moment.true_share >= 0.25:
+        elif moment.is_foreseeable and moment.true_share >= quarter:
             known += 1
             assert moment.left == pytest.approx(left, rel=0.3, abs=2 * STEP)
     assert known
