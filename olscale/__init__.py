@@ -18,14 +18,18 @@ from olscale.views import register_view
 
 if TYPE_CHECKING:
     from olscale.data.dataset import Dataset, open_dataset
+    from olscale.data.generators import generate
     from olscale.data.ingest.ingest import ingest
     from olscale.evaluation.experiment import Experiment, load_experiment
     from olscale.execution.evaluate import evaluate
     from olscale.execution.evaluation import Evaluation
     from olscale.learners.registry import make_learner
     from olscale.models.file import load_model
+    from olscale.report.leaderboard import leaderboard
+    from olscale.report.learner_comparison import compare
     from olscale.report.notebook import Results
     from olscale.report.watch import LiveView, watch
+    from olscale.report.write import make_report
     from olscale.results.store import Store, open_store
 
 __all__ = [
@@ -36,11 +40,15 @@ __all__ = [
     "Results",
     "Store",
     "__version__",
+    "compare",
     "evaluate",
+    "generate",
     "ingest",
+    "leaderboard",
     "load_experiment",
     "load_model",
     "make_learner",
+    "make_report",
     "open_dataset",
     "open_store",
     "watch",
@@ -52,17 +60,22 @@ _HOMES = {
     "Experiment": "olscale.evaluation.experiment",
     "Results": "olscale.report.notebook",
     "Store": "olscale.results.store",
+    "compare": "olscale.report.learner_comparison",
     "evaluate": "olscale.execution.evaluate",
+    "generate": "olscale.data.generators",
     "ingest": "olscale.data.ingest.ingest",
+    "leaderboard": "olscale.report.leaderboard",
     "load_experiment": "olscale.evaluation.experiment",
     "load_model": "olscale.models.file",
     "make_learner": "olscale.learners.registry",
+    "make_report": "olscale.report.write",
     "open_dataset": "olscale.data.dataset",
     "open_store": "olscale.results.store",
     "LiveView": "olscale.report.watch",
     "watch": "olscale.report.watch",
 }
 
+# Names of modules, not the functions: importing reports here would make `import olscale` slow.
 _VIEWS = {
     "evaluation": "olscale.report.watch:show",
     "ingest": "olscale.report.ingest_view:ingest_view",

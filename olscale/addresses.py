@@ -32,7 +32,10 @@ def redacted(text: str) -> str:
     >>> redacted("s3://bucket/rows.svm, of 3 rows?")
     's3://bucket/rows.svm, of 3 rows?'
     """
-    return _IN_TEXT.sub(lambda found: redacted_address(found[0]), text) if "://" in text else text
+    # Most texts have no address, and every line that is printed comes through here.
+    if "://" in text:
+        return _IN_TEXT.sub(lambda found: redacted_address(found[0]), text)
+    return text
 
 
 def redacted_address(address: str) -> str:
@@ -58,9 +61,11 @@ def _without_user(address: str) -> str:
     start = 0
     for authority in _AUTHORITY.finditer(address, 0, max(last, 0)):
         begin, end = authority.span(1)
-        if begin < start:
+        if begin < start:  # within the password of the one before
             continue
-        at = last if ":" in authority[1] else address.rfind("@", begin, end + 1)
+        at = last
+        if ":" not in authority[1]:
+            at = address.rfind("@", begin, end + 1)
         if at >= 0:
             parts += [address[start:begin], HIDDEN]
             start = at
@@ -83,6 +88,7 @@ def has_raw_password(address: str) -> bool:
     (True, False)
     """
     authority = _AUTHORITY.search(address)
+    # `::` is of chained addresses of fsspec, `zip://a::https://b`, and of IPv6.
     if authority is None or "@" in authority[1] or "::" in authority[1]:
         return False
     is_server = ":" not in authority[1] or _PORT.search(authority[1]) is not None

@@ -59,13 +59,16 @@ def one_line(text: str) -> str:
     'no such file: \\x1b[31m\\udc80'
     """
     text = redacted(text)
+    # Escaping megabytes of a damaged file only to cut them would take seconds.
     if len(text) > 20 * _LONGEST:
         text = text[: 10 * _LONGEST] + text[-10 * _LONGEST :]
     line = " ".join(text.splitlines())
     if not line.isprintable():
         line = printable("".join(" " if char.isspace() else char for char in line))
     # The end says what to do.
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - _END - 5]} ... {line[-_END:]}"
+    if len(line) <= _LONGEST:
+        return line
+    return f"{line[: _LONGEST - _END - 5]} ... {line[-_END:]}"
 
 
 class FormatError(OlscaleError):
@@ -82,12 +85,15 @@ class FormatError(OlscaleError):
     """
 
     def __init__(self, source: str, problem: str, line: int | None = None) -> None:
-        where = source if line is None else f"{source}, line {line}"
+        where = source
+        if line is not None:
+            where = f"{source}, line {line}"
         super().__init__(f"{where}: {problem}")
         self.source = source
         self.problem = problem
         self.line = line
 
+    # Workers send errors by pickle, which makes them anew from `args`: those are the message only.
     def __reduce__(self) -> tuple[type[FormatError], tuple[str, str, int | None]]:
         return type(self), (self.source, self.problem, self.line)
 
@@ -187,12 +193,15 @@ class UnknownNameError(OlscaleError, LookupError):
         self.kind = kind
         self.got = got
         self.known = tuple(sorted(known))
+        # The nearest name of `c` is `C`, which differs in every character otherwise.
         folded = {name.casefold(): name for name in self.known}
         nearest = [
             folded[name]
             for name in difflib.get_close_matches(got.casefold(), folded, n=1, cutoff=0.5)
         ]
-        hint = f"; did you mean {nearest[0]!r}?" if nearest else ";"
+        hint = ";"
+        if nearest:
+            hint = f"; did you mean {nearest[0]!r}?"
         super().__init__(
             f"unknown {kind} {got!r}{hint} there are: {', '.join(self.known) or 'none'}"
         )

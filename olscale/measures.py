@@ -171,7 +171,9 @@ HEADLINES = (
 
 def headline_of(task: Task) -> str:
     """Return the metric that shows a stream's progress while it runs."""
-    return "rmse" if task == "regression" else "cumulative_error"
+    if task == "regression":
+        return "rmse"
+    return "cumulative_error"
 
 
 @cache
@@ -234,7 +236,9 @@ def is_prequential(metric: str) -> bool:
 def base_name(metric: str) -> str:
     """Return the name of a metric without the form it was measured in."""
     form = next((form for form in FORMS if metric.startswith(form)), "")
-    return metric.removeprefix(form) if metric.removeprefix(form) in MEASURES else metric
+    if metric.removeprefix(form) in MEASURES:
+        return metric.removeprefix(form)
+    return metric
 
 
 def metric_words(metric: str) -> str:
@@ -268,7 +272,9 @@ def figure_of(metric: str, value: float) -> str:
     if unit == "score":
         return f"{value:.4f}"
     if unit == "count":
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.1f}".removesuffix(".0")
+        if abs(value) >= 1000:
+            return f"{value:,.0f}"
+        return f"{value:,.1f}".removesuffix(".0")
     return f"{value:#.4g}".removesuffix(".")
 
 
@@ -287,7 +293,9 @@ def deviation_of(metric: str, value: float, mean: str) -> str:
 
 def distance_from_best(metric: str, value: float) -> float:
     """Return a number that is least for the best value; for unknown metrics, less is better."""
-    return -value if measure_of(metric).better == "higher" else value
+    if measure_of(metric).better == "higher":
+        return -value
+    return value
 
 
 def askable(task: Task | None = None) -> list[str]:

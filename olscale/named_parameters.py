@@ -30,9 +30,12 @@ def parse_named(
     ('sklearn.linear_model:Perceptron', [('shuffle', 'false')])
     """
     name, *parts = text.split(":")
+    # `module:attribute` has a colon too; a parameter has an equals sign before any other colon.
     if parts and registered is not None and name not in registered and "=" not in parts[0]:
         name = f"{name}:{parts.pop(0)}"
-    pairs = [pair.partition("=") for pair in ":".join(parts).split(",")] if parts else []
+    pairs = []
+    if parts:
+        pairs = [pair.partition("=") for pair in ":".join(parts).split(",")]
     parameters = [(key.strip(), value.strip() if equals else None) for key, equals, value in pairs]
     check_once(text, [key for key, value in parameters if value is not None])
     return name, parameters

@@ -55,8 +55,11 @@ def csv_cell(text: str) -> str:
     ("'=1+2", 'pa1', '-1.5')
     """
     shown = _visible(text)
+    # Spreadsheets pass over blanks in front, and a negative number must stay one.
     is_formula = shown.lstrip().startswith(_FORMULA) and not _NUMBER.fullmatch(shown)
-    return f"'{shown}" if is_formula else shown
+    if is_formula:
+        return f"'{shown}"
+    return shown
 
 
 def csv_cells(values: Iterable[Any]) -> list[Any]:

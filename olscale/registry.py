@@ -21,6 +21,7 @@ _OURS = "olscale."
 @cache
 def all_installed() -> Mapping[str, tuple[EntryPoint, ...]]:
     """Return olscale's entry point groups, sorted by name; it reads files of all packages."""
+    # All groups at once: the metadata of every installed package is read for each call.
     points = entry_points()
     groups = [group for group in points.groups if group.startswith(_OURS)]
     return {
@@ -62,6 +63,7 @@ class Registry(Generic[T]):
         return f"{_OURS}{self.kind}s"
 
     def __iter__(self) -> Iterator[str]:
+        # A package that takes a name of olscale's own does not change what experiments mean.
         yield from self.ours
         yield from dict.fromkeys(
             point.name for point in installed(self.group) if point.name not in self.ours
@@ -99,6 +101,7 @@ class Registry(Generic[T]):
             If it is another package's and cannot be imported.
         """
         point = EntryPoint(name, self.target(name), self.group)
+        # A fault of olscale's own is a bug, which should have its traceback.
         if name in self.ours:
             return cast(T, point.load())
         try:
@@ -107,8 +110,7 @@ class Registry(Generic[T]):
             let_interrupt_out(fault)
             raise ParameterError(
                 f"{self.kind} {name!r} cannot be imported from {point.value} ({text_of(fault)}); "
-                "mend or uninstall the "
-                f"package that brings it"
+                "fix or uninstall the package that provides it"
             ) from None
 
     def load_all(self) -> list[T]:

@@ -22,7 +22,7 @@ import asyncio
 import sys
 
 from olscale.execution.cluster import connect
-from olscale.execution.cluster_options import ClusterOptions
+from olscale.execution.settings import ClusterOptions
 
 
 async def serve():

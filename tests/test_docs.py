@@ -119,11 +119,12 @@ def test_the_guide_from_a_csv_goes_through(tmp_path: Path, monkeypatch: pytest.M
         assert done.exit_code in ((0, 1) if "diverge" in note else (0,)), f"{line}: {done.output}"
         printed[words.strip()] = done.output
     said = printed["ingest orders.csv data/orders-all"]
-    assert "--drop placed" in said
-    assert "--drop order_id" in said
+    assert "(placed 800 as '2024-01-01 " in said
+    assert "identifiers: order_id (never falls); " in said
     assert (
-        "columns: 3 numeric, 2 text -> 8 columns, one a value (country 5, device 3), dropped "
-        "order_id, placed" in (printed["ingest orders.csv data/orders --drop order_id,placed"])
+        "columns: 3 numeric, 2 text -> 8 columns, one a value (country 5 as 'BR', device 3 as "
+        "'phone'), dropped order_id, placed"
+        in printed["ingest orders.csv data/orders --drop order_id,placed"]
     )
     for listed in (
         "age        numeric",

@@ -17,7 +17,7 @@ from types import FunctionType
 import olscale
 from olscale import errors
 from olscale.learners import Learner
-from olscale.learners.contract.init_parameters import InitParameters
+from olscale.learners.contract.parameters import InitParameters
 
 ROOT = Path(olscale.__file__).parent
 

@@ -18,11 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from olscale.arrays import BoolArray, FloatArray, IntArray
 from olscale.results.arrow_arrays import arrow_array, numbers_of, positions_of
 from olscale.results.settings import KEY_COLUMNS, SettingKey, replicate_text, without_replicate
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 # Between the transforms of a run, where they are one text.
 _SEPARATOR = "\x1f"
@@ -62,7 +60,7 @@ class MetricColumns(NamedTuple):
 
     names: list[str]
     values: FloatArray
-    present: NDArray[np.bool_] | None
+    present: BoolArray | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +196,9 @@ def codes_of(column: pa.ChunkedArray) -> tuple[IntArray, list[Any]]:
 
 
 def _columns_of(
-    maps: pa.ChunkedArray, places: IntArray | None, rows: int
+    maps: pa.ChunkedArray,
+    places: IntArray | None,
+    rows: int,
 ) -> Iterator[MetricColumns]:
     """Yield the columns of a column of maps; `places` are their rows, if not all rows in order."""
     keys = []

@@ -14,10 +14,15 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from olscale.analysis.bayesian import Posterior, signed_rank
-from olscale.analysis.paired_tests import differences_of, holm, sign_test, wilcoxon
+from olscale.analysis.paired_tests import (
+    Posterior,
+    differences_of,
+    holm,
+    sign_test,
+    signed_rank,
+    wilcoxon,
+)
 from olscale.analysis.rank_tests import (
     ALPHA,
     Friedman,
@@ -26,9 +31,7 @@ from olscale.analysis.rank_tests import (
     nemenyi,
     rank,
 )
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from olscale.arrays import FloatArray, IntArray
 
 LEAST = 5
 """Data sets, or runs on one, below which nothing is tested."""
@@ -172,6 +175,7 @@ def compare(
     higher: bool = False,
     test: Test = "wilcoxon",
     baseline: str | None = None,
+    in_pairs: bool = True,
 ) -> Comparison:
     """Compare learners over data sets.
 
@@ -189,6 +193,8 @@ def compare(
     baseline : str, optional
         Compare this learner with each other one only: there are fewer tests to correct for. Not
         with Nemenyi's.
+    in_pairs : bool
+        Whether to compare and test pairs, and so to group learners; ranks alone take no time.
 
     Examples
     --------
@@ -205,7 +211,9 @@ def compare(
     ranks = ranks[:, order]
     names = tuple(learners[i] for i in order)
     is_tested = len(values) >= LEAST
-    pairs = compare_pairs(values, names, higher, wilcoxon if is_tested else None, baseline)
+    pairs: tuple[Pair, ...] = ()
+    if in_pairs:
+        pairs = compare_pairs(values, names, higher, wilcoxon if is_tested else None, baseline)
     comparison = Comparison(
         learners=names,
         datasets=tuple(datasets),
@@ -223,7 +231,7 @@ def compare(
         return comparison
     comparison = replace(comparison, friedman=friedman(ranks))
     # Pairs with a baseline say nothing about groups of other learners.
-    if baseline is not None:
+    if baseline is not None or not in_pairs:
         return comparison
     if test == "nemenyi":
         comparison = _with_nemenyi(comparison)

@@ -13,19 +13,16 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from olscale.analysis.aggregate import groups_of
 from olscale.analysis.replicates import ok_runs
 from olscale.analysis.summary import Summary
+from olscale.arrays import FloatArray, IntArray
 from olscale.measures import FORMS, askable, base_name
 from olscale.results import Store
 from olscale.results.arrow_arrays import arrow_array, numbers_of, positions_of
 from olscale.results.settings import SettingKey
 from olscale.results.store import OnDamage
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 CONFUSIONS = ("confusion", "test_confusion")
 """Confusion matrices, which protocols ask for."""

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import FloatArray, IntArray
 from olscale.compiled.csr import read_only, to_dense
 from olscale.data.formats.base import Batch
 from olscale.data.stream import Shuffle, open_streams
 from olscale.errors import ParameterError
-from olscale.learners.contract.learner import FloatArray, State, codes_of
-from olscale.learners.contract.look_ahead import looks_ahead
+from olscale.learners.contract.capability import looks_ahead
+from olscale.learners.contract.learner import State, codes_of
 from olscale.learners.registry import make_learner
 
 
@@ -37,7 +37,7 @@ class DecisionBoundary:
 
     name: str
     X: FloatArray
-    y: NDArray[np.int64]
+    y: IntArray
 
     def shuffled(self, seed: int) -> DecisionBoundary:
         """Return the rows in the order of permutation number 0 of `seed`."""

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-BoolArray = NDArray[np.bool_]
+from olscale.arrays import BoolArray, FloatArray
 
 T = TypeVar("T")
 
@@ -226,7 +225,7 @@ def _compared_learners(presence: Mapping[str, BoolArray], stays: BoolArray) -> B
     return compared
 
 
-def _last_largest(shares: NDArray[np.float64]) -> int:
+def _last_largest(shares: FloatArray) -> int:
     return len(shares) - 1 - int(shares[::-1].argmax())
 
 

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from olscale.analysis.matched_blocks import shared_keys
 from olscale.analysis.paired_tests import holm
 from olscale.analysis.replicates import by_replicate
+from olscale.arrays import FloatArray, IntArray
 from olscale.results import Store
 from olscale.results.arrow_arrays import numbers_of
 from olscale.results.settings import SettingKey
 from olscale.results.store import OnDamage
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 BitArray = NDArray[np.uint32]
 
 ROWS = {"wrong_rows": "the stream", "test_wrong_rows": "the test split"}
@@ -57,7 +56,9 @@ class PairCounts:
 
 
 def wrong_rows(
-    store: Store, name: str, on_damage: OnDamage = "raise"
+    store: Store,
+    name: str,
+    on_damage: OnDamage = "raise",
 ) -> dict[SettingKey, dict[str, Any]]:
     """Return the bits of the series `name` of the runs that have it, by setting and replicate."""
     return by_replicate(store, "series", partial(_bits, name), on_damage)

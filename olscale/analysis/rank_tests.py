@@ -9,9 +9,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from olscale.arrays import BoolArray, FloatArray
 
 ALPHA = 0.05
 # Share of a figure below which a difference comes from the rounding of its last digits.
@@ -47,6 +46,29 @@ def rank(losses: FloatArray) -> FloatArray:
     >>> rank(np.array([0.2, 0.1, 0.2]))
     array([2.5, 1. , 2.5])
     """
+    order = np.argsort(losses, axis=-1, kind="stable")
+    ascending = np.take_along_axis(losses, order, axis=-1)
+    is_new = np.ones(losses.shape, dtype=bool)
+    is_new[..., 1:] = ascending[..., 1:] != ascending[..., :-1]
+    # Equals lie side by side: their rank is the middle of their stretch.
+    place = np.arange(losses.shape[-1])
+    first = np.maximum.accumulate(np.where(is_new, place, 0), axis=-1)
+    is_last = np.ones(losses.shape, dtype=bool)
+    is_last[..., :-1] = is_new[..., 1:]
+    ends = np.where(is_last, place, losses.shape[-1])
+    last = np.minimum.accumulate(ends[..., ::-1], axis=-1)[..., ::-1]
+    ranks = np.empty(losses.shape)
+    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=-1)
+    # Where neighbours differ by less than rounding, all are compared with all.
+    is_near = equal_figures(ascending[..., 1:], ascending[..., :-1]) & is_new[..., 1:]
+    rounded = is_near.any(axis=-1) | np.isnan(losses).any(axis=-1)
+    if rounded.any():
+        ranks[rounded] = _ranks_by_pairs(losses[rounded])
+    return ranks
+
+
+def _ranks_by_pairs(losses: FloatArray) -> FloatArray:
+    """Return ranks along the last axis, of figures that may differ by rounding."""
     ranked = losses[..., :, None]
     compared = losses[..., None, :]
     is_equal = equal_figures(ranked, compared)  # each figure is equal to itself
@@ -57,7 +79,7 @@ def rank(losses: FloatArray) -> FloatArray:
     return np.asarray(lesser + (equals + 1) / 2)
 
 
-def equal_figures(a: FloatArray, b: FloatArray) -> NDArray[np.bool_]:
+def equal_figures(a: FloatArray, b: FloatArray) -> BoolArray:
     """Return where two figures are equal, or differ by the rounding of their last digits.
 
     Examples

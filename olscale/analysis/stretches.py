@@ -5,8 +5,8 @@ from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray, IntArray
 from olscale.compiled.csr import read_only
 from olscale.learners.contract.compilation import compile_loops
 from olscale.learners.contract.learner import Learner, codes_of
@@ -37,8 +37,8 @@ class Stretch(NamedTuple):
 def stretches(
     name: str,
     params: dict[str, Any],
-    X: NDArray[np.float64],
-    y: NDArray[Any],
+    X: FloatArray,
+    y: Array,
     every: int,
     classes: int = 2,
 ) -> Iterator[Stretch]:
@@ -79,7 +79,7 @@ def stretches(
         yield Stretch(stop, learner.measures(), seconds, learner)
 
 
-def share_right(learner: Learner, X: NDArray[np.float64], y: NDArray[np.int64]) -> float:
+def share_right(learner: Learner, X: FloatArray, y: IntArray) -> float:
     """Return the share of dense rows whose class `learner` predicts.
 
     Examples

@@ -15,8 +15,7 @@ from olscale.analysis.names import UNNAMED, Name, Names
 from olscale.measures import CAUTIONS, RANKED_BY_CLASS, SPEEDS, WAITED, measure_of
 from olscale.results import Plan, Store, canonical_json
 from olscale.results.arrow_arrays import arrow_array, times_of
-from olscale.results.plans import TUNING, read_plans
-from olscale.results.selections import Selection, read_selections
+from olscale.results.plans import TUNING, Selection, read_plans, read_selections
 from olscale.results.settings import KEY_COLUMNS, SettingKey
 from olscale.results.store import OnDamage
 from olscale.storage.canonical_json import ParsedJson
@@ -239,18 +238,41 @@ def one_of_each_setting(summaries: Iterable[Summary]) -> Iterator[Summary]:
     >>> [s.metric for s in one_of_each_setting(summaries)]
     ['mistakes']
     """
-    last: Summary | None = None
+    for group in by_setting(summaries):
+        yield group[0]
+
+
+def by_setting(summaries: Iterable[Summary]) -> Iterator[list[Summary]]:
+    """Yield those that stand side by side, as `summarise` has them, for one setting.
+
+    Examples
+    --------
+    >>> setting = ("iris", "0f", (), "pa1", "1", {"C": 1.0}, {"order": "time"})
+    >>> summaries = [Summary(*setting, name, 0.5, 0.0, 1) for name in ("mistakes", "updates")]
+    >>> [len(group) for group in by_setting(summaries)]
+    [2]
+    """
+    group: list[Summary] = []
     for s in summaries:
         # `summarise` has one object for equal parameters, and for equal protocols.
-        if not (
-            last is not None
-            and s.params is last.params
-            and s.protocol is last.protocol
-            and (s.dataset, s.fingerprint, s.transforms, s.learner, s.version)
-            == (last.dataset, last.fingerprint, last.transforms, last.learner, last.version)
+        if (
+            group
+            and s.params is group[0].params
+            and s.protocol is group[0].protocol
+            and s.fingerprint == group[0].fingerprint
+            and s.transforms == group[0].transforms
+            and s.dataset_name == group[0].dataset_name
+            and s.learner_names == group[0].learner_names
+            and (s.dataset, s.learner, s.version)
+            == (group[0].dataset, group[0].learner, group[0].version)
         ):
-            yield s
-        last = s
+            group.append(s)
+            continue
+        if group:
+            yield group
+        group = [s]
+    if group:
+        yield group
 
 
 class _Figure(NamedTuple):
@@ -357,7 +379,9 @@ def _key(selection: Selection, params: Mapping[str, Any], protocol: str) -> Sett
 
 
 def _last_versions(
-    store: Store, keys: Collection[SettingKey], on_damage: OnDamage
+    store: Store,
+    keys: Collection[SettingKey],
+    on_damage: OnDamage,
 ) -> Mapping[str, str]:
     """Return, of learners that have several versions, the one whose run finished last.
 

@@ -7,9 +7,9 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from olscale.analysis.summary import Summary
+from olscale.arrays import FloatArray
 from olscale.measures import distance_from_best
 from olscale.results import canonical_json
 from olscale.results.settings import SettingKey
@@ -37,8 +37,8 @@ class Sweep:
     summary: Summary
     names: tuple[str, ...]
     values: tuple[tuple[float, ...], ...]
-    mean: NDArray[np.float64]
-    std: NDArray[np.float64]
+    mean: FloatArray
+    std: FloatArray
 
 
 def sweep(summaries: Iterable[Summary], *names: str) -> Sweep | None:

@@ -23,8 +23,8 @@ BENCHMARKS = {
     "kernel": "olscale.bench.kernel:figures",
     "networks": "olscale.bench.networks:figures",
     "local": "olscale.bench.local:figures",
-    "soft-local": "olscale.bench.soft_local:figures",
-    "soft-local-wide": "olscale.bench.soft_local:wide_figures",
+    "soft-local": "olscale.bench.local:soft_figures",
+    "soft-local-wide": "olscale.bench.local:wide_figures",
     "permute": "olscale.bench.permute:figures",
     "workers": "olscale.bench.workers:figures",
     "runs": "olscale.bench.runs:figures",
@@ -60,6 +60,7 @@ def run(names: Sequence[str] = (), rows: int | None = None) -> dict[str, list[Fi
     results: dict[str, list[Figure]] = {}
     with one_thread():
         for name in names or [name for name in BENCHMARKS if name not in ON_REQUEST]:
+            # Imported by name, since peers of one benchmark may be missing for another.
             figures = resolve_name(BENCHMARKS[name])
             sized = rows is not None and "rows" in inspect.signature(figures).parameters
             results[name] = figures(rows=rows) if sized else figures()

@@ -112,10 +112,13 @@ def compare(
             break
         for contestant in contestants:
             prepared = contestant.prepare()
+            # Nothing but the work is between the two looks at the clock.
             start = clock()
             contestant.run(prepared)
             seconds = clock() - start
+            # Two large models at once might not fit into memory.
             del prepared
+            # The first round compiles, and touches the memory of peers.
             if number:
                 spent += seconds
                 speeds[contestant.name].append(contestant.work / seconds)
@@ -127,7 +130,9 @@ def _figure(contestant: Contestant, speeds: dict[str, list[float]], unit: str) -
     own = speeds[contestant.name]
     ratio = None
     if subject.peer:
-        ratio = statistics.median(a / b for a, b in zip(own, speeds[subject.peer], strict=True))
+        # Ratios within a round, whose contestants met the same load of the machine.
+        rounds = zip(own, speeds[subject.peer], strict=True)
+        ratio = statistics.median(a / b for a, b in rounds)
     return Figure(
         subject.name,
         statistics.median(own),

@@ -21,13 +21,21 @@ def figures(settings: tuple[int, ...] = SETTINGS) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder:
         for count in settings:
             store = fill_compacted(
-                Path(folder, str(count)), count * DATASETS, permutations=1, datasets=DATASETS
+                Path(folder, str(count)),
+                count * DATASETS,
+                permutations=1,
+                datasets=DATASETS,
             )
             for what, as_json in (("tables", False), ("JSON", True)):
                 seconds = _seconds(store, as_json)
                 measured.append(
                     Figure(
-                        f"{what} of {count} settings", seconds, "s", 5.0 / seconds, "5 s", ">= 1"
+                        f"{what} of {count} settings",
+                        seconds,
+                        "s",
+                        5.0 / seconds,
+                        "5 s",
+                        ">= 1",
                     )
                 )
     return measured
@@ -36,6 +44,7 @@ def figures(settings: tuple[int, ...] = SETTINGS) -> list[Figure]:
 def _seconds(store: Store, as_json: bool) -> float:
     """Return the processor time of a comparison in a store that nothing has been read of."""
     start = process_time()
+    # A new object: an opened store keeps what it has read.
     fresh = open_store(store.path)
     [comparison] = compared(fresh, summarise(fresh))
     if as_json:

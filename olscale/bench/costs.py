@@ -17,9 +17,9 @@ from olscale.bench.base import Figure
 from olscale.bench.linear import untrained
 from olscale.compiled.csr import CSR, read_only, read_only_csr
 from olscale.data.chunk import Chunk
+from olscale.learners.contract.capability import looks_ahead
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.contract.learner import Learner
-from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.registry import LEARNERS, make_learner
 from olscale.task import Task
 
@@ -45,7 +45,12 @@ class _Shape:
     values: int | None = None
 
 
-_SHAPES = (_Shape(22, 2), _Shape(100, 10), _Shape(784, 10), _Shape(5000, 2, 60))
+_SHAPES = (
+    _Shape(columns=22, classes=2),
+    _Shape(columns=100, classes=10),
+    _Shape(columns=784, classes=10),
+    _Shape(columns=5000, classes=2, values=60),
+)
 
 
 def figures() -> list[Figure]:
@@ -56,6 +61,7 @@ def figures() -> list[Figure]:
 def _figure(name: str) -> Figure:
     learner = make_learner(name, {})
     speeds = [_numbers_per_second(name, shape) for shape in _SHAPES if _is_quick(learner, shape)]
+    # A geometric mean: one constant is to be wrong by similar factors in all shapes.
     mean = exp(fmean(map(log, speeds)))
     spread = " ".join(f"{speed / 1e6:,.0f}" for speed in speeds)
     return Figure(
@@ -86,6 +92,7 @@ def _numbers_per_second(name: str, shape: _Shape) -> float:
     chunks = list(_chunks(shape, rows, learner.task))
     seconds = []
     for _ in range(_ROUNDS):
+        # A new model each time: one that has learned updates more seldom.
         model = untrained(name, {}, chunks[0], size[1])
         if looks_ahead(model):
             model.prepare(chunks[0].X)
@@ -110,7 +117,9 @@ def _chunks(shape: _Shape, rows: int, task: Task) -> Iterator[Chunk]:
         # A sparse row has one value in each of so many equal ranges of columns.
         width = shape.columns // stored
         columns = np.arange(stored) * width + rng.integers(0, width, (count, stored))
-        values = means[codes[:, np.newaxis], columns] + 2.0 * rng.normal(size=(count, stored))
+        noise = 2.0 * rng.normal(size=(count, stored))
+        values = means[codes[:, np.newaxis], columns] + noise
+        # The variance of a value is 1 + 4, so rows have a length of about 1.
         values /= np.sqrt(5.0 * stored)
         target = values[:, 0] + 0.1 * rng.normal(size=count)
         y = target if task == "regression" else codes

@@ -1,4 +1,7 @@
-"""Kernel learners on rows like a9a's against scikit-learn and River; kernel rows against BLAS."""
+"""Kernel learners on rows like a9a's against scikit-learn and River; kernel rows against BLAS.
+
+Bare loops of a learner's products and exponentials on the same rows show the least that it needs.
+"""
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -8,13 +11,28 @@ import numpy as np
 
 from olscale.bench import peers
 from olscale.bench.base import Contestant, Figure, compare
-from olscale.bench.kernel_limits import bare_features, bare_rows, kernel_rows, space_of, support_of
 from olscale.bench.linear import feed, learner, untrained
 from olscale.bench.peers import to_scipy
 from olscale.compiled.csr import CSR, read_only
+from olscale.compiled.decorator import compiled
+from olscale.compiled.intrinsics import borrowed
+from olscale.compiled.pages import aligned_space
+from olscale.compiled.row_layout import borrowed_rows
+from olscale.compiled.rows_together import (
+    borrowed_together,
+    may_go_together,
+    multiply_together,
+    together_space,
+)
+from olscale.compiled.simd.row_tiles import ROWS
+from olscale.compiled.support_arrays import empty_support, grow_places, support_vectors
+from olscale.compiled.support_vectors import SupportVectors, find_places, put
 from olscale.data.chunk import Chunk
+from olscale.data.transforms.fourier import set_angles, set_features
+from olscale.data.transforms.matrix import MatrixRows, borrowed_kept
 from olscale.learners.contract.fused_settings import fuse
-from olscale.learners.kernel.kernels import GAUSSIAN, Kernel
+from olscale.learners.kernel.kernel_model import borrowed_support
+from olscale.learners.kernel.kernels import GAUSSIAN, Kernel, finish_row, raw_row
 
 _GAMMA = 0.01
 _SIZES = (16, 123, 784), (50, 100, 200, 1000)
@@ -68,21 +86,26 @@ def _rows(rows: int) -> Chunk:
     features = []
     for size in _GROUPS:
         odds = np.cumsum(rng.dirichlet(np.full(size, 2.0), size=2), axis=1)
-        features.append(first + (rng.random((rows, 1)) > odds[noisy]).sum(axis=1))
+        # The value drawn is the number of bounds below a uniform number.
+        above = rng.random((rows, 1)) > odds[noisy]
+        features.append(first + above.sum(axis=1))
         first += size
     indices = np.stack(features, axis=1).astype(np.int32)
     indptr = np.arange(0, indices.size + 1, len(_GROUPS), dtype=np.int64)
-    return Chunk(
-        CSR(read_only(indptr), read_only(indices.reshape(-1)), read_only(np.ones(indices.size))),
-        y,
-        first,
-    )
+    values = read_only(np.ones(indices.size))
+    X = CSR(read_only(indptr), read_only(indices.reshape(-1)), values)
+    return Chunk(X, y, first)
 
 
 def _learner(
-    name: str, params: dict[str, Any], stream: Sequence[Chunk], peer: str, to: str = ""
+    name: str,
+    params: dict[str, Any],
+    stream: Sequence[Chunk],
+    peer: str,
+    to: str = "",
 ) -> Contestant:
-    title = ", ".join([name, *(f"{key} = {value}" for key, value in params.items())]) + to
+    settings = [f"{key} = {value}" for key, value in params.items()]
+    title = ", ".join([name, *settings]) + to
     return learner(name, params | {"gamma": _GAMMA}, stream, peer, title=title)
 
 
@@ -118,7 +141,8 @@ def _growth(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
 def _settings(stream: Sequence[Chunk], rounds: int, rows: int = 6000) -> list[Figure]:
     """Return the speeds of settings that keep ever more rows, one by one and in one pass."""
     few = [stream[0][:rows]]
-    grid = [{"eta": eta, "gamma": _GAMMA} for eta in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.7, 0.9)]
+    etas = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.7, 0.9)
+    grid = [{"eta": eta, "gamma": _GAMMA} for eta in etas]
 
     def begin() -> list[Any]:
         return [untrained("norma", params, few[0]) for params in grid]
@@ -133,7 +157,12 @@ def _settings(stream: Sequence[Chunk], rounds: int, rows: int = 6000) -> list[Fi
     table = [
         Contestant(passes, learn_in_turn, work, begin),
         Contestant(
-            fused_title, lambda fused: feed(fused, few), work, lambda: fuse(begin()), passes, ">= 1"
+            fused_title,
+            lambda fused: feed(fused, few),
+            work,
+            lambda: fuse(begin()),
+            passes,
+            ">= 1",
         ),
     ]
     return compare(table, "M setting-rows/s", rounds)
@@ -150,7 +179,8 @@ def _sklearn(title: str, features: Callable[[], Any], stream: Sequence[Chunk]) -
     def learn(model: Any) -> None:
         for start in range(0, len(y), 1000):
             cut = slice(start, start + 1000)
-            model.partial_fit(approximation.transform(matrix[cut]), y[cut], classes=[0, 1])
+            features_of_rows = approximation.transform(matrix[cut])
+            model.partial_fit(features_of_rows, y[cut], classes=[0, 1])
 
     def untrained() -> Any:
         return SGDClassifier(loss="hinge", penalty=None, shuffle=False, fit_intercept=False)
@@ -177,7 +207,11 @@ def _river(stream: Sequence[Chunk], peer: str) -> Contestant:
 
     matrix = to_scipy(stream[0])[:300]
     y = stream[0].y[:300].tolist()
-    rows = [dict(zip(row.indices.tolist(), row.data.tolist(), strict=True)) for row in matrix]
+    # Dictionaries are made before the clock starts: making them is not River's work.
+    rows = []
+    for row in matrix:
+        entries = zip(row.indices.tolist(), row.data.tolist(), strict=True)
+        rows.append(dict(entries))
 
     def learn(model: Any) -> None:
         for x, label in zip(rows, y, strict=True):
@@ -205,7 +239,9 @@ def _kernel_rows(rounds: int, rows: int = 400) -> list[Figure]:
 
         def blas(_: object, X: Any = X, S: Any = S, sizes: Any = sizes) -> None:
             for x in X:
-                np.exp(-_GAMMA * np.maximum(0.0, x @ x + sizes - 2.0 * (S @ x)))
+                # Rounding may leave a squared distance just below 0.
+                distances = np.maximum(0.0, x @ x + sizes - 2.0 * (S @ x))
+                np.exp(-_GAMMA * distances)
 
         def ours(_: object, rows: Any = sparse, support: Any = support, space: Any = space) -> None:
             kernel_rows(rows, support, Kernel(GAUSSIAN, _GAMMA, 0.0, 1), *space)
@@ -214,7 +250,11 @@ def _kernel_rows(rounds: int, rows: int = 400) -> list[Figure]:
         table = [
             Contestant(gemv, blas, len(X) / 1e6),
             Contestant(
-                f"kernel row, d = {d}, B = {B}", ours, len(X) / 1e6, peer=gemv, target=target
+                f"kernel row, d = {d}, B = {B}",
+                ours,
+                len(X) / 1e6,
+                peer=gemv,
+                target=target,
             ),
         ]
         results += compare(table, "M rows/s", rounds)
@@ -226,3 +266,108 @@ def _as_sparse(X: Any) -> CSR:
     indptr = np.arange(0, rows * d + 1, d, dtype=np.int64)
     indices = np.tile(np.arange(d, dtype=np.int32), rows)
     return CSR(read_only(indptr), read_only(indices), read_only(X.reshape(-1)))
+
+
+def bare_rows(stream: Sequence[Chunk], gamma: float, B: int) -> Contestant:
+    """Return the Gaussian kernel values of each row with the first `B` rows, and nothing else."""
+    X: Any = stream[0].X
+    first_rows = CSR(X.indptr[: B + 1], *X[1:])
+    support = support_of(first_rows, stream[0].columns)
+    room = len(support.sizes)
+    kernel = Kernel(GAUSSIAN, gamma, 0.0, 1)
+    space = space_of(stream[0].columns, room)
+
+    def run(_: object) -> None:
+        for chunk in stream:
+            kernel_rows(chunk.X, support, kernel, *space)
+
+    return Contestant(f"bare kernel rows, B = {B}", run, sum(map(len, stream)) / 1e6)
+
+
+def bare_features(stream: Sequence[Chunk], gamma: float, D: int) -> Contestant:
+    """Return the `D` angles of each row, their cosines and sines, and nothing else."""
+    matrix = MatrixRows((0, 1), stream[0].columns, D, 0.0)
+    space = aligned_space(3 * D)
+
+    def run(_: object) -> None:
+        for chunk in stream:
+            _features(chunk.X, matrix.kept, gamma, space)
+
+    return Contestant(f"bare cosines and sines, D = {D}", run, sum(map(len, stream)) / 1e6)
+
+
+def space_of(columns: int, slots: int) -> tuple[Any, ...]:
+    """Return the space in which `kernel_rows` works."""
+    return (
+        np.empty(columns, np.int32),
+        np.empty(columns),
+        aligned_space(slots),
+        together_space(columns, slots),
+    )
+
+
+@compiled
+def kernel_rows(
+    X: Any,
+    support: Any,
+    kernel: Any,
+    at: Any,
+    value: Any,
+    k: Any,
+    together: Any,
+) -> None:
+    """Set `k` to the kernel values of one row of `X` after another."""
+    X = borrowed_rows(X)
+    support = borrowed_support(support)
+    at = borrowed(at)
+    value = borrowed(value)
+    k = borrowed(k)
+    together = borrowed_together(together)
+    rows = X.indptr.shape[0] - 1
+    begun = 0
+    done = 0
+    for i in range(rows):
+        if (
+            i >= done
+            and may_go_together(support, X, i, rows)
+            and multiply_together(support, X, i, at, together)
+        ):
+            begun = i
+            done = i + ROWS
+        if i < done:
+            k = together.products[i - begun]
+            square = together.squares[i - begun]
+        else:
+            found, square = find_places(support, X, i, at, value)
+            raw_row(kernel, support, at, value, found, square, k)
+        finish_row(kernel, support, X, i, at, value, square, k)
+
+
+@compiled
+def _features(X: Any, kept: Any, gamma: float, space: Any) -> None:
+    X = borrowed_rows(X)
+    kept = borrowed_kept(kept)
+    D = space.shape[0] // 3
+    angles = borrowed(space[:D])
+    z = borrowed(space[D:])
+    for i in range(X.indptr.shape[0] - 1):
+        _, bound = set_angles(X, i, kept, angles)
+        set_features(angles, bound, gamma, D**-0.5, z)
+
+
+@compiled
+def _put_all(support: Any, X: Any) -> None:
+    for i in range(X.indptr.shape[0] - 1):
+        square = 0.0
+        for p in range(X.indptr[i], X.indptr[i + 1]):
+            square += X.data[p] * X.data[p]
+        put(support, i, X, i, square)
+
+
+def support_of(rows: CSR, columns: int) -> SupportVectors:
+    """Return support vectors that are the rows."""
+    count = len(rows.indptr) - 1
+    arrays = grow_places(empty_support(columns, count, count), columns)
+    support = support_vectors(arrays)
+    _put_all(support, rows)
+    return support

@@ -16,10 +16,12 @@ _LINE = np.uint64(8)
 def bare_pa1(X: Any, steps: Any, w: Any) -> float:
     """Do the dot product of every row and the axpy of those with a step, and nothing else."""
     total = 0.0
+    # Unsigned: numba checks signed indices for negative ones at each access.
     last = np.uint64(X.indices.shape[0])
     for i in range(steps.shape[0]):
         start = np.uint64(X.indptr[i])
         stop = np.uint64(X.indptr[i + 1])
+        # One request for each cache line of eight values.
         for p in range(start, stop, _LINE):
             prefetch(X.data, p + _STREAM_AHEAD)
             prefetch(X.indices, p + _STREAM_AHEAD)
@@ -54,6 +56,7 @@ def bare_max_out(X: Any, moved: Any, P: Any, k: int, out: Any) -> None:
         if moved[i]:
             for first in range(0, P.shape[0], k):
                 plane = P[first + i % k]
+                # Tiny, so that many passes hardly change the hyperplanes.
                 step = 1e-9 * out[first]
                 for j in range(x.shape[0]):
                     plane[j] += step * x[j]
@@ -89,7 +92,8 @@ def lol_numpy(X: Any, y: Any, k: int, C: float, lam: float) -> Any:
         if i < k:
             p = i
         else:
-            p = int(np.argmin(((P - x) ** 2).sum(axis=1)))
+            distances = ((P - x) ** 2).sum(axis=1)
+            p = int(np.argmin(distances))
             counts[p] += 1.0
             P[p] += (x - P[p]) / counts[p]
         scores[i] = (w + U[p]) @ x

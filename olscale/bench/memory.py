@@ -12,7 +12,11 @@ from olscale.evaluation.experiment import parse_experiment
 from olscale.execution.evaluate import evaluate
 from olscale.execution.progress import Silent
 
-LEARNERS = ({"name": "pa1"}, {"name": "arow"}, {"name": "lol", "params": {"k": 16}})
+LEARNERS = (
+    {"name": "pa1"},
+    {"name": "arow"},
+    {"name": "lol", "params": {"k": 16}},
+)
 PROTOCOL = {"order": "time", "window": 1000, "fading": 0.999, "drift": "ddm"}
 TENTHS = 10
 
@@ -33,7 +37,10 @@ def figures(rows: int = 10_000_000) -> list[Figure]:
         # In a process of its own: what it gives back to this one would hide that something grows.
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             stream = pool.submit(
-                generate, "rotating-xor", Path(folder, "stream"), rows=rows
+                generate,
+                "rotating-xor",
+                Path(folder, "stream"),
+                rows=rows,
             ).result()
         size_on_disk = stream.size()
         content = {
@@ -45,12 +52,13 @@ def figures(rows: int = 10_000_000) -> list[Figure]:
         evaluate(parse_experiment(content), Path(folder, "store"), in_process=True, progress=sizes)
     points = sizes.points[1:]  # the first is before the stream is opened
     last = max((fed for fed, _ in points), default=0)
+    # From the second tenth on: the first one loads code and fills buffers.
     growth = "growth from the second to the last tenth"
     megabytes: dict[str, float] = {}
     for name, tenth in (("second", 2), ("sixth", 6), ("last", TENTHS)):
-        measured = [
-            size / 1e6 for fed, size in points if (tenth - 1) * last <= TENTHS * fed <= tenth * last
-        ]
+        first = (tenth - 1) * last
+        stop = tenth * last
+        measured = [size / 1e6 for fed, size in points if first <= TENTHS * fed <= stop]
         if not measured:
             return [Figure(growth, note=f"{rows:,} rows are over too soon to tell; give more")]
         megabytes[name] = max(measured)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from olscale.arrays import FloatArray
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.linear import learner, one_pass, untrained
 from olscale.data.chunk import Chunk
-from olscale.learners.contract.learner import FloatArray
 from olscale.learners.network.product_sums import AT_ONCE
 
 _COLUMNS = 20
@@ -29,8 +29,7 @@ def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
     results = []
     for size in (100, 500, 1000):
         count = min(rows, _ELEMENTS // size**2)
-        X = rng.uniform(-1.0, 1.0, (count, _COLUMNS))
-        stream = [Chunk(X, (X[:, 0] * X[:, 1] > 0.0).astype(np.int64), _COLUMNS)]
+        stream = [_quadrants(rng, count)]
         of_size = f"{size} features"
         peer = f"BLAS symv + syr, {of_size}"
         fourier = {"features": size, "gamma": 0.1}
@@ -55,15 +54,22 @@ def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
     return [*results, *_sums(rounds), *_penalties(rounds), *_components(rounds)]
 
 
+def _quadrants(rng: np.random.Generator, rows: int) -> Chunk:
+    """Return rows whose class follows from the signs of two features: none is linear in them."""
+    X = rng.uniform(-1.0, 1.0, (rows, _COLUMNS))
+    y = (X[:, 0] * X[:, 1] > 0.0).astype(np.int64)
+    return Chunk(X, y, _COLUMNS)
+
+
 def _sums(rounds: int) -> list[Figure]:
     """Return the speeds of sums of 500 and 1,000 features, against BLAS for their products."""
     rng = np.random.default_rng(0)
     results = []
     for size in (500, 1000):
+        # Whole blocks of the rows that `add_rows` multiplies at once.
         count = _SUMMED // size**2 // AT_ONCE * AT_ONCE
-        X = rng.uniform(-1.0, 1.0, (count, _COLUMNS))
+        chunk = _quadrants(rng, count)
         Z = rng.normal(size=(count, size))
-        chunk = Chunk(X, (X[:, 0] * X[:, 1] > 0.0).astype(np.int64), _COLUMNS)
         peer = f"BLAS syrk, {size} features"
         of_size = f"{size} features"
         layers: dict[str, dict[str, Any]] = {
@@ -108,7 +114,11 @@ def _penalties(rounds: int) -> list[Figure]:
 
 
 def _one_sum(
-    name: str, settings: list[dict[str, Any]], chunk: Chunk, size: str, rounds: int
+    name: str,
+    settings: list[dict[str, Any]],
+    chunk: Chunk,
+    size: str,
+    rounds: int,
 ) -> list[Figure]:
     def begun() -> Any:
         return [untrained(name, params, chunk, 10) for params in settings]
@@ -131,6 +141,7 @@ def _solve(models: Any, chunk: Chunk) -> None:
     sums = models[0].no_sums()
     models[0].add_rows(chunk.X, chunk.y, sums)
     ends = models[0].end_sums(sums)
+    # `take_sums` may change its arrays, which all settings share.
     for model in models:
         model.take_sums({name: array.copy() for name, array in ends.items()})
 
@@ -153,7 +164,8 @@ def _components(rounds: int) -> list[Figure]:
     classes = 40
     components = 100
     y = np.tile(np.arange(classes), 5)
-    X = rng.uniform(size=(classes, 1024))[y] + 0.1 * rng.normal(size=(len(y), 1024))
+    faces = rng.uniform(size=(classes, 1024))
+    X = faces[y] + 0.1 * rng.normal(size=(len(y), 1024))
     stream = [Chunk(X, y, 1024)]
     peer = f"scikit-learn IncrementalPCA, {components} components, one by one after {components}"
     own = {

@@ -26,7 +26,9 @@ def figures(megabytes: float = 48, rounds: int = 3) -> list[Figure]:
             figure
             for name, rows in (("a9a", _rows_like_adult()), ("URL", _rows_like_url()))
             for figure in _read(
-                Path(folder, name), rows * max(1, round(megabytes * 1e6 / len(rows))), rounds
+                Path(folder, name),
+                rows * max(1, round(megabytes * 1e6 / len(rows))),
+                rounds,
             )
         ]
 
@@ -45,7 +47,10 @@ def _read(path: Path, text: bytes, rounds: int) -> list[Figure]:
             target=">= 20",
         ),
         Contestant(
-            f"collected, like {path.name}", lambda _: list(read()), len(text) / 1e6, peer=peer
+            f"collected, like {path.name}",
+            lambda _: list(read()),
+            len(text) / 1e6,
+            peer=peer,
         ),
     ]
     return compare(table, "MB/s", rounds, perf_counter)

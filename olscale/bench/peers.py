@@ -62,12 +62,20 @@ def vowpal_wabbit(chunks: Sequence[Chunk], folder: str, peer: str = "") -> Conte
         for y, indices, values in islice(rows, _VW_ROWS)
     ]
     return vowpal_wabbit_lines(
-        "Vowpal Wabbit --sgd", lines, "--loss_function hinge -b 22", Path(folder), peer
+        "Vowpal Wabbit --sgd",
+        lines,
+        "--loss_function hinge -b 22",
+        Path(folder),
+        peer,
     )
 
 
 def vowpal_wabbit_lines(
-    name: str, lines: Sequence[str], options: str, folder: Path, peer: str
+    name: str,
+    lines: Sequence[str],
+    options: str,
+    folder: Path,
+    peer: str,
 ) -> Contestant:
     """Return Vowpal Wabbit's ``--sgd`` on a cache file made of its text `lines`."""
     from vowpalwabbit import Workspace
@@ -76,6 +84,7 @@ def vowpal_wabbit_lines(
     cache = folder / "rows.cache"
     text.write_text("".join(lines))
     command = f"--sgd {options} --quiet --noconstant --no_stdin -d {text} --cache_file {cache}"
+    # Writes the cache; the runs that are timed read it, as further passes do.
     Workspace(command).finish()
 
     note = f"from its cache file, {len(lines):,} rows, start included"
@@ -88,6 +97,7 @@ def river_pa1(chunks: Sequence[Chunk], peer: str = "") -> Contestant:
     from river.linear_model import PAClassifier
 
     chunk = chunks[0][:_RIVER_ROWS]
+    # Made before the clock starts, as in a program that has its rows so.
     entries = (dict(zip(*row, strict=True)) for row in entries_of(to_csr(chunk.X)))
     rows = list(zip(entries, map(bool, chunk.y), strict=True))
 
@@ -97,7 +107,12 @@ def river_pa1(chunks: Sequence[Chunk], peer: str = "") -> Contestant:
 
     note = f"{len(rows):,} rows, dictionaries made before"
     return Contestant(
-        "River pa1", learn, len(rows) / 1e6, lambda: PAClassifier(C=1.0, mode=1), peer, note=note
+        "River pa1",
+        learn,
+        len(rows) / 1e6,
+        lambda: PAClassifier(C=1.0, mode=1),
+        peer,
+        note=note,
     )
 
 
@@ -106,9 +121,9 @@ def to_scipy(chunk: Chunk) -> Any:
     from scipy.sparse import csr_matrix
 
     indptr, indices, data = trim(to_csr(chunk.X))
-    return csr_matrix(
-        (np.array(data), np.array(indices), indptr.astype(np.int32)), (len(chunk), chunk.columns)
-    )
+    # Copies, since peers may refuse read-only arrays; indices of one type need no conversion.
+    arrays = (np.array(data), np.array(indices), indptr.astype(np.int32))
+    return csr_matrix(arrays, (len(chunk), chunk.columns))
 
 
 def scratch() -> tempfile.TemporaryDirectory[str]:

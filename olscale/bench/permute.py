@@ -29,9 +29,14 @@ def figures(rounds: int = 5, rows: int = 300_000) -> list[Figure]:
 
 def _layout(path: str, layout: str, rows: int, rounds: int) -> list[Figure]:
     dataset = generate(
-        "url-like", path, rows=rows, layout=layout, chunk_rows=min(8_192, rows // 48)
+        "url-like",
+        path,
+        rows=rows,
+        layout=layout,
+        chunk_rows=min(8_192, rows // 48),
     )
     generate("url-like", f"{path}-few", rows=480, layout=layout, chunk_rows=10)
+    # Far below the rows' size, or they would be permuted in memory.
     limit = _limit(dataset)
     prepare = learner("pa1", {}, [dataset.chunk("train", 0)]).prepare
     in_order = f"PA-I, file order, {layout}"
@@ -55,7 +60,12 @@ def _layout(path: str, layout: str, rows: int, rounds: int) -> list[Figure]:
         target = ">= 1" if shuffle else ""
         results.append(
             Figure(
-                f"peak memory: {name}", peak / 1e6, "MB", limit / peak, "limit over peak", target
+                f"peak memory: {name}",
+                peak / 1e6,
+                "MB",
+                limit / peak,
+                "limit over peak",
+                target,
             )
         )
     return results
@@ -75,9 +85,9 @@ def _pass(model: Any, path: str, limit: int, shuffle: Shuffle | None) -> None:
 def _peak(path: str, limit: int, shuffle: Shuffle | None) -> int:
     """Return how many bytes a process with an untrained learner grows in its first pass (Linux)."""
     model = learner("pa1", {}, list(url_like.chunks(100))).prepare()
-    _pass(
-        model, f"{path}-few", _limit(open_dataset(f"{path}-few")), shuffle
-    )  # code is loaded, not counted
+    # Code is loaded, and is not counted.
+    few = f"{path}-few"
+    _pass(model, few, _limit(open_dataset(few)), shuffle)
     Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
     before = _resident("VmRSS")
     _pass(model, path, limit, shuffle)
@@ -86,4 +96,5 @@ def _peak(path: str, limit: int, shuffle: Shuffle | None) -> int:
 
 def _resident(what: str) -> int:
     lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(what))
+    [kilobytes] = [line.split()[1] for line in lines if line.startswith(what)]
+    return int(kilobytes) * 1024

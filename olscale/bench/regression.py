@@ -88,14 +88,17 @@ def _river_rls(chunk: Chunk, peer: str) -> Contestant:
     from river.linear_model import BayesianLinearRegression
 
     return _river_model(
-        _RIVER_RLS, chunk, peer, lambda: BayesianLinearRegression(alpha=1.0, beta=1.0)
+        _RIVER_RLS,
+        chunk,
+        peer,
+        lambda: BayesianLinearRegression(alpha=1.0, beta=1.0),
     )
 
 
 def _river_model(name: str, chunk: Chunk, peer: str, untrained: Any) -> Contestant:
-    rows = [
-        (dict(enumerate(x.tolist())), y) for x, y in zip(chunk.X, chunk.y.tolist(), strict=True)
-    ]
+    rows = []
+    for x, y in zip(chunk.X, chunk.y.tolist(), strict=True):
+        rows.append((dict(enumerate(x.tolist())), y))
 
     def learn(model: Any) -> None:
         for x, y in rows:
@@ -108,8 +111,9 @@ def _river_model(name: str, chunk: Chunk, peer: str, untrained: Any) -> Contesta
 
 def _vowpal_wabbit(stream: Sequence[Chunk], folder: str, peer: str) -> Contestant:
     """Return Vowpal Wabbit's ``--sgd`` with squared loss on its own cache file."""
-    rows = islice(
-        ((y, x) for chunk in stream for y, x in zip(chunk.y, chunk.X, strict=True)), 30_000
-    )
-    lines = [f"{y:g} | " + " ".join(f"{j}:{v:g}" for j, v in enumerate(x)) + "\n" for y, x in rows]
+    rows = ((y, x) for chunk in stream for y, x in zip(chunk.y, chunk.X, strict=True))
+    lines = []
+    for y, x in islice(rows, 30_000):
+        features = " ".join(f"{j}:{v:g}" for j, v in enumerate(x))
+        lines.append(f"{y:g} | {features}\n")
     return peers.vowpal_wabbit_lines(_VW, lines, "--loss_function squared", Path(folder), peer)

@@ -1,12 +1,12 @@
 """Small runs: what an evaluation of many costs besides learning, in process and on workers.
 
 The data are as large as svmguide1, and the learners the four that the LOL paper compares on it
-first, each in many settings.
+first, each in many settings. Groups from small to large show the gain of two workers.
 """
 
 import statistics
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import count
@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from olscale.bench import group_sizes
 from olscale.bench.base import Figure
 from olscale.bench.store import records, write_loose
 from olscale.bench.workers import running_cluster
@@ -53,6 +52,7 @@ def figures(permutations: int = PERMUTATIONS, loose: int = LOOSE, rounds: int = 
             evaluation = evaluate(experiment, root / f"store-{next(number)}", **where)
             return perf_counter() - start, process_time() - used, evaluation
 
+        # Compiles the loops, or loads them.
         timed(first, in_process=True)
         results = _beside(lambda: timed(experiment, in_process=True), rounds)
         clusters = {
@@ -65,12 +65,13 @@ def figures(permutations: int = PERMUTATIONS, loose: int = LOOSE, rounds: int = 
                 walls[workers] += [seconds] if i else []
         one_worker = walls[1]
         two_workers = walls[2]
-        ratio = statistics.median(a / b for a, b in zip(one_worker, two_workers, strict=True))
+        rounds_of_both = zip(one_worker, two_workers, strict=True)
+        ratio = statistics.median(one / two for one, two in rounds_of_both)
         results.append(Figure("one worker that runs already", statistics.median(one_worker), "s"))
         results.append(
             Figure("two workers", statistics.median(two_workers), "s", ratio, "one", ">= 1.5")
         )
-        results += group_sizes.figures(root, clusters[2].address, rounds)
+        results += group_size_figures(root, clusters[2].address, rounds)
         return results + _nothing_to_compute(
             _experiment(root, max(1, loose // (4 * SETTINGS)), SETTINGS), root / "loose"
         )
@@ -80,10 +81,11 @@ def _generate(here: Path) -> None:
     rng = np.random.default_rng(0)
     for name, rows in (("train", TRAINING), ("test", TEST)):
         y = rng.integers(0, 2, rows)
-        np.savez(
-            here / f"{name}.npz", X=rng.normal(size=(rows, 4)) + 0.5 * (2 * y - 1)[:, None], y=y
-        )
-    ingest([str(here / "train.npz")], str(here / "rows"), test=[str(here / "test.npz")])
+        centres = 0.5 * (2 * y - 1)
+        X = rng.normal(size=(rows, 4)) + centres[:, None]
+        np.savez(here / f"{name}.npz", X=X, y=y)
+    train = str(here / "train.npz")
+    ingest([train], str(here / "rows"), test=[str(here / "test.npz")])
 
 
 def _experiment(here: Path, permutations: int, settings: int) -> Experiment:
@@ -104,13 +106,15 @@ def _beside(evaluation: Callable[[], tuple[float, float, Evaluation]], rounds: i
     for _ in range(rounds):
         wall, used, result = evaluation()
         timings = pc.map_lookup(
-            result.store.timings(columns=["timings"])["timings"], "fit_seconds", "first"
+            result.store.timings(columns=["timings"])["timings"],
+            "fit_seconds",
+            "first",
         )
         learning = pc.sum(timings).as_py()
         measured.append(
             [1e3 * seconds / result.computed for seconds in (learning, wall - learning, used)]
         )
-    learning, wall, used = (statistics.median(values) for values in zip(*measured, strict=True))
+    learning, wall, used = np.median(measured, axis=0).tolist()
     return [
         Figure("a run in process: learning", learning, "ms"),
         Figure(
@@ -130,11 +134,13 @@ def _nothing_to_compute(experiment: Experiment, path: Path) -> list[Figure]:
     """Return the times of evaluations whose runs all exist, first in loose files of the past."""
     runs = make_plan(experiment).runs
     store = open_store(path, create=True)
+    # Made-up results under the ids of the experiment, which then has nothing left to run.
     finished = zip(runs, records(len(runs)), strict=True)
     write_loose(
         store, (replace(record, run=run.definition(), id=run.id) for run, record in finished)
     )
     seconds = []
+    # The first evaluation compacts the loose files; later ones find nothing to do.
     for _ in range(3):
         start = perf_counter()
         evaluate(experiment, path, in_process=True)
@@ -144,3 +150,96 @@ def _nothing_to_compute(experiment: Experiment, path: Path) -> list[Figure]:
         Figure(f"{what} in loose files, which are compacted", seconds[0], "s"),
         Figure(f"{what}, from then on", seconds[-1], "s", 1.0 / seconds[-1], "1 s", ">= 1.0"),
     ]
+
+
+SIZES = ((1, 1000), (3, 260), (10, 100), (100, 10))
+"""Learners, the runs of a group, and permutations, each a stream of its own."""
+
+MOST_MILLISECONDS = 1.2
+"""Of processor time that a run may take, on data as small as breast cancer."""
+
+_LEARNERS = ("pa1", "pa", "pa2", "perceptron", "ogd", "arow", "scw1", "lol", "cw", "scw2")
+
+
+def group_size_figures(here: Path, two_workers: str, rounds: int) -> Iterator[Figure]:
+    """Yield milliseconds a run in process, and how many times as fast two workers are.
+
+    Parameters
+    ----------
+    here : Path
+        Folder for data and stores.
+    two_workers : str
+        Address of a scheduler that has them.
+    rounds : int
+        Over which medians are taken.
+    """
+    # A new store for each evaluation, which would otherwise find its runs done.
+    stores = count()
+    for name in ("breast_cancer", "digits"):
+        ingest([f"sklearn:{name}"], str(here / name))
+
+    def seconds(experiment: Experiment, **where: Any) -> tuple[float, float]:
+        """Return the wall time and the processor time of an evaluation in a new store."""
+        start = perf_counter()
+        used = process_time()
+        evaluate(experiment, here / f"sizes-{next(stores)}", **where)
+        return perf_counter() - start, process_time() - used
+
+    for learners, permutations in SIZES:
+        single = _sized_experiment(here / "breast_cancer", 1, 1)
+        many = _sized_experiment(here / "breast_cancer", learners, permutations)
+        seconds(_sized_experiment(here / "breast_cancer", learners, 1), in_process=True)
+        differences = []
+        for _ in range(rounds):
+            _, used_by_many = seconds(many, in_process=True)
+            _, used_by_one = seconds(single, in_process=True)
+            differences.append(used_by_many - used_by_one)
+        used = statistics.median(differences)
+        # The start of an evaluation is in both, so that the difference is that of the other runs.
+        share = 1e3 * used / (learners * permutations - 1)
+        yield Figure(
+            f"{_words(learners, permutations)}: a run in process, processor time",
+            share,
+            "ms",
+            MOST_MILLISECONDS / share,
+            f"{MOST_MILLISECONDS} ms",
+            ">= 1.0",
+        )
+    for learners, permutations in SIZES:
+        many = _sized_experiment(here / "digits", learners, permutations)
+        for where in ({"in_process": True}, {"scheduler": two_workers}):
+            seconds(_sized_experiment(here / "digits", learners, 2), **where)
+        pairs = []
+        for _ in range(rounds):
+            wall_in_process, _ = seconds(many, in_process=True)
+            wall_on_workers, _ = seconds(many, scheduler=two_workers)
+            pairs.append((wall_in_process, wall_on_workers))
+        gain = statistics.median(in_process / on_workers for in_process, on_workers in pairs)
+        walls = statistics.median(on_workers for _, on_workers in pairs)
+        yield Figure(
+            f"{_words(learners, permutations)} of digits: two workers",
+            walls,
+            "s",
+            gain,
+            "in process",
+            ">= 1.5",
+        )
+
+
+def _words(learners: int, permutations: int) -> str:
+    return (
+        f"{learners} {'learner' if learners == 1 else 'learners'} on {permutations:,} permutations"
+    )
+
+
+def _sized_experiment(dataset: Path, learners: int, permutations: int) -> Experiment:
+    chosen: list[dict[str, Any]] = [{"name": name} for name in _LEARNERS[:learners]]
+    if learners > len(_LEARNERS):
+        values = [2.0 ** (i / 8 - 6) for i in range(learners // 2)]
+        chosen = [{"name": name, "params": {"C": values}} for name in ("pa1", "pa2")]
+    content = {
+        "datasets": [{"path": str(dataset)}],
+        "learners": chosen,
+        "protocol": {"permutations": permutations},
+    }
+    return parse_experiment(content, "bench")

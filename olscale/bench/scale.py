@@ -128,7 +128,8 @@ def _stored(datasets: dict[str, Dataset], folder: Path, rounds: int) -> list[Fig
 
 def _spread(dataset: Dataset) -> Iterator[Any]:
     """Yield chunks at one and two thirds of the stream, since its start has few features."""
-    for i in sorted({dataset.chunk_count() // 3, 2 * dataset.chunk_count() // 3}):
+    count = dataset.chunk_count()
+    for i in sorted({count // 3, 2 * count // 3}):
         yield dataset.chunk("train", i)
 
 
@@ -136,7 +137,12 @@ def _pa1(name: str, dataset: Dataset, peer: str = "", target: str = "") -> Conte
     fresh = partial(untrained, "pa1", {"C": 1.0}, dataset.chunk("train", 0))
     work = dataset.rows() / 1e6
     return Contestant(
-        f"PA-I from {name}", lambda model: feed(model, dataset.chunks()), work, fresh, peer, target
+        f"PA-I from {name}",
+        lambda model: feed(model, dataset.chunks()),
+        work,
+        fresh,
+        peer,
+        target,
     )
 
 
@@ -145,16 +151,14 @@ def _stream(name: str, dataset: Dataset, folder: Path) -> list[Figure]:
     learners = stream_learners()
     content = {"name": name, "datasets": [{"path": dataset.path}], "learners": learners}
     experiment = parse_experiment(content | {"protocol": {"order": "time"}})
-    few = generate(
-        name, folder / f"{name}-few", rows=200
-    )  # compiles the compiled loops, or loads them
+    # Compiles the compiled loops, or loads them.
+    few = generate(name, folder / f"{name}-few", rows=200)
     warm = experiment.model_copy(update={"datasets": (DatasetSpec(path=few.path),)})
     evaluate(warm, folder / f"{name}-warm", in_process=True)
     with measured() as usage:
         evaluation = evaluate(experiment, folder / f"{name}-store", workers=2)
-    failed = sum(
-        outcome != "ok" for outcome in evaluation.store.read(["outcome"])["outcome"].to_pylist()
-    )
+    outcomes = evaluation.store.read(["outcome"])["outcome"].to_pylist()
+    failed = sum(outcome != "ok" for outcome in outcomes)
     note = f"{dataset.rows():,} rows, {usage.note}, start of the cluster included"
     note += f", {failed} failed" if failed else ""
     return [
@@ -207,6 +211,7 @@ def measured() -> Iterator[Usage]:
     def watch() -> None:
         while True:
             total = own.memory_info().rss
+            # Workers may end between the list and the look at one of them.
             for process in own.children(recursive=True):
                 with suppress(psutil.Error):
                     total += process.memory_info().rss

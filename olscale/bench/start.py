@@ -15,8 +15,7 @@ from pathlib import Path
 from olscale.bench.base import Figure
 from olscale.bench.processes import children_seconds, python_usage, run_python
 from olscale.bench.store import fill_compacted, fill_loose
-from olscale.bench.table_processes import write_text
-from olscale.bench.tables import text_like_kdd99, text_of_numbers
+from olscale.bench.tables import text_like_kdd99, text_of_numbers, write_text
 
 _PEER = 'python -c "import pyarrow, duckdb"'
 _ROUNDS = 5
@@ -26,9 +25,8 @@ def figures() -> list[Figure]:
     """Return processor seconds of commands, with data and stores in the temporary folder."""
     with tempfile.TemporaryDirectory(prefix="olscale-bench-") as name:
         folder = Path(name)
-        fill_loose(
-            folder / "single", 499
-        )  # an evaluation of 500 runs leaves none of them in a single file
+        # An evaluation of 500 runs leaves none of them in a single file.
+        fill_loose(folder / "single", 499)
         fill_compacted(folder / "thousand", 1_000)
         fill_compacted(folder / "ten-thousand", 10_000)
         fill_compacted(folder / "hundred-thousand", 100_000)
@@ -47,7 +45,11 @@ def figures() -> list[Figure]:
             _figure(folder, "ingest 2 MB of numbers and words", "ingest words.csv new", ">= 0.56"),
             _figure(folder, "evaluate one run in process", f"{run} --in-process", ">= 0.28"),
             _figure(
-                folder, "evaluate one run on a new cluster", f"{run} --workers 2", ">= 0.086", 3
+                folder,
+                "evaluate one run on a new cluster",
+                f"{run} --workers 2",
+                ">= 0.086",
+                3,
             ),
             _figure(folder, "report on 1,000 runs", "report thousand --out page", ">= 0.05", 3),
             *_report_figures(folder, "10,000", "ten-thousand", 4.0, 500.0),
@@ -56,7 +58,11 @@ def figures() -> list[Figure]:
 
 
 def _report_figures(
-    folder: Path, runs: str, store: str, most_seconds: float, most_megabytes: float
+    folder: Path,
+    runs: str,
+    store: str,
+    most_seconds: float,
+    most_megabytes: float,
 ) -> list[Figure]:
     """Return processor seconds and megabytes of a report; a ratio of 1 is its limit."""
     usages = []
@@ -80,17 +86,24 @@ def _report_figures(
 
 
 def _figure(
-    folder: Path, name: str, command: str, target: str = "", rounds: int = _ROUNDS
+    folder: Path,
+    name: str,
+    command: str,
+    target: str = "",
+    rounds: int = _ROUNDS,
 ) -> Figure:
     seconds: list[tuple[float, float]] = []
     for _ in range(rounds + 1):
         for leftover in ("new", "page"):
             shutil.rmtree(folder / leftover, ignore_errors=True)
         peer = _seconds(folder, ["-c", "import pyarrow, duckdb"])
-        seconds.append((_seconds(folder, ["-m", "olscale", *command.split()]), peer))
+        own = _seconds(folder, ["-m", "olscale", *command.split()])
+        seconds.append((own, peer))
+    # The first start reads files that later ones find in memory.
     counted = seconds[1:]
     ratio = statistics.median(peer / own for own, peer in counted)
-    return Figure(name, statistics.median(own for own, _ in counted), "s", ratio, _PEER, target)
+    used = statistics.median(own for own, _ in counted)
+    return Figure(name, used, "s", ratio, _PEER, target)
 
 
 def _seconds(folder: Path, arguments: Sequence[str]) -> float:

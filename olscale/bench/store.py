@@ -76,7 +76,9 @@ def write_loose(store: Store, finished: Iterable[Record]) -> Store:
 def fill_compacted(path: Path, number: int, permutations: int = 10, datasets: int = 25) -> Store:
     """Make the store that compaction would make of as many loose files."""
     store = open_store(path, create=True)
+    # In the order of ids, which compaction keeps.
     ordered = sorted(records(number, permutations, datasets), key=lambda record: record.id)
+    # Written at once: a hundred thousand loose files would take minutes to write and compact.
     for kind, schema, row in (
         ("runs", RUN_SCHEMA, run_row),
         ("timings", TIMING_SCHEMA, lambda record: timing_row(record, _WHEN)),

@@ -1,8 +1,12 @@
-"""Benchmark figures as a table and as JSON."""
+"""Benchmark figures as a table and as JSON, with the machine that they are from."""
 
 import json
+import os
+import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from importlib.metadata import distributions, version
+from pathlib import Path
 from typing import Any
 
 from olscale.bench.base import Figure
@@ -51,3 +55,40 @@ def as_json(found: Mapping[str, Sequence[Figure]], machine: Mapping[str, Any]) -
         for name, figures in found.items()
     }
     return json.dumps({"machine": machine, "benchmarks": benchmarks}, indent=1) + "\n"
+
+
+_PACKAGES = (
+    "olscale",
+    "numpy",
+    "scipy",
+    "numba",
+    "scikit-learn",
+    "dask",
+    "distributed",
+    "vowpalwabbit",
+    "river",
+)
+
+
+def machine() -> dict[str, Any]:
+    """Return processor, cores, load, system and versions."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in _PACKAGES if list(distributions(name=name))},
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    for line in lines:
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    # Processors other than Intel's and AMD's give no name there.
+    return platform.machine()

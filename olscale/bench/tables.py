@@ -1,12 +1,13 @@
 """Tables: whole ingests, from text files to datasets, against pyarrow and pandas with Parquet.
 
 An ingest parses, hashes the source and the rows, and writes chunks with checksums; the peers parse
-and write. Processes of their own, start included, read text of several sizes.
+and write. Processes of their own, start included, read text of several sizes: small text without
+compiled loops, which take longer to import than the text takes to read, larger text by them.
 """
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
@@ -18,7 +19,7 @@ import pyarrow as pa
 
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.peers import missing
-from olscale.bench.table_processes import whole_ingests
+from olscale.bench.processes import children_seconds, run_python
 from olscale.data.ingest.ingest import ingest
 
 MEGABYTES = 500
@@ -56,10 +57,11 @@ def text_like_kdd99(rows: int, seed: int = 0) -> tuple[str, str]:
     rng = np.random.default_rng(seed)
     lines = []
     for _ in range(rows):
-        counts = [
-            str(int(value)) for value in rng.pareto(0.5, 22) % 50_000 * (rng.random(22) < 0.3)
-        ]
-        rates = [f"{value:.2f}" for value in rng.random(15).round(2) * (rng.random(15) < 0.5)]
+        # Most counts and rates of such rows are 0.
+        amounts = rng.pareto(0.5, 22) % 50_000 * (rng.random(22) < 0.3)
+        counts = [str(int(value)) for value in amounts]
+        shares = rng.random(15).round(2) * (rng.random(15) < 0.5)
+        rates = [f"{value:.2f}" for value in shares]
         words = [str(rng.choice(choices)) for choices in _WORDS]
         cells = [
             "" if absent else cell
@@ -98,7 +100,13 @@ def figures(rows: int | None = None) -> list[Figure]:
         ):
             with_arff = what == "9 columns"
             results += _table(
-                what, Path(folder), text, megabytes, target, arff=with_arff, pandas=with_pandas
+                what,
+                Path(folder),
+                text,
+                megabytes,
+                target,
+                arff=with_arff,
+                pandas=with_pandas,
             )
             if what != "257 columns":
                 results += whole_ingests(Path(folder), what, text, megabytes)
@@ -154,7 +162,12 @@ def _table(
         contestants += [
             contestant(_PANDAS, _by_pandas, source, parquet),
             contestant(
-                "ingest CSV beside pandas", ingest, source, dest, peer=_PANDAS, target=">= 1.0"
+                "ingest CSV beside pandas",
+                ingest,
+                source,
+                dest,
+                peer=_PANDAS,
+                target=">= 1.0",
             ),
         ]
     if arff:
@@ -166,6 +179,7 @@ def _table(
     results = compare(contestants, "MB/s", _ROUNDS, perf_counter)
     small = folder / "small.csv"
     small.write_text(head + rows[: rows.index("\n", len(rows) // 2) + 1])
+    # What a process takes for a small table is code and buffers.
     peak = _peak(source, dest) - _peak(small, dest)
     results.append(
         Figure(
@@ -204,7 +218,8 @@ def _ingest_and_tell(source: Path, dest: Path) -> float:
     ingest(source, dest)
     # Not what getrusage says: that is no less than the parent had.
     lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1e3 for line in lines if line.startswith("VmHWM"))
+    [kilobytes] = [line.split()[1] for line in lines if line.startswith("VmHWM")]
+    return int(kilobytes) / 1e3
 
 
 def _write(path: Path, head: str, rows: str, megabytes: float) -> None:
@@ -217,3 +232,88 @@ def _write(path: Path, head: str, rows: str, megabytes: float) -> None:
 
 def _lines(lines: list[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
+
+
+_SIZES = ((2, ">= 0.5"), (36, ">= 1.0"), (360, ">= 1.5"))
+"""Megabytes of text, and what the speed should be in those of the peer."""
+_PROCESS_ROUNDS = 5
+_PROCESS_PEER = "pyarrow.csv on one thread + write_table, a process"
+_SCRIPT = """
+import sys
+import pyarrow
+pyarrow.set_cpu_count(1)
+from pyarrow.csv import ReadOptions, read_csv
+from pyarrow.parquet import write_table
+write_table(read_csv(sys.argv[1], ReadOptions(use_threads=False)), sys.argv[2])
+"""
+
+
+def whole_ingests(folder: Path, what: str, text: tuple[str, str], megabytes: float) -> list[Figure]:
+    """Return megabytes per processor second of ingests up to so many `megabytes` of text.
+
+    Parameters
+    ----------
+    folder : Path
+        For what is read and written.
+    what : str
+        What the columns are.
+    text : tuple of str
+        Header, and rows that are repeated or cut as needed.
+    megabytes : float
+    """
+    figures: list[Figure] = []
+    for size, target in _SIZES:
+        if size <= megabytes:
+            source = folder / f"{size}.csv"
+            write_text(source, text, size)
+            figures += compare(
+                _process_contestants(source, f"{what}, {size} MB", target),
+                "MB/s",
+                _PROCESS_ROUNDS,
+                children_seconds,
+            )
+            source.unlink()
+    return figures
+
+
+def write_text(path: Path, text: tuple[str, str], megabytes: float) -> None:
+    """Write a header and whole rows, `megabytes` of them."""
+    head, rows = text
+    remaining = round(megabytes * 1e6) - len(head)
+    with path.open("w") as file:
+        file.write(head)
+        for _ in range(remaining // len(rows)):
+            file.write(rows)
+        # The last part ends with a whole row, and has at least one.
+        least = rows.index("\n") + 1
+        end = rows.rindex("\n", 0, max(remaining % len(rows), least))
+        file.write(rows[: end + 1])
+
+
+def _process_contestants(source: Path, what: str, target: str) -> Sequence[Contestant]:
+    folder = source.parent
+    megabytes = source.stat().st_size / 1e6
+    dest = folder / "whole"
+    parquet = folder / "whole.parquet"
+    peer = f"{_PROCESS_PEER}, {what}"
+
+    def prepare() -> None:
+        shutil.rmtree(dest, ignore_errors=True)
+
+    def by_pyarrow(_: object) -> None:
+        run_python(folder, ["-c", _SCRIPT, str(source), str(parquet)])
+
+    def by_ingest(_: object) -> None:
+        run_python(folder, ["-m", "olscale", "ingest", str(source), str(dest)])
+
+    return [
+        Contestant(peer, by_pyarrow, megabytes, prepare),
+        Contestant(
+            f"olscale ingest, a process, {what}",
+            by_ingest,
+            megabytes,
+            prepare,
+            peer,
+            target,
+        ),
+    ]

@@ -19,8 +19,7 @@ from typing import Any, NoReturn
 import click
 
 from olscale import __version__
-from olscale.cli.garbage import put_off
-from olscale.cli.group import Group
+from olscale.cli.command import Group, put_off
 from olscale.cli.say import say
 from olscale.errors import OlscaleError, StoppedError
 from olscale.system.interrupts import UserInterrupt
@@ -37,35 +36,41 @@ COMMANDS = {
     ),
     "reproduce": (
         "olscale.cli.reproduce",
-        "Run a paper's experiments and set its tables beside ours.",
+        "Run a paper's experiments and compare its tables with ours.",
     ),
     "status": (
         "olscale.cli.results",
-        "Show what a metrics store holds and how far experiments are.",
+        "Show the contents of a metrics store and the progress of experiments.",
     ),
     "results": ("olscale.cli.results", "Print the results of a metrics store."),
-    "compare": ("olscale.cli.compare", "Compare learners: ranks, tests, every two."),
+    "compare": (
+        "olscale.cli.compare",
+        "Compare learners: ranks, significance tests, pairwise tables.",
+    ),
     "report": (
         "olscale.cli.report",
         "Write a page with the tables and figures of a metrics store.",
     ),
-    "dashboard": ("olscale.cli.dashboard", "Show metrics stores on a page while they fill."),
+    "dashboard": ("olscale.cli.dashboard", "Serve a live page of metrics stores."),
     "compact": (
         "olscale.cli.results",
-        "Merge the many small files of a metrics store into few large ones.",
+        "Merge the many small files of a metrics store into a few large ones.",
     ),
     "models": ("olscale.cli.models", "Save, show and export the final models of runs."),
     "predict": ("olscale.cli.predict", "Predict rows with a saved model."),
     "store": ("olscale.cli.store", "Remove runs from a metrics store."),
-    "jobs": ("olscale.cli.jobs", "Run what a job file asks for every night, and tell of changes."),
-    "bench": ("olscale.cli.bench", "Run speed benchmarks, as ratios against peers."),
+    "jobs": ("olscale.cli.jobs", "Run nightly benchmark jobs and report regressions."),
+    "bench": ("olscale.cli.bench", "Run speed benchmarks, as ratios to peers."),
     "warm": ("olscale.cli.warm", "Compile the loops of learners ahead of time."),
     "doctor": (
         "olscale.cli.doctor",
-        "Look whether olscale can work here, and say what to do where it cannot.",
+        "Check the installation and suggest fixes.",
     ),
 }
-"""Command name -> the module with its click command, and its line in ``olscale --help``."""
+"""Command name -> the module with its click command, and its line in ``olscale --help``.
+
+The lines stand here so that help imports no command.
+"""
 
 
 class _Ended(UserInterrupt):
@@ -114,7 +119,7 @@ class LazyGroup(Group):
         except _Ended as ended:
             _fail(f"olscale: ended by {signal.Signals(ended.number).name}", 128 + ended.number)
         except KeyboardInterrupt as why:
-            _fail(f"olscale: interrupted{f': {why}' if str(why) else ''}", INTERRUPTED)
+            _fail(f"olscale: interrupted: {why}".removesuffix(": "), INTERRUPTED)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""
@@ -141,11 +146,9 @@ class LazyGroup(Group):
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
             sys.stdout.flush()  # here, where a broken pipe can still be handled
         except click.ClickException as usage:
-            command = (
-                usage.ctx.command_path
-                if isinstance(usage, click.UsageError) and usage.ctx
-                else "olscale"
-            )
+            command = "olscale"
+            if isinstance(usage, click.UsageError) and usage.ctx:
+                command = usage.ctx.command_path
             _fail(
                 f"{command}: error: {usage.format_message().removesuffix('.')} (see {command} "
                 "--help)",
@@ -159,7 +162,11 @@ class LazyGroup(Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             sys.exit(1)
         except StoppedError as stopped:
-            _fail(f"olscale: {stopped}", 128 + stopped.signal if stopped.signal else CALL_AGAIN)
+            # 75 is EX_TEMPFAIL of sysexits.h, which batch systems take as "run again".
+            exit_code = CALL_AGAIN
+            if stopped.signal:
+                exit_code = 128 + stopped.signal
+            _fail(f"olscale: {stopped}", exit_code)
         except OlscaleError as fault:
             _fail(f"olscale: error: {fault}", 1)
         except Exception as fault:
@@ -170,7 +177,10 @@ class LazyGroup(Group):
                 "(run with OLSCALE_DEBUG=1 for the traceback)",
                 1,
             )
-        sys.exit(code if isinstance(code, int) else 0)
+        # Without its standalone mode, click returns what the command returns: None, mostly.
+        if not isinstance(code, int):
+            code = 0
+        sys.exit(code)
 
 
 def _show_traceback(fault: Exception) -> NoReturn:
@@ -183,6 +193,7 @@ def _show_traceback(fault: Exception) -> NoReturn:
 
 
 def _fail(message: str, code: int) -> NoReturn:
+    # One line, whatever is in the message: scripts read the last line of standard error.
     say(" ".join(message.split()), err=True)
     sys.exit(code)
 
@@ -201,6 +212,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     args : sequence of str, optional
         Arguments; those of the process by default.
     """
+    # A program that calls `olscale.cli.olscale` itself keeps its own garbage collection.
     put_off()
     with _ended_by_signals():
         olscale.main(args)
@@ -210,6 +222,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
     """Make SIGTERM and a closed terminal leave the block as Ctrl-C does, so that it cleans up."""
+    # Python lets only the main thread set handlers of signals.
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -218,6 +231,7 @@ def _ended_by_signals() -> Iterator[None]:
         signal.signal(number, signal.SIG_IGN)  # one signal suffices: the cleanup is running
         raise _Ended(number)
 
+    # nohup ignores SIGHUP, and a program around this one may have handlers of its own.
     signals = [
         candidate
         for candidate in (signal.SIGTERM, signal.SIGHUP)

@@ -18,28 +18,27 @@ if TYPE_CHECKING:
 @click.command(epilog=f"Benchmarks: {', '.join(BENCHMARKS)}.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option(
-    "--json", "file", type=click.Path(dir_okay=False), help="Write the figures to this file too."
+    "--json", "file", type=click.Path(dir_okay=False), help="Also write the figures to this file."
 )
 @click.option(
     "--rows",
     type=click.IntRange(min=1000),
     metavar="N",
-    help="Rows of the streams of linear, scale, memory and tables.",
+    help="Length of the streams of linear, scale, memory and tables.",
 )
 def bench(names: tuple[str, ...], file: str | None, rows: int | None) -> None:
     """Run the speed benchmarks NAME.
 
     Without NAME all but costs, memory, soft-local-wide and tables run.
 
-    Every figure is measured in turns with its peers, on one thread, and shown as a ratio to them;
-    above one is faster. scale is ingest, layouts and a stream through many learners; --rows 2396130
-    is the size of the URL set. memory is the resident memory along a stream of ten million rows.
-    tables is ingest of text files of 500 MB, or as large as one of N rows and nine columns; and by
-    processes of their own of 2, 36 and 360 MB, as far as that is not larger.
+    Each figure is measured in alternation with its peers, on one thread, and printed as a ratio to
+    them; above one is faster. scale measures ingest, layouts and a stream through many learners;
+    --rows 2396130 is the size of the URL set. memory measures resident memory along a stream of ten
+    million rows. tables measures ingest of text files of 500 MB, or the size of N rows with nine
+    columns, and of 2, 36 and 360 MB in separate processes, if these are not larger.
     """
     from olscale.bench import run
-    from olscale.bench.machine import machine
-    from olscale.bench.table import as_json
+    from olscale.bench.table import as_json, machine
 
     host = machine()
     results = run(names, rows)
@@ -61,10 +60,14 @@ def _print(name: str, figures: list[Figure]) -> None:
         title=name, title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False
     )
     for title in TITLES:
-        table.add_column(title, justify="right" if title in ("value", "ratio") else "left")
+        if title in ("value", "ratio"):
+            table.add_column(title, justify="right")
+        else:
+            table.add_column(title)
     for row in cells(figures):
         table.add_row(*row)
     # In a file the table keeps its full width, because scripts read it.
-    Console(
-        width=None if sys.stdout.isatty() else 240, highlight=False, markup=False, emoji=False
-    ).print(table)
+    width: int | None = 240
+    if sys.stdout.isatty():
+        width = None
+    Console(width=width, highlight=False, markup=False, emoji=False).print(table)

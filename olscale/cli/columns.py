@@ -1,4 +1,4 @@
-"""Descriptions of a dataset's columns and classes, in few lines however many there are."""
+"""Descriptions of a dataset's columns and classes, in few lines for any number of them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ if TYPE_CHECKING:
     from olscale.data.manifest import Manifest, TableEntry
 
 _MOST = 8
+"""Names in a line: a set of a million features must not fill the terminal."""
+_EXAMPLE = 20
+"""Most characters of a value that is shown."""
 
 
 def target_words(manifest: Manifest) -> str:
     """Return a description of a regression's targets."""
     targets = manifest.targets or ()
-    return f"regression of {len(targets)} targets: {_listed(targets)}" if targets else "regression"
+    if targets:
+        return f"regression of {len(targets)} targets: {_listed(targets)}"
+    return "regression"
 
 
 def read_as(manifest: Manifest, label: str) -> str:
@@ -61,21 +66,47 @@ def columns_line(manifest: Manifest) -> str | None:
     table = manifest.table
     if table is None:
         return None
-    words = [f"{table.numeric:,} numeric"] if table.numeric or not table.categorical else []
-    return ", ".join([*words, *_encodings(table)])
+    words = []
+    if table.numeric or not table.categorical:
+        words = [f"{table.numeric:,} numeric"]
+    return ", ".join([*words, *_encodings(table, manifest.feature_names or ())])
 
 
 def encoding_line(manifest: Manifest) -> str | None:
     """Return how the columns of a table were converted; None if all of them are numbers."""
     table = manifest.table
-    if table is None or not _encodings(table):
+    if table is None or not _encodings(table, ()):
         return None
     return columns_line(manifest)
 
 
-def _encodings(table: TableEntry) -> list[str]:
-    """Return how columns were converted that are not numbers, or not features."""
+def identifiers_line(manifest: Manifest) -> str | None:
+    """Return the columns of numbers that may be identifiers, and why; None if there are none."""
+    table = manifest.table
+    reasons = {
+        "never falls": () if table is None else table.growing,
+        "from 2^53 on, where float64 rounds": (
+            manifest.rounded if table is None else table.rounded
+        ),
+        "all different in the first rows": () if table is None else table.distinct,
+    }
+    words: dict[str, str] = {}
+    for reason, columns in reasons.items():
+        for column in columns or ():
+            words.setdefault(column, f"{column} ({reason})")
+    if not words:
+        return None
+    return f"{_listed([*words.values()])}; leave out what is no feature (--drop)"
+
+
+def _encodings(table: TableEntry, names: Sequence[str]) -> list[str]:
+    """Return how columns were converted that are not numbers, or not features.
+
+    A column of text comes with one of its values among `names`, those of all features: of `1,000`
+    or `12 kg` the reader sees that numbers were meant.
+    """
     words = []
+    examples = _examples(table, names)
     coded = {
         name: count for name, count in table.categorical.items() if name in (table.coded or ())
     }
@@ -85,7 +116,10 @@ def _encodings(table: TableEntry) -> list[str]:
         ("encoded", coded, "whatever the values"),
     ):
         if columns:
-            values = _listed([f"{name} {count:,}" for name, count in columns.items()])
+            order = sorted(columns, key=lambda name: -columns[name])
+            values = _listed(
+                [f"{name} {columns[name]:,}{examples.get(name, '')}" for name in order]
+            )
             words.append(
                 f"{len(columns):,} {what} -> {sum(columns.values()):,} columns, {how} ({values})"
             )
@@ -96,34 +130,48 @@ def _encodings(table: TableEntry) -> list[str]:
     return words
 
 
+def _examples(table: TableEntry, names: Sequence[str]) -> dict[str, str]:
+    """Return a value of each column of text that is no number, if it has one."""
+    from olscale.data.formats.cells import is_number
+    from olscale.data.formats.table_columns import value_of
+
+    mark = table.decimal or "."
+    examples: dict[str, str] = {}
+    for name in names[table.numeric :]:
+        column, value = value_of(name, table.categorical)
+        if column not in (table.coded or ()) and not is_number(value, mark):
+            examples.setdefault(column, f" as {value[:_EXAMPLE]!r}")
+    return examples
+
+
 def weights_line(manifest: Manifest) -> str | None:
     """Return a description of the row weights; None if there are none."""
     weights = manifest.weights
     if weights is None:
         return None
-    zeros = f", {_plural(weights.zeros, 'row')} of weight 0" if weights.zeros else ""
+    zeros = ""
+    if weights.zeros:
+        zeros = f", {_plural(weights.zeros, 'row')} of weight 0"
     return f"column {weights.column!r}, {weights.least:g} to {weights.greatest:g}{zeros}"
 
 
 def missing_lines(manifest: Manifest) -> list[str]:
     """Return the columns with missing values, and how these are represented."""
     counts = _counts(split.missing for split in manifest.splits.values())
-    text = {} if manifest.table is None else manifest.table.categorical
+    text = {}
+    if manifest.table is not None:
+        text = manifest.table.categorical
     numbers = {name: count for name, count in counts.items() if name not in text}
     words = {name: count for name, count in counts.items() if name in text}
     lines = []
     if numbers:
         lines.append(
-            f"{_values(numbers)} of numeric columns ({_counted(numbers)}), which are NaN: a row "
-            "with one ends a run as "
-            'diverged; fill them in as rows come (transforms = ["impute:mean"]), or drop such '
-            "columns (--drop)"
+            f"{_values(numbers)} of numeric columns ({_counted(numbers)}), encoded as NaN: such a "
+            "row ends a run as diverged; impute them on the fly "
+            '(transforms = ["impute:mean"]), or drop such columns (--drop)'
         )
     if words:
-        lines.append(
-            f"{_values(words)} of text columns ({_counted(words)}), where all columns of values "
-            "are zero"
-        )
+        lines.append(f"{_values(words)} of text columns ({_counted(words)}), encoded as all zeros")
     return lines
 
 
@@ -133,10 +181,9 @@ def infinite_lines(manifest: Manifest) -> list[str]:
     if not counts:
         return []
     return [
-        f"{_values(counts)} ({_counted(counts)}), or too large for a float64: a row with one ends "
-        "a run as diverged; leave "
-        "such rows out, empty such cells and fill them in as rows come, or drop such columns "
-        "(--drop)"
+        f"{_values(counts)} ({_counted(counts)}), or too large for a float64: such a row ends a "
+        "run as diverged; leave such rows out, empty the cells and impute them, or drop such "
+        "columns (--drop)"
     ]
 
 
@@ -152,6 +199,7 @@ def classes_line(manifest: Manifest, split: str) -> str | None:
     }
     if len(shares) <= _MOST:
         return ", ".join(shares)
+    # Of many classes the ends say how unbalanced they are.
     order = sorted(shares, key=lambda share: -shares[share])
     return f"most {', '.join(order[:3])}; fewest {', '.join(order[-3:])}"
 
@@ -164,21 +212,19 @@ def column_rows(manifest: Manifest) -> list[tuple[str, str, str]]:
     is_counted = any(split.missing is not None for split in manifest.splits.values())
 
     def row(name: str, what: str) -> tuple[str, str, str]:
-        return name, what, f"{missing.get(name, 0):,}" if is_counted and what != "dropped" else "-"
+        # Manifests of earlier versions counted no missing values, and what is dropped is not read.
+        if not is_counted or what == "dropped":
+            return name, what, "-"
+        return name, what, f"{missing.get(name, 0):,}"
 
     if table is None:
         return [row(name, "feature") for name in names]
     rows = [row(name, "numeric") for name in names[: table.numeric]]
     for name, count in table.categorical.items():
-        coded = name in (table.coded or ())
-        rows.append(
-            row(
-                name,
-                f"encoded, {_plural(count, 'column')}"
-                if coded
-                else f"text, {_plural(count, 'value')}",
-            )
-        )
+        what = f"text, {_plural(count, 'value')}"
+        if name in (table.coded or ()):
+            what = f"encoded, {_plural(count, 'column')}"
+        rows.append(row(name, what))
     rows += [row(name, "dropped") for name in table.dropped]
     if manifest.weights is not None:
         rows.append((manifest.weights.column, "weights", "-"))
@@ -202,8 +248,9 @@ def _values(counts: Mapping[str, int]) -> str:
 def _plural(count: int, thing: str) -> str:
     if count == 1:
         return f"1 {thing}"
-    plural = f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}s"
-    return f"{count:,} {plural}"
+    if thing.endswith("y"):
+        return f"{count:,} {thing[:-1]}ies"
+    return f"{count:,} {thing}s"
 
 
 def _counted(counts: Mapping[str, int]) -> str:
@@ -213,4 +260,6 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 def _listed(words: Sequence[str]) -> str:
     more = len(words) - _MOST
-    return ", ".join(words) if more <= 0 else f"{', '.join(words[:_MOST])} and {more:,} more"
+    if more <= 0:
+        return ", ".join(words)
+    return f"{', '.join(words[:_MOST])} and {more:,} more"

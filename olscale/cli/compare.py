@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 @click.option(
     "--metric",
     metavar="NAME",
-    help="Compare by this metric (default: the test error or the cumulative one, whichever most "
-    "datasets have).",
+    help="Compare by this metric (default: the test or the cumulative error, as most datasets "
+    "have it).",
 )
 @click.option(
     "--format",
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
     help="How to print.",
 )
 @click.option(
-    "--baseline", metavar="LEARNER", help="Compare this learner with each other one, and no others."
+    "--baseline", metavar="LEARNER", help="Compare only this learner with each other one."
 )
 @click.option(
     "--test",
     type=click.Choice(["wilcoxon", "nemenyi"]),
     default="wilcoxon",
     show_default=True,
-    help="How each two are tested over data sets.",
+    help="Test of each pair over datasets.",
 )
 @click.option(
     "--rope",
     type=click.FloatRange(min=0.0),
     metavar="R",
-    help="Differences up to R are the same in practice (default: 0.01 of errors, else 0).",
+    help="Treat differences up to R as equal in practice (default: 0.01 for errors, else 0).",
 )
 @click.option(
     "--dataset",
@@ -73,23 +73,18 @@ def compare(
     learners: tuple[str, ...],
     skip_damaged: bool,
 ) -> None:
-    """Compare the learners in the metrics store STORE: ranks, tests, every two.
+    """Compare the learners in the metrics store STORE: ranks, significance tests, pairwise tables.
 
-    Over data sets, of which five are needed; on fewer, over folds or permutations of each. Only
-    runs that all learners have are compared; what is left out is named.
+    Tests over datasets need at least five; with fewer, they are over the folds or permutations of
+    each dataset. Only runs that all learners have are compared; the output names the others.
     """
     if baseline and test == "nemenyi":
         raise click.UsageError(
-            "--baseline goes with --test wilcoxon: Nemenyi's test is of all pairs"
+            "--baseline needs --test wilcoxon: Nemenyi's test compares all pairs"
         )
-    from olscale.analysis import summarise, unfinished_experiments
-    from olscale.errors import ReportError
+    from olscale.analysis import summarise
     from olscale.report import latex, plain, print_rich, select
-    from olscale.report.comparison import compared, learners_by_protocol, within_each
-    from olscale.report.comparison_tables import comparison_json, comparison_tables
-    from olscale.report.mcnemar import rows_compared, rows_objects, rows_table
-    from olscale.report.notes import unfinished_notes
-    from olscale.report.tables import with_notes
+    from olscale.report.learner_comparison import LearnerComparison
     from olscale.results import open_store
 
     opened = open_store(store)
@@ -97,32 +92,12 @@ def compare(
     summaries = summarise(opened, on_damage=on_damage)
     name_damaged(opened)
     advise_compaction(opened)
-    chosen = select(summaries, None, datasets, learners)
-    comparisons = compared(opened, chosen, metric, test, rope, baseline, on_damage=on_damage)
-    if not comparisons:
-        learners_text = learners_by_protocol(chosen) or "no finished runs"
-        raise ReportError(
-            f"nothing to compare in {store}: expected two learners or more with figures on a "
-            "common data set, with the same "
-            f"transforms and permutation or fold, got {learners_text}"
-        )
-    unfinished = unfinished_experiments(opened, on_damage)
-    by_dataset = [
-        [] if comparison.outcome.tested else within_each(comparison, opened, on_damage)
-        for comparison in comparisons
-    ]
-    rows = [list(rows_compared(comparison, opened, on_damage)) for comparison in comparisons]
+    chosen = select(summaries, datasets=datasets, learners=learners)
+    comparison = LearnerComparison(opened, chosen, metric, baseline, test, rope, on_damage)
     if format_ == "json":
-        show(
-            comparison_json(
-                [*zip(comparisons, by_dataset, map(rows_objects, rows), strict=True)], unfinished
-            )
-        )
+        show(comparison.to_json())
         return
-    tables = []
-    for comparison, within, on_rows in zip(comparisons, by_dataset, rows, strict=True):
-        tables += [*comparison_tables(comparison, within), *map(rows_table, on_rows)]
-    tables = with_notes(tables, unfinished_notes(unfinished))
+    tables = comparison.tables()
     if format_ == "latex":
         show(latex(tables))
     elif format_ == "markdown":

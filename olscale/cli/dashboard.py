@@ -2,7 +2,7 @@
 
 import click
 
-from olscale.cli.garbage import collect_as_usual
+from olscale.cli.command import collect_as_usual
 from olscale.cli.say import say
 
 

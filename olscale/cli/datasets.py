@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from olscale.addresses import redacted_address
-from olscale.cli.group import Group
-from olscale.cli.layout_option import layout_option
+from olscale.cli.command import Group
 from olscale.cli.meter import meter
 from olscale.cli.say import say
 from olscale.cli.say import show as print_lines
+from olscale.cli.source_options import layout_option
 from olscale.printable import printable
 from olscale.system.sizes import size_text
 
@@ -36,7 +36,7 @@ def datasets() -> None:
 def list_datasets(root: str | None) -> None:
     """List the datasets directly under ROOT.
 
-    Without ROOT list those here, then the catalogue of public data sets.
+    Without ROOT, list those here and the catalogue of public datasets.
     """
     _list_here(root or ".")
     if root is None:
@@ -45,7 +45,7 @@ def list_datasets(root: str | None) -> None:
 
 
 def _list_here(root: str) -> None:
-    from olscale.data.catalogue.listing import datasets_under
+    from olscale.data.catalogue.fetch import datasets_under
 
     table = _table("name", "kind", "train", "test", "columns", "classes", "nonzeros", "size")
     listed = datasets_under(root)
@@ -54,14 +54,16 @@ def _list_here(root: str) -> None:
             table.add_row(printable(name), entry)
             continue
         facts = _facts(entry)
-        test = facts["rows"].get("test")
+        classes = "-"
+        if facts["classes"] is not None:
+            classes = str(len(facts["classes"]))
         table.add_row(
             printable(name),
             facts["kind"],
             f"{facts['rows']['train']:,}",
-            "-" if test is None else f"{test:,}",
+            _count(facts["rows"].get("test")),
             f"{facts['columns']:,}",
-            "-" if facts["classes"] is None else str(len(facts["classes"])),
+            classes,
             f"{facts['nonzeros']:,}",
             size_text(facts["bytes"]),
         )
@@ -77,17 +79,22 @@ def _list_catalogue() -> None:
 
     table = _table("catalogue", "what", "train", "test", "columns", "classes", "at")
     for name, entry in catalogue().items():
-        test = entry.rows.get("test")
         table.add_row(
             name,
             entry.what,
             f"{entry.rows['train']:,}",
-            "-" if test is None else f"{test:,}",
+            _count(entry.rows.get("test")),
             f"{entry.columns:,}",
             str(entry.classes or "-"),
             availability(entry),
         )
     _print(table)
+
+
+def _count(rows: int | None) -> str:
+    if rows is None:
+        return "-"
+    return f"{rows:,}"
 
 
 def _table(*titles: str) -> Table:
@@ -97,27 +104,30 @@ def _table(*titles: str) -> Table:
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     words = ("name", "kind", "catalogue", "what", "at", "column", "read as")
     for title in titles:
-        table.add_column(
-            title, justify="left" if title in words else "right", no_wrap=title != "what"
-        )
+        if title in words:
+            table.add_column(title, no_wrap=title != "what")
+        else:
+            table.add_column(title, justify="right", no_wrap=True)
     return table
 
 
 def _print(table: Table) -> None:
     from rich.console import Console
 
-    console = Console()
     # In a file the table keeps its full width, because scripts read it. Names are not markup.
-    Console(width=None if console.is_terminal else 200, markup=False, emoji=False).print(table)
+    width: int | None = 200
+    if Console().is_terminal:
+        width = None
+    Console(width=width, markup=False, emoji=False).print(table)
 
 
-@datasets.command(short_help="Get the public data set NAME.")
+@datasets.command(short_help="Fetch the public dataset NAME.")
 @click.argument("name")
 @click.argument("dest")
 def fetch(name: str, dest: str) -> None:
-    """Get the public data set NAME of the catalogue and convert it to the dataset directory DEST.
+    """Fetch the public dataset NAME of the catalogue and convert it to the dataset directory DEST.
 
-    Files are taken from the folder that OLSCALE_DATA names, else downloaded.
+    Files are taken from the folder in OLSCALE_DATA if it has them, and downloaded otherwise.
     """
     from olscale.data.catalogue.entries import find_entry
     from olscale.data.catalogue.fetch import fetch as run
@@ -141,7 +151,7 @@ def fetch(name: str, dest: str) -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def show(dataset: str, all_columns: bool, as_json: bool) -> None:
-    """Show what DATASET holds."""
+    """Show the contents of DATASET."""
     import json
 
     from olscale.cli.columns import target_words
@@ -154,15 +164,16 @@ def show(dataset: str, all_columns: bool, as_json: bool) -> None:
         return
     classes = facts["classes"]
     rows = ", ".join(f"{count:,} {split}" for split, count in facts["rows"].items())
+    labels = f"none, a {target_words(opened.manifest)}"
+    if classes is not None:
+        labels = f"{len(classes)}: {_shortened(classes)}"
     shown = {
         "name": facts["name"],
         "rows": rows,
         "columns": f"{facts['columns']:,}",
         "kind": f"{facts['kind']}, {facts['dtype']}, {facts['nonzeros']:,} nonzeros",
-        "classes": f"none, a {target_words(opened.manifest)}"
-        if classes is None
-        else f"{len(classes)}: {_shortened(classes)}",
-        "layout": f"{facts['layout']}, {facts['chunk_rows']:,} rows a chunk, "
+        "classes": labels,
+        "layout": f"{facts['layout']}, {facts['chunk_rows']:,} rows per chunk, "
         f"{size_text(facts['bytes'])}",
         "segments": ", ".join(
             f"{len(segments):,} {split}"
@@ -185,11 +196,11 @@ def _more(manifest: Manifest) -> Iterator[tuple[str, str]]:
     from olscale.cli.columns import (
         classes_line,
         columns_line,
+        identifiers_line,
         infinite_lines,
         missing_lines,
         weights_line,
     )
-    from olscale.data.ingest.hints import column_hints
 
     for split in manifest.splits:
         if (classes := classes_line(manifest, split)) is not None:
@@ -202,54 +213,59 @@ def _more(manifest: Manifest) -> Iterator[tuple[str, str]]:
         yield "indices", f"those of the sources count from {manifest.index_base}"
     yield from (("missing", line) for line in missing_lines(manifest))
     yield from (("infinite", line) for line in infinite_lines(manifest))
-    yield from (("warning", hint) for hint in column_hints(manifest))
+    if (identifiers := identifiers_line(manifest)) is not None:
+        yield "identifiers", identifiers
 
 
-def _list_columns(manifest: Manifest, whole: bool) -> None:
+def _list_columns(manifest: Manifest, all_columns: bool) -> None:
     from olscale.cli.columns import column_rows
 
     rows = column_rows(manifest)
     if not rows:
-        if whole:
+        if all_columns:
             say("the columns have no names")
         return
     table = _table("column", "read as", "missing")
-    for name, what, missing in rows if whole else rows[:_MOST_COLUMNS]:
+    most = _MOST_COLUMNS
+    if all_columns:
+        most = len(rows)
+    for name, what, missing in rows[:most]:
         table.add_row(printable(name), what, missing)
     say()
     _print(table)
-    if len(rows) > _MOST_COLUMNS and not whole:
-        say(f"and {len(rows) - _MOST_COLUMNS:,} more columns; --columns lists them all")
+    if len(rows) > most:
+        say(f"and {len(rows) - most:,} more columns; --columns lists them all")
 
 
-@datasets.command(short_help="Read all of DATASET, compare every checksum.")
+@datasets.command(short_help="Read all of DATASET and check every checksum.")
 @click.argument("dataset")
 def verify(dataset: str) -> None:
-    """Read all of DATASET and compare every checksum and the fingerprint."""
+    """Read all of DATASET and check every checksum and the fingerprint."""
     from olscale.data.dataset import open_dataset
 
     opened = open_dataset(dataset)
     with meter("verifying") as progress:
         opened.verify(progress)
     chunks = sum(opened.chunk_count(split) for split in opened.splits)
-    intact = "1 chunk is" if chunks == 1 else f"{chunks:,} chunks are"
+    intact = "1 chunk is"
+    if chunks != 1:
+        intact = f"{chunks:,} chunks are"
     say(f"{opened.name}: {intact} intact, fingerprint {opened.fingerprint[:12]} is right")
     if opened.manifest.checksum is None:
         say(
-            f"note: its manifest is of format version {opened.manifest.format_version}, without a "
-            "checksum: names and "
-            "segments cannot be checked; ingest the sources again for one that is"
+            f"note: its manifest, of format version {opened.manifest.format_version}, has no "
+            "checksum, so names and segments cannot be checked; ingest the sources again to get one"
         )
 
 
 @datasets.command()
 @click.argument("dataset")
 @click.argument("file")
-@click.option("--split", help="Split to write; default train (a dense npz file holds all).")
+@click.option("--split", help="Split to write (default: train; a dense npz file holds all).")
 @click.option(
     "--format",
     metavar="svmlight|csv|npz",
-    help="Default: by the ending of FILE (.svm .csv .npz, text also .gz).",
+    help="Format (default: by the suffix of FILE: .svm .csv .npz, text also .gz).",
 )
 def export(dataset: str, file: str, split: str | None, format: str | None) -> None:
     """Write DATASET to FILE for other programs."""
@@ -265,12 +281,16 @@ def export(dataset: str, file: str, split: str | None, format: str | None) -> No
 @click.argument("name")
 @click.argument("dest")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option("--rows", type=click.IntRange(min=1), help="Default: the generator's own.")
 @click.option(
-    "--columns", type=click.IntRange(min=1), help="Number of features, where it can be chosen."
+    "--rows", type=click.IntRange(min=1), help="Number of rows (default: the generator's own)."
+)
+@click.option(
+    "--columns",
+    type=click.IntRange(min=1),
+    help="Number of features, if the generator lets it be chosen.",
 )
 @layout_option
-@click.option("--chunk-rows", type=click.IntRange(min=1), metavar="N", help="Rows of a chunk.")
+@click.option("--chunk-rows", type=click.IntRange(min=1), metavar="N", help="Rows per chunk.")
 def generate(
     name: str,
     dest: str,
@@ -282,8 +302,8 @@ def generate(
 ) -> None:
     """Make the synthetic dataset NAME in the directory DEST.
 
-    With a DEST that ends in .tar.gz, url-like is written as the URL set is published: an archive
-    with a file a day.
+    If DEST ends in .tar.gz, url-like is written as the URL set is published: an archive with one
+    file per day.
     """
     from olscale.bench.workloads import generate as run
     from olscale.bench.workloads import generate_archive
@@ -323,5 +343,8 @@ def _facts(dataset: Dataset) -> dict[str, Any]:
 
 
 def _shortened(values: list[Any], most: int = 10) -> str:
+    # Ten of ten thousand classes say how they are called; the last one, how far that goes.
     shown = ", ".join(map(str, values[:most]))
-    return shown if len(values) <= most else f"{shown}, ... {values[-1]}"
+    if len(values) <= most:
+        return shown
+    return f"{shown}, ... {values[-1]}"

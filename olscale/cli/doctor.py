@@ -8,17 +8,20 @@ from olscale.errors import ExecutionError
 
 @click.command()
 def doctor() -> None:
-    """Look whether olscale can work here: versions, memory, folders, machine code, workers.
+    """Check the installation: versions, memory, folders, machine code, workers.
 
-    A line for each; exit code 1 where an evaluation would fail, with what to do.
+    Prints one line per check; exits with 1 if an evaluation would fail, and suggests a fix.
     """
     from olscale.execution.doctor import CHECKS, examine
 
     width = max(map(len, CHECKS))
-    wrong = []
+    failed = []
+    # Printed one by one: the check of workers takes seconds.
     for finding in examine():
-        say(f"{'ok   ' if finding.fine else 'FAULT'}  {finding.name:<{width}}  {finding.says}")
+        mark = "ok"
         if not finding.fine:
-            wrong.append(finding.name)
-    if wrong:
-        raise ExecutionError(f"olscale cannot work here as it should: {', '.join(wrong)}")
+            mark = "FAULT"
+            failed.append(finding.name)
+        say(f"{mark:<5}  {finding.name:<{width}}  {finding.says}")
+    if failed:
+        raise ExecutionError(f"olscale does not work here as it should: {', '.join(failed)}")

@@ -3,30 +3,108 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import wraps
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
-from olscale.cli.cluster_options import cluster_options
-from olscale.cli.modules_here import find_modules_here
-from olscale.cli.protocol import protocol_options
+from olscale.cli.command import find_modules_here
+from olscale.cli.execution_options import cluster_options
 from olscale.cli.say import say
+from olscale.evaluation.protocol import ProtocolSpec
 
 if TYPE_CHECKING:
     from olscale.evaluation.experiment import Experiment
 
 
+class _RowsOrColumn(click.ParamType):  # type: ignore[type-arg]
+    name = "N|COLUMN"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | str:
+        # A negative number is a mistake, not a column called "-3".
+        number = str(value).removeprefix("-").isdecimal()
+        if number:
+            return click.IntRange(min=0).convert(value, param, ctx)
+        return str(value)
+
+
+class _Names(click.ParamType):  # type: ignore[type-arg]
+    name = "NAME,..."
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        return tuple(name.strip() for name in str(value).split(","))
+
+
+def _joined(
+    context: click.Context, option: click.Parameter, given: tuple[tuple[str, ...], ...]
+) -> Any:
+    return tuple(chain.from_iterable(given)) or None
+
+
+def _click_type(hint: Any, limits: Mapping[str, Any]) -> Any:
+    """Return click's type for that of an option."""
+    kinds = [kind for kind in get_args(hint) or (hint,) if kind is not type(None)]
+    if get_origin(hint) is Literal:
+        return click.Choice(kinds)
+    if get_origin(hint) is tuple:
+        return _Names()
+    if len(kinds) > 1:
+        return _RowsOrColumn()
+    [kind] = kinds
+    if get_origin(kind) is Literal:
+        return click.Choice(get_args(kind))
+    if kind is str:
+        return click.STRING
+    if kind is float:
+        return click.FloatRange(limits["gt"], limits["lt"], min_open=True, max_open=True)
+    return click.IntRange(min=limits["ge"])
+
+
+def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options to `command`, passed as dict `protocol` by key; absent ones are None."""
+    hints = get_type_hints(ProtocolSpec)
+    declared = [option for option in fields(ProtocolSpec) if option.metadata["flag"]]
+
+    @wraps(command)
+    def called(**options: Any) -> None:
+        protocol = {option.name: options.pop(option.name) for option in declared}
+        command(**options, protocol=protocol)
+
+    for option in reversed(declared):
+        about = option.metadata
+        flag = f"--{option.name.replace('_', '-')}"
+        hint = hints[option.name]
+        if hint is not bool:
+            kind: dict[str, Any] = {"type": _click_type(hint, about)}
+        else:
+            kind = {"is_flag": True, "default": None}
+        # A list may come in one flag or in several; click alone would keep only the last.
+        if isinstance(kind.get("type"), _Names):
+            kind |= {"multiple": True, "callback": _joined}
+        called = click.option(flag, metavar=about["metavar"], help=about["description"], **kind)(
+            called
+        )
+    return called
+
+
 @click.command(short_help="Run an experiment.")
 @click.argument("experiment", required=False, type=click.Path(dir_okay=False))
 @click.option(
-    "--store", metavar="STORE", required=True, help="Metrics store, made if it is missing."
+    "--store", metavar="STORE", required=True, help="Metrics store, created if it is missing."
 )
 @click.option(
     "--dataset",
     "datasets",
     metavar="DATASET",
     multiple=True,
-    help="Dataset, or name in the catalogue, in place of an experiment file; repeatable.",
+    help="Dataset, or name in the catalogue, instead of an experiment file; repeatable.",
 )
 @click.option(
     "--learner",
@@ -52,37 +130,33 @@ if TYPE_CHECKING:
     "--class-shards",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Cut one-vs-all runs into N tasks, each with a part of the classes (default: if workers "
-    "would be idle).",
+    help="Split one-vs-all runs into N tasks by class (default: only if workers would be idle).",
 )
 @click.option(
     "--memory-limit",
     metavar="SIZE",
-    help="Memory of a worker for the rows of a permutation or fold, e.g. 2GB (default: half the "
-    "worker's); larger ones "
-    "are permuted on disk.",
+    help="Worker memory for the rows of a permutation or fold, e.g. 2GB (default: half of the "
+    "worker's); larger datasets are permuted on disk.",
 )
 @click.option(
-    "--max-seconds", type=float, metavar="S", help="Seconds that each run may take in its learner."
+    "--max-seconds", type=float, metavar="S", help="Time limit of each run, counted in its learner."
 )
-@click.option("--max-memory", metavar="SIZE", help="Memory that each run may take, e.g. 2GB.")
+@click.option("--max-memory", metavar="SIZE", help="Memory limit of each run, e.g. 2GB.")
 @click.option(
     "--retry",
     type=click.Choice(["lost", "failed", "all"]),
-    help="Runs to compute again though STORE has them: those lost with their workers (default), "
-    "all that failed in any "
-    "way, or all.",
+    help="Runs to compute again although STORE has them: those lost with their workers "
+    "(default), all that failed, or all.",
 )
 @click.option("--force", is_flag=True, help="Compute every run again: the same as --retry all.")
 @click.option(
     "--strict-online",
     is_flag=True,
-    help="Refuse what sees rows before they are predicted: transforms fitted ahead, tuning, "
-    "learners that look ahead; and "
-    "batch references.",
+    help="Refuse everything that sees rows before they are predicted: transforms fitted ahead, "
+    "tuning, learners that look ahead, batch references.",
 )
 @click.option(
-    "--strict", is_flag=True, help="Exit with 1 if any run failed, and not only if all did."
+    "--strict", is_flag=True, help="Exit with 1 if any run failed (default: only if all did)."
 )
 def evaluate(
     experiment: str | None,
@@ -102,17 +176,17 @@ def evaluate(
     cluster: dict[str, Any],
     protocol: dict[str, Any],
 ) -> None:
-    """Run what STORE does not have of EXPERIMENT.toml.
+    """Run the runs of EXPERIMENT.toml that STORE does not have yet.
 
-    Without EXPERIMENT.toml it runs the datasets and learners that are given as options.
+    Without EXPERIMENT.toml, run the datasets and learners that are given as options.
 
-    Rows in file order (--order time) run as Dask actors, permutations as Dask tasks; --in-process
-    gives the same results without Dask. Running the same experiment again computes nothing, unless
-    --force or --retry ask for it; a record then stays until the new one takes its place. Damaged
-    files are set aside and made anew.
+    Streams in file order (--order time) run as Dask actors, permutations as Dask tasks;
+    --in-process gives the same results without Dask. Running the same experiment again computes
+    nothing unless --force or --retry ask for it; a record then stays until the new one replaces it.
+    Damaged files are set aside and computed again.
 
-    Ctrl-C or SIGTERM saves what is going on and stops; the same command goes on with it. A second
-    Ctrl-C does not wait.
+    Ctrl-C or SIGTERM saves running work and stops; the same command resumes it. A second Ctrl-C
+    does not wait.
     """
     chosen: dict[str, Any] = {
         "--dataset": datasets,
@@ -123,12 +197,12 @@ def evaluate(
     chosen |= {f"--{name.replace('_', '-')}": value for name, value in protocol.items()}
     options = [name for name, value in chosen.items() if value not in (None, ())]
     if experiment is not None and options:
-        raise click.UsageError(f"{', '.join(options)} cannot be given beside an experiment file")
+        raise click.UsageError(f"{', '.join(options)} cannot be combined with an experiment file")
     if experiment is None and not (datasets and learners):
-        raise click.UsageError("give an EXPERIMENT.toml, or --dataset and --learner")
+        raise click.UsageError("expected an EXPERIMENT.toml, or --dataset and --learner")
     if force and retry not in (None, "all"):
         raise click.UsageError(
-            f"--force computes every run again, --retry {retry} only some; give one of them"
+            f"--force computes every run again, --retry {retry} only some; give only one of them"
         )
 
     # Imported after the checks above, so that usage errors need not wait for NumPy.
@@ -161,8 +235,10 @@ def evaluate(
     if force or retry == "all" or evaluation.changed:
         say(f"{evaluation.changed} of them differ from what was in {store}")
     if evaluation.failed:
-        noun = "run" if evaluation.failed == 1 else "runs"
-        say(f"{evaluation.failed} {noun} failed; `olscale status {store}` says why")
+        noun = "runs"
+        if evaluation.failed == 1:
+            noun = "run"
+        say(f"{evaluation.failed} {noun} failed; see `olscale status {store}`")
     evaluation.check(strict)
 
 
@@ -174,6 +250,7 @@ def _budget(max_seconds: float | None, max_memory: str | None) -> Any:
     try:
         return Budget(max_seconds=max_seconds, max_memory=max_memory)
     except ValidationError as error:
+        # In the words of the command line, whose user knows no field names.
         first = error.errors(include_url=False)[0]
         option = f"--{first['loc'][0]}".replace("_", "-")
         raise click.UsageError(f"{option} was {first['input']!r}: {first['msg']}") from None
@@ -189,6 +266,7 @@ def _experiment(
     from olscale.data.transforms.pipeline import split_transforms
     from olscale.evaluation.experiment import parse_experiment
 
+    # What is not given stays out, so that the defaults of experiments hold.
     content: dict[str, Any] = {
         "name": "evaluate",
         "protocol": {key: value for key, value in protocol.items() if value is not None},
@@ -208,7 +286,8 @@ def _dataset(path: str) -> dict[str, str]:
 
     if path not in catalogue() or open_storage(path).exists():
         return {"path": path}
-    say(f"there is no directory {path} here: taking data set {path} of the catalogue", err=True)
+    # A directory that happens to bear a public name is the user's own data.
+    say(f"no directory {path} here; using dataset {path} of the catalogue", err=True)
     return {"name": path}
 
 

@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from olscale.cli.arrays_option import arrays_option
-from olscale.cli.cell_options import cell_options
-from olscale.cli.delimiter_option import delimiter_option
-from olscale.cli.layout_option import layout_option
 from olscale.cli.meter import meter
 from olscale.cli.say import say
+from olscale.cli.source_options import arrays_option, cell_options, delimiter_option, layout_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +19,7 @@ if TYPE_CHECKING:
 _LABELS = ("class", "label", "target", "y")
 _FEW_CLASSES = 20
 _MOST_NAMES = 10_000
-_MOST_HINTS = 5
+_MOST_NOTES = 5
 
 
 class _SeveralTests(click.Command):
@@ -41,6 +38,7 @@ class _SeveralTests(click.Command):
         previous = ""
         greedy = False
         for arg in args:
+            # Before SOURCE and DEST are given, the words after --test may be those.
             if arg == "--test":
                 greedy = words >= 2
             elif arg.startswith("-"):
@@ -55,11 +53,10 @@ class _SeveralTests(click.Command):
 
 
 def _note_workers(context: click.Context, option: click.Parameter, value: int | None) -> None:
-    """Accept the option of version 0.1, which scripts may still use."""
+    """Accept an option of earlier versions, which scripts may still use."""
     if value is not None:
         say(
-            "--workers is not needed: one process reads faster than several did, so the option "
-            "has no effect",
+            "--workers has no effect: one process reads faster than several did",
             err=True,
         )
 
@@ -68,83 +65,84 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
 @click.argument("source", nargs=-1, required=True)
 @click.argument("dest")
 @click.option("--test", multiple=True, metavar="SOURCE...", help="Sources of the test split.")
-@click.option("--format", metavar="FORMAT", help="Format of the sources; guessed when left out.")
+@click.option("--format", metavar="FORMAT", help="Format of the sources (default: guessed).")
 @layout_option
 @click.option(
     "--chunk-rows",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Rows of a chunk; default 16384, fewer if wide.",
+    help="Rows per chunk (default: 16384, fewer for wide rows).",
 )
 @click.option(
-    "--segments", metavar="files|COLUMN", help="One segment a source, or at each change of COLUMN."
+    "--segments",
+    metavar="files|COLUMN",
+    help="One segment per source, or a new one at each change of COLUMN.",
 )
 @click.option(
     "--label",
     metavar="COLUMN[,COLUMN]",
-    help="Column of the target in tables: its name, or its position from 0; several names are "
-    "several real targets.",
+    help="Label column of a table: its name, or its position from 0; several names are several "
+    "real-valued targets.",
 )
 @click.option(
     "--target",
     type=click.Choice(["classes", "real"]),
-    help="Whether labels are classes or numbers to predict (regression); guessed when left out.",
+    help="Whether labels are classes or real numbers, for regression (default: guessed).",
 )
 @click.option(
     "--weights",
     metavar="COLUMN",
-    help="Column that says how much each row counts, and is no feature; of NPZ and MAT an array, "
-    "of VW text importance.",
+    help="Column of row weights, which is no feature; an array in NPZ and MAT, importance in VW "
+    "text.",
 )
 @click.option(
     "--novel",
     metavar="LABEL",
-    help="Label of novelties, all others being normal: for novelty detection.",
+    help="Label of novelties, for novelty detection; all other rows are normal.",
 )
 @click.option(
     "--drop",
     metavar="COLUMN[,COLUMN]",
     multiple=True,
-    help="Columns of a table to leave out before anything is encoded: names, or positions from 0; "
-    "repeatable.",
+    help="Columns of a table to leave out: names, or positions from 0; repeatable.",
 )
 @click.option(
     "--encode",
     metavar="COLUMN=hash|text|date|number|one-hot:values=N",
     multiple=True,
-    help="Columns of a table as a bounded number of features, COLUMN=hash:features=2^18 say, or "
-    "as numbers; repeatable.",
+    help="Encode columns of a table into a bounded number of features, e.g. "
+    "COLUMN=hash:features=2^18, or as numbers; repeatable.",
 )
 @click.option(
     "--decimal",
     metavar="MARK",
     type=click.Choice([".", ","]),
-    help="Mark between whole part and fraction of numbers in CSV and TSV; default a point.",
+    help="Decimal mark of numbers in CSV and TSV (default: a point).",
 )
 @click.option(
     "--header/--no-header",
     default=None,
-    help="Whether the first row of CSV and TSV names the columns; guessed when left out.",
+    help="Whether the first row of CSV and TSV names the columns (default: guessed).",
 )
 @click.option(
     "--delimiter",
     metavar="CHAR",
     callback=delimiter_option,
-    help="What is between cells in CSV and TSV: a character, tab or space (any white space); "
-    "guessed when left out.",
+    help="Delimiter of cells in CSV and TSV: a character, tab or space (any white space) "
+    "(default: guessed).",
 )
 @arrays_option
 @click.option(
     "--index-base",
     type=click.Choice(["0", "1"]),
-    help="First index of SVMlight text; 0 where any row has it, else 1, when left out.",
+    help="First index of SVMlight text (default: 0 if any row has it, else 1).",
 )
 @cell_options
 @click.option(
     "--train-rows",
     type=click.IntRange(min=1),
     metavar="N",
-    help="The first N rows train, all others are the test split.",
+    help="Use the first N rows for training and all others as the test split.",
 )
 @click.option(
     "--workers", type=click.IntRange(min=1), expose_value=False, hidden=True, callback=_note_workers
@@ -177,7 +175,7 @@ def ingest(
 
     A source is a file, folder, pattern, archive, URL or sklearn:NAME.
 
-    The dataset appears whole or not at all. After an interruption run the same command again.
+    The dataset appears completely or not at all. After an interruption, run the same command again.
     """
     import time
 
@@ -228,34 +226,46 @@ def ingest(
         say(f"label: {kind}{_values(manifest, target)}")
     if (weights_said := weights_line(manifest)) is not None:
         say(f"weights: {weights_said}")
-    for line in notes[:_MOST_HINTS]:
+    for line in notes[:_MOST_NOTES]:
         say(f"note: {line}")
-    if len(notes) > _MOST_HINTS:
-        more = f"{len(notes) - _MOST_HINTS:,} more notes on how sources are read"
-        say(
-            f"note: {more}; --header, --no-header, --delimiter and --quoting decide for all of them"
-        )
+    if len(notes) > _MOST_NOTES:
+        more = f"{len(notes) - _MOST_NOTES:,} more notes on how sources are read"
+        say(f"note: {more}")
     if manifest.unseen_classes:
         unseen = ", ".join(map(str, manifest.unseen_classes[:10]))
-        say(f"note: test has labels that train has not, which no learner can get right: {unseen}")
+        say(f"note: test has labels that train lacks, which no learner can predict: {unseen}")
     for title, line in _columns(manifest, given=label is not None):
         say(f"{title}: {line}")
+    # A source of both splits is listed twice and read once.
     read = sum({entry.name: entry.bytes or 0 for entry in manifest.sources}.values()) / 1e6
-    speed = f" ({read / seconds:.1f} MB/s)" if read >= 1 else ""
+    speed = ""
+    if read >= 1:
+        speed = f" ({read / seconds:.1f} MB/s)"
     say(f"{seconds:.1f} s{speed}, fingerprint {manifest.fingerprint[:12]}")
 
 
 def _target(manifest: Manifest) -> str:
     if manifest.classes is None or manifest.task == "novelty":
-        of_targets = f" of {len(manifest.targets)} targets" if manifest.targets else ""
-        return f"regression{of_targets}" if manifest.classes is None else "novelty detection"
-    return "1 class" if len(manifest.classes) == 1 else f"{len(manifest.classes)} classes"
+        of_targets = ""
+        if manifest.targets:
+            of_targets = f" of {len(manifest.targets)} targets"
+        if manifest.classes is None:
+            return f"regression{of_targets}"
+        return "novelty detection"
+    if len(manifest.classes) == 1:
+        return "1 class"
+    return f"{len(manifest.classes)} classes"
 
 
 def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
     """Yield lines on classes and columns; `given` means that the user chose the label."""
-    from olscale.cli.columns import classes_line, encoding_line, infinite_lines, missing_lines
-    from olscale.data.ingest.hints import column_hints
+    from olscale.cli.columns import (
+        classes_line,
+        encoding_line,
+        identifiers_line,
+        infinite_lines,
+        missing_lines,
+    )
 
     if (classes := classes_line(manifest, "train")) is not None:
         yield "classes", classes
@@ -279,11 +289,8 @@ def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
                 "warning",
                 f"there is a column {column!r}; if that is the label, use --label",
             )
-    hints = column_hints(manifest)
-    for hint in hints[:_MOST_HINTS]:
-        yield "warning", hint
-    if len(hints) > _MOST_HINTS:
-        yield "warning", f"{len(hints) - _MOST_HINTS:,} more columns; see olscale datasets show"
+    if (identifiers := identifiers_line(manifest)) is not None:
+        yield "identifiers", identifiers
 
 
 def _label(manifest: Manifest, target: str | None) -> str:
@@ -297,11 +304,9 @@ def _label(manifest: Manifest, target: str | None) -> str:
     if isinstance(column, str):
         return f"label {column!r} ({kind})"
     table = manifest.table
-    features = (
-        manifest.columns
-        if table is None
-        else len(table.categorical) + table.numeric + len(table.dropped)
-    )
+    features = manifest.columns
+    if table is not None:
+        features = len(table.categorical) + table.numeric + len(table.dropped)
     # The weights were a column of the source too, so they shift its last position.
     features += table is not None and manifest.weights is not None
     place = {0: "the first", features: "the last"}.get(column, "counted from 0")
@@ -314,12 +319,14 @@ def _values(manifest: Manifest, target: str | None) -> str:
         many = (
             target is None and manifest.label_names is None and len(manifest.classes) > _FEW_CLASSES
         )
-        return "; --target real to predict numbers" if many else ""
+        if many:
+            return "; --target real to predict numbers"
+        return ""
     if manifest.targets:
         return ""
-    distinct = (
-        "over 10,000" if manifest.distinct_labels is None else f"{manifest.distinct_labels:,}"
-    )
+    distinct = "over 10,000"
+    if manifest.distinct_labels is not None:
+        distinct = f"{manifest.distinct_labels:,}"
     return f", {distinct} distinct values" + ("" if target else "; --target classes for classes")
 
 

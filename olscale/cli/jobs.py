@@ -5,16 +5,15 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from olscale.cli.group import Group
-from olscale.cli.modules_here import find_modules_here
+from olscale.cli.command import Group, find_modules_here
+from olscale.cli.execution_options import stop_options
 from olscale.cli.say import say, show
-from olscale.cli.stop_options import stop_options
 from olscale.errors import ExecutionError
 
 if TYPE_CHECKING:
@@ -23,22 +22,23 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+# Retrying helps after 1 and 75, not after 3: schedulers can tell an alarm from a failure.
 _CODES = {"good": 0, "failed": 1, "alarm": 3, "stopped": 75, "done": 0, "busy": 0}
 
 
-@click.group(cls=Group, short_help="Run what a job file asks for every night, and tell of changes.")
+@click.group(cls=Group, short_help="Run nightly benchmark jobs and report regressions.")
 def jobs() -> None:
-    """Run what a job file asks for every night, keep the history, and tell of changes.
+    """Run nightly benchmark jobs, keep their history and report regressions.
 
-    A scheduler of yours (systemd, cron, Kubernetes, SLURM) calls `olscale jobs run FILE`; `units`
-    prints what to give it.
+    Your scheduler (systemd, cron, Kubernetes, SLURM) calls `olscale jobs run FILE`; `units` prints
+    the files it needs.
     """
 
 
 def _of_job(command: Command) -> Command:
     """Add the job file and the folder of its nights to a command."""
     home = click.option(
-        "--home", metavar="DIR", help="Folder of nights and history, in place of the file's own."
+        "--home", metavar="DIR", help="Folder of nights and history, instead of that in the file."
     )
     return click.argument("file", type=click.Path(dir_okay=False))(home(command))
 
@@ -51,24 +51,24 @@ def _open(file: str, home: str | None) -> tuple[JobFile, JobHome]:
     return job, JobHome(Path(home or job.home).absolute())
 
 
-@jobs.command(short_help="Run a night, or go on with it.")
+@jobs.command(short_help="Run or resume a night.")
 @_of_job
 @click.option(
-    "--night", metavar="NAME", help="Name of the night; the date (UTC) of its begin when left out."
+    "--night", metavar="NAME", help="Name of the night (default: the UTC date of its start)."
 )
 @stop_options
 def run(file: str, home: str | None, night: str | None, stop_at: float) -> None:
-    """Run a night of the job FILE: ingest what changed, evaluate, run benchmarks, compare, notify.
+    """Run a night of the job FILE: ingest changed sources, evaluate, benchmark, compare, notify.
 
-    The same command goes on with a night that was interrupted; after one that ended it has nothing
-    to do. A second caller leaves at once. Exits with 0 if all is well, 1 if something failed, 3 on
-    an alarm, 75 if it was stopped and is to be called again.
+    The same command resumes an interrupted night; after one that ended it has nothing to do. While
+    another process runs a night it returns at once. Exits with 0 if all is well, 1 if something
+    failed, 3 on an alarm, 75 if it was stopped and has to be called again.
     """
     from olscale.cli.progress import progress_for
     from olscale.jobs.night import run_night
 
     job, where = _open(file, home)
-    find_modules_here()
+    find_modules_here()  # learners of an experiment may be modules of this folder
     with progress_for(sys.stderr) as progress:
         end = run_night(job, where, night, progress=progress, stop_at=stop_at)
     for line in end.lines:
@@ -76,13 +76,10 @@ def run(file: str, home: str | None, night: str | None, stop_at: float) -> None:
     messages = {
         "done": f"nothing to do: night {end.night} has ended",
         "busy": "nothing to do",
-        "stopped": "call it again",
+        "stopped": "run the same command again",
     }
-    say(
-        messages.get(
-            end.state, f"night {end.night}: {end.state}; {where.path / 'page' / 'index.html'}"
-        )
-    )
+    page = where.path / "page" / "index.html"
+    say(messages.get(end.state, f"night {end.night}: {end.state}; {page}"))
     sys.exit(_CODES[end.state])
 
 
@@ -98,36 +95,35 @@ def run(file: str, home: str | None, night: str | None, stop_at: float) -> None:
 @click.option(
     "--metric",
     type=click.Choice(["ratio", "rows_per_cpu_second", "rows_per_second", "error"]),
-    help="Series to print: ratios of benchmarks, speeds or errors; all when left out.",
+    help="Series to print: ratios of benchmarks, speeds or errors (default: all).",
 )
-@click.option("--sql", metavar="QUERY", help="Query the table `history` by DuckDB.")
+@click.option("--sql", metavar="QUERY", help="Query the table `history` with DuckDB.")
 def history(file: str, home: str | None, form: str, metric: str | None, sql: str | None) -> None:
-    """Print the series of the job FILE, a line a night and series.
+    """Print the series of the job FILE, one line per night and series.
 
-    With --sql the whole history is the table `history`: "select night, state, alarms from history
-    where kind = 'night'".
+    With --sql, query the table `history`: "select night, state, alarms from history where kind =
+    'night'".
     """
-    from olscale.jobs.listing import history_table, query_history, text_of_table
+    from olscale.jobs.status import history_table, query_history, text_of_table
 
     job, where = _open(file, home)
-    rows = (
-        query_history(where, sql)
-        if sql
-        else history_table(job, where, metric, brief=form == "table")
-    )
-    show(text_of_table(rows, form))
+    if sql:
+        show(text_of_table(query_history(where, sql), form))
+        return
+    # Eight columns do not fit a terminal; files get all of them.
+    show(text_of_table(history_table(job, where, metric, brief=form == "table"), form))
 
 
 @jobs.command(short_help="Print the alarms of the last night.")
 @_of_job
 def check(file: str, home: str | None) -> None:
-    """Print the alarms of the last night of the job FILE as text.
+    """Print the alarms of the last night of the job FILE.
 
-    It exits with 3 if there are any, with 1 if the night failed.
+    Exits with 3 if there are any, with 1 if the night failed.
 
-    Before the first night it exits with 1, and says what of the file would fail.
+    Before the first night it exits with 1 and lists the entries of FILE that would fail.
     """
-    from olscale.jobs.listing import check_lines, first_night_lines
+    from olscale.jobs.status import check_lines, first_night_lines
 
     find_modules_here()
     job, where = _open(file, home)
@@ -139,17 +135,19 @@ def check(file: str, home: str | None) -> None:
     sys.exit(_CODES[state])
 
 
-@jobs.command(short_help="Say whether the job runs as it should.")
+@jobs.command(short_help="Check that nights run on time.")
 @_of_job
 @click.option(
-    "--tell", is_flag=True, help='Notify of a late job, once, as [[notify]] with "late" says.'
+    "--tell",
+    is_flag=True,
+    help='Send a message if the job is late, once, by each [[notify]] with "late".',
 )
 def status(file: str, home: str | None, tell: bool) -> None:
-    """Print when the job FILE last had a night without failures, and whether one runs now.
+    """Print when the job FILE last had a night without failures, and whether one is running.
 
-    It exits with 1 if that night is too long ago.
+    Exits with 1 if that night is too long ago.
 
-    For a second timer, or a health check: whatever ended the first one, this notices.
+    Call it from a second timer or a health check, which notices when the first timer stops.
     """
     from olscale.jobs.status import job_status
 
@@ -162,7 +160,7 @@ def status(file: str, home: str | None, tell: bool) -> None:
 @jobs.command(short_help="Write the page.")
 @_of_job
 @click.option(
-    "--out", metavar="DIR", required=True, help="Folder for index.html, made if it is missing."
+    "--out", metavar="DIR", required=True, help="Folder for index.html, created if it is missing."
 )
 def report(file: str, home: str | None, out: str) -> None:
     """Write the page of the job FILE into DIR: nights, series, changes, failures, machines."""
@@ -185,38 +183,38 @@ def report(file: str, home: str | None, out: str) -> None:
     required=True,
 )
 def units(file: str, home: str | None, scheduler: str) -> None:
-    """Print what a scheduler needs to run the job FILE every night; nothing is installed."""
+    """Print the files with which a scheduler runs the job FILE every night; install nothing."""
     from olscale.jobs.units import unit_text
 
     job, where = _open(file, home)
     show(unit_text(job, Path(file), where.path, scheduler))
 
 
-@jobs.command(short_help="Remove nights that need not be kept.")
+@jobs.command(short_help="Remove the stores of old nights.")
 @_of_job
-@click.option("--dry-run", is_flag=True, help="Only say which.")
+@click.option("--dry-run", is_flag=True, help="Only list them.")
 def prune(file: str, home: str | None, dry_run: bool) -> None:
     """Remove the stores of nights of the job FILE that its `keep` does not ask for.
 
     Their history stays.
 
-    The first night stays, so do those beside a change, those with other bytes, unfinished ones, and
-    any with a file `tag`.
+    The first night is kept, as are nights next to a change, nights with changed results, unfinished
+    nights, and any with a file `tag`.
     """
-    from olscale.jobs.prune import prune as remove
+    from olscale.jobs.upkeep import prune as remove
 
     job, where = _open(file, home)
-    # A running night prunes when it ends; until then it may write to a folder that would go.
-    with (
-        nullcontext(True)
-        if dry_run or not where.path.exists()
-        else where.held(time.time()) as is_held
-    ):
+    lock: AbstractContextManager[bool] = nullcontext(True)
+    # A running night prunes when it ends; until then it may write to a folder that would go. A
+    # home that does not exist is not created for its lock.
+    if not dry_run and where.path.exists():
+        lock = where.held(time.time())
+    with lock as is_held:
         if not is_held:
-            say("nothing is removed: a night is running, which prunes when it ends")
+            say("nothing removed: a night is running, and prunes when it ends")
             return
         gone = remove(job, where, dry_run)
-    say(
-        f"{'would remove' if dry_run else 'removed'} {len(gone)} "
-        f"nights{': ' * bool(gone)}{', '.join(gone)}"
-    )
+    verb = "removed"
+    if dry_run:
+        verb = "would remove"
+    say(f"{verb} {len(gone)} nights{': ' * bool(gone)}{', '.join(gone)}")

@@ -5,8 +5,7 @@ from typing import Any
 
 import click
 
-from olscale.cli.group import Group
-from olscale.cli.modules_here import find_modules_here
+from olscale.cli.command import Group, find_modules_here
 from olscale.cli.say import say
 from olscale.cli.say import show as print_lines
 from olscale.task import TASKS
@@ -20,9 +19,9 @@ def learners() -> None:
 @learners.command("list")
 @click.option("--task", type=click.Choice(TASKS), help="Only learners of this task.")
 def list_(task: str | None) -> None:
-    """List the registered learners by their task: classes, numbers (regression) or novelties.
+    """List the registered learners by task: classification, regression or novelty detection.
 
-    Signs tell which are not strictly online.
+    Marks show which of them are not strictly online.
     """
     from olscale.errors import OlscaleError
     from olscale.learners.registry import learner_class, learner_names
@@ -35,7 +34,7 @@ def list_(task: str | None) -> None:
         try:
             kind = learner_class(name)
             summary = (inspect.getdoc(kind) or "").partition("\n")[0].replace("`", "")
-        except OlscaleError as error:  # of another package
+        except OlscaleError as error:  # one broken package must not hide all other learners
             summary = f"({error})"
         line = f"{name:<{width}} {_sign(name, kind)} {summary}"
         groups[getattr(kind, "task", "classification")].append(line)
@@ -47,19 +46,21 @@ def list_(task: str | None) -> None:
     for number, (task_name, lines) in enumerate(shown.items()):
         if number:
             say()
-        for line in lines if task else [f"{task_name}:", *lines]:
+        if not task:
+            say(f"{task_name}:")
+        for line in lines:
             say(line)
     say()
     say(
-        "^ looks ahead with its defaults, (^) with some of its parameters: it is shown rows "
-        "before they are predicted."
+        "^ looks ahead with its defaults, (^) with some parameters: it sees rows before they are "
+        "predicted."
     )
-    say("r is a batch reference: it keeps all rows, and is no one-pass learner.")
+    say("r is a batch reference, not a one-pass learner: it keeps all rows.")
 
 
 def _sign(name: str, found: Any) -> str:
     """Return the mark of a learner that is not, or may not be, strictly online."""
-    from olscale.learners.contract.look_ahead import LooksAhead, looks_ahead
+    from olscale.learners.contract.capability import LooksAhead, looks_ahead
     from olscale.learners.foresight import REFERENCES
 
     if name in REFERENCES:
@@ -70,20 +71,24 @@ def _sign(name: str, found: Any) -> str:
         items = looks_ahead(found())
     except Exception:  # a class of another package: `learners check` says what is wrong with it
         return "   "
-    return " ^ " if items else "(^)"
+    if items:
+        return " ^ "
+    return "(^)"
 
 
 @learners.command()
 @click.argument("name")
 def show(name: str) -> None:
-    """Describe learner NAME: its update, parameters, cost and source."""
+    """Show the update rule, parameters, cost and source of learner NAME."""
     from olscale.learners.contract.version import learner_version, source_note
     from olscale.learners.registry import is_learner, learner_class, learner_path
 
     find_modules_here()
     kind = learner_class(name)
     path = learner_path(name)
-    made_of = kind if inspect.isclass(kind) or inspect.isfunction(kind) else type(kind)
+    made_of = kind
+    if not (inspect.isclass(kind) or inspect.isfunction(kind)):
+        made_of = type(kind)
     say(f"{name} ({made_of.__module__}:{made_of.__qualname__})")
     print_lines(f"\n{inspect.getdoc(made_of) or 'no description'}\n")
     if not is_learner(kind):
@@ -96,8 +101,8 @@ def show(name: str) -> None:
     if made_of.__module__.partition(".")[0] != "olscale":
         print_lines("\n")
         say(
-            f"Version {learner_version(path, kind)}: with it, and the parameters, its runs are "
-            "known."
+            f"Version {learner_version(path, kind)}, which is part of the id of its runs, as the "
+            "parameters are."
         )
         if note := source_note(path, kind):
             say(note)
@@ -110,18 +115,17 @@ def _show_arguments(found: Any) -> None:
         return
     try:
         arguments = list(inspect.signature(found).parameters.values())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError):  # of classes written in C
         arguments = []
     for argument in arguments:
-        needed = argument.default is argument.empty and argument.kind not in (
+        is_required = argument.default is argument.empty and argument.kind not in (
             argument.VAR_KEYWORD,
             argument.VAR_POSITIONAL,
         )
-        say(
-            f"{argument.name} (needed)"
-            if needed
-            else str(argument.replace(annotation=argument.empty))
-        )
+        if is_required:
+            say(f"{argument.name} (required)")
+        else:
+            say(str(argument.replace(annotation=argument.empty)))
     if not arguments:
         say("none")
 
@@ -131,10 +135,10 @@ def _show_arguments(found: Any) -> None:
 def check(target: str) -> None:
     """Check a learner of your own, MODULE:CLASS or MODULE:CLASS:param=value, or a registered name.
 
-    A subclass of olscale.learners.Learner is held to the learner contract; of a scikit-learn or
-    River estimator it is checked what an evaluation relies on: that it can be made anew, learns,
-    predicts what it is for, gives the same twice and in another process, leaves the rows alone, and
-    does not go on with broken numbers.
+    A subclass of olscale.learners.Learner is checked against the learner contract, a scikit-learn
+    or River estimator for what an evaluation relies on: it can be cloned, learns, predicts its
+    task, is deterministic, also in another process, does not modify rows, and does not continue
+    with non-finite numbers.
     """
     from olscale.cli.evaluate import parse_learner
     from olscale.errors import OlscaleError
@@ -148,7 +152,7 @@ def check(target: str) -> None:
     params = parsed["params"]
     kind = learner_class(name)
     if is_learner(kind):
-        make_learner(name, params)  # says what is missing
+        make_learner(name, params)  # names an optional package that is missing
         if params:
             raise OlscaleError(f"{name} is checked with its defaults; leave its parameters out")
         checks = learner_checks(kind)
@@ -164,7 +168,11 @@ def check(target: str) -> None:
         except Exception as error:
             failed += 1
             reason = text_of(error).removeprefix("AssertionError: ")
-            say(f"FAILED  {title}: {'as above' if reason in reasons else reason}")
+            # One fault of a constructor fails every check with the same long line.
+            if reason in reasons:
+                say(f"FAILED  {title}: as above")
+            else:
+                say(f"FAILED  {title}: {reason}")
             reasons.add(reason)
         else:
             say(f"passed  {title}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from olscale.cli.group import Group
+from olscale.cli.command import Group
 from olscale.cli.meter import meter
 from olscale.cli.say import say
 from olscale.cli.say import show as print_lines
@@ -41,9 +41,9 @@ def models() -> None:
     help="Only this learner (may be repeated).",
 )
 def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]) -> None:
-    """List the runs of STORE that ended well, those with the least error first.
+    """List the runs of STORE that succeeded, lowest error first.
 
-    The list says whether STORE keeps their models.
+    "kept" marks the runs whose models are in STORE.
     """
     from math import nan
 
@@ -52,6 +52,7 @@ def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]
 
     opened = open_store(store)
     with_models = opened.model_ids()
+    # Curves, which make up most of a record, are not read.
     columns = ["id", "dataset", "learner", "params", "protocol", "outcome", "metrics"]
     rows = []
     for row in opened.read(columns).to_pylist():
@@ -65,19 +66,25 @@ def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]
     for dataset, metric, error, row in sorted(rows, key=lambda each: (*each[:3], each[3]["id"])):
         params = ", ".join(f"{name}={value}" for name, value in _object(row["params"]).items())
         protocol = _object(row["protocol"])
-        order = (
-            f"permutation {protocol['permutation']}" if "permutation" in protocol else "time order"
-        )
-        more = ", kept" if row["id"] in with_models else ""
+        order = "time order"
+        if "permutation" in protocol:
+            order = f"permutation {protocol['permutation']}"
+        more = ""
+        if row["id"] in with_models:
+            more = ", kept"
         figure = f"{figure_of(metric, error)}{' %' if measure_of(metric).unit == 'percent' else ''}"
-        words = f"{metric_words(metric)} {figure}" if metric else "no error"
+        words = "no error"
+        if metric:
+            words = f"{metric_words(metric)} {figure}"
         say(f"{row['id'][:_SHOWN]}  {words}  {dataset}, {row['learner']} ({params}), {order}{more}")
     if not rows:
-        say(f"the metrics store {store} has no such run that ended well", err=True)
+        say(f"the metrics store {store} has no successful run of these", err=True)
 
 
 def _object(value: Any) -> dict[str, Any]:
-    return dict(json.loads(value) if isinstance(value, str) else value)
+    if isinstance(value, str):
+        value = json.loads(value)
+    return dict(value)
 
 
 @models.command(short_help="Write the final model of the run RUN to FILE.")
@@ -87,17 +94,17 @@ def _object(value: Any) -> dict[str, Any]:
 @click.option(
     "--dataset",
     metavar="DATASET",
-    help="The run's dataset; looked for here and beside STORE when left out.",
+    help="Dataset of the run (default: looked for here and next to STORE).",
 )
 def save(store: str, run: str, file: str, dataset: str | None) -> None:
     """Write the final model of RUN to FILE.
 
-    RUN is an id in STORE, or a beginning that no other id has.
+    RUN is the id of a run in STORE, or a unique prefix of it.
 
-    A model that STORE keeps is copied. Else the run is run again here, and compared with what STORE
-    recorded.
+    A model that STORE keeps is copied. Otherwise the run is repeated here, and its results are
+    compared with those in STORE.
     """
-    from olscale.cli.modules_here import find_modules_here
+    from olscale.cli.command import find_modules_here
     from olscale.models.file import load_model
     from olscale.results.store import model_file, open_store
 
@@ -108,11 +115,12 @@ def save(store: str, run: str, file: str, dataset: str | None) -> None:
     name = record.run["dataset"]["name"]
     if opened.exists(model_file(record.id)):
         model = load_model(f"{opened.path}/{model_file(record.id)}", learner)
-        how = "as the store keeps it"
+        how = "copied from the store"
     else:
         from olscale.data.catalogue.fetch import data_home
         from olscale.evaluation.final_models import compute_model, find_dataset
 
+        # A record has the dataset's name and fingerprint, not its path: that differs by machine.
         parent, slash, _ = opened.path.rstrip("/").rpartition("/")
         folders = dict.fromkeys(
             ["", "data/", f"{parent}{slash}", f"{parent}{slash}data/", f"{data_home()}/"]
@@ -120,7 +128,7 @@ def save(store: str, run: str, file: str, dataset: str | None) -> None:
         place = dataset or find_dataset(record.run, [folder + name for folder in folders])
         with meter("computing") as progress:
             model = compute_model(record, place, progress)
-        how = "run again, with the results of the record"
+        how = "trained again, with the same results as the record"
     model.save(file)
     say(f"{file}: {learner} on {name}, run {record.id[:_SHOWN]}, {how}")
 
@@ -131,7 +139,9 @@ def _record(store: Store, run: str) -> Record:
 
     ids = sorted(id for id in store.done() | store.lost() if id.startswith(run))
     if len(ids) != 1:
-        which = "no run" if not ids else f"{len(ids)} runs"
+        which = "no run"
+        if ids:
+            which = f"{len(ids)} runs"
         raise StoreError(
             f"the metrics store {store.path} has {which} whose id begins with {run!r}; olscale "
             f"models list {store.path} "
@@ -140,13 +150,13 @@ def _record(store: Store, run: str) -> Record:
     return store.get(ids[0])
 
 
-@models.command(short_help="Show what FILE holds.")
+@models.command(short_help="Show the contents of FILE.")
 @click.argument("file")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def show(file: str, as_json: bool) -> None:
     """Show the learner, transforms, classes and columns of the model FILE.
 
-    All of the file is read and checked.
+    Reads and checks the complete file.
     """
     from olscale.models.file import read_about
 
@@ -157,23 +167,25 @@ def show(file: str, as_json: bool) -> None:
     columns = about.columns
     dataset = about.dataset
     transforms = about.transforms
-    targets = (
-        f", {len(columns.targets)} targets: {_shortened(columns.targets)}"
-        if columns.targets
-        else ""
-    )
-    names = "without names" if columns.names is None else _shortened(columns.names)
+    targets = ""
+    if columns.targets:
+        targets = f", {len(columns.targets)} targets: {_shortened(columns.targets)}"
+    names = "without names"
+    if columns.names is not None:
+        names = _shortened(columns.names)
     params = ", ".join(f"{name}={value}" for name, value in about.learner.params.items())
+    classes = f"none{targets}"
+    if about.classes is not None:
+        classes = f"{len(about.classes)}: {_shortened(about.classes)}"
+    origin = "unknown"
+    if dataset is not None:
+        origin = f"{dataset.name}, fingerprint {dataset.fingerprint[:12]}"
     shown = {
         "learner": f"{about.learner.name} ({params}), version {about.learner.version}",
         "transforms": ", ".join(transforms.names) or "none",
         "columns": f"{columns.count:,} {columns.kind}, {names}",
-        "classes": f"none{targets}"
-        if about.classes is None
-        else f"{len(about.classes)}: {_shortened(about.classes)}",
-        "dataset": "unknown"
-        if dataset is None
-        else f"{dataset.name}, fingerprint {dataset.fingerprint[:12]}",
+        "classes": classes,
+        "dataset": origin,
         "run": about.run or "unknown",
         "made by": f"olscale {about.olscale}",
     }
@@ -182,7 +194,9 @@ def show(file: str, as_json: bool) -> None:
 
 
 def _shortened(values: tuple[Any, ...]) -> str:
-    more = f" ... ({len(values):,})" if len(values) > 10 else ""
+    more = ""
+    if len(values) > 10:
+        more = f" ... ({len(values):,})"
     return ", ".join(map(str, values[:10])) + more
 
 
@@ -194,16 +208,18 @@ def _shortened(values: tuple[Any, ...]) -> str:
 @click.option(
     "--learner",
     metavar="MODULE:CLASS",
-    help="Learner of your own that the model is of; it is imported.",
+    help="Your own learner class of the model, which is imported.",
 )
 def export(file: str, out: str, learner: str | None) -> None:
-    """Write the model FILE, of a linear learner and linear transforms, as ONNX."""
-    from olscale.cli.modules_here import find_modules_here
+    """Write the model FILE, which has a linear learner and linear transforms, as ONNX."""
+    from olscale.cli.command import find_modules_here
     from olscale.models.file import load_model
     from olscale.models.onnx import export_onnx
 
     find_modules_here()
     model = load_model(file, learner)
     export_onnx(model, out)
-    outputs = "output scores" if model.about.classes is None else "outputs label and scores"
+    outputs = "outputs label and scores"
+    if model.about.classes is None:
+        outputs = "output scores"
     say(f"{out}: input X (float64), {outputs}")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import click
 
-from olscale.cli.arrays_option import arrays_option
-from olscale.cli.cell_options import cell_options
-from olscale.cli.delimiter_option import delimiter_option
-from olscale.cli.garbage import collect_as_usual
+from olscale.cli.command import collect_as_usual
 from olscale.cli.ingest import column_of
 from olscale.cli.say import say
+from olscale.cli.source_options import arrays_option, cell_options, delimiter_option
 
 
 @click.command(short_help="Predict the rows of SOURCE with the model MODEL.")
@@ -19,18 +17,20 @@ from olscale.cli.say import say
     "--out",
     "--to",
     metavar="FILE",
-    help="File that ends in .csv or .parquet; standard output when left out.",
+    help="Output file, .csv or .parquet (default: standard output).",
 )
 @click.option("--scores", is_flag=True, help="Also write the scores.")
-@click.option("--labels", is_flag=True, help="Also write the labels of SOURCE, and tell the error.")
 @click.option(
-    "--split", metavar="SPLIT", help="Split of a dataset; test, where there is one, when left out."
+    "--labels", is_flag=True, help="Also write the labels of SOURCE, and report the error."
 )
-@click.option("--format", metavar="FORMAT", help="Format of the source; guessed when left out.")
+@click.option(
+    "--split", metavar="SPLIT", help="Split of a dataset (default: test, if there is one)."
+)
+@click.option("--format", metavar="FORMAT", help="Format of the source (default: guessed).")
 @click.option(
     "--label",
     metavar="COLUMN",
-    help="Column of the labels in tables; that of the model's dataset by default.",
+    help="Label column of a table (default: that of the model's dataset).",
 )
 @click.option(
     "--drop", metavar="COLUMN[,COLUMN]", multiple=True, help="Columns to leave out; repeatable."
@@ -39,7 +39,7 @@ from olscale.cli.say import say
     "--decimal",
     metavar="MARK",
     type=click.Choice([".", ","]),
-    help="Mark within numbers in CSV and TSV.",
+    help="Decimal mark of numbers in CSV and TSV.",
 )
 @click.option(
     "--header/--no-header",
@@ -50,32 +50,31 @@ from olscale.cli.say import say
     "--delimiter",
     metavar="CHAR",
     callback=delimiter_option,
-    help="What is between cells in CSV and TSV.",
+    help="Delimiter of cells in CSV and TSV.",
 )
 @click.option(
     "--index-base",
     type=click.Choice(["0", "1"]),
-    help="First index of SVMlight text; as the model's dataset has it by default.",
+    help="First index of SVMlight text (default: that of the model's dataset).",
 )
 @click.option(
     "--keep",
     metavar="COLUMN[,COLUMN]",
     multiple=True,
-    help="Columns of a table to write with the predictions, also such as are dropped; repeatable.",
+    help="Columns of a table to write with the predictions, including dropped ones; repeatable.",
 )
 @click.option(
     "--unknown",
     type=click.Choice(["ignore", "refuse"]),
     default="ignore",
-    help="Whether values and indices that the model never met count as none, the default, or end "
-    "the command.",
+    help="Ignore values and indices that the model has never seen (default), or refuse them.",
 )
 @arrays_option
 @cell_options
 @click.option(
     "--learner",
     metavar="MODULE:CLASS",
-    help="Learner of your own that the model is of; it is imported.",
+    help="Your own learner class of the model, which is imported.",
 )
 def predict(
     model: str,
@@ -103,10 +102,10 @@ def predict(
 
     SOURCE is a dataset, or anything that olscale ingest reads.
 
-    Columns go by their names where there are names. Rows need no labels, and columns that were
+    Columns are matched by name if they have names. Rows need no labels, and columns that were
     dropped at ingest are dropped again.
     """
-    from olscale.cli.modules_here import find_modules_here
+    from olscale.cli.command import find_modules_here
     from olscale.data.formats.base import ReadOptions
     from olscale.models.file import load_model
     from olscale.models.predict import predict as run
@@ -116,7 +115,9 @@ def predict(
         find_modules_here()
     collect_as_usual()
     loaded = load_model(model, learner)
-    zero_based = None if index_base is None else index_base == "0"
+    zero_based = None
+    if index_base is not None:
+        zero_based = index_base == "0"
     options = ReadOptions(
         label=column_of(label),
         drop=drop,
@@ -142,9 +143,8 @@ def predict(
     text = f"{prediction.rows:,} rows"
     if prediction.labels:
         percent = 100 * prediction.wrong / prediction.labels
-        text += (
-            f", error {percent:.2f} % of {prediction.labels:,} with a label that the model knows"
-        )
+        text += f", error {percent:.2f} % ({prediction.labels:,} labelled rows)"
+    # Of several targets some may have no label at all, and so no error.
     if prediction.squares is not None and prediction.known is not None and prediction.known.all():
         errors = (prediction.squares / prediction.known) ** 0.5
         by_target = zip(loaded.about.columns.targets, errors, strict=False)
@@ -153,18 +153,19 @@ def predict(
         )
     if prediction.unlabelled:
         text += f", {prediction.unlabelled:,} without a label"
+    # Standard output has the predictions, unless --out names a file.
     say(text, err=True)
     for line in rows.notes:
         say(f"note: {line}", err=True)
     if prediction.unknown:
         say(
-            f"note: {prediction.unknown:,} cells of text hold values that the model never met; "
-            "they count as none",
+            f"note: {prediction.unknown:,} text cells have values that the model has never seen; "
+            "they are ignored",
             err=True,
         )
     if prediction.unknown_indices:
         say(
-            f"note: {prediction.unknown_indices:,} values are at indices that the model never met; "
-            "they count as none",
+            f"note: {prediction.unknown_indices:,} values are at indices that the model has never "
+            "seen; they are ignored",
             err=True,
         )

@@ -10,7 +10,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Self, TextIO
 
-from olscale.cli.garbage import collect_as_usual
+from olscale.cli.command import collect_as_usual
 from olscale.execution.progress import Silent
 from olscale.execution.work import Work
 from olscale.measures import figure_of, measure_of, metric_words
@@ -127,7 +127,7 @@ class TerminalProgress(Silent, AbstractContextManager["TerminalProgress"]):
     """
 
     def __init__(self, stream: TextIO = sys.stderr) -> None:
-        from olscale.cli.bar import Bar
+        from olscale.cli.meter import Bar
 
         self._bar = Bar(stream)
         self._next = float("-inf")

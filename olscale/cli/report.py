@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     "--out",
     metavar="DIR",
     required=True,
-    help="Folder for index.html and figures/, made if it is missing.",
+    help="Folder for index.html and figures/, created if it is missing.",
 )
 @click.option(
     "--paper",
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     metavar="FORMAT",
     type=click.Choice(["pdf", "png"]),
     multiple=True,
-    help="Write figures as pdf or png besides (may be repeated).",
+    help="Also write figures as pdf or png (may be repeated).",
 )
 @click.option(
     "--static",
     is_flag=True,
-    help="No scripts in the page: figures as pictures, tables as they are.",
+    help="Write a page without scripts: figures are pictures, tables cannot be sorted.",
 )
 @click.option(
     "--metric",
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     "learners",
     metavar="NAME",
     multiple=True,
-    help="Only this learner, ranked and tested among those named (may be repeated).",
+    help="Only this learner; ranks and tests are among those named (may be repeated).",
 )
 @skip_damaged_option
 def report(
@@ -66,15 +66,17 @@ def report(
 ) -> None:
     """Write a page with the tables and figures of the metrics store STORE into DIR.
 
-    index.html stands alone, scripts and pictures inside.
+    index.html is self-contained, with its scripts and pictures.
     figures/ has every figure as SVG. Needs matplotlib: pip install 'olscale[report]'.
     """
     from olscale.report.write import write_report
     from olscale.results import open_store
 
     opened = open_store(store)
-    on_damage: OnDamage = "skip" if skip_damaged else "raise"
-    formats = tuple(dict.fromkeys(also))
+    on_damage: OnDamage = "raise"
+    if skip_damaged:
+        on_damage = "skip"
+    formats = tuple(dict.fromkeys(also))  # --also png --also png is no mistake worth an error
     written = write_report(opened, out, papers, on_damage, formats, static, metric, learners)
     name_damaged(opened)
     advise_compaction(opened)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from olscale.cli.cluster_options import cluster_options
+from olscale.cli.execution_options import cluster_options
 from olscale.cli.say import say, show
 
 if TYPE_CHECKING:
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from olscale.results.settings import ExperimentSettings
 
 
-@click.command(short_help="Run a paper's experiments and set its tables beside ours.")
+@click.command(short_help="Run a paper's experiments and compare its tables with ours.")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @click.option(
-    "--store", metavar="STORE", required=True, help="Metrics store, made if it is missing."
+    "--store", metavar="STORE", required=True, help="Metrics store, created if it is missing."
 )
 @click.option(
     "--quick",
     is_flag=True,
-    help="A shorter form: coarser grids, fewer splits; its causes are not looked for.",
+    help="A shorter form: coarser grids, fewer splits, no search for causes of differences.",
 )
-@click.option("--no-run", is_flag=True, help="Run nothing; print what the store has.")
+@click.option("--no-run", is_flag=True, help="Run nothing; print the results in the store.")
 @click.option(
     "--markdown",
     metavar="FILE",
     type=click.Path(dir_okay=False),
-    help="Also write the tables to this page.",
+    help="Also write the tables to this file.",
 )
 @cluster_options
 def reproduce(
@@ -44,43 +44,45 @@ def reproduce(
     markdown: str | None,
     cluster: dict[str, Any],
 ) -> None:
-    """Run what STORE does not have of the pipeline NAME, and print the paper's tables and ours.
+    """Run the pipeline NAME as far as STORE does not have it; print the paper's tables and ours.
 
-    Then come the verdicts, a cell each: reproduced (within two joint standard deviations and within
+    Then come verdicts, one per cell: reproduced (within two joint standard deviations and within
     20 %), compatible in a wide band only (within two deviations, more than 20 % off), better, or
-    not reproduced; and for those that are not, which of the settings that the pipeline tries
-    besides would account for it. Running it again resumes.
+    not reproduced. For those not reproduced it names the alternative settings of the pipeline that
+    would explain the difference. Running it again resumes.
     """
     from olscale.evaluation.pipelines import CAUSES, QUICK, has_pipeline, load_pipeline
     from olscale.evaluation.settings import settings
     from olscale.report.markdown import page
     from olscale.results import open_store
-    from olscale.results.selections import read_selections
+    from olscale.results.plans import read_selections
 
     chosen = []
     for name in names:
-        main = load_pipeline(name, QUICK if quick else "")
-        chosen.append(
-            (name, main, load_pipeline(name, CAUSES) if has_pipeline(name, CAUSES) else None)
-        )
+        main = load_pipeline(name, QUICK * quick)
+        causes = None
+        if has_pipeline(name, CAUSES):
+            causes = load_pipeline(name, CAUSES)
+        chosen.append((name, main, causes))
     if not no_run:
         for _, main, causes in chosen:
-            for experiment in [main] if quick or causes is None else [main, causes]:
-                _run(experiment, store, cluster)
+            _run(main, store, cluster)
+            # Causes explain differences of the full form; the short one is for a first look.
+            if causes is not None and not quick:
+                _run(causes, store, cluster)
+    # Read after all runs: what tuning chose makes up the settings of the tables.
     opened = open_store(store)
     selections = read_selections(opened)
     ledgers = []
     for name, main, causes in chosen:
         requested = settings(main, selections)
-        ledgers.append(
-            (
-                requested,
-                _ledger(opened, name, requested, settings(causes, selections) if causes else None),
-            )
-        )
+        alternatives = None
+        if causes is not None:
+            alternatives = settings(causes, selections)
+        ledgers.append((requested, _ledger(opened, name, requested, alternatives)))
         _show(opened, *ledgers[-1])
     if markdown is not None:
-        _write(Path(markdown), page(opened, ledgers, [*names, *(["--quick"] if quick else [])]))
+        _write(Path(markdown), page(opened, ledgers, [*names, *["--quick"] * quick]))
 
 
 def _run(experiment: Experiment, store: str, cluster: dict[str, Any]) -> None:
@@ -95,7 +97,7 @@ def _run(experiment: Experiment, store: str, cluster: dict[str, Any]) -> None:
         err=True,
     )
     if evaluation.failed:
-        say(f"{evaluation.failed} runs failed; `olscale status {store}` says why", err=True)
+        say(f"{evaluation.failed} runs failed; see `olscale status {store}`", err=True)
 
 
 def _ledger(
@@ -119,15 +121,15 @@ def _show(store: Store, asked: ExperimentSettings, cells: list[Cell]) -> None:
         rank_tables,
     )
 
-    tables = (
-        [*published_tables(cells), *rank_tables(cells)] if cells else measured_tables(store, asked)
-    )
+    tables = [*published_tables(cells), *rank_tables(cells)]
+    if not cells:
+        tables = measured_tables(store, asked)
     if sys.stdout.isatty():
         print_rich(tables)
     else:
         show(plain(tables) + "\n")
     if not cells:
-        say(f"{asked.name}: its paper has no table to set beside these figures")
+        say(f"{asked.name}: its paper has no table to compare these figures with")
         return
     say(f"{asked.name}: {len(cells)} published cells: {counts(cells)}")
     for line, causes in differences(cells):

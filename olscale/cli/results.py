@@ -11,6 +11,7 @@ from olscale.cli.say import say, show
 
 if TYPE_CHECKING:
     from olscale.results import Store
+    from olscale.results.store import OnDamage
 
 _MANY_LOOSE = 1000
 """Number of runs in separate files that take a second to read."""
@@ -31,14 +32,18 @@ skip_damaged_option = click.option(
     help="How to print.",
 )
 @click.option(
-    "--metric", metavar="NAME", help="Show this metric instead of the errors, e.g. kappa."
+    "--metrics",
+    metavar="NAME,...",
+    multiple=True,
+    help="Show these metrics instead of the errors, e.g. cumulative_error,auc,rows_per_second: "
+    "one as learners by datasets, several as a leaderboard sorted by the first (may be repeated).",
 )
+@click.option("--metric", metavar="NAME", hidden=True, help="An older spelling of --metrics.")
 @click.option(
     "--curve",
     metavar="NAME",
-    help="Show this along the stream: cumulative_error, window_error, fading_error, "
-    "holdout_error, drift_alarms, "
-    "segment_error, or what [protocol] measures asked for.",
+    help="Show a curve along the stream: cumulative_error, window_error, fading_error, "
+    "holdout_error, drift_alarms, segment_error, or one that [protocol] measures asked for.",
 )
 @click.option(
     "--dataset",
@@ -54,11 +59,12 @@ skip_damaged_option = click.option(
     multiple=True,
     help="Only this learner (may be repeated).",
 )
-@click.option("--tuning", is_flag=True, help="Also show the runs by which parameters were chosen.")
+@click.option("--tuning", is_flag=True, help="Also show the runs that tuned parameters.")
 @skip_damaged_option
 def results(
     store: str,
     format_: str,
+    metrics: tuple[str, ...],
     metric: str | None,
     curve: str | None,
     datasets: tuple[str, ...],
@@ -69,12 +75,14 @@ def results(
     """Print the results in the metrics store STORE.
 
     Tables have a row for each learner and a column for each dataset: the test error (in percent)
-    where there is a test split, and the cumulative error of the stream. json and csv have every
-    metric, one object or line each; with --curve one for each position of the curve, or for each
-    segment.
+    where there is a test split, the cumulative error of the stream, and the measures that the
+    experiment asks for. Several --metrics make a leaderboard: a row for each learner and a column
+    for each metric, sorted by the first. json and csv have every metric, one object or line each;
+    with --curve one for each position of the curve, or for each segment.
     """
-    if metric and curve:
-        raise click.UsageError("--metric and --curve exclude each other")
+    columns = _metric_names(metrics, metric)
+    if columns and curve:
+        raise click.UsageError("--metrics and --curve exclude each other")
     from olscale.analysis import summarise, unfinished_experiments
     from olscale.report import as_csv, as_json, latex, plain, print_rich, select, tables
     from olscale.report.along import along, along_csv, along_json, along_tables
@@ -83,22 +91,21 @@ def results(
     from olscale.results import open_store
 
     opened = open_store(store)
-    summaries = summarise(opened, on_damage="skip" if skip_damaged else "raise", tuning=tuning)
+    on_damage: OnDamage = "skip" if skip_damaged else "raise"
+    summaries = summarise(opened, on_damage=on_damage, tuning=tuning)
     name_damaged(opened)
     advise_compaction(opened)
     chosen = (
         select(
-            summaries, metric, datasets, learners, failed=format_ in ("table", "latex", "markdown")
+            summaries, columns, datasets, learners, failed=format_ in ("table", "latex", "markdown")
         )
         if summaries
         else []
     )
     lines = []
     if curve:
-        lines = along(opened, chosen, curve, "skip" if skip_damaged else "raise")
-    unfinished = unfinished_notes(
-        unfinished_experiments(opened, "skip" if skip_damaged else "raise")
-    )
+        lines = along(opened, chosen, curve, on_damage)
+    unfinished = unfinished_notes(unfinished_experiments(opened, on_damage))
     if format_ in ("json", "csv"):  # these formats have no place for it
         for note in unfinished:
             say(f"olscale: {note}", err=True)
@@ -114,9 +121,15 @@ def results(
             err=True,
         )
     else:
-        shown = with_notes(
-            along_tables(lines, curve) if curve else tables(chosen, metric), unfinished
-        )
+        if curve:
+            shown = along_tables(lines, curve)
+        elif len(columns) > 1:
+            from olscale.report.leaderboard import leaderboard_tables
+
+            shown = leaderboard_tables(opened, chosen, columns, on_damage)
+        else:
+            shown = tables(chosen, *columns)
+        shown = with_notes(shown, unfinished)
         if format_ == "latex":
             show(latex(shown))
         elif format_ == "markdown":
@@ -127,6 +140,18 @@ def results(
             print_rich(shown)
         else:
             show(plain(shown, ascii_only=not can_print("±")))
+
+
+def _metric_names(metrics: tuple[str, ...], metric: str | None) -> list[str]:
+    """Return the metrics asked for, each once, in the order of the command line."""
+    lists = [*metrics, *([metric] if metric else [])]
+    names = [name.strip() for text in lists for name in text.split(",")]
+    if "" in names:
+        raise click.UsageError(
+            f"--metrics has an empty name in {', '.join(map(repr, lists))}; expected names with "
+            "commas between them, e.g. cumulative_error,auc"
+        )
+    return list(dict.fromkeys(names))
 
 
 @click.command()
@@ -159,7 +184,7 @@ def status(store: str, watch: bool, skip_damaged: bool) -> None:
 @click.command()
 @click.argument("store")
 def compact(store: str) -> None:
-    """Merge the files of the metrics store STORE, one a run, into few large ones.
+    """Merge the files of the metrics store STORE, one per run, into a few large ones.
 
     Safe at any time: others may read, write and compact meanwhile, and nothing is lost if it is
     killed. Damaged files are moved to STORE/damaged, so that olscale evaluate computes their runs
@@ -194,7 +219,7 @@ def advise_compaction(store: Store) -> None:
     loose = store.run_files["runs"].single_count
     if loose >= _MANY_LOOSE:
         say(
-            f"olscale: {loose:,} runs of {store.path} are in a file each, which are slow to read; "
+            f"olscale: {loose:,} runs of {store.path} are in separate files, which are slow to read; "
             f"olscale compact {store.path} merges them",
             err=True,
         )

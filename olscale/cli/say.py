@@ -19,5 +19,9 @@ def show(text: str) -> None:
 
 def _encodable(text: str, err: bool) -> str:
     """Return text with escapes for what the stream's encoding lacks."""
-    encoding = (sys.stderr if err else sys.stdout).encoding or "ascii"
+    # In the C locale even the name of a dataset may end a command with a UnicodeEncodeError.
+    stream = sys.stdout
+    if err:
+        stream = sys.stderr
+    encoding = stream.encoding or "ascii"
     return text.encode(encoding, "backslashreplace").decode(encoding)

@@ -12,15 +12,15 @@ from olscale.cli.say import say
 @click.option(
     "--for-wheel",
     is_flag=True,
-    help="Make the machine code that a wheel ships, for all processors of its level.",
+    help="Compile the machine code that a wheel ships, for all processors of its level.",
 )
 def warm(learners: tuple[str, ...], for_wheel: bool) -> None:
     """Compile the loops of LEARNERs (default: all) ahead of time.
 
-    For images and for the nodes of a cluster: a first evaluation then compiles nothing. The machine
-    code goes to numba's cache; NUMBA_CACHE_DIR names another folder for it.
+    For container images and cluster nodes: the first evaluation then compiles nothing. The machine
+    code goes to numba's cache, in the folder NUMBA_CACHE_DIR if that is set.
     """
-    from olscale.compiled.shipped_code import FOLDER, LEVEL
+    from olscale.compiled.code_files import FOLDER, LEVEL
     from olscale.execution.warm import ship
     from olscale.execution.warm import warm as compile_ahead
 

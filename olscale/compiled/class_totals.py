@@ -41,7 +41,7 @@ def add_class_totals(
         return
     totals = counts[:3]
     met = counts[3]
-    known = base[2:]
+    class_counts = base[2:]
     most = base[0]
     hits_of_most = 0
     hits_of_before = 1 if base[1] == y[0] else 0
@@ -52,38 +52,38 @@ def add_class_totals(
         for i in range(1, rows):
             hits_of_before += y[i] == y[i - 1]
     for start in range(0, rows, _BLOCK):
-        here = y[start : start + _BLOCK]
-        there = predicted[start : start + _BLOCK]
-        _count(here, there, met, totals)
+        labels = y[start : start + _BLOCK]
+        guesses = predicted[start : start + _BLOCK]
+        _count(labels, guesses, met, totals)
         second = -1
         for k in range(classes):
-            second = max(second, known[k] if k != most else -1)
-        if frozen or known[most] - second > here.shape[0]:
+            second = max(second, class_counts[k] if k != most else -1)
+        if frozen or class_counts[most] - second > labels.shape[0]:
             hits_of_most += met[most]
             if not frozen:
-                add_numbers(met, known)
+                add_numbers(met, class_counts)
         elif classes == 2:
             # In registers: counts that are written and read at once, with unpredictable indices,
             # take four times as long.
-            lead = known[1] - known[0]
-            for i in range(here.shape[0]):
-                hits_of_most += most == here[i]
-                lead += 2 * here[i] - 1
+            lead = class_counts[1] - class_counts[0]
+            for i in range(labels.shape[0]):
+                hits_of_most += most == labels[i]
+                lead += 2 * labels[i] - 1
                 most = np.int64(lead > 0)
-            add_numbers(met, known)
+            add_numbers(met, class_counts)
         else:
-            times = known[most]
-            for i in range(here.shape[0]):
-                code = here[i]
+            times = class_counts[most]
+            for i in range(labels.shape[0]):
+                code = labels[i]
                 hits_of_most += most == code
-                known[code] += 1
-                if known[code] > times or (known[code] == times and code < most):
+                class_counts[code] += 1
+                if class_counts[code] > times or (class_counts[code] == times and code < most):
                     most = code
-                times = max(times, known[code])
+                times = max(times, class_counts[code])
     sums[0], sums[1], sums[2] = sums[0] + rows, sums[1] + hits_of_most, sums[2] + hits_of_before
-    for each in range(3):
+    for kind in range(3):
         for k in range(classes):
-            sums[3 + each * classes + k] += totals[each, k]
+            sums[3 + kind * classes + k] += totals[kind, k]
     if not frozen:
         base[0] = most
         base[1] = y[rows - 1]
@@ -104,12 +104,12 @@ def _count(y: Any, predicted: Any, met: Any, totals: Any) -> None:
         for k in range(classes):
             hits = 0
             true = 0
-            said = 0
+            guessed = 0
             for i in range(y.shape[0]):
                 hits += (y[i] == k) & (predicted[i] == k)
                 true += y[i] == k
-                said += predicted[i] == k
+                guessed += predicted[i] == k
             totals[0, k] += hits
             met[k] = true
-            totals[2, k] += said
+            totals[2, k] += guessed
     add_numbers(met, totals[1])

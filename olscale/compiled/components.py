@@ -89,7 +89,10 @@ def components_of(
     >>> found.U[:, 0].tolist(), z[:, 0].round(12).tolist()
     ([1.0, 0.0], [-2.0, 2.0, 0.0])
     """
-    mean = X.mean(axis=0) if centred else np.zeros(X.shape[1])
+    if centred:
+        mean = X.mean(axis=0)
+    else:
+        mean = np.zeros(X.shape[1])
     A = X - mean
     _, s, V = _svd(A, len(X))
     rank = _rank(s, mean, len(X), min(len(X) - centred, len(mean) if most is None else most))
@@ -136,14 +139,17 @@ def add_block(
     if centred:
         of_block = X.mean(axis=0)
         mean = of.mean + (m / rows) * (of_block - of.mean)
-        parts = [(X - of_block).T] if m > 1 else []
+        if m > 1:
+            parts = [(X - of_block).T]
+        else:
+            parts = []
         if before or not parts:
             parts.append(np.sqrt(before / rows * m) * (of_block - of.mean)[:, None])
         B = np.concatenate(parts, axis=1)
     along = of.U.T @ B
-    rest = B - of.U @ along
-    again = of.U.T @ rest  # once more: remnants of the directions would turn them
-    Q, R = np.linalg.qr(rest - of.U @ again)
+    orthogonal = B - of.U @ along
+    again = of.U.T @ orthogonal  # once more: remnants of the directions would turn them
+    Q, R = np.linalg.qr(orthogonal - of.U @ again)
     rank = len(of.s)
     more = len(R)
     K = np.zeros((rank + more, rank + B.shape[1]))
@@ -151,12 +157,12 @@ def add_block(
     K[:rank, rank:] = along + again
     K[rank:, rank:] = R
     u, s, _ = _svd(K, rows)
-    kept = _rank(s, mean, rows, min(rows - centred, len(mean) if most is None else most))
-    u = u[:, :kept]
+    rank_after = _rank(s, mean, rows, min(rows - centred, len(mean) if most is None else most))
+    u = u[:, :rank_after]
     U = of.U @ u[:rank] + Q @ u[rank:]
     signs = _signs(U)
     U *= signs
-    found = Components(np.array([rows]), mean, U, s[:kept].copy())
+    found = Components(np.array([rows]), mean, U, s[:rank_after].copy())
     return found, Turn(u[:rank] * signs, (of.mean - mean) @ U, (X - mean) @ U)
 
 
@@ -172,7 +178,10 @@ def _svd(A: FloatArray, rows: int) -> tuple[FloatArray, FloatArray, FloatArray]:
 def _rank(s: FloatArray, mean: FloatArray, rows: int, most: int) -> int:
     """Return how many of the singular values are kept, at most `most`."""
     largest = float(np.abs(mean).max(initial=0.0))
-    of_mean = largest * float(np.sqrt(rows * np.sum((mean / largest) ** 2))) if largest else 0.0
+    if largest:
+        of_mean = largest * float(np.sqrt(rows * np.sum((mean / largest) ** 2)))
+    else:
+        of_mean = 0.0
     return min(
         most,
         int(np.count_nonzero(s > max(_LEAST * float(s.max(initial=0.0)), _ROUNDING * of_mean))),
@@ -190,7 +199,10 @@ def _signs(U: FloatArray) -> FloatArray:
     for j in range(U.shape[0]):
         for c in range(U.shape[1]):
             if signs[c] == 0.0 and abs(U[j, c]) >= _NEARLY * largest[c]:
-                signs[c] = -1.0 if U[j, c] < 0.0 else 1.0
+                if U[j, c] < 0.0:
+                    signs[c] = -1.0
+                else:
+                    signs[c] = 1.0
     return signs
 
 

@@ -25,7 +25,9 @@ Rows: TypeAlias = NDArray[np.float64] | CSR
 
 def rows_of(X: Rows) -> int:
     """Return the number of rows in `X`."""
-    return len(X.indptr) - 1 if isinstance(X, CSR) else len(X)
+    if isinstance(X, CSR):
+        return len(X.indptr) - 1
+    return len(X)
 
 
 def nbytes(X: Rows) -> int:
@@ -37,7 +39,9 @@ def nbytes(X: Rows) -> int:
 
 def values_of(X: Rows) -> int:
     """Return the number of stored values of `X`."""
-    return int(X.indptr[-1] - X.indptr[0]) if isinstance(X, CSR) else X.size
+    if isinstance(X, CSR):
+        return int(X.indptr[-1] - X.indptr[0])
+    return X.size
 
 
 def slice_rows(X: Rows, start: int, stop: int) -> Rows:
@@ -51,13 +55,13 @@ def take_rows(X: Rows, index: NDArray[np.int64]) -> Rows:
     """Return the rows of `X` at `index`, in that order, as a copy."""
     if not isinstance(X, CSR):
         return X[index]
-    from olscale.compiled.gather import gather
+    from olscale.compiled.copies import gather_rows
 
     indptr = np.zeros(len(index) + 1, dtype=np.int64)
     np.cumsum(X.indptr[index + 1] - X.indptr[index], out=indptr[1:])
     indices = np.empty(indptr[-1], X.indices.dtype)
     data = np.empty(indptr[-1], X.data.dtype)
-    gather(*X, index, indptr, indices, data)
+    gather_rows(*X, index, indptr, indices, data)
     return CSR(indptr, indices, data)
 
 
@@ -101,7 +105,7 @@ def to_csr(X: Rows) -> CSR:
     """Return `X` as CSR rows; zeros of dense rows are left out."""
     if isinstance(X, CSR):
         return X
-    from olscale.compiled.gather import copy_nonzeros, count_nonzeros
+    from olscale.compiled.copies import copy_nonzeros, count_nonzeros
 
     X, indptr = read_only(X), np.zeros(len(X) + 1, dtype=np.int64)
     count_nonzeros(X, indptr)
@@ -127,4 +131,6 @@ def read_only_csr(X: Rows) -> CSR:
 
 def read_only_rows(X: Rows) -> Rows:
     """Return rows, dense or CSR, as read-only: loops compile once for any source of rows."""
-    return read_only_csr(X) if isinstance(X, CSR) else read_only(X)
+    if isinstance(X, CSR):
+        return read_only_csr(X)
+    return read_only(X)

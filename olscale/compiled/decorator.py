@@ -1,4 +1,9 @@
-"""The decorator of compiled loops, and a cache that notices every change."""
+"""The decorator of compiled loops, and a cache that notices every change.
+
+Inlined code is optimized where it is called, and not before as well: numba makes machine code of
+each function separately, then puts the function's LLVM code into its callers and optimizes that
+with theirs. Functions that only our compiled loops call do not need their own machine code.
+"""
 
 import gc
 from collections.abc import Callable
@@ -7,19 +12,59 @@ from functools import cache, partial
 from typing import Any, ParamSpec, TypeVar
 
 import numba
+from llvmlite import ir
+from llvmlite.binding import parse_assembly
 from numba import types
 from numba.core import event
 from numba.core.caching import FunctionCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.runtime import rtsys
 from numba.extending import register_jitable
 
-from olscale.compiled.checked_code import CheckedCodeFile
-from olscale.compiled.inlining import InlinedCompiler
+from olscale.compiled.code_files import (
+    CheckedCodeFile,
+    say_it_is_private,
+    shipped_file,
+    shipped_key,
+    use_private_cache,
+)
 from olscale.compiled.machine_code import begin_machine_code, end_machine_code, tell_it_is_made
-from olscale.compiled.private_cache import say_it_is_private, use_private_cache
-from olscale.compiled.shipped_code import shipped_file, shipped_key
 from olscale.system.source_digest import STAMPED, package_digest
 from olscale.system.user_source import source_digest
+
+_ENVIRONMENT = "_ZN08NumbaEnv"
+_POINTER = ir.IntType(8).as_pointer()
+
+
+class InlinedCompiler(Compiler):  # type: ignore[misc]
+    """numba's compiler for such functions, as option `pipeline_class`."""
+
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        """Compile into a library of our own."""
+        self.state.library = _Inlined(self.state.targetctx.codegen(), func.__qualname__)
+        return super().compile_extra(func)
+
+
+class _Inlined(JITCodeLibrary):  # type: ignore[misc]
+    """LLVM code that is linked into its callers in the form of numba's lowering."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        """Put only the pointers to environments into memory, which numba sets by name."""
+        pointers = self._codegen._create_empty_module(self.name)
+        for variable in self._final_module.global_variables:
+            if variable.name.startswith(_ENVIRONMENT):
+                pointer = ir.GlobalVariable(pointers, _POINTER, variable.name)
+                pointer.linkage = "common"
+                pointer.initializer = ir.Constant(_POINTER, None)
+        self._pointers = parse_assembly(str(pointers))
+        self._codegen._add_module(self._pointers)
+        self._codegen._engine.finalize_object()
+        self._finalized = True
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -117,7 +162,9 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         """
         try:
             data = file.load(key)
-            return None if data is None else self._impl.rebuild(target_context, data)
+            if data is None:
+                return None
+            return self._impl.rebuild(target_context, data)
         except Exception:
             return None
 

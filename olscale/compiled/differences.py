@@ -101,16 +101,16 @@ def _difference(
     column = slot % WIDTH
     total = 0.0
     for n in range(entries):
-        other = values[at[n], column] if at[n] >= 0 else 0.0
-        total += _part(value[n] - other, absolute)
-    rest = 0
+        number = values[at[n], column] if at[n] >= 0 else 0.0
+        total += _part(value[n] - number, absolute)
+    steps = 0
     for word in range(inside.shape[0]):
         bits = support.held[slot, word] & ~inside[word]
         while bits != 0:
             bits &= bits - np.uint64(1)
-            rest += 1
-    if rest > 0:
-        total += _rest(support, slot, absolute, inside, rest)
+            steps += 1
+    if steps > 0:
+        total += _rest(support, slot, absolute, inside, steps)
     return total
 
 

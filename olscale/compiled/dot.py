@@ -34,6 +34,8 @@ from olscale.compiled.simd.vectors import (
     INT64,
     accumulate,
     convert,
+    load_feature,
+    load_number,
     load_vector,
     open_arrays,
     store_vector,
@@ -107,43 +109,44 @@ def _sum_dense(weighted: int, copied: bool) -> Callable[..., Any]:
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        x, *others = open_arrays(context, builder, signature, arguments, *range(len(arguments)))
-        copy: Any = others[-1] if copied else None
+        places = range(len(arguments))
+        x, *arrays = open_arrays(context, builder, signature, arguments, *places)
+        copy: Any = arrays[-1] if copied else None
         size = builder.extract_value(x.shape, 0)
-        whole = builder.sub(size, builder.urem(size, INT64(_GROUPS)))
+        remainder = builder.urem(size, INT64(_GROUPS))
+        end = builder.sub(size, remainder)
         squares = zero_slot(builder, _SUMS)
-        products = [(w.data, zero_slot(builder, _SUMS)) for w in others[:weighted]]
+        products = [(w.data, zero_slot(builder, _SUMS)) for w in arrays[:weighted]]
 
         # Eight features are a vector: one addition serves all groups.
-        with cgutils.for_range_slice(builder, INT64(0), whole, INT64(_GROUPS)) as (j, _):
+        with cgutils.for_range_slice(builder, INT64(0), end, INT64(_GROUPS)) as (j, _):
             values = load_vector(builder, x.data, j, _GROUPS)
             if copied:
                 store_vector(builder, values, copy.data, j)
                 accumulate(builder, squares, values, values)
             for w, sums in products:
-                accumulate(
-                    builder,
-                    sums,
-                    values,
-                    convert(builder, load_vector(builder, w, j, _GROUPS), DOUBLE),
-                )
+                stored = load_vector(builder, w, j, _GROUPS)
+                numbers = convert(builder, stored, DOUBLE)
+                accumulate(builder, sums, values, numbers)
         # The last few go one by one, each to its own slot: loading a vector just after storing one
         # number in it waits until the number is in the cache.
         sums_of = [(None, _groups(builder, squares))] * copied
         sums_of += [(w, _groups(builder, sums)) for w, sums in products]
         with ExitStack() as further:
             for n in range(_GROUPS - 1):
-                j = builder.add(whole, INT64(n))
-                further.enter_context(builder.if_then(builder.icmp_unsigned("<", j, size)))
-                value = builder.load(builder.gep(x.data, [j]))
+                j = builder.add(end, INT64(n))
+                inside = builder.icmp_unsigned("<", j, size)
+                further.enter_context(builder.if_then(inside))
+                value = load_number(builder, x.data, j)
                 if copied:
-                    builder.store(
-                        convert(builder, value, copy.data.type.pointee), builder.gep(copy.data, [j])
-                    )
+                    rounded = convert(builder, value, copy.data.type.pointee)
+                    builder.store(rounded, builder.gep(copy.data, [j]))
                 for w, groups in sums_of:
-                    accumulate(
-                        builder, groups[n], value, value if w is None else _double(builder, w, j)
-                    )
+                    if w is None:
+                        factor = value
+                    else:
+                        factor = _double(builder, w, j)
+                    accumulate(builder, groups[n], value, factor)
         return _totals(context, builder, signature, [groups for _, groups in sums_of])
 
     return codegen
@@ -162,14 +165,18 @@ def _sum_csr(weighted: int, squared: bool) -> Callable[..., Any]:
         squares = zero_slot(builder, _SUMS)
         products = [(w.data, zero_slot(builder, _SUMS)) for w in weights]
         with cgutils.for_range(builder, arguments[3], start=arguments[2]) as loop:
-            j = builder.zext(builder.load(builder.gep(features.data, [loop.index])), INT64)
-            value = builder.load(builder.gep(values.data, [loop.index]))
+            j = load_feature(builder, features, loop.index)
+            value = load_number(builder, values.data, loop.index)
             if squared:
-                accumulate(builder, _group(builder, squares, j), value, value)
+                slot = _group(builder, squares, j)
+                accumulate(builder, slot, value, value)
             for w, sums in products:
-                accumulate(builder, _group(builder, sums, j), value, _double(builder, w, j))
+                slot = _group(builder, sums, j)
+                weight = _double(builder, w, j)
+                accumulate(builder, slot, value, weight)
         columns = [squares] * squared + [sums for _, sums in products]
-        return _totals(context, builder, signature, [_groups(builder, sums) for sums in columns])
+        groups = [_groups(builder, sums) for sums in columns]
+        return _totals(context, builder, signature, groups)
 
     return codegen
 
@@ -195,33 +202,32 @@ def _dense_square(typing_context, x, row):
 
 @intrinsic
 def _csr_dot(typing_context, indices, data, start, stop, w):
-    return types.float64(indices, data, types.uint64, types.uint64, w), _sum_csr(
-        weighted=1, squared=False
-    )
+    signature = types.float64(indices, data, types.uint64, types.uint64, w)
+    return signature, _sum_csr(weighted=1, squared=False)
 
 
 @intrinsic
 def _csr_dot_both(typing_context, indices, data, start, stop, w, u):
-    return _TWO(indices, data, types.uint64, types.uint64, w, u), _sum_csr(
-        weighted=2, squared=False
-    )
+    signature = _TWO(indices, data, types.uint64, types.uint64, w, u)
+    return signature, _sum_csr(weighted=2, squared=False)
 
 
 @intrinsic
 def _csr_square(typing_context, indices, data, start, stop):
-    return types.float64(indices, data, types.uint64, types.uint64), _sum_csr(
-        weighted=0, squared=True
-    )
+    signature = types.float64(indices, data, types.uint64, types.uint64)
+    return signature, _sum_csr(weighted=0, squared=True)
 
 
 def _double(builder: Any, numbers: Any, j: Any) -> Any:
-    return convert(builder, builder.load(builder.gep(numbers, [j])), DOUBLE)
+    return convert(builder, load_number(builder, numbers, j), DOUBLE)
 
 
 def _group(builder: Any, sums: Any, j: Any) -> Any:
     """Return the slot of the group of feature `j`."""
     groups = builder.bitcast(sums, DOUBLE.as_pointer())
-    return builder.gep(groups, [builder.and_(j, INT64(_GROUPS - 1))])
+    # By the feature's number, as in dense rows: both layouts have the same bits.
+    group = builder.and_(j, INT64(_GROUPS - 1))
+    return builder.gep(groups, [group])
 
 
 def _groups(builder: Any, sums: Any) -> list[Any]:
@@ -229,7 +235,8 @@ def _groups(builder: Any, sums: Any) -> list[Any]:
     vector = builder.load(sums)
     slots = [zero_slot(builder, DOUBLE) for _ in range(_GROUPS)]
     for n, slot in enumerate(slots):
-        builder.store(builder.extract_element(vector, INT32(n)), slot)
+        number = builder.extract_element(vector, INT32(n))
+        builder.store(number, slot)
     return slots
 
 
@@ -239,10 +246,10 @@ def _totals(context: Any, builder: Any, signature: Any, columns: list[list[Any]]
     for slots in columns:
         groups = [builder.load(slot) for slot in slots]
         while len(groups) > 1:
-            groups = [builder.fadd(groups[n], groups[n + 1]) for n in range(0, len(groups), 2)]
+            even = groups[::2]
+            odd = groups[1::2]
+            groups = [builder.fadd(a, b) for a, b in zip(even, odd, strict=True)]
         totals.append(groups[0])
-    return (
-        totals[0]
-        if len(totals) == 1
-        else context.make_tuple(builder, signature.return_type, totals)
-    )
+    if len(totals) == 1:
+        return totals[0]
+    return context.make_tuple(builder, signature.return_type, totals)

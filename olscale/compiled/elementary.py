@@ -59,7 +59,7 @@ LN2_LOW = 1.90821492927058770002e-10
 ROUND = 6755399441055744.0
 BIAS = 1023
 
-# 1 / n! for even and odd n from 13 down. `olscale.compiled.simd.turns` uses all of these too.
+# 1 / n! for even and odd n from 13 down. `olscale.compiled.simd.features` uses all of these too.
 EVEN = (
     2.08767569878681e-09,
     2.755731922398589e-07,

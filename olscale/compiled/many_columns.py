@@ -91,8 +91,8 @@ def _csr_scores(indices, data, start, stop, W, f):
     def single(indices, data, start, stop, W, f):
         columns = W.shape[1]
         f[:] = 0.0
-        whole = stop - (stop - start) % FOUR
-        for p in range(start, whole, FOUR):
+        end_of_fours = stop - (stop - start) % FOUR
+        for p in range(start, end_of_fours, FOUR):
             x0 = data[p]
             x1 = data[p + ONE]
             x2 = data[p + TWO]
@@ -103,7 +103,7 @@ def _csr_scores(indices, data, start, stop, W, f):
             w3 = W[np.uint32(indices[p + THREE])]
             for c in range(columns):
                 f[c] = (((f[c] + x0 * w0[c]) + x1 * w1[c]) + x2 * w2[c]) + x3 * w3[c]
-        for p in range(whole, stop):
+        for p in range(end_of_fours, stop):
             x0 = data[p]
             w0 = W[np.uint32(indices[p])]
             for c in range(columns):

@@ -79,24 +79,34 @@ def _add_steps_many(W: Any, k: int, a: float, step: Any) -> None:
 
 @overload(target_of, strict=False, jit_options=INLINED)
 def _choose_target(y: types.Type, i: Any, c: Any) -> Any:
-    return _target_of_one if y.ndim == 1 else _target_of_many
+    if y.ndim == 1:
+        return _target_of_one
+    return _target_of_many
 
 
 @overload(add_line, strict=False, jit_options=INLINED)
 def _choose_line(W: types.Type, k: Any, a: Any, j: Any) -> Any:
-    return _add_line_one if W.ndim == 1 else _add_line_many
+    if W.ndim == 1:
+        return _add_line_one
+    return _add_line_many
 
 
 @overload(copy_line, strict=False, jit_options=INLINED)
 def _choose_copy(V: types.Type, W: types.Type, k: Any) -> Any:
-    return _copy_line_one if W.ndim == 1 else _copy_line_many
+    if W.ndim == 1:
+        return _copy_line_one
+    return _copy_line_many
 
 
 @overload(divide_line, strict=False, jit_options=INLINED)
 def _choose_division(W: types.Type, k: Any, a: Any) -> Any:
-    return _divide_line_one if W.ndim == 1 else _divide_line_many
+    if W.ndim == 1:
+        return _divide_line_one
+    return _divide_line_many
 
 
 @overload(add_steps, strict=False, jit_options=INLINED)
 def _choose_steps(W: types.Type, k: Any, a: Any, step: Any) -> Any:
-    return _add_steps_one if W.ndim == 1 else _add_steps_many
+    if W.ndim == 1:
+        return _add_steps_one
+    return _add_steps_many

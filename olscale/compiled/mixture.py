@@ -78,15 +78,15 @@ def mixed_scores(
             for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
                 value = X.data[p]
                 j = np.uint32(X.indices[p])
-                now = 0.0
+                current = 0.0
                 past = 0.0
                 for n in range(planes):
                     plane = np.uint64(indices[n])
                     gate = gates[n]
-                    now = multiply_add_numbers(gate, V[plane, c, j, 0], now)
+                    current = multiply_add_numbers(gate, V[plane, c, j, 0], current)
                     past = multiply_add_numbers(gate, V[plane, c, j, 1], past)
                 group = j & _REST
-                sums[group, 0] = multiply_add_numbers(value, now, sums[group, 0])
+                sums[group, 0] = multiply_add_numbers(value, current, sums[group, 0])
                 sums[group, 1] = multiply_add_numbers(value, past, sums[group, 1])
             for n in range(2):
                 f[c, n] = (sums[0, n] + sums[1, n]) + (sums[2, n] + sums[3, n])
@@ -112,12 +112,12 @@ def add_mixed(
         for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             value = X.data[p]
             j = np.uint32(X.indices[p])
-            now = a * value
+            current = a * value
             past = b * value
             for n in range(planes):
                 plane = np.uint64(indices[n])
                 gate = gates[n]
-                V[plane, c, j, 0] = multiply_add_numbers(gate, now, V[plane, c, j, 0])
+                V[plane, c, j, 0] = multiply_add_numbers(gate, current, V[plane, c, j, 0])
                 V[plane, c, j, 1] = multiply_add_numbers(gate, past, V[plane, c, j, 1])
 
     return dense, csr

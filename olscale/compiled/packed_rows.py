@@ -11,7 +11,7 @@ from olscale.compiled.simd.packing import (
     fill_ones,
     first_bit,
     join_halves,
-    others,
+    others_than_one,
     split_halves,
 )
 
@@ -31,7 +31,7 @@ def _others(data: Any, i: Any, count: Any) -> Any:
     mask = _ZERO
     k = _ZERO
     while k + _LANES <= count:
-        mask |= others(data, i + k) << k
+        mask |= others_than_one(data, i + k) << k
         k += _LANES
     while k < count:
         mask |= np.uint64(data[i + k] != 1.0) << k

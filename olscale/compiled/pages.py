@@ -81,21 +81,25 @@ def filled_blocks(array: NDArray[Any]) -> NDArray[np.int64] | None:
         or array.ctypes.data % 8
     ):
         return None
-    from olscale.compiled.page_loops import mark
+    from olscale.compiled.copies import mark_blocks
 
     data = _bytes(array)
     marks = np.zeros(-(-array.nbytes // BLOCK), dtype=np.bool_)
     words = array.nbytes // 8 * 8
-    mark(data[:words].view(np.uint64), BLOCK // 8, marks)
+    mark_blocks(data[:words].view(np.uint64), BLOCK // 8, marks)
     marks[-1] |= bool(data[words:].any())
     numbers = np.flatnonzero(marks)
-    return numbers if 4 * len(numbers) <= 3 * len(marks) else None
+    if 4 * len(numbers) <= 3 * len(marks):
+        return numbers
+    return None
 
 
 def filled_bytes(array: NDArray[Any]) -> int:
     """Return how many bytes of an array are in filled blocks; all, if it is best kept whole."""
     numbers = filled_blocks(array)
-    return array.nbytes if numbers is None else len(numbers) * BLOCK
+    if numbers is None:
+        return array.nbytes
+    return len(numbers) * BLOCK
 
 
 def take_blocks(array: NDArray[Any], numbers: NDArray[np.int64]) -> NDArray[Any]:
@@ -103,18 +107,18 @@ def take_blocks(array: NDArray[Any], numbers: NDArray[np.int64]) -> NDArray[Any]
 
     Past the end of the array there are zeros.
     """
-    from olscale.compiled.page_loops import gather
+    from olscale.compiled.copies import gather_blocks
 
     blocks = np.empty((len(numbers), BLOCK), dtype=np.uint8)
-    gather(_bytes(array), numbers, blocks)
+    gather_blocks(_bytes(array), numbers, blocks)
     return blocks.view(array.dtype)
 
 
 def put_blocks(array: NDArray[Any], numbers: NDArray[np.int64], blocks: NDArray[Any]) -> None:
     """Put `blocks`, as returned by `take_blocks`, at their positions in an array."""
-    from olscale.compiled.page_loops import scatter
+    from olscale.compiled.copies import scatter_blocks
 
-    scatter(_bytes(array), numbers, np.ascontiguousarray(blocks).view(np.uint8))
+    scatter_blocks(_bytes(array), numbers, np.ascontiguousarray(blocks).view(np.uint8))
 
 
 def copy_of(array: NDArray[Any]) -> NDArray[Any]:
@@ -130,7 +134,10 @@ def copy_of(array: NDArray[Any]) -> NDArray[Any]:
 def put(array: NDArray[Any], source: NDArray[Any]) -> None:
     """Set all of `array` to `source`, of the same shape and type, except pages zero in both."""
     numbers = filled_blocks(source)
-    stale = None if numbers is None else filled_blocks(array)
+    if numbers is None:
+        stale = None
+    else:
+        stale = filled_blocks(array)
     if numbers is None or stale is None:
         array[...] = source
         return

@@ -148,7 +148,9 @@ def close_share(dtype: DTypeLike) -> float:
     >>> close_share("float64") == 2.0**-32
     True
     """
-    return 2.0**-32 if np.dtype(dtype) == np.float64 else 2.0**-18
+    if np.dtype(dtype) == np.float64:
+        return 2.0**-32
+    return 2.0**-18
 
 
 def same_share(dtype: DTypeLike) -> float:
@@ -159,7 +161,9 @@ def same_share(dtype: DTypeLike) -> float:
     >>> same_share("float64") == 2.0**-80
     True
     """
-    return 2.0**-80 if np.dtype(dtype) == np.float64 else 2.0**-34
+    if np.dtype(dtype) == np.float64:
+        return 2.0**-80
+    return 2.0**-34
 
 
 def means_of(state: dict[str, NDArray[Any]], existing: int) -> Array:
@@ -253,7 +257,9 @@ def _measure(prototypes, X, i):
         stop = np.uint64(X.indptr[i + 1])
         multiply_csr_fused(X.indices, X.data, start, stop, prototypes.sums, prototypes.products)
 
-    return csr if is_csr(X) else dense
+    if is_csr(X):
+        return csr
+    return dense
 
 
 @overload(flush, jit_options=INLINED)
@@ -281,7 +287,9 @@ def _flush(prototypes, X):
                 sums[np.uint32(X.indices[n]), p] += weight * number(X.data[n])
             prototypes.pending[0] = -1
 
-    return csr if is_csr(X) else dense
+    if is_csr(X):
+        return csr
+    return dense
 
 
 @inlined

@@ -12,9 +12,12 @@ equals CSR and a grid equals its settings one by one, to the last bit.
 from typing import Any
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
+from olscale.compiled.decorator import INLINED
 from olscale.compiled.intrinsics import flat
 from olscale.compiled.many_columns import csr_scores
 from olscale.compiled.many_columns import (
@@ -72,8 +75,8 @@ def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
             f[:] = 0.0
             # Four features per iteration: the scores stay in registers, and their sums keep the
             # ascending order.
-            whole = features - features % 4
-            for j in range(0, whole, 4):
+            end_of_fours = features - features % 4
+            for j in range(0, end_of_fours, 4):
                 x0 = x[j]
                 x1 = x[j + 1]
                 x2 = x[j + 2]
@@ -85,7 +88,7 @@ def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
                 w3 = W[j + 3]
                 for c in range(columns):
                     f[c] = (((f[c] + x0 * w0[c]) + x1 * w1[c]) + x2 * w2[c]) + x3 * w3[c]
-            for j in range(whole, features):
+            for j in range(end_of_fours, features):
                 x0 = x[j]
                 w0 = W[j]
                 square += x0 * x0
@@ -207,3 +210,15 @@ def set_column(X: Rows, i: int, W: NDArray[Any], c: int) -> Any:
             W[np.uint32(X.indices[p]), c] = X.data[p]
 
     return dense, csr
+
+
+def weight_of(weights: Any, i: int) -> float:
+    """Return the weight of row `i`, 1 if `weights` is None or empty; for compiled loops only."""
+    raise TypeError("for compiled loops only")
+
+
+@overload(weight_of, strict=False, jit_options=INLINED)
+def _choose(weights: types.Type, i: Any) -> Any:
+    if isinstance(weights, types.NoneType):
+        return lambda weights, i: 1.0
+    return lambda weights, i: weights[i] if weights.shape[0] > 0 else 1.0

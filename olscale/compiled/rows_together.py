@@ -107,12 +107,12 @@ def _have_same_features(X: Any, i: int, length: int) -> bool:
             return False
     features = X.indices[first : first + length]
     for r in range(1, ROWS):
-        others = X.indices[first + r * length : first + (r + 1) * length]
+        features_of_other = X.indices[first + r * length : first + (r + 1) * length]
         differ = np.int32(0)
-        if features[0] != others[0]:
+        if features[0] != features_of_other[0]:
             return False
         for p in range(length):  # to the end: sixteen at a time
-            differ |= features[p] ^ others[p]
+            differ |= features[p] ^ features_of_other[p]
         if differ != 0:
             return False
     return True
@@ -120,7 +120,7 @@ def _have_same_features(X: Any, i: int, length: int) -> bool:
 
 @inlined
 def _multiply(support: Any, X: Any, i: int, length: int, at: Any, space: Any) -> None:
-    (position, squares, K), first, found = space, X.indptr[i], 0
+    (position, squares, K), first, products = space, X.indptr[i], 0
     a = 0.0
     b = 0.0
     c = 0.0
@@ -132,9 +132,9 @@ def _multiply(support: Any, X: Any, i: int, length: int, at: Any, space: Any) ->
         d += X.data[p + 3 * length] * X.data[p + 3 * length]
         place = support.place[X.indices[p]]
         if place >= 0:
-            at[found] = place
-            position[found] = p - first
-            found += 1
+            at[products] = place
+            position[products] = p - first
+            products += 1
     squares[0] = a
     squares[1] = b
     squares[2] = c
@@ -144,23 +144,23 @@ def _multiply(support: Any, X: Any, i: int, length: int, at: Any, space: Any) ->
         vectors = (min(WIDTH, count - block * WIDTH) + VECTOR - 1) // VECTOR
         values = support.values[block]
         sums = K[:, block * WIDTH :]
-        multiply_rows(at, position, found, X.data, first, length, values, 0, vectors, sums)
+        multiply_rows(at, position, products, X.data, first, length, values, 0, vectors, sums)
 
 
 @compiled
 def _multiply_changed(support: Any, X: Any, i: int, at: Any, space: Any) -> None:
-    (position, _, K), first, found = space, X.indptr[i], 0
+    (position, _, K), first, products = space, X.indptr[i], 0
     length = X.indptr[i + 1] - first
     for p in range(first, first + length):
         place = support.place[X.indices[p]]
         if place >= 0:
-            at[found] = place
-            position[found] = p - first
-            found += 1
+            at[products] = place
+            position[products] = p - first
+            products += 1
     for vector in range(support.changed.shape[0]):
         if support.changed[vector]:
             block = vector * VECTOR // WIDTH
             column = vector * VECTOR % WIDTH
             values = support.values[block]
             sums = K[:, block * WIDTH :]
-            multiply_rows(at, position, found, X.data, first, length, values, column, 1, sums)
+            multiply_rows(at, position, products, X.data, first, length, values, column, 1, sums)

@@ -83,6 +83,7 @@ def check_support(arrays: Mapping[str, NDArray[Any]], columns: int) -> None:
     if places % 64 or any(array.shape != shapes[name] for name, array in arrays.items()):
         raise ValueError("arrays of support vectors that do not fit each other")
     place, feature, free, counts = (arrays[name] for name in ("place", "feature", "free", "counts"))
+    # Places and features name each other, and bits and holders count the same: loops rely on both.
     used = np.flatnonzero(feature >= 0)
     bits = np.unpackbits(arrays["held"].view(np.uint8), axis=1, bitorder="little")
     if not (

@@ -87,16 +87,16 @@ def find_places(support: Any, X: Any, i: int, at: Any, value: Any) -> tuple[int,
 
     Features that no vector has are left out: they affect no product.
     """
-    found = 0
+    count = 0
     square = 0.0
     for p in range(X.indptr[i], X.indptr[i + 1]):
         square += X.data[p] * X.data[p]
         place = support.place[X.indices[p]]
         if place >= 0:
-            at[found] = place
-            value[found] = X.data[p]
-            found += 1
-    return found, square
+            at[count] = place
+            value[count] = X.data[p]
+            count += 1
+    return count, square
 
 
 @inlined
@@ -227,8 +227,8 @@ def merge(support: Any, slot: int, other: int, share: float) -> None:
 
     Its size becomes the squared norm.
     """
-    left = support.values[slot // WIDTH]
-    right = support.values[other // WIDTH]
+    values = support.values[slot // WIDTH]
+    other_values = support.values[other // WIDTH]
     a = slot % WIDTH
     b = other % WIDTH
     largest = 0.0
@@ -238,25 +238,25 @@ def merge(support: Any, slot: int, other: int, share: float) -> None:
         while bits != 0:
             place = 64 * word + lowest_bit(bits)
             bits &= bits - np.uint64(1)
-            left[place, a] = share * right[place, b] + (1.0 - share) * left[place, a]
-            largest = max(largest, abs(left[place, a]))
+            values[place, a] = share * other_values[place, b] + (1.0 - share) * values[place, a]
+            largest = max(largest, abs(values[place, a]))
     for word in range(support.held.shape[1]):
         before = support.held[slot, word]
-        kept = np.uint64(0)
+        held = np.uint64(0)
         bits = before | support.held[other, word]
         while bits != 0:
             place = 64 * word + lowest_bit(bits)
             bit = bits & (~bits + np.uint64(1))
             bits ^= bit
-            if abs(left[place, a]) > FAINT * largest:
-                kept |= bit
-                square += left[place, a] * left[place, a]
+            if abs(values[place, a]) > FAINT * largest:
+                held |= bit
+                square += values[place, a] * values[place, a]
                 support.holders[place] += (before & bit) == 0
             else:
-                left[place, a] = 0.0
+                values[place, a] = 0.0
                 if before & bit != 0:
                     release(support, place)
-        support.held[slot, word] = kept
+        support.held[slot, word] = held
     support.sizes[slot] = square
     support.changed[slot // VECTOR] = True
 
@@ -264,8 +264,8 @@ def merge(support: Any, slot: int, other: int, share: float) -> None:
 @compiled
 def vector_product(support: Any, one: int, other: int) -> float:
     """Return the product of two vectors of the set."""
-    left = support.values[one // WIDTH]
-    right = support.values[other // WIDTH]
+    values = support.values[one // WIDTH]
+    other_values = support.values[other // WIDTH]
     a = one % WIDTH
     b = other % WIDTH
     total = 0.0
@@ -274,7 +274,7 @@ def vector_product(support: Any, one: int, other: int) -> float:
         while bits != 0:
             place = 64 * word + lowest_bit(bits)
             bits &= bits - np.uint64(1)
-            total += left[place, a] * right[place, b]
+            total += values[place, a] * other_values[place, b]
     return total
 
 
@@ -286,16 +286,16 @@ def vector_places(support: Any, slot: int, at: Any, value: Any) -> int:
     """
     values = support.values[slot // WIDTH]
     column = slot % WIDTH
-    found = 0
+    count = 0
     for word in range(support.held.shape[1]):
         bits = support.held[slot, word]
         while bits != 0:
             place = 64 * word + lowest_bit(bits)
             bits &= bits - np.uint64(1)
-            at[found] = place
-            value[found] = values[place, column]
-            found += 1
-    return found
+            at[count] = place
+            value[count] = values[place, column]
+            count += 1
+    return count
 
 
 @inlined

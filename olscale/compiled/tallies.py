@@ -207,20 +207,20 @@ def measure_classes(sums: Any, costs: Any, found: Any) -> None:
         f1s = 0.0
         weighted = 0.0
         met = 0.0
-        known = 0.0
+        named_classes = 0.0
         for k in range(classes):
             hit = row[3 + k]
             true = row[3 + classes + k]
-            said = row[3 + 2 * classes + k]
+            guessed = row[3 + 2 * classes + k]
             hits += hit
-            chance += true * said
+            chance += true * guessed
             if costs.shape[0]:
                 cost += costs[k] * (true - hit)
-            if true + said > FADED:
-                known += 1.0
-                f1s += 2.0 * hit / (true + said)
-                weighted += true * (2.0 * hit / (true + said))
-                precisions += hit / said if said > FADED else 0.0
+            if true + guessed > FADED:
+                named_classes += 1.0
+                f1s += 2.0 * hit / (true + guessed)
+                weighted += true * (2.0 * hit / (true + guessed))
+                precisions += hit / guessed if guessed > FADED else 0.0
             if true > FADED:
                 met += 1.0
                 recalls += hit / true
@@ -231,10 +231,10 @@ def measure_classes(sums: Any, costs: Any, found: Any) -> None:
         accuracy = hits / rows
         found[i, 0] = accuracy
         found[i, 1] = recalls / met
-        found[i, 2] = f1s / known
+        found[i, 2] = f1s / named_classes
         found[i, 3] = weighted / rows
-        found[i, 4] = precisions / known
-        found[i, 5] = recalls / known
+        found[i, 4] = precisions / named_classes
+        found[i, 5] = recalls / named_classes
         for place, dull in ((6, chance / (rows * rows)), (7, row[1] / rows), (8, row[2] / rows)):
             if dull < 1.0:  # otherwise the baseline is never wrong
                 found[i, place] = (accuracy - dull) / (1.0 - dull)

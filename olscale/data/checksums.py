@@ -24,12 +24,13 @@ from olscale.data.manifest import FORMAT_VERSION, Segment
 from olscale.storage.canonical_json import canonical_json
 
 _HASHES: dict[int, Callable[..., Any]] = {1: hashlib.sha256, 2: blake3, 3: blake3}
+# First format version whose fingerprints cover the segments.
 _WITH_SEGMENTS = 3
-"""First format version whose fingerprints cover the segments."""
 
 
 def _bytes(array: NDArray[Any], dtype: str | None = None) -> memoryview:
     little = np.dtype(dtype) if dtype else array.dtype.newbyteorder("<")
+    # As bytes of one order: every machine must come to the same digest.
     flat: Any = np.ascontiguousarray(array, dtype=little).reshape(-1).view(np.uint8)
     return memoryview(flat)
 
@@ -38,6 +39,7 @@ def decoded_crc32(block: Block) -> int:
     """Return the crc32 of the decoded arrays of `block`, which format version 1 keeps per chunk."""
     from isal.isal_zlib import crc32 as update
 
+    # Format version 1 chained its arrays in this order; another one would refuse its datasets.
     code = update(_bytes(block.label))
     if not isinstance(block.X, CSR):
         return int(update(_bytes(block.X), code))
@@ -52,6 +54,8 @@ class SplitHash:
     def __init__(self, version: int = FORMAT_VERSION) -> None:
         self.rows = 0
         self.version = version
+        # A stream for each kind of array: in one stream the digest would depend on the cut into
+        # chunks.
         self._streams = {
             name: _HASHES[version]() for name in ("labels", "lengths", "indices", "values")
         }
@@ -65,6 +69,7 @@ class SplitHash:
             streams["values"].update(_bytes(block.X, "<f8"))
             return
         indptr, indices, data = trim(block.X)
+        # Lengths instead of row offsets, which depend on where a chunk begins.
         streams["lengths"].update(_bytes(np.diff(indptr), "<i8"))
         streams["indices"].update(_bytes(indices, "<i4"))
         streams["values"].update(_bytes(data, "<f8"))
@@ -107,5 +112,6 @@ def fingerprint(
             name: [[s.name, s.start, s.rows] for s in entries] for name, entries in segments.items()
         }
     hash_of = _HASHES[version]
+    # Neither the order of keys nor spaces may make another fingerprint.
     digest: str = hash_of(canonical_json(content).encode()).hexdigest()
     return digest

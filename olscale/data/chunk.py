@@ -56,6 +56,7 @@ class Chunk:
 
     def __post_init__(self) -> None:
         refuse_masked(self.X, "rows")  # from a user's own transform or layout
+        # All runs of a group share the chunk: none may change it for the others.
         object.__setattr__(self, "X", read_only_rows(self.X))
         object.__setattr__(self, "y", read_only(self.y))
         if self.delays is not None:
@@ -84,8 +85,12 @@ class Chunk:
 
     def _with_rows(self, X: Rows, selection: slice | NDArray[np.int64]) -> Chunk:
         """Return `X`, some of the rows, with their targets, delays and weights."""
-        delays = None if self.delays is None else self.delays[selection]
-        weights = None if self.weights is None else self.weights[selection]
+        delays = None
+        if self.delays is not None:
+            delays = self.delays[selection]
+        weights = None
+        if self.weights is not None:
+            weights = self.weights[selection]
         return replace(self, X=X, y=self.y[selection], delays=delays, weights=weights)
 
 

@@ -17,7 +17,7 @@ from olscale.data.labels import ClassCodes
 from olscale.data.layouts import Block, SplitShape, open_reader
 from olscale.data.layouts.base import SplitReader
 from olscale.data.manifest import MANIFEST, MARKER, Manifest, SplitEntry
-from olscale.data.targets import part_rows
+from olscale.data.stored_rows import part_rows
 from olscale.errors import DatasetError, ParameterError, UnknownNameError
 from olscale.storage.base import Storage
 from olscale.storage.open import open_storage
@@ -37,11 +37,13 @@ class Dataset:
 
     def __init__(self, path: str, expected: str | None = None) -> None:
         self._directory = open_storage(path)
+        # What was pickled: a worker must not read another dataset that took its place meanwhile.
         self._expected = expected
         self._manifest: Manifest | None = None
         self._readers: dict[str, SplitReader] = {}
 
     def __reduce__(self) -> tuple[type[Dataset], tuple[str, str]]:
+        # References travel to workers, rows never do.
         return type(self), (self.path, self.fingerprint)
 
     def __repr__(self) -> str:
@@ -104,7 +106,9 @@ class Dataset:
     @property
     def weights(self) -> str | None:
         """Name of the column of row weights; None if all rows count alike."""
-        return None if self.manifest.weights is None else self.manifest.weights.column
+        if self.manifest.weights is None:
+            return None
+        return self.manifest.weights.column
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -149,7 +153,9 @@ class Dataset:
     def decoded(self, block: Block) -> Chunk:
         """Return stored rows as a chunk."""
         X, label, weights = part_rows(block, self.manifest.more_targets, self.weights is not None)
-        X = X if isinstance(X, CSR) else X.astype(np.float64, copy=False)
+        if not isinstance(X, CSR):
+            # Stored in a small type, such as uint8 for pixels; learners compute in float64.
+            X = X.astype(np.float64, copy=False)
         return Chunk(X, self._codes(label), self.columns, weights=weights)
 
     def chunks(self, split: str = "train", start: int = 0) -> Iterator[Chunk]:
@@ -184,6 +190,7 @@ class Dataset:
                 f"{where} has {len(block)} rows, {MANIFEST} says {entry.rows}; ingest the dataset "
                 "again"
             )
+        # Compiled loops check no bounds, so that rows with the right checksum are compared, too.
         self._check_fit(block, where)
         return block
 
@@ -234,6 +241,7 @@ class Dataset:
         manifest = self.manifest
         hashes = {}
         for split in self.splits:
+            # The hash of the dataset's own version: an old fingerprint is compared with its like.
             hashes[split] = SplitHash(manifest.format_version)
             for i in range(self.chunk_count(split)):
                 block = self.block(split, i)
@@ -249,7 +257,11 @@ class Dataset:
         segments = {name: split.segments for name, split in manifest.splits.items()}
         shape = manifest.kind, manifest.columns, manifest.classes, manifest.label_names
         got = fingerprint(
-            *shape, hashes, segments, manifest.targets, weighted=self.weights is not None
+            *shape,
+            hashes,
+            segments,
+            manifest.targets,
+            weighted=self.weights is not None,
         )
         if got != manifest.fingerprint:
             raise DatasetError(
@@ -274,6 +286,7 @@ class Dataset:
 
     def _reader(self, split: str) -> SplitReader:
         if split not in self._readers:
+            # Page faults of memory that was returned to the system cost as much as decoding.
             keep_freed_memory()
             manifest = self.manifest
             entry = self._split(split)
@@ -331,6 +344,7 @@ def _read_manifest(directory: Storage) -> Manifest:
             f"{directory} cannot be read ({error.strerror or error}); check its permissions, "
             "address and credentials"
         ) from error
+    # Told apart from a wrong path, since the cure is another one.
     if directory.exists(MARKER):
         raise DatasetError(
             f"{directory} is not finished: its ingest was interrupted or is still running; "

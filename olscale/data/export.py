@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, entries_of, nbytes, to_dense, trim
 from olscale.data.dataset import Dataset, Progress
 from olscale.data.layouts import Block
-from olscale.data.rebatch import cut
-from olscale.data.targets import PartedRows, part_rows
+from olscale.data.stored_rows import PartedRows, cut, part_rows
 from olscale.errors import DatasetError, UnknownNameError
 from olscale.storage.npz import write_member
 from olscale.storage.open import open_output
@@ -81,6 +80,7 @@ def export(
         raise UnknownNameError("export format", name, _WRITERS)
     if split is not None:
         dataset.rows(split)
+    # The file appears only when it is complete: half of it would pass for a smaller dataset.
     with open_output(path) as raw, _compressed(raw, path, name) as out:
         _WRITERS[name](_Rows(dataset, progress), split, out)
 
@@ -132,6 +132,7 @@ class _Rows:
 
 
 def _number(value: float) -> str:
+    # `repr` gives the shortest text that reads back as the same double.
     return repr(value).removesuffix(".0")
 
 
@@ -150,7 +151,9 @@ def _write_svmlight(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
             f"{dataset.path} has text labels, which SVMlight text cannot hold; export it to csv "
             "or npz"
         )
-    base = 1 if dataset.manifest.index_base is None else dataset.manifest.index_base
+    base = 1
+    if dataset.manifest.index_base is not None:
+        base = dataset.manifest.index_base
     for block in rows.blocks(split or "train"):
         for label, indices, values in _sparse_rows(block):
             # A row may be empty, hence no separator on its own.
@@ -168,6 +171,7 @@ def _sparse_rows(block: Block) -> Iterator[tuple[float, list[int], list[float]]]
         return
     for label, row in zip(labels, X, strict=True):
         values = row.astype(np.float64, copy=False)
+        # -0 is written, so that rows read back bit for bit.
         at = np.flatnonzero((values != 0) | np.signbit(values))
         yield label, at.tolist(), values[at].tolist()
 
@@ -191,6 +195,8 @@ def _write_csv(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
         weights = (
             np.empty((len(block), 0)) if parted.weights is None else parted.weights[:, np.newaxis]
         )
+        # A few rows at a time: sparse ones become dense here, and a whole chunk may be too wide for
+        # that.
         for start in range(0, len(block), _CSV_ROWS):
             part = cut(block, start, min(start + _CSV_ROWS, len(block)))
             X = to_dense(part.X, dataset.columns).astype(np.float64, copy=False)
@@ -203,6 +209,7 @@ def _write_csv(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
                 else:
                     targets = [_number(label)]
                 writer.writerow([*map(_number, row), *targets])
+    # The wrapper would close `out`, which belongs to the caller.
     text.detach()
 
 
@@ -230,6 +237,7 @@ def _write_npz(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
 def _write_sparse_npz(archive: zipfile.ZipFile, rows: _Rows, split: str) -> None:
     dataset = rows.dataset
     count = dataset.rows(split)
+    # The manifest counts stored entries, and those of weights and further targets leave the rows.
     stored_apart = dataset.targets or dataset.weights is not None
     entries = (
         sum(block.nonzeros for block in rows.blocks(split))
@@ -243,6 +251,7 @@ def _write_sparse_npz(archive: zipfile.ZipFile, rows: _Rows, split: str) -> None
     _member(archive, "indices", i32, (entries,), (X.indices for X in _sparse(rows, split)))
     _member(archive, "data", f64, (entries,), (X.data for X in _sparse(rows, split)))
     _member(archive, "shape", i64, (2,), [np.array([count, dataset.columns])])
+    # As scipy.sparse.save_npz writes it, so that load_npz reads the file.
     _member(archive, "format", np.dtype("S3"), (), [np.array(b"csr")])
     _label_member(archive, "y", rows, split)
     _weights_member(archive, WEIGHTS, rows, split)
@@ -260,9 +269,16 @@ def _row_ends(rows: _Rows, split: str) -> Iterator[NDArray[np.int64]]:
         end += len(X.data)
 
 
-def _label_member(archive: zipfile.ZipFile, member: str, rows: _Rows, split: str) -> None:
+def _label_member(
+    archive: zipfile.ZipFile,
+    member: str,
+    rows: _Rows,
+    split: str,
+) -> None:
     names = rows.dataset.manifest.label_names
-    texts = None if names is None else np.array(names)
+    texts = None
+    if names is not None:
+        texts = np.array(names)
     labels = (
         block.label if texts is None else texts[block.label.astype(np.int64)]
         for block in rows.blocks(split)
@@ -272,14 +288,23 @@ def _label_member(archive: zipfile.ZipFile, member: str, rows: _Rows, split: str
     _member(archive, member, dtype, (rows.dataset.rows(split), *target_shape), labels)
 
 
-def _weights_member(archive: zipfile.ZipFile, member: str, rows: _Rows, split: str) -> None:
+def _weights_member(
+    archive: zipfile.ZipFile,
+    member: str,
+    rows: _Rows,
+    split: str,
+) -> None:
     if rows.dataset.weights is not None:
         weights = (parted.weights for parted in rows.parted(split))
         _member(archive, member, np.dtype(np.float64), (rows.dataset.rows(split),), weights)
 
 
 def _member(
-    archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], parts: Any
+    archive: zipfile.ZipFile,
+    name: str,
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    parts: Any,
 ) -> None:
     """Write array `name` from consecutive `parts`, without holding all of it in memory."""
     write_member(

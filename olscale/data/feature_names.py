@@ -63,12 +63,14 @@ class FeatureNames:
     def _row(self, entries: Iterable[tuple[int, float]]) -> NamedRow:
         if not self.names:
             return {i: _value(value) for i, value in entries}
+        # Few datasets have words, and only they need the loop over single entries.
         if not self.words:
             return {**self.blank, **{self.names[i]: _value(value) for i, value in entries}}
         row: NamedRow = dict(self.blank)
         for i, value in entries:
             if i not in self.words:
                 row[self.names[i]] = _value(value)
+            # A zero says that another word is in the cell.
             elif value:
                 column, word = self.words[i]
                 row[column] = word
@@ -104,12 +106,15 @@ def feature_names(manifest: Manifest, steps: Sequence[Transform]) -> FeatureName
         if i in words:
             blank.setdefault(words[i][0], None)
         elif names[i] in always:
+            # Sparse rows leave out zeros of numbers, which are values all the same.
             blank[name] = 0.0
     return FeatureNames(unique_names, blank, words)
 
 
 def _value(value: float) -> float | None:
-    return None if isnan(value) else value
+    if isnan(value):
+        return None
+    return value
 
 
 def _words(names: Sequence[str], others: set[str], table: TableEntry) -> dict[int, tuple[str, str]]:

@@ -12,8 +12,8 @@ from olscale.task import NORMAL, NOVEL, Task
 _MOST_CLASSES = 65_536
 _MOST_FRACTIONAL = 32
 _MOST_COUNTED = 10_000
+# From here on float64 does not represent every whole number.
 _SAME_WHOLE = 2.0**53
-"""From here on float64 does not represent every whole number."""
 
 
 class Labels:
@@ -59,7 +59,10 @@ class Labels:
         self._rows[split] = {}
 
     def encode(
-        self, target: NDArray[np.float64] | list[str], source: str, regression: bool | None = None
+        self,
+        target: NDArray[np.float64] | list[str],
+        source: str,
+        regression: bool | None = None,
     ) -> NDArray[np.float64]:
         """Record the labels of the next rows and return them as they are stored.
 
@@ -95,7 +98,8 @@ class Labels:
             target = _normal(target, self._novel)
         if self._target == "real" and isinstance(target, list):
             raise FormatError(
-                source, f"the label {target[0]!r} is no number, which a real-valued target must be"
+                source,
+                f"the label {target[0]!r} is no number, which a real-valued target must be",
             )
         if self._regression is None:
             self._regression = regression
@@ -107,6 +111,7 @@ class Labels:
                     f"a row has {target.shape[1]} targets; add --target real if they are numbers "
                     "to be predicted",
                 )
+            # Targets of a regression may all be different: nothing is gained by counting them.
             self._counting = False
             return np.ascontiguousarray(target, dtype=np.float64)
         if isinstance(target, list):
@@ -124,6 +129,7 @@ class Labels:
                 rows[value] = rows.get(value, 0) + count
                 self._values[value] = None
             most = _MOST_CLASSES if self._whole or self._declared else _MOST_COUNTED
+            # With more values it is a regression anyway, and a set of all could fill the memory.
             self._counting = len(self._values) <= most
         return values
 
@@ -134,7 +140,9 @@ class Labels:
         """
         classes = self.classes
         rows = self._rows[split]
-        return None if classes is None else tuple(rows.get(label, 0) for label in classes)
+        if classes is None:
+            return None
+        return tuple(rows.get(label, 0) for label in classes)
 
     @property
     def _text(self) -> bool:
@@ -156,14 +164,18 @@ class Labels:
         if self._target == "real" or (self._regression and self._target is None):
             return "regression"
         most = _MOST_CLASSES if self._whole or self._declared else _MOST_FRACTIONAL
-        return "classification" if len(self._values) <= most else "regression"
+        if len(self._values) <= most:
+            return "classification"
+        return "regression"
 
     @property
     def distinct(self) -> int | None:
         """Number of different labels, None if more than 10,000, where counting stops."""
         if self._text:
             return len(self._positions)
-        return len(self._values) if self._counting else None
+        if self._counting:
+            return len(self._values)
+        return None
 
     def check(self) -> None:
         """Refuse labels of all splits that are not of the requested kind.
@@ -190,7 +202,9 @@ class Labels:
                 "--target real"
             )
         if self._novel is not None and len(self._values) < 2:
-            which = "every row" if NOVEL in self._values else "no row"
+            which = "no row"
+            if NOVEL in self._values:
+                which = "every row"
             raise DatasetError(
                 f"{which} has the label {self._novel!r} of novelties (--novel); expected some of "
                 "both kinds"
@@ -199,7 +213,9 @@ class Labels:
     @property
     def names(self) -> tuple[str, ...] | None:
         """Text labels in order of first appearance."""
-        return tuple(self._positions) if self._text else None
+        if self._text:
+            return tuple(self._positions)
+        return None
 
     @property
     def classes(self) -> tuple[float | int | str, ...] | None:
@@ -258,7 +274,9 @@ class ClassCodes:
     """
 
     def __init__(
-        self, classes: tuple[float | int | str, ...] | None, names: tuple[str, ...] | None
+        self,
+        classes: tuple[float | int | str, ...] | None,
+        names: tuple[str, ...] | None,
     ) -> None:
         self._regression = classes is None
         self._codes: NDArray[np.int64] | None = None
@@ -275,6 +293,7 @@ class ClassCodes:
             return label
         if self._codes is not None:
             return self._codes[label.astype(np.int64)]
+        # `fit` has seen each label when the chunk was read, so that each is found.
         return np.searchsorted(self._known, label).astype(np.int64, copy=False)
 
     def fit(self, label: NDArray[np.float64]) -> bool:
@@ -282,5 +301,6 @@ class ClassCodes:
         if self._regression:
             return True
         sorted_labels = self._known
+        # A label above all others would be looked up behind the end.
         place = np.minimum(np.searchsorted(sorted_labels, label), len(sorted_labels) - 1)
         return bool(len(sorted_labels)) and bool((sorted_labels[place] == label).all())

@@ -41,6 +41,7 @@ Sha256: TypeAlias = _Hex
 
 
 class _Entry(BaseModel):
+    # A number written as text is damage, and an unknown field belongs to a later version.
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
 
@@ -48,17 +49,21 @@ def _known_layout(name: str) -> str:
     try:
         LAYOUTS.check(name)
     except UnknownNameError as fault:
+        # pydantic makes validation errors of ValueErrors only.
         raise ValueError(str(fault)) from None
     return name
 
 
 def _absent(value: object) -> bool:
+    # Later fields are left out where absent: manifests of before keep their bytes.
     return value is None
 
 
 def _with_codings(value: object) -> object:
     """Return the coded columns of an early manifest, which has only names, with unknown codings."""
-    return dict.fromkeys(value, "") if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return dict.fromkeys(value, "")
+    return value
 
 
 class ChunkEntry(_Entry):
@@ -156,7 +161,8 @@ class TableEntry(_Entry):
     growing: tuple[str, ...] = ()
     distinct: tuple[str, ...] = ()
     coded: Annotated[dict[str, str] | None, BeforeValidator(_with_codings)] = Field(
-        default=None, exclude_if=_absent
+        default=None,
+        exclude_if=_absent,
     )
     decimal: Literal[","] | None = Field(default=None, exclude_if=_absent)
     rounded: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
@@ -339,12 +345,15 @@ class Manifest(_Entry):
     def feature_nonzeros(self) -> int:
         """How many of the `nonzeros` are values of features."""
         rows = sum(split.rows for split in self.splits.values())
-        of_weights = 0 if self.weights is None else rows - self.weights.zeros
+        of_weights = 0
+        if self.weights is not None:
+            of_weights = rows - self.weights.zeros
         return self.nonzeros - (self.target_nonzeros or 0) - of_weights
 
     def to_json(self) -> bytes:
         """Return the file's content, with the checksum of all of it as the last field."""
         content = self.model_dump_json(indent=1, exclude={"checksum"}).encode()
+        # Over parsed JSON: a manifest that was only reformatted still says the same.
         checksum = manifest_checksum(json.loads(content))
         return content.removesuffix(b"\n}") + f',\n "checksum": "{checksum}"\n}}\n'.encode()
 
@@ -360,9 +369,12 @@ class Manifest(_Entry):
         try:
             manifest = cls.model_validate_json(content)
         except ValidationError as error:
+            # The others mostly follow from the first.
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"]) or "the whole"
-            more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+            more = ""
+            if error.error_count() > 1:
+                more = f" (and {error.error_count() - 1} more)"
             raise DatasetError(
                 f"{dataset}: {MANIFEST} is broken at {where}: {first['msg']}{more}; ingest the "
                 "dataset again"
@@ -382,3 +394,22 @@ def manifest_checksum(content: dict[str, Any]) -> str:
     """Return the checksum of a manifest; white space and the order of fields do not matter."""
     fields = {name: value for name, value in content.items() if name != "checksum"}
     return json_digest(fields)
+
+
+# Largest number of classes that are listed.
+_MOST_CLASSES = 100
+
+
+def dataset_facts(manifest: Manifest) -> dict[str, Any]:
+    """Return ``rows`` by split, ``columns``, ``nonzeros``, ``classes`` and ``class_rows``.
+
+    The last two are only there for a classification with at most 100 classes.
+    """
+    facts: dict[str, Any] = {"rows": {name: split.rows for name, split in manifest.splits.items()}}
+    facts |= {"columns": manifest.columns, "nonzeros": manifest.feature_nonzeros}
+    if manifest.classes is not None and len(manifest.classes) <= _MOST_CLASSES:
+        counts = None
+        if "train" in manifest.splits:
+            counts = manifest.splits["train"].class_rows
+        facts |= {"classes": list(manifest.classes), "class_rows": list(counts or ())}
+    return facts

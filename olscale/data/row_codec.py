@@ -98,7 +98,10 @@ def pack(
 def find(pieces: Pieces) -> tuple[Packed, NDArray[np.float64], NDArray[np.int32]]:
     """Return the rows of pieces, their labels and their positions."""
     n = pieces.rows
-    rows = Packed(pieces.words, np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int32))
+    record = np.empty(n, np.int64)
+    values = np.empty(n, np.int64)
+    entries = np.empty(n, np.int32)
+    rows = Packed(pieces.words, record, values, entries)
     label = np.empty(n)
     position = np.empty(n, np.int32)
     find_rows(pieces.begin, pieces.middle, pieces.end, rows[1:], pieces.words, position, label)
@@ -135,7 +138,9 @@ class PackedRows:
     """
 
     def __init__(self, rows: int, entries: int) -> None:
-        self._words = np.empty(rows * row_words(0) + 2 * entries + SPARE_WORDS)
+        # Room for the worst case: pages that nothing is written to take no memory.
+        words = rows * row_words(0) + 2 * entries
+        self._words = np.empty(words + SPARE_WORDS)
         self._bounds = [(0, 0, 0)]
         self._rows = 0
 
@@ -143,9 +148,14 @@ class PackedRows:
         """Append the rows of `X`, packed."""
         begin = self._bounds[-1][-1]
         n = len(label)
-        end = begin + n * row_words(0) + 2 * int(X.indptr[-1] - X.indptr[0])
-        front, back, count = (np.array([number]) for number in (begin, end, 0))
-        pack(X, label, np.arange(n), max(1, n), 0, (front, back, count), self._words)
+        entries = int(X.indptr[-1] - X.indptr[0])
+        end = begin + n * row_words(0) + 2 * entries
+        # One slot for all rows, as long as they can be at worst.
+        front = np.array([begin])
+        back = np.array([end])
+        count = np.array([0])
+        slots = (front, back, count)
+        pack(X, label, np.arange(n), max(1, n), 0, slots, self._words)
         middle = int(front[0])
         values = end - int(back[0])
         # Close the gap between the records and their values.

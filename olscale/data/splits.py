@@ -43,7 +43,9 @@ class Part:
     @property
     def training_share(self) -> float:
         """The share of the rows that train."""
-        return 0.5 if self.kind in HALVES else 1.0 - 1.0 / self.folds
+        if self.kind in HALVES:
+            return 0.5
+        return 1.0 - 1.0 / self.folds
 
     @property
     def reads_labels(self) -> bool:
@@ -62,6 +64,7 @@ class Part:
             raise ExperimentError(
                 f"split {self.kind} into {self.folds} folds needs as many rows, there are {len(y)}"
             )
+        # By way of a mask both sides come out in the order of the file.
         held_out = np.zeros(len(y), dtype=np.bool_)
         held_out[PARTS[self.kind](self, y)] = True
         return np.flatnonzero(~held_out), np.flatnonzero(held_out)

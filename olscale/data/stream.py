@@ -37,6 +37,7 @@ class Shuffle:
 
     def order(self, rows: int) -> NDArray[np.int64]:
         """Return the permutation of ``range(rows)``."""
+        # Not their sum: neighbouring seeds would share permutations.
         source = np.random.SeedSequence([self.seed, self.index])
         return np.random.Generator(np.random.PCG64(source)).permutation(rows)
 
@@ -103,7 +104,8 @@ class Stream:
     def feature_names(self) -> FeatureNames:
         """The names of all features after the transforms."""
         return feature_names(
-            self.dataset.manifest, (*self.pipeline.steps, *self.pipeline.streaming)
+            self.dataset.manifest,
+            (*self.pipeline.steps, *self.pipeline.streaming),
         )
 
     def first_row(self, i: int) -> int:
@@ -144,6 +146,7 @@ class Stream:
                 "expected the number of rows after which its label is known: a whole number, 0 or "
                 "more"
             )
+        # A number beyond int64 would wrap around to a negative delay.
         return np.minimum(values, _NEVER).astype(np.int64)
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
@@ -158,7 +161,9 @@ class Stream:
                 yield self.pipeline.apply(block)
 
     def sample(
-        self, size: int, through: Callable[[Chunk, int], Chunk] = lambda chunk, first: chunk
+        self,
+        size: int,
+        through: Callable[[Chunk, int], Chunk] = lambda chunk, first: chunk,
     ) -> Rows:
         """Return `size` rows drawn uniformly, in stream order; all of them if there are no more.
 
@@ -237,11 +242,16 @@ def open_streams(
     path = dataset.path
     pipeline = _fitted(dataset, tuple(transforms), part, projection, limit, delay_column)
     if part is None:
-        order = None if shuffle is None else shuffle.order(dataset.rows("train"))
-        test = Stream(dataset, "test", pipeline) if "test" in dataset.splits else None
+        order = None
+        if shuffle is not None:
+            order = shuffle.order(dataset.rows("train"))
+        test = None
+        if "test" in dataset.splits:
+            test = Stream(dataset, "test", pipeline)
         return Streams(Stream(dataset, "train", pipeline, order, limit, delay_column), test)
     rows, held_out = part.rows(_labels(path, dataset.fingerprint, part.reads_labels))
-    rows = rows if shuffle is None else rows[shuffle.order(len(rows))]
+    if shuffle is not None:
+        rows = rows[shuffle.order(len(rows))]
     train = Stream(dataset, "train", pipeline, rows, limit, delay_column)
     return Streams(train, Stream(dataset, "train", pipeline, held_out, limit))
 
@@ -271,8 +281,8 @@ def delay_position(dataset: Dataset, name: str) -> int:
     return names.index(name)
 
 
+# The newest fitted pipelines, by dataset and by everything that the fit depends on.
 _FITTED: dict[tuple[object, ...], Pipeline] = {}
-"""The newest fitted pipelines, by dataset and by everything that the fit depends on."""
 
 _MOST_FITTED = 16
 
@@ -288,6 +298,7 @@ def _fitted(
     key = (dataset.path, dataset.fingerprint, transforms, part, projection, limit, dropped)
     pipeline = _FITTED.get(key)
     if pipeline is None:
+        # Without transforms: these are the rows that they are fitted on.
         train = Stream(dataset, "train", fit_transforms((), lambda: iter(()), dataset.columns))
         # Transforms must not see the rows that the part holds out.
         if part is not None and transforms:

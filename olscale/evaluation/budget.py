@@ -20,7 +20,9 @@ from olscale.system.sizes import parse_size
 
 
 def _bytes(size: Any) -> Any:
-    return parse_size(size) if isinstance(size, str) else _number(size)
+    if isinstance(size, str):
+        return parse_size(size)
+    return _number(size)
 
 
 def _number(value: Any) -> Any:
@@ -137,7 +139,9 @@ class _Call:
         self.runs = runs
         self.counts = counts
         # Asking for the memory is a system call, which small calls would notice.
-        self.resident = resident_bytes() if meter.budget.max_memory else 0
+        self.resident = 0
+        if meter.budget.max_memory:
+            self.resident = resident_bytes()
         self.started = perf_counter()
 
     def __enter__(self) -> None:
@@ -203,7 +207,8 @@ class Meter:
         """Return the seconds after which, and the bytes at which, a call is ended."""
         limit = self.budget.max_seconds
         memory = self.budget.max_memory
-        seconds = most = inf
+        seconds = inf
+        most = inf
         if limit is not None:
             # A call that is only slow may return: ending it would cost other runs what they did
             # since their checkpoint.
@@ -220,7 +225,9 @@ class Meter:
 
     def _with(self, spent: Spent, call: _Call) -> Spent:
         seconds = spent.seconds + (perf_counter() - call.started) / len(call.runs)
-        grown = (resident_bytes() - call.resident) / len(call.runs) if self.budget.max_memory else 0
+        grown = 0.0
+        if self.budget.max_memory:
+            grown = (resident_bytes() - call.resident) / len(call.runs)
         return Spent(seconds, max(0.0, spent.bytes + grown))
 
     def _over(self, spent: Spent) -> BudgetExceeded | None:

@@ -2,31 +2,31 @@
 
 Each shard streams the dataset once and trains only its classes. For every row it records its best
 score and class, and whether the row changed the model. The best class of all shards is the best of
-all classes, so errors are exact (`olscale.evaluation.merge_shards`).
+all classes, so the merge of the shards counts exact errors: bit for bit the record that the run
+would have in one piece.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray, IntArray, part_of
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.transforms.pipeline import size_after
 from olscale.evaluation.budget import BudgetExceeded, Meter
 from olscale.evaluation.forecast import NUMBERS_A_SECOND, ROW_NUMBERS
-from olscale.evaluation.group_pass import GroupPass
+from olscale.evaluation.group_pass import GroupPass, stream_shape
+from olscale.evaluation.learning_time import LearningTime
 from olscale.evaluation.metrics import METRICS, StreamShape
 from olscale.evaluation.run import Run
-from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.run_group import RunGroup, stored_values
 from olscale.evaluation.run_state import RunState
-from olscale.learners.contract.class_axes import class_axes
+from olscale.learners.contract.class_axes import class_axes, join_classes
 from olscale.learners.contract.class_shards import ClassShard, cut_ranges
 from olscale.learners.contract.cost import cost_of
-from olscale.learners.contract.learner import FloatArray
 from olscale.learners.registry import ask, make_learner
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
@@ -79,7 +79,7 @@ def shard_efficiency(run: Run, dataset: Dataset, shards: int) -> float:
     """
     learner = make_learner(run.learner, run.params)
     rows = max(1, dataset.rows("train"))
-    numbers = dataset.nonzeros("train") if dataset.kind == "sparse" else rows * dataset.columns
+    numbers = stored_values(dataset)
     columns, values = size_after(run.stream.transforms, dataset.columns, numbers / rows)
     classes = len(dataset.classes or ())
     scale = NUMBERS_A_SECOND / learner.numbers_per_second
@@ -123,15 +123,19 @@ def cut_shards(
     noted: set[str] = set()
     for group in groups:
         # Many groups are on one dataset, which is expensive to open from an object store.
-        dataset = opened.setdefault(group.path, opened.get(group.path) or open_dataset(group.path))
+        if group.path not in opened:
+            opened[group.path] = open_dataset(group.path)
+        dataset = opened[group.path]
         classes = len(dataset.classes or ())
         most = min(classes, workers // len(groups) if asked is None else asked)
         in_one_piece: list[Run] = []
         for run in group.runs:
-            cuttable = (
-                most > 1 and (asked is not None or len(group.runs) == 1) and can_shard(run, classes)
-            )
-            shards = _paying_shards(run, dataset, most) if cuttable else 1
+            # Runs of one group share its reading, which shards would repeat for each of them.
+            may_cut = asked is not None or len(group.runs) == 1
+            cuttable = most > 1 and may_cut and can_shard(run, classes)
+            shards = 1
+            if cuttable:
+                shards = _paying_shards(run, dataset, most)
             # One line per learner and dataset, not one per permutation.
             if cuttable and shards < 2:
                 line = _repeated(run, most, shard_efficiency(run, dataset, most), asked is not None)
@@ -151,10 +155,10 @@ def cut_shards(
 
 def _paying_shards(run: Run, dataset: Dataset, most: int) -> int:
     """Return the largest number of shards, up to `most`, that repeat little; else 1."""
-    paying = (
-        shards for shards in range(most, 1, -1) if shard_efficiency(run, dataset, shards) >= PAYS
-    )
-    return next(paying, 1)
+    for shards in range(most, 1, -1):
+        if shard_efficiency(run, dataset, shards) >= PAYS:
+            return shards
+    return 1
 
 
 def _repeated(run: Run, shards: int, efficiency: float, requested: bool) -> str:
@@ -164,9 +168,9 @@ def _repeated(run: Run, shards: int, efficiency: float, requested: bool) -> str:
         f"{1 / efficiency:.1f} times the work of one"
     )
     reason = f"{work} piece: each reads all rows, and learns what classes share"
-    return (
-        reason if requested else f"{reason}; so it stays in one (--class-shards {shards} cuts it)"
-    )
+    if requested:
+        return reason
+    return f"{reason}; so it stays in one (--class-shards {shards} cuts it)"
 
 
 class _Ballots:
@@ -179,10 +183,10 @@ class _Ballots:
         self._scratch = scratch
         self._classes = classes
         self._split = split
-        self._waiting: list[dict[str, NDArray[Any]]] = []
+        self._waiting: list[dict[str, Array]] = []
         self._rows = self.blocks = 0
 
-    def add(self, y: NDArray[np.int64], scores: FloatArray, **more: NDArray[Any]) -> None:
+    def add(self, y: IntArray, scores: FloatArray, **more: Array) -> None:
         # As in `codes_of`, the first of equal best scores wins.
         best = np.argmax(scores, axis=1)
         ballot = {
@@ -204,15 +208,21 @@ class _Ballots:
         self._waiting = []
         self._rows = 0
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """Return the rows that are not yet written, and the number of blocks that are."""
-        return {"blocks": np.array([self.blocks]), **(self._joined() if self._waiting else {})}
+        state = {"blocks": np.array([self.blocks])}
+        if self._waiting:
+            state |= self._joined()
+        return state
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         waiting = dict(state)
         self.blocks = int(waiting.pop("blocks")[0])
-        self._waiting = [waiting] if waiting else []
-        self._rows = len(waiting["score"]) if waiting else 0
+        self._waiting = []
+        self._rows = 0
+        if waiting:
+            self._waiting.append(waiting)
+            self._rows = len(waiting["score"])
         # Blocks are files of their own: a cleared scratch folder loses rows that the state counts.
         missing = [
             block for block in range(self.blocks) if not self._scratch.has(self._block(block))
@@ -223,7 +233,7 @@ class _Ballots:
     def _block(self, number: int) -> str:
         return array_name(self._classes, f"{self._split}.{number}")
 
-    def _joined(self) -> dict[str, NDArray[Any]]:
+    def _joined(self) -> dict[str, Array]:
         return {
             name: np.concatenate([part[name] for part in self._waiting])
             for name in self._waiting[0]
@@ -249,39 +259,36 @@ class _ShardState(RunState):
 
         super().__init__(run, shape, columns, make, (), meter, exceeded, names)
         self._outputs = (len(classes), len(classes))
-        self._train, self._test = (_Ballots(scratch, classes, split) for split in ("train", "test"))
+        self._train = _Ballots(scratch, classes, "train")
+        self._test = _Ballots(scratch, classes, "test")
 
     def count(
         self,
-        rows: NDArray[np.int64],
-        y: NDArray[Any],
-        codes: NDArray[Any],
+        rows: IntArray,
+        y: Array,
+        codes: Array,
         scores: FloatArray,
-        weights: NDArray[np.float64] | None = None,
+        weights: FloatArray | None = None,
     ) -> None:
         assert isinstance(self.learner, ClassShard)
         self._train.add(y, scores, moved=self.learner.moved)
 
-    def count_test(self, y: NDArray[Any], codes: NDArray[Any], scores: FloatArray) -> None:
+    def count_test(self, y: Array, codes: Array, scores: FloatArray) -> None:
         self._test.add(y, scores)
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """Return the whole run as plain arrays, including ballots that are not yet written."""
         waiting = self._train.state() if self.outcome == "ok" else {}
         return super().state() | {f"train.{name}": array for name, array in waiting.items()}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """Continue from a `state`; the blocks of ballots written before must still exist."""
         super().restore(state)
-        waiting = {
-            name.removeprefix("train."): array
-            for name, array in state.items()
-            if name.startswith("train.")
-        }
+        waiting = part_of(state, "train.")
         if waiting:
             self._train.restore(waiting)
 
-    def end(self) -> dict[str, NDArray[Any]]:
+    def end(self) -> dict[str, Array]:
         """Write the remaining ballots; return what else the merge needs."""
         self._train.flush()
         self._test.flush()
@@ -321,8 +328,16 @@ class ShardPass(GroupPass):
         self._shape = shape
         self._columns = columns
         run = self.group.runs[0]
-        options = self._scratch, self._meter, self._exceeded.get(run.id), self._stream.names
-        self._shard = _ShardState(run, shape, columns, self._classes, *options)
+        self._shard = _ShardState(
+            run,
+            shape,
+            columns,
+            self._classes,
+            self._scratch,
+            self._meter,
+            self._exceeded.get(run.id),
+            self._stream.names,
+        )
         return [self._shard]
 
     def _count_rows(self, chunk: Chunk) -> None:
@@ -339,12 +354,12 @@ class ShardPass(GroupPass):
         """Return NaN: no shard knows how many rows the classes together predict wrongly."""
         return float("nan")
 
-    def state(self) -> Iterator[tuple[str, NDArray[Any]]]:
+    def state(self) -> Iterator[tuple[str, Array]]:
         """Yield the state of the shard and its place in the stream as named plain arrays."""
         yield from super().state()
         yield "stream/streamed", np.array([self._streamed])
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """Continue from a `state` of this shard."""
         super().restore(state)
         self._streamed = int(state["stream/streamed"][0])
@@ -367,3 +382,99 @@ class ShardPass(GroupPass):
 def array_name(classes: range, what: str) -> str:
     """Return the name of an array that a shard writes to scratch."""
     return f"{classes.start}-{classes.stop}.{what}"
+
+
+Learned = dict[str, Array]
+
+
+def merge_shards(
+    group: RunGroup,
+    scratch: Scratch,
+    see: Callable[[RunState, Learned], None] = lambda merged, learned: None,
+) -> Record:
+    """Return the record of a run whose shards have all ended, as if it had run in one piece.
+
+    A failure is the one that the run would have in one piece: that of the first shard to fail.
+    `fit_seconds` is the sum over the shards. `see` receives the end of the run, with what its
+    transforms have learned, which is the same in each shard.
+
+    Raises
+    ------
+    StoreError
+        If an array that a shard wrote no longer exists.
+    """
+    run = group.runs[0]
+    ends = [scratch.read(array_name(classes, "end")) for classes in group.shards]
+    rows = int(ends[0]["rows"][0])
+    columns = int(ends[0]["columns"][0])
+    shape = stream_shape(open_dataset(group.path), run.stream, rows)
+    merged = RunState(run, shape, columns)
+    failed = [
+        (tuple(end["failed_at"]), number)
+        for number, end in enumerate(ends)
+        if end["outcome"][0] != "ok"
+    ]
+    if failed:
+        _, first = min(failed)
+        outcome, reason = ends[first]["outcome"]
+        merged.fail(str(outcome), str(reason))
+    else:
+        first = updates = 0
+        train_blocks, test_blocks = ends[0]["blocks"].tolist()
+        for y, codes, moved in _counted(group, scratch, "train", train_blocks):
+            # Metrics here never read scores (`can_shard`), which shards do not share.
+            merged.count(np.arange(first, first + len(y)), y, codes, _NO_SCORES)
+            first += len(y)
+            updates += int(moved.sum())
+        for y, codes, _ in _counted(group, scratch, "test", test_blocks):
+            merged.count_test(y, codes, _NO_SCORES)
+        model = _joined(merged, shape.classes, group, ends)
+        # A row that changes two shards is one update of the model.
+        merged.learner.restore(model | {"updates": np.array([updates])})
+    learning = sum((LearningTime.from_array(end["seconds"]) for end in ends), LearningTime())
+    read = sum(float(end["read_seconds"][0]) for end in ends)
+    # Transforms have seen the same rows in every shard.
+    see(merged, part_of(ends[0], "transforms."))
+    return merged.record(learning.timings(rows) | {"read_seconds": read})
+
+
+_NO_SCORES = np.empty((0, 0))
+
+
+def _counted(
+    group: RunGroup,
+    scratch: Scratch,
+    split: str,
+    blocks: int,
+) -> Iterator[tuple[Array, ...]]:
+    """Yield targets, predicted codes and changes of the model, block by block."""
+    for block in range(blocks):
+        ballots = [
+            scratch.read(array_name(classes, f"{split}.{block}")) for classes in group.shards
+        ]
+        y = ballots[0]["y"].astype(np.int64)
+        # Shards are in order of classes, so the first of equal scores is that of the first class.
+        best_scores = np.stack([ballot["score"] for ballot in ballots], axis=1)
+        best_codes = np.stack([ballot["code"] for ballot in ballots], axis=1)
+        shard = np.argmax(best_scores, axis=1)
+        codes = best_codes[np.arange(len(y)), shard].astype(np.int64)
+        moved = np.zeros(len(y), dtype=bool)
+        for ballot in ballots:
+            # Test rows move no model, so their ballots do not have it.
+            if "moved" in ballot:
+                moved |= ballot["moved"]
+        yield y, codes, moved
+
+
+def _joined(
+    merged: RunState,
+    classes: int,
+    group: RunGroup,
+    ends: Sequence[dict[str, Array]],
+) -> dict[str, Array]:
+    states = [part_of(end, "state.") for end in ends]
+    axes = [
+        class_axes(merged.learner, count) or {}
+        for count in (classes, *(len(shard) for shard in group.shards))
+    ]
+    return join_classes(states, axes[0], axes[1:])

@@ -1,15 +1,20 @@
-"""The cut of runs into groups that read a stream seldom and keep all workers busy to the end."""
+"""The cut of runs into groups that read a stream seldom and keep all workers busy to the end.
+
+Groups so short that a task, a file to wait for and a report would cost more than they do are cut
+into bundles: one task runs many of them and writes one file of records. Where groups are cut into
+bundles changes no result and no byte of a compacted store.
+"""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from heapq import heappop, heappush
-from itertools import accumulate
+from itertools import accumulate, groupby
 from math import inf
 from types import MappingProxyType
 
 from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import RunGroup, StreamSource
-from olscale.learners.registry import is_restorable
 from olscale.system.memory import default_limit
 
 GROUP_NUMBERS = 2e8
@@ -37,6 +42,7 @@ def cut_groups(
     memory_limit: int | None = None,
     costs: Mapping[str, float] = MappingProxyType({}),
     groups_a_part: int = 1,
+    restarting: Collection[str] = (),
 ) -> list[RunGroup]:
     """Return groups, longest first; with fewer streams than `parts`, several groups per stream.
 
@@ -62,13 +68,15 @@ def cut_groups(
         Least number of groups per part, where there are enough runs. A stream that is read from
         disk has more than one group per part only as long as they spend at most a twentieth of
         their time on reading.
+    restarting : collection of str
+        Learners whose runs cannot be continued from a checkpoint.
     """
     held = default_limit() // parts if memory_limit is None else memory_limit
     streams: dict[tuple[StreamKey, bool], list[Run]] = defaultdict(list)
     for run in runs:
         # Runs that cannot be saved in mid-stream get groups of their own: others would restart with
         # them.
-        streams[run.stream, is_restorable(run.learner)].append(run)
+        streams[run.stream, run.learner not in restarting].append(run)
     # With fewer streams than workers, cut each into slices of its learners; each slice reads the
     # stream once.
     slices = max(1, -(-parts // max(1, len(streams))))
@@ -89,8 +97,10 @@ def cut_groups(
     # On a cluster each worker gets something, however little work there is.
     fair = inf if groups_a_part == 1 else remaining / (2 * pieces)
     cut: list[tuple[float, RunGroup]] = []
-    for (key, _), stream_runs in sorted(
-        streams.items(), key=lambda entry: max(map(cost, entry[1])), reverse=True
+    for (key, restorable), stream_runs in sorted(
+        streams.items(),
+        key=lambda entry: max(map(cost, entry[1])),
+        reverse=True,
     ):
         source = sources[key.fingerprint]
         if (key.shuffle is not None or key.part is not None) and source.bytes <= held:
@@ -104,9 +114,13 @@ def cut_groups(
             shares = _guided(stream_runs, cost, size, remaining, pieces, min(least, fair))
         else:
             # Each group reads these rows from disk anew.
-            cheap = int(sum(map(cost, stream_runs)) / (READING * max(1.0, values(key))))
+            # So many groups spend at most a twentieth of their time on reading.
+            reading = READING * max(1.0, values(key))
+            cheap = int(sum(map(cost, stream_runs)) / reading)
             shares = _dealt(
-                stream_runs, cost, min(len(stream_runs), finer_slices, max(slices, cheap))
+                stream_runs,
+                cost,
+                min(len(stream_runs), finer_slices, max(slices, cheap)),
             )
         for share in shares:
             group = RunGroup(
@@ -115,6 +129,7 @@ def cut_groups(
                 share,
                 memory_limit=memory_limit,
                 chunk_rows=source.chunk_rows,
+                restorable=restorable,
             )
             cut.append((sum(map(cost, share)), group))
             remaining -= cut[-1][0]
@@ -136,21 +151,97 @@ def _guided(
     """
     while runs:
         most = max(remaining / (2 * parts), least)
-        count = max(1, sum(total <= most for total in accumulate(map(cost, runs[:size]))))
+        totals = accumulate(map(cost, runs[:size]))
+        count = max(1, sum(total <= most for total in totals))
         remaining -= sum(map(cost, runs[:count]))
         yield tuple(runs[:count])
         runs = runs[count:]
 
 
 def _dealt(
-    runs: Sequence[Run], cost: Callable[[Run], float], count: int
+    runs: Sequence[Run],
+    cost: Callable[[Run], float],
+    count: int,
 ) -> Iterator[tuple[Run, ...]]:
     """Yield `runs` in `count` shares of similar cost: the longest first, to the smallest share."""
     shares: list[list[int]] = [[] for _ in range(count)]
     loads = [(0.0, 0, number) for number in range(count)]
     # The number of runs breaks ties of load, so that runs without a cost spread evenly.
-    for i in sorted(range(len(runs)), key=lambda i: cost(runs[i]), reverse=True):
+    longest_first = sorted(range(len(runs)), key=lambda i: cost(runs[i]), reverse=True)
+    for i in longest_first:
         load, held, number = heappop(loads)
         shares[number].append(i)
         heappush(loads, (load + cost(runs[i]), held + 1, number))
     yield from (tuple(runs[i] for i in sorted(share)) for share in shares)
+
+
+BUNDLE_SECONDS = 1.0
+"""Longest time of a bundle, about; it then reports its results and leaves the rest to others."""
+
+LEAST_SECONDS = 0.1
+"""Shortest time of a bundle, about: a shorter one would consist mostly of messages."""
+
+SHARES = 3
+"""Share of a worker's remaining work that a bundle takes at most: all workers end together."""
+
+
+def cut_bundles(
+    groups: Sequence[RunGroup],
+    seconds: Callable[[RunGroup], float],
+    parts: int,
+) -> list[RunGroup]:
+    """Return groups in their order; each short group carries the number of its bundle.
+
+    Parameters
+    ----------
+    groups : sequence of RunGroup
+        Groups whose records are written together, the longest first.
+    seconds : callable
+        Returns approximately how long a group takes.
+    parts : int
+        How many tasks can run at the same time.
+    """
+    estimates = [seconds(group) for group in groups]
+    bundled = [
+        # A bundle of fewer than two groups saves nothing.
+        _can_be_bundled(group) and 2 * estimate <= BUNDLE_SECONDS
+        for group, estimate in zip(groups, estimates, strict=True)
+    ]
+    remaining = sum(estimate for estimate, short in zip(estimates, bundled, strict=True) if short)
+    numbered: list[RunGroup] = []
+    number = 0
+    room = 0.0
+    for group, estimate, short in zip(groups, estimates, bundled, strict=True):
+        if not short:
+            numbered.append(group)
+            continue
+        if estimate > room:
+            # Bundles shrink with the remaining work, as in `cut_groups`; one worker needs no
+            # sharing.
+            share = BUNDLE_SECONDS if parts == 1 else remaining / (SHARES * parts)
+            number = number + 1
+            room = min(BUNDLE_SECONDS, max(share, LEAST_SECONDS))
+        numbered.append(replace(group, bundle=number))
+        room = room - estimate
+        remaining = remaining - estimate
+    return numbered
+
+
+def bundles_of(groups: Sequence[RunGroup]) -> Iterator[tuple[RunGroup, ...]]:
+    """Yield the bundles of groups in their order; a group in no bundle forms one by itself."""
+    for bundle, members in groupby(groups, lambda group: group.bundle):
+        if bundle is None:
+            yield from ((group,) for group in members)
+        else:
+            yield tuple(members)
+
+
+def halves_of(bundle: Sequence[RunGroup]) -> list[tuple[RunGroup, ...]]:
+    """Return the two halves of a bundle; a single group is returned as it is."""
+    middle = len(bundle) // 2
+    return [tuple(half) for half in (bundle[:middle], bundle[middle:]) if half]
+
+
+def _can_be_bundled(group: RunGroup) -> bool:
+    """Return whether a group runs as one task and can share a file of records with other groups."""
+    return group.together and group.shuffled and not group.shards

@@ -96,10 +96,14 @@ class Experiment(Section):
         return content
 
     def transforms_of(
-        self, dataset: DatasetSpec, learner: LearnerSpec | None = None
+        self,
+        dataset: DatasetSpec,
+        learner: LearnerSpec | None = None,
     ) -> tuple[str, ...]:
         """Return the transforms of a dataset for a learner; without one, the dataset's own."""
-        of_learner = None if learner is None else learner.transforms
+        of_learner = None
+        if learner is not None:
+            of_learner = learner.transforms
         in_turn = (of_learner, dataset.transforms, self.transforms)
         return next(transforms for transforms in in_turn if transforms is not None)
 

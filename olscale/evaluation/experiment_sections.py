@@ -194,18 +194,26 @@ class TuningSpec(Section):
         return self.metric or ("test_rmse" if task == "regression" else "test_error")
 
     def protocol(
-        self, task: Task, weighing: Mapping[str, Any] = MappingProxyType({})
+        self,
+        task: Task,
+        weighing: Mapping[str, Any] = MappingProxyType({}),
     ) -> ProtocolSpec:
         """Return the protocol of tuning runs, whose rows count as `weighing` says."""
         base = base_name(self.metric_for(task))
         # Default measures are in every run without being asked for.
         by_itself = base not in askable() or task in MEASURES[base].default
         return ProtocolSpec(
-            split=self.split, folds=self.folds, measures=() if by_itself else (base,), **weighing
+            split=self.split,
+            folds=self.folds,
+            measures=() if by_itself else (base,),
+            **weighing,
         )
 
     def definition(
-        self, seed: int, task: Task, weighing: Mapping[str, Any] = MappingProxyType({})
+        self,
+        seed: int,
+        task: Task,
+        weighing: Mapping[str, Any] = MappingProxyType({}),
     ) -> dict[str, Any]:
         """Return the comparison of candidates as plain JSON values."""
         return {

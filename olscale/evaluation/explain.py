@@ -22,7 +22,10 @@ _TRUE_OR_FALSE = tuple(option.name for option in fields(ProtocolSpec) if option.
 
 
 def explain(
-    error: ValidationError, source: str, root: type[BaseModel], sections: Mapping[str, type]
+    error: ValidationError,
+    source: str,
+    root: type[BaseModel],
+    sections: Mapping[str, type],
 ) -> Any:
     """Return the error to raise in place of pydantic's.
 
@@ -38,7 +41,8 @@ def explain(
     """
     problems = error.errors(include_url=False)
     # A mistyped key also makes the correct key missing: report the typing error.
-    first = next((problem for problem in problems if problem["type"] in _UNKNOWN_KEY), problems[0])
+    mistyped = [problem for problem in problems if problem["type"] in _UNKNOWN_KEY]
+    first = (mistyped or problems)[0]
     # For a value of a union, pydantic also names the type.
     place = [part for part in first["loc"] if isinstance(part, int) or re.fullmatch(r"\w+", part)]
     kind = first["type"]
@@ -49,7 +53,9 @@ def explain(
         model = next(
             (sections[str(part)] for part in reversed(first["loc"][:-1]) if part in sections), root
         )
-        inside = f" in {'.'.join(map(str, first['loc'][:-1]))}" if len(first["loc"]) > 1 else ""
+        inside = ""
+        if len(first["loc"]) > 1:
+            inside = f" in {'.'.join(map(str, first['loc'][:-1]))}"
         unknown_key = UnknownNameError(f"key{inside}", str(first["loc"][-1]), _keys(model))
         return ExperimentError(f"{source}: {unknown_key}")
     if kind == "missing":
@@ -58,7 +64,9 @@ def explain(
         choices = re.findall(r"'([^']*)'", first["ctx"]["expected"])
         nearest = str(UnknownNameError(where, got, choices)).partition("; ")[2]
         return ExperimentError(f"{source}: {where} was {got!r}; {nearest}")
-    shown = repr(got) if len(repr(got)) <= _LONGEST else f"{repr(got)[:_LONGEST]} ..."
+    shown = repr(got)
+    if len(shown) > _LONGEST:
+        shown = f"{shown[:_LONGEST]} ..."
     if place[:1] == ["notify"] and (
         "webhook" in (*place, *(got if isinstance(got, dict) else ())) or "://" in shown
     ):
@@ -94,16 +102,16 @@ def _values(value: Any, place: str) -> Iterator[tuple[str, Any]]:
 
 
 def _keys(section: Any) -> list[str]:
-    return (
-        [declared.name for declared in fields(section)]
-        if is_dataclass(section)
-        else list(section.model_fields)
-    )
+    if is_dataclass(section):
+        return [declared.name for declared in fields(section)]
+    return list(section.model_fields)
 
 
 def _cure(place: list[Any], kind: str, got: Any) -> str:
     """Return what to write for a value of the wrong shape; empty if pydantic's message suffices."""
-    key = str(place[-1]) if place else ""
+    key = ""
+    if place:
+        key = str(place[-1])
     if kind in ("tuple_type", "list_type"):
         if key in _TABLES and len(place) == 1:
             if isinstance(got, dict):

@@ -31,11 +31,13 @@ from olscale.results.record import Record
 def final_model(run: Run, learner: Learner, dataset: Dataset, pipeline: Pipeline) -> FinalModel:
     """Return the final model of `run`: `learner`, with the transforms applied to `dataset`."""
     key = run.stream
-    entropy = () if key.shuffle is None else (key.shuffle.seed, key.shuffle.index)
     return FinalModel(
         About(
             learner=LearnerEntry(
-                name=run.learner, version=run.version, params=run.params, entropy=entropy
+                name=run.learner,
+                version=run.version,
+                params=run.params,
+                entropy=key.entropy,
             ),
             transforms=TransformsEntry(
                 names=key.transforms,
@@ -86,7 +88,11 @@ def run_of(record: Record) -> Run:
             protocol.get("transforms_version", 1),
         )
         run = Run(
-            stream, learner["name"], learner["version"], learner["params"], fold if online else None
+            stream,
+            learner["name"],
+            learner["version"],
+            learner["params"],
+            fold if online else None,
         )
     except (KeyError, TypeError, ValueError):
         run = None
@@ -108,7 +114,9 @@ def run_of(record: Record) -> Run:
 
 
 def _hashable(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return tuple(value)
+    return value
 
 
 def compute_model(record: Record, path: str, progress: Progress | None = None) -> FinalModel:
@@ -176,7 +184,9 @@ def differences(old: Record, new: Record) -> str:
         name = min(odd)
         return f"{name} is {new.metrics[name]!r}, was {old.metrics[name]!r}"
     curves = (old.curve_rows, new.curve_rows), (old.curve_mistakes, new.curve_mistakes)
-    return "" if all(np.array_equal(*pair) for pair in curves) else "mistakes along the stream"
+    if all(np.array_equal(*pair) for pair in curves):
+        return ""
+    return "mistakes along the stream"
 
 
 def _same(a: float, b: float) -> bool:

@@ -96,12 +96,17 @@ def check_workers(missing: Sequence[Run], bytes_of: Mapping[str, int], memory: f
 
 
 def _cheaper(run: Run) -> str:
-    cheaper = ask(run.learner, "cheaper", cost_of(make_learner(run.learner, run.params)).cheaper)
-    return f"; {cheaper}" if cheaper else ""
+    cost = cost_of(make_learner(run.learner, run.params))
+    cheaper = ask(run.learner, "cheaper", cost.cheaper)
+    if not cheaper:
+        return ""
+    return f"; {cheaper}"
 
 
 def _duration(seconds: float) -> str:
     if seconds < 5400.0:
         return f"{seconds / 60.0:.0f} min"
     hours = seconds / 3600.0
-    return f"{hours:.0f} h" if hours < 72.0 else f"{hours / 24.0:,.0f} days"
+    if hours < 72.0:
+        return f"{hours:.0f} h"
+    return f"{hours / 24.0:,.0f} days"

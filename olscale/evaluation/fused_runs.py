@@ -44,9 +44,15 @@ class FusedRuns:
         start = LearningTime.now()
         with guarded(self._runs):
             visible = self._runs[0].seen_by_learner(chunk)
-            weights = visible.weights if self._weighted else None
+            weights = None
+            if self._weighted:
+                weights = visible.weights
             scores = learn_usable_together(
-                fused, self._runs[0].learner, visible.X, visible.y, weights
+                fused,
+                self._runs[0].learner,
+                visible.X,
+                visible.y,
+                weights,
             )
         share = start.elapsed() / len(self._runs)
         for run, run_scores in zip(self._runs, scores or (), strict=scores is not None):
@@ -76,7 +82,9 @@ def fuse_runs(runs: Sequence[RunState]) -> list[RunState | FusedRuns]:
         return list(running)
     running = [run for run in running if run.shares_passes]
     groups = group_fusible([run.learner for run in running])
-    return [
-        running[group[0]] if len(group) == 1 else FusedRuns([running[i] for i in group])
-        for group in groups
-    ]
+    passes: list[RunState | FusedRuns] = []
+    for group in groups:
+        members = [running[i] for i in group]
+        # A single run needs no arrays for several settings.
+        passes.append(members[0] if len(members) == 1 else FusedRuns(members))
+    return passes

@@ -6,11 +6,11 @@ from dataclasses import replace
 from math import isfinite
 from time import perf_counter
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, part_of
 from olscale.compiled.csr import values_of
 from olscale.compiled.machine_code import machine_code_seconds
 from olscale.data.chunk import Chunk
@@ -106,7 +106,11 @@ class GroupPass:
         options = (key.projection or 0, group.memory_limit, key.scoring.delay_position)
         with self._reading():
             streams = open_streams(
-                dataset or group.path, key.transforms, key.shuffle, key.part, *options
+                dataset or group.path,
+                key.transforms,
+                key.shuffle,
+                key.part,
+                *options,
             )
         self._stream = streams.train
         self._test = streams.test
@@ -199,11 +203,11 @@ class GroupPass:
         stop = min(len(chunk), start_row + self._piece_rows(chunk))
         passed, number = divmod(self.position, len(self._stream))
         first = passed * self._stream.rows + self._stream.first_row(number)
-        until_measurement = (
-            None
-            if self._test is None
-            else self.group.runs[0].stream.scoring.rows_to_measurement(first + start_row)
-        )
+        until_measurement = None
+        if self._test is not None:
+            until_measurement = self.group.runs[0].stream.scoring.rows_to_measurement(
+                first + start_row
+            )
         # The piece ends where a measurement is due: the test split needs the model of that row.
         if until_measurement is not None:
             stop = min(stop, start_row + until_measurement)
@@ -234,7 +238,8 @@ class GroupPass:
         )
         # Runs that have failed cost nothing, and a broken estimate must not stop the stream.
         cost = sum(cost for cost in costs if isfinite(cost))
-        return min(pipeline.block_rows(chunk), max(1, int(PIECE_NUMBERS / max(1.0, cost))))
+        affordable = int(PIECE_NUMBERS / max(1.0, cost))
+        return min(pipeline.block_rows(chunk), max(1, affordable))
 
     def _measure(self) -> None:
         """Predict the test split with the current models."""
@@ -263,7 +268,9 @@ class GroupPass:
             state.error() for state in self.states if state.outcome == "ok" and state.position
         ]
         # No run may be left, and progress still needs a number.
-        return sum(errors) / len(errors) if errors else 0.0
+        if not errors:
+            return 0.0
+        return sum(errors) / len(errors)
 
     def errors(self) -> list[tuple[str, int, float]]:
         """Return id, rows learned and error (RMSE in a regression) so far of each run."""
@@ -293,7 +300,7 @@ class GroupPass:
         """Size of the learners' states without blocks of zeros: what a checkpoint has to save."""
         return sum(state.filled_bytes for state in self.states)
 
-    def state(self) -> Iterator[tuple[str, NDArray[Any]]]:
+    def state(self) -> Iterator[tuple[str, Array]]:
         """Yield the states of the runs as named plain arrays: ``<run id>/...`` and ``stream/...``.
 
         A learner's arrays are copied when requested, except for untouched parts, so that at most
@@ -312,7 +319,7 @@ class GroupPass:
             for name, array in run.state().items():
                 yield f"{run.run.id}/{name}", array
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """Continue, before the first chunk, from a `state` of this group or of one with more runs.
 
         Raises
@@ -325,25 +332,19 @@ class GroupPass:
         if chunks != self.chunks:
             raise ValueError(f"the stream had {chunks} chunks, now it has {self.chunks}")
         for run_state in self.states:
-            mark = f"{run_state.run.id}/"
-            run_state.restore(
-                {
-                    name.removeprefix(mark): array
-                    for name, array in state.items()
-                    if name.startswith(mark)
-                }
-            )
-        self._transforms.restore(
-            {name.removeprefix("stream/"): array for name, array in state.items()}
-        )
+            run_state.restore(part_of(state, f"{run_state.run.id}/"))
+        self._transforms.restore(part_of(state, "stream/"))
         # Restored learners have seen the rows that they ask for, so `_started` must not show them.
         self._learning = self._fused()
         self.position = position
-        self.within = int(state["stream/within"][0]) if "stream/within" in state else 0
+        self.within = 0
+        if "stream/within" in state:
+            self.within = int(state["stream/within"][0])
         self._read_seconds += float(state["stream/read_seconds"][0])
         runs = {name.partition("/")[0] for name in state} - {"stream"}
         # The state may be that of a larger group: count the rows of this group's runs only.
-        self.rows = int(state["stream/rows"][0]) * len(self.states) // len(runs)
+        fed = int(state["stream/rows"][0])
+        self.rows = fed * len(self.states) // len(runs)
 
     def _close(self) -> None:
         for learning in self._started():
@@ -353,7 +354,8 @@ class GroupPass:
             predictions.append((self._stream, RunState.predict_again))
         if not predictions:
             return
-        self.scoring = 0, sum(stream.rows for stream, _ in predictions) * len(self.states)
+        total = sum(stream.rows for stream, _ in predictions)
+        self.scoring = (0, total * len(self.states))
         # Predictions abandoned halfway must not count, or the next attempt counts them twice.
         before = [state.counted() for state in self.states]
         try:

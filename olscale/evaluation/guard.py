@@ -21,9 +21,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from olscale.arrays import FloatArray
 from olscale.errors import DivergedError
 from olscale.evaluation.budget import Meter, Metered, TimeUp
-from olscale.learners.contract.learner import FloatArray
 from olscale.system.interrupts import let_interrupt_out, text_of
 from olscale.system.plain_arrays import refuse_masked
 
@@ -167,7 +167,8 @@ class GlobalRandom:
     def __init__(self, entropy: Sequence[int]) -> None:
         seed = np.random.SeedSequence([*entropy, 0])
         self._numpy = np.random.MT19937(seed)
-        self._python: Any = random.Random(int(seed.generate_state(1)[0])).getstate()
+        python_seed = int(seed.generate_state(1)[0])
+        self._python: Any = random.Random(python_seed).getstate()
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
@@ -197,7 +198,12 @@ def _settings_kept(own: GlobalRandom) -> Iterator[None]:
             _settings.release()
 
 
-_LIMITS = {name: getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")}
+_LIMITS = {
+    # Systems differ in which limits they have.
+    name: getattr(resource, name)
+    for name in dir(resource)
+    if name.startswith("RLIMIT_")
+}
 
 
 class _Settings:

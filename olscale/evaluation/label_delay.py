@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, BoolArray, FloatArray, IntArray
 from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, take_rows
 from olscale.data.chunk import Chunk, join_chunks
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.protocol import Scoring
-from olscale.learners.contract.learner import FloatArray, Learner, hide_labels
+from olscale.learners.contract.learner import Learner, hide_labels
 from olscale.learners.contract.usable_rows import (
     diverged_at,
     learn_usable,
@@ -31,8 +31,8 @@ from olscale.learners.contract.usable_rows import (
 class Arrivals(NamedTuple):
     """Labels in order of arrival, for `olscale.evaluation.metrics.base.Metric.arrive`."""
 
-    labels: NDArray[Any]
-    asked: NDArray[np.int64]
+    labels: Array
+    asked: IntArray
 
 
 class Scored(NamedTuple):
@@ -47,7 +47,7 @@ class Scored(NamedTuple):
         None if the label of each row arrives once the row is predicted.
     """
 
-    rows: NDArray[np.int64]
+    rows: IntArray
     scores: FloatArray
     arrivals: Arrivals | None = None
 
@@ -56,9 +56,9 @@ class _Waiting(NamedTuple):
     """Rows whose labels have not arrived yet, in the order of the stream."""
 
     rows: Chunk
-    arrival: NDArray[np.int64]  # after the prediction of which row of the stream each label arrives
-    times: NDArray[np.int64]  # how often each row is learned from
-    numbers: NDArray[np.int64]  # which row of the stream each is
+    arrival: IntArray  # after the prediction of which row of the stream each label arrives
+    times: IntArray  # how often each row is learned from
+    numbers: IntArray  # which row of the stream each is
 
 
 class Schedule:
@@ -125,22 +125,22 @@ class Schedule:
         # Learners that check their rows themselves are called directly.
         learn = learner.learn if learner.checks_rows else partial(learn_usable, learner)
         if not self._scoring.interrupts:
-            return Scored(
-                np.arange(count),
-                learn(chunk.X, self._seen(chunk.y), *self._weights(learner, chunk)),
-            )
+            scores = learn(chunk.X, self._seen(chunk.y), *self._weights(learner, chunk))
+            return Scored(np.arange(count), scores)
         tested = np.flatnonzero(self._tested(first, first + count))
         times = self.times(first, first + count)
         delayed = bool(self._scoring.delay)
         # Each row is learned once, right after its prediction: one call does without the queue.
         if not delayed and times.all() and times.sum() == count:
             scores = learn(chunk.X, self._seen(chunk.y), *self._weights(learner, chunk))
-            self._check(learner, chunk.X, scores, tested, np.arange(first, first + count))
+            numbers = np.arange(first, first + count)
+            self._check(learner, chunk.X, scores, tested, numbers)
             return Scored(tested, scores[tested], Arrivals(chunk.y, tested))
         numbers = np.arange(first, first + count)
         # Delays are only needed for the arrivals, and rows that wait would carry them along.
         chunk_alone = replace(chunk, delays=None)
-        waiting = self._joined(_Waiting(chunk_alone, numbers + self._delays(chunk), times, numbers))
+        arrival = numbers + self._delays(chunk)
+        waiting = self._joined(_Waiting(chunk_alone, arrival, times, numbers))
         before = len(waiting.rows) - count
         # A label that arrives at row t is learned after that row is predicted; labels that arrive
         # together are learned in the order of their rows.
@@ -151,21 +151,22 @@ class Schedule:
         tested_rows = tested if delayed else tested[times[tested] == 0]
         # Even times are predictions and odd times are arrivals: those of a row follow its
         # prediction.
-        when = np.concatenate([2 * tested_rows, 2 * (waiting.arrival[trained] - first) + 1])
+        arrivals = waiting.arrival[trained] - first
+        when = np.concatenate([2 * tested_rows, 2 * arrivals + 1])
         order = np.argsort(when, kind="stable")
         row = np.concatenate([tested_rows + before, trained])[order]
-        learning = np.concatenate(
-            [np.zeros(len(tested_rows), dtype=bool), np.ones(len(trained), dtype=bool)]
-        )[order]
+        # Predictions come before arrivals in `when`, as long as it is not sorted.
+        learning = order >= len(tested_rows)
         rows = waiting.rows
         events = waiting.rows.take(row)
         labels = hide_labels(events.y, ~learning)
         weights = self._weights(learner, events)
+        seen = self._seen(events.y)
         # Learners that skip rows without a label take all events in one call.
         if learner.takes_unknown:
-            scores = learn(events.X, hide_labels(self._seen(events.y), ~learning), *weights)
+            scores = learn(events.X, hide_labels(seen, ~learning), *weights)
         else:
-            scores = follow(learner, events.X, self._seen(events.y), learning, *weights)
+            scores = follow(learner, events.X, seen, learning, *weights)
         # The first event of each row precedes any update by the row.
         first_events = np.searchsorted(when[order] // 2, tested)
         self._check(learner, events.X, scores, first_events, waiting.numbers[row])
@@ -176,7 +177,12 @@ class Schedule:
                 & (waiting.times > 0)
             )
             index = np.flatnonzero(waits)
-            self._waiting = _Waiting(rows.take(index), *(array[index] for array in waiting[1:]))
+            self._waiting = _Waiting(
+                rows.take(index),
+                waiting.arrival[index],
+                waiting.times[index],
+                waiting.numbers[index],
+            )
         return Scored(tested, scores[first_events], Arrivals(labels, first_events))
 
     def weighs(self, learner: Learner) -> bool:
@@ -189,17 +195,19 @@ class Schedule:
             return ()
         return (rows.weights,)
 
-    def _seen(self, y: NDArray[Any]) -> NDArray[Any]:
+    def _seen(self, y: Array) -> Array:
         """Return the labels that the learner may see."""
-        return read_only(np.zeros_like(y)) if self._blind else y
+        if self._blind:
+            return read_only(np.zeros_like(y))
+        return y
 
     def _check(
         self,
         learner: Learner,
         X: Rows,
         scores: FloatArray,
-        scored: NDArray[np.int64],
-        rows: NDArray[np.int64],
+        scored: IntArray,
+        rows: IntArray,
     ) -> None:
         """Raise at the first of the events `X` with an unusable row or a score that is not finite.
 
@@ -210,27 +218,26 @@ class Schedule:
         # Most chunks end here, so rows are only checked where a score is not finite.
         if not len(odd):
             return
-        unusable = odd[
-            np.isin(odd, scored) | ~usable_rows(take_rows(X, odd), learner.norm_limits())
-        ]
+        usable = usable_rows(take_rows(X, odd), learner.norm_limits())
+        # A usable row that is only learned from may have any score: nothing reads it.
+        unusable = odd[np.isin(odd, scored) | ~usable]
         if len(unusable):
-            raise diverged_at(
-                learner, X, int(unusable[0]), int(rows[unusable[0]]), names=self._names
-            )
+            event = int(unusable[0])
+            raise diverged_at(learner, X, event, int(rows[event]), names=self._names)
 
-    def _delays(self, chunk: Chunk) -> NDArray[np.int64] | int:
+    def _delays(self, chunk: Chunk) -> IntArray | int:
         """Return how many rows later each label arrives."""
         if isinstance(self._scoring.delay, int):
             return self._scoring.delay
         assert chunk.delays is not None, "the stream was opened without its delay column"
         return chunk.delays
 
-    def _tested(self, first: int, stop: int) -> NDArray[np.bool_]:
+    def _tested(self, first: int, stop: int) -> BoolArray:
         if self._scoring.folds is None:
             return np.ones(stop - first, dtype=bool)
         return np.equal(self.times(first, stop), 0)
 
-    def times(self, first: int, stop: int) -> NDArray[np.int64]:
+    def times(self, first: int, stop: int) -> IntArray:
         """Return how many times each row is learned from."""
         folds = self._scoring.folds
         every = self._scoring.holdout_every
@@ -240,7 +247,8 @@ class Schedule:
         if every and held:
             row = np.arange(first, stop) - self._scoring.burn_in
             # Rows of the burn-in come before the first period, and all of them are learned.
-            return ((row % (every + held) < every) | (row < 0)).astype(np.int64)
+            learned = (row % (every + held) < every) | (row < 0)
+            return learned.astype(np.int64)
         return np.ones(stop - first, dtype=np.int64)
 
     def _joined(self, new: _Waiting) -> _Waiting:
@@ -248,22 +256,26 @@ class Schedule:
         old = self._waiting
         if old is None:
             return new
-        rows = join_chunks([old.rows, new.rows])
-        return _Waiting(rows, *map(np.concatenate, zip(old[1:], new[1:], strict=True)))
+        return _Waiting(
+            join_chunks([old.rows, new.rows]),
+            np.concatenate([old.arrival, new.arrival]),
+            np.concatenate([old.times, new.times]),
+            np.concatenate([old.numbers, new.numbers]),
+        )
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """Return the rows whose labels have not arrived as plain arrays; empty without any."""
         if self._waiting is None:
             return {}
         rows, arrival, times, numbers = self._waiting
         X = rows.X._asdict() if isinstance(rows.X, CSR) else {"X": rows.X}
         # The names date from olscale 0.1, where rows had no weights of their own.
-        arrays: dict[str, NDArray[Any]] = {"arrival": arrival, "weights": times, "numbers": numbers}
+        arrays: dict[str, Array] = {"arrival": arrival, "weights": times, "numbers": numbers}
         if rows.weights is not None:
             arrays["row_weights"] = rows.weights
         return {**X, "y": rows.y, "columns": np.array([rows.columns]), **arrays}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """Continue from a `state`."""
         self._waiting = None
         if state:
@@ -272,10 +284,13 @@ class Schedule:
                 if "X" in state
                 else CSR(state["indptr"], state["indices"], state["data"])
             )
-            rows = Chunk(X, state["y"], int(state["columns"][0]), weights=state.get("row_weights"))
+            columns = int(state["columns"][0])
+            rows = Chunk(X, state["y"], columns, weights=state.get("row_weights"))
             # Checkpoints of olscale 0.1 lack the numbers, which only affect the reason of a
             # failure.
-            delay = self._scoring.delay if isinstance(self._scoring.delay, int) else 0
+            delay = 0
+            if isinstance(self._scoring.delay, int):
+                delay = self._scoring.delay
             numbers = state.get("numbers", state["arrival"] - delay)
             self._waiting = _Waiting(rows, state["arrival"], state["weights"], numbers)
 
@@ -283,8 +298,8 @@ class Schedule:
 def follow(
     learner: Learner,
     X: Rows,
-    y: NDArray[Any],
-    learning: NDArray[np.bool_],
+    y: Array,
+    learning: BoolArray,
     weights: FloatArray | None = None,
 ) -> FloatArray:
     """Learn from rows where `learning`, in order; return the score of each before its update.
@@ -304,12 +319,15 @@ def follow(
         rows = slice_rows(X, start, stop)
         learns = bool(learning[start : start + 1].any())
         if learns:
-            counts = None if weights is None else weights[start:stop]
+            counts = None
+            if weights is not None:
+                counts = weights[start:stop]
             scores.append(learn_usable(learner, rows, y[start:stop], counts))
         else:
             scores.append(score_usable(learner, rows))
         if not np.isfinite(scores[-1]).all():  # the run ends here: nothing more is learned
             # The caller expects a score for each row; it fails at the first one that is not finite.
-            scores.append(np.full((len(y) - stop, scores[-1].shape[1]), np.nan))
+            outputs = scores[-1].shape[1]
+            scores.append(np.full((len(y) - stop, outputs), np.nan))
             break
     return np.concatenate(scores)

@@ -7,8 +7,8 @@ from math import isfinite, nan
 from time import perf_counter, thread_time
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import FloatArray
 from olscale.measures import WAITED
 
 _BUSY = 1.5
@@ -51,12 +51,12 @@ class LearningTime:
     def __truediv__(self, runs: int) -> LearningTime:
         return LearningTime(self.wall / runs, self.processor / runs)
 
-    def array(self) -> NDArray[np.float64]:
+    def array(self) -> FloatArray:
         """Return the array that `from_array` reads."""
         return np.array([self.wall, self.processor])
 
     @classmethod
-    def from_array(cls, seconds: NDArray[np.float64]) -> LearningTime:
+    def from_array(cls, seconds: FloatArray) -> LearningTime:
         """Return the time in an array of a checkpoint or shard; old ones have wall time alone."""
         wall, *processor = seconds.tolist()
         return cls(wall, *(processor or [nan]))

@@ -10,7 +10,8 @@ from math import factorial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from olscale.arrays import FloatArray, IntArray
 
 # Keeps these draws apart from those of permutations and parts, which use the same seed.
 _TAG = 0x464F4C4453
@@ -48,7 +49,7 @@ class OnlineFolds:
     seed: int
     folds: int
 
-    def weights(self, fold: int, first: int, stop: int) -> NDArray[np.int64]:
+    def weights(self, fold: int, first: int, stop: int) -> IntArray:
         """Return how often model `fold` learns from each of the rows; 0 means that it is tested."""
         return ONLINE_FOLDS[self.kind](self, fold, first, stop)
 
@@ -56,21 +57,21 @@ class OnlineFolds:
         """Return the folds as plain JSON values, named as in other splits."""
         return {"split": self.kind, "split_seed": self.seed, "folds": self.folds}
 
-    def _uniform(self, first: int, stop: int, *number: int) -> NDArray[np.float64]:
+    def _uniform(self, first: int, stop: int, *number: int) -> FloatArray:
         """Return a number in [0, 1) per row."""
-        source = np.random.Philox(np.random.SeedSequence([self.seed, *number, _TAG])).advance(
-            first // _DRAWS_A_STEP
-        )
+        seed = np.random.SeedSequence([self.seed, *number, _TAG])
+        # The generator can only begin at a step: draws of its rows before `first` are left out.
+        source = np.random.Philox(seed).advance(first // _DRAWS_A_STEP)
         skipped = first % _DRAWS_A_STEP
         return np.random.Generator(source).random(skipped + stop - first)[skipped:]
 
-    def _picks(self, fold: int, first: int, stop: int) -> NDArray[np.int64]:
+    def _picks(self, fold: int, first: int, stop: int) -> IntArray:
         """Return 1 for each row that picks the model `fold`; each row picks one model at random."""
         pick = (self._uniform(first, stop) * self.folds).astype(np.int64)
         return np.equal(pick, fold).astype(np.int64)
 
 
-def _kfold(folds: OnlineFolds, fold: int, first: int, stop: int) -> NDArray[np.int64]:
+def _kfold(folds: OnlineFolds, fold: int, first: int, stop: int) -> IntArray:
     """Each row tests one model, drawn at random, and trains the others."""
     return 1 - folds._picks(fold, first, stop)
 
@@ -79,12 +80,12 @@ def _kfold(folds: OnlineFolds, fold: int, first: int, stop: int) -> NDArray[np.i
 _POISSON = np.cumsum([np.exp(-1.0) / factorial(count) for count in range(18)])
 
 
-def _bootstrap(folds: OnlineFolds, fold: int, first: int, stop: int) -> NDArray[np.int64]:
+def _bootstrap(folds: OnlineFolds, fold: int, first: int, stop: int) -> IntArray:
     """Each row trains each model as often as a Poisson number of mean 1 says, and tests it at 0."""
     return np.searchsorted(_POISSON, folds._uniform(first, stop, fold), side="right")
 
 
-ONLINE_FOLDS: dict[str, Callable[[OnlineFolds, int, int, int], NDArray[np.int64]]] = {
+ONLINE_FOLDS: dict[str, Callable[[OnlineFolds, int, int, int], IntArray]] = {
     "prequential-kfold": _kfold,
     # Each row trains one model, drawn at random, and tests the others.
     "prequential-split": OnlineFolds._picks,

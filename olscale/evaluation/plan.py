@@ -9,38 +9,33 @@ from itertools import compress
 from typing import Any
 
 from olscale.data.dataset import Dataset
-from olscale.data.facts import dataset_facts
 from olscale.data.feature_names import feature_names
+from olscale.data.manifest import dataset_facts
 from olscale.data.shuffle.in_memory import most_bytes
 from olscale.data.stream import delay_position
 from olscale.data.transforms.pipeline import make_transform, size_after
-from olscale.data.transforms.revision import transforms_version
+from olscale.data.transforms.scaling import transforms_version
 from olscale.errors import ExperimentError, ParameterError
 from olscale.evaluation.dataset_fit import (
     check_classes,
+    check_enough_rows,
     check_learner,
     check_takes_weights,
     check_targets,
     check_weights,
 )
-from olscale.evaluation.enough_rows import check_enough_rows
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import DatasetSpec, LearnerSpec
 from olscale.evaluation.forecast import NUMBERS_A_SECOND, ROW_NUMBERS
 from olscale.evaluation.protocol import ProtocolSpec, check_stream, check_task, weighing_of
 from olscale.evaluation.resolve import ResolvedExperiment, open_experiment
-from olscale.evaluation.roster import Roster
-from olscale.evaluation.run import Run
-from olscale.evaluation.run_group import StreamSource
-from olscale.evaluation.run_plan import RunPlan
-from olscale.evaluation.search import Search
-from olscale.evaluation.streams import stream_keys
+from olscale.evaluation.run import Run, stream_keys
+from olscale.evaluation.run_group import StreamSource, stored_values
+from olscale.evaluation.run_plan import Roster, RunPlan, Search
+from olscale.learners.contract.capability import TakesNames, expect_ranking, looks_ahead
 from olscale.learners.contract.class_weights import name_classes, weighs_classes
 from olscale.learners.contract.cost import check_row_numbers, cost_of
 from olscale.learners.contract.learner import Learner
-from olscale.learners.contract.look_ahead import looks_ahead
-from olscale.learners.contract.named_rows import TakesNames
-from olscale.learners.contract.ranked_rows import expect_ranking
 from olscale.learners.foresight import (
     REFERENCES,
     TUNED,
@@ -49,15 +44,16 @@ from olscale.learners.foresight import (
     passes_ahead,
     transforms_ahead,
 )
-from olscale.learners.registry import ask, make_learner
+from olscale.learners.registry import LearnersByName, ask
 from olscale.measures import ranking_measures
-from olscale.results.plans import TUNING, LeftOut, PlannedDataset
-from olscale.results.selections import Selection
+from olscale.results.plans import TUNING, LeftOut, PlannedDataset, Selection
 from olscale.storage.open import absolute_path
 
 
 def make_plan(
-    experiment: Experiment, left_out: tuple[LeftOut, ...] = (), selections: Iterable[Selection] = ()
+    experiment: Experiment,
+    left_out: tuple[LeftOut, ...] = (),
+    selections: Iterable[Selection] = (),
 ) -> RunPlan:
     """Expand `experiment` with the choices of tuning; see `PlannedExperiment`."""
     return PlannedExperiment(open_experiment(experiment, left_out)).chosen(selections)
@@ -128,7 +124,9 @@ class PlannedExperiment:
 
     def chosen(self, selections: Iterable[Selection]) -> RunPlan:
         """Return the runs of the experiment with the choice of tuning filled in for each search."""
-        return self._plan(selections) if self.tuning.searches else self._first
+        if self.tuning.searches:
+            return self._plan(selections)
+        return self._first
 
     def _plan(self, selections: Iterable[Selection]) -> RunPlan:
         experiment = self._experiment
@@ -148,7 +146,10 @@ class PlannedExperiment:
                 # Displayed names and parameters come from the checked learner, not from the file.
                 roster.enter(source.planned, spec, learners[-1][1])
             runs = plan.add(
-                source, source.spec.protocol or experiment.protocol, experiment.seed, learners
+                source,
+                source.spec.protocol or experiment.protocol,
+                experiment.seed,
+                learners,
             )
             plan.note_tuned(run.id for of_learner in compress(runs, tuned) for run in of_learner)
         return replace(plan.plan(experiment.name, roster), left_out=self._left_out)
@@ -195,7 +196,8 @@ class _Input:
     spec: DatasetSpec
     dataset: Dataset
     transforms: tuple[str, ...]
-    transforms_version: int = 1
+    transforms_version: int
+    by_name: LearnersByName
 
     @property
     def planned(self) -> PlannedDataset:
@@ -203,15 +205,19 @@ class _Input:
         dataset = self.dataset
         facts = dataset_facts(self.dataset.manifest)
         return PlannedDataset(
-            dataset.name, dataset.fingerprint, self.transforms, self.spec.label or "", facts
+            dataset.name,
+            dataset.fingerprint,
+            self.transforms,
+            self.spec.label or "",
+            facts,
         )
 
     @property
     def version(self) -> dict[str, int]:
         """Version of the transforms in the definition of a search; empty for the first version."""
-        return (
-            {"transforms_version": self.transforms_version} if self.transforms_version > 1 else {}
-        )
+        if self.transforms_version > 1:
+            return {"transforms_version": self.transforms_version}
+        return {}
 
     def learners(self, experiment: Experiment) -> Iterator[tuple[LearnerSpec, dict[str, Any]]]:
         """Yield the learners for this dataset and these transforms, with each of their settings."""
@@ -223,10 +229,13 @@ class _Input:
                 yield from ((spec, settings) for settings in spec.settings())
 
     def learner(
-        self, spec: LearnerSpec, params: Mapping[str, Any], experiment: Experiment
+        self,
+        spec: LearnerSpec,
+        params: Mapping[str, Any],
+        experiment: Experiment,
     ) -> Learner:
         """Return a learner that has been checked against this dataset."""
-        learner = self._informed(make_learner(spec.name, dict(params)), spec, experiment)
+        learner = self._informed(self.by_name[spec.name].make(dict(params)), spec, experiment)
         check_learner(spec.name, learner.task, self.dataset)
         check_targets(spec.name, learner, self.dataset)
         columns, _ = size_after(self.transforms, self.dataset.columns, self.dataset.columns)
@@ -264,7 +273,7 @@ class _Input:
         # The version of a candidate depends on names, so each is prepared like the learner that
         # runs.
         points = [
-            self._informed(make_learner(spec.name, settings | point), spec, experiment)
+            self._informed(self.by_name[spec.name].make(settings | point), spec, experiment)
             for point in spec.points()
         ]
         return Search(
@@ -291,16 +300,23 @@ class _Builder:
     state_bytes: dict[str, int] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
     ahead: dict[str, tuple[Foresight, ...]] = field(default_factory=dict)
+    restarting: set[str] = field(default_factory=set)
 
     def plan(self, name: str, roster: Roster) -> RunPlan:
         """Return the plan of all runs added."""
-        datasets = tuple(roster.datasets)
-        learners = roster.learners()
-        plan = RunPlan(
-            name, tuple(self.runs.values()), self.sources, datasets=datasets, learners=learners
+        return RunPlan(
+            name,
+            tuple(self.runs.values()),
+            self.sources,
+            datasets=tuple(roster.datasets),
+            learners=roster.learners(),
+            costs=self.costs,
+            held_costs=self.held_costs,
+            state_bytes=self.state_bytes,
+            kept=self.kept,
+            ahead=self.ahead,
+            restarting=self.restarting,
         )
-        plan = replace(plan, costs=self.costs, held_costs=self.held_costs)
-        return replace(plan, state_bytes=self.state_bytes, kept=self.kept, ahead=self.ahead)
 
     def note_tuned(self, runs: Iterable[str]) -> None:
         """Note that the parameters of runs are chosen by tuning."""
@@ -313,7 +329,11 @@ class _Builder:
             )
 
     def add(
-        self, source: _Input, protocol: ProtocolSpec, seed: int, learners: list[tuple[str, Learner]]
+        self,
+        source: _Input,
+        protocol: ProtocolSpec,
+        seed: int,
+        learners: list[tuple[str, Learner]],
     ) -> list[list[Run]]:
         """Add a run per learner and stream of `source`; return the runs of each learner."""
         dataset = source.dataset
@@ -321,8 +341,10 @@ class _Builder:
         check_weights(protocol, dataset)
         for name, learner in learners:
             check_takes_weights(name, learner, protocol.weights)
+            if not learner.restorable:
+                self.restarting.add(name)
         rows = dataset.rows("train")
-        numbers = dataset.nonzeros("train") if dataset.kind == "sparse" else rows * dataset.columns
+        numbers = stored_values(dataset)
         self.sources[dataset.fingerprint] = StreamSource(
             absolute_path(str(source.spec.path)),
             rows,
@@ -354,7 +376,11 @@ class _Builder:
             lambda i, rows, held: _cost(*learners[i], (columns, classes, values), rows, held)
         )
         for key in stream_keys(
-            dataset.name, dataset.fingerprint, source.transforms, protocol, seed
+            dataset.name,
+            dataset.fingerprint,
+            source.transforms,
+            protocol,
+            seed,
         ):
             key = replace(key, transforms_version=source.transforms_version)
             length = self.sources[dataset.fingerprint].length(key)
@@ -366,8 +392,12 @@ class _Builder:
                     scoring=replace(key.scoring, delay_position=delay_position(dataset, column)),
                 )
             held_out = self.sources[dataset.fingerprint].held_out(key)
+            folds: Iterable[int | None] = (None,)
+            # Online folds are models of their own on one stream.
+            if key.scoring.folds is not None:
+                folds = range(key.scoring.folds.folds)
             for i, (name, learner) in enumerate(learners):
-                for fold in range(key.scoring.folds.folds) if key.scoring.folds else (None,):
+                for fold in folds:
                     stream = (learner, source.transforms, key.scoring, fold, length, tested)
                     ask(name, "start_rows", partial(check_enough_rows, *stream))
                     run = Run(key, name, learner.version, params[i], fold)
@@ -392,7 +422,11 @@ def _is_shown_rows(name: str, learner: Learner) -> bool:
 
 
 def _cost(
-    name: str, learner: Learner, size: tuple[int, int, float], rows: int, held_out: int
+    name: str,
+    learner: Learner,
+    size: tuple[int, int, float],
+    rows: int,
+    held_out: int,
 ) -> tuple[float, float]:
     """Return the cost of `rows` rows of such columns, classes and values, and of the held-out rows.
 
@@ -404,7 +438,8 @@ def _cost(
         estimates = cost_of(learner)
         before = rows // 2
         learned = float(estimates.stream_numbers(*size, rows))
-        last = (learned - float(estimates.stream_numbers(*size, before))) / max(1, rows - before)
+        first_half = float(estimates.stream_numbers(*size, before))
+        last = (learned - first_half) / max(1, rows - before)
         held = held_out * min(last, float(estimates.score_numbers(*size)))
         scale = NUMBERS_A_SECOND / float(learner.numbers_per_second)
         return scale * learned, scale * held
@@ -422,4 +457,5 @@ def _inputs(resolved: ResolvedExperiment) -> Iterator[_Input]:
             experiment.transforms_of(spec, learner) for learner in (None, *learners)
         )
         for transforms in pipelines:
-            yield _Input(spec, dataset, transforms, transforms_version(dataset, transforms))
+            version = transforms_version(dataset, transforms)
+            yield _Input(spec, dataset, transforms, version, resolved.learners)

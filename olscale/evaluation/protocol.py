@@ -18,12 +18,32 @@ from pydantic import AfterValidator
 
 from olscale.data.splits import HALVES
 from olscale.errors import ExperimentError
-from olscale.evaluation.rows_or_column import RowsOrColumn
 from olscale.measures import ALONG_THE_STREAM, UNWEIGHTED, check_measures, check_task_measures
 from olscale.task import Task
 
 if TYPE_CHECKING:
     from olscale.evaluation.online_folds import OnlineFolds
+
+
+class RowsOrColumn:
+    """Marks an option that is a number of rows, or the name of a column with one per row."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Check the value before pydantic converts a string to a number."""
+        from pydantic_core.core_schema import no_info_before_validator_function
+
+        return no_info_before_validator_function(self._check, handler(source))
+
+    @staticmethod
+    def _check(value: object) -> object:
+        number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        if not number and not (isinstance(value, str) and value):
+            raise ValueError(
+                "expected a number of rows, 0 or more, or the name of a column that has it for "
+                "each row"
+            )
+        return value
+
 
 DEFAULT_REPEATS = 10
 
@@ -84,7 +104,9 @@ class StreamOptions:
     # A list stands for one protocol per number. More than 1 is a diagnostic: such a run is not
     # single-pass.
     passes: Annotated[int, Ge(1)] | tuple[Annotated[int, Ge(1)], ...] = option(
-        1, "How often the rows are learned from.", flag=False
+        1,
+        "How often the rows are learned from.",
+        flag=False,
     )
     # Not part of a run's definition: no result depends on it.
     keep_model: bool = option(False, "Keep the final models in the store.")
@@ -101,35 +123,56 @@ class ScoringOptions:
 
     window: int | None = option(None, "Also the error over the last N rows.", "N", ge=1)
     fading: float | None = option(
-        None, "Also the error with this fading factor, e.g. 0.999.", "ALPHA", gt=0.0, lt=1.0
+        None,
+        "Also the error with this fading factor, e.g. 0.999.",
+        "ALPHA",
+        gt=0.0,
+        lt=1.0,
     )
     delay: Annotated[int | str, RowsOrColumn()] = option(
-        0, "Labels arrive N rows after the prediction, or as a column says.", "N|COLUMN"
+        0,
+        "Labels arrive N rows after the prediction, or as a column says.",
+        "N|COLUMN",
     )
     holdout_every: int | None = option(
-        None, "Also the error on the test split every N rows.", "N", ge=1
+        None,
+        "Also the error on the test split every N rows.",
+        "N",
+        ge=1,
     )
     holdout_rows: int | None = option(
-        None, "... on the next M rows, not learned from, instead.", "M", ge=1
+        None,
+        "... on the next M rows, not learned from, instead.",
+        "M",
+        ge=1,
     )
     drift: Literal["adwin", "ddm", "page-hinkley"] | None = option(
         None, "Also the alarms of a drift detector."
     )
     measures: Annotated[tuple[str, ...], AfterValidator(check_measures)] = option(
-        (), "Also these measures, with their curves, e.g. kappa,auc.", "NAME,..."
+        (),
+        "Also these measures, with their curves, e.g. kappa,auc.",
+        "NAME,...",
     )
     # Cost of a mistake on a row of each class, in the order of the classes; without them there is
     # no `cost`.
     costs: tuple[Annotated[float, Ge(0)], ...] = option(
-        (), "Costs of mistakes by class.", flag=False
+        (),
+        "Costs of mistakes by class.",
+        flag=False,
     )
     epsilon: float = option(
-        0.1, "Residuals up to this cost nothing in epsilon_loss.", flag=False, ge=0.0
+        0.1,
+        "Residuals up to this cost nothing in epsilon_loss.",
+        flag=False,
+        ge=0.0,
     )
     burn_in: int = option(0, "The first N rows are learned from and not counted.", "N", ge=0)
     mcnemar: bool = option(False, "Keep which rows are predicted wrongly, for McNemar's test.")
     weights: str | None = option(
-        None, "Rows count by this column: that of ingest --weights.", "COLUMN"
+        None,
+        "Rows count by this column: that of ingest --weights.",
+        "COLUMN",
     )
     weighted_measures: bool = option(False, "Rows count by their weights in measures, too.")
     test_only: bool = option(
@@ -191,7 +234,9 @@ class Scoring(ScoringOptions):
     @property
     def delay_column(self) -> str | None:
         """Name of the column with the delay of each row; None if the delay is a number."""
-        return self.delay if isinstance(self.delay, str) else None
+        if isinstance(self.delay, str):
+            return self.delay
+        return None
 
     def rows_to_measurement(self, row: int) -> int | None:
         """Return the rows from number `row` on before the next test error; None if none is due."""
@@ -252,7 +297,9 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
     if p.online and p.holdout_every is not None:
         yield f"holdout_every does not go with split = {p.split!r}; leave one of them out"
     if p.passes not in (1, (1,)) and (p.online or p.holdout_rows is not None):
-        rival = f"split = {p.split!r}" if p.online else "holdout_rows"
+        rival = "holdout_rows"
+        if p.online:
+            rival = f"split = {p.split!r}"
         yield f"passes does not go with {rival}: a later pass would test on rows learned before"
     if "cost" in p.measures and not p.costs:
         yield (
@@ -263,7 +310,8 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
         along = ("window", "fading", "delay", "holdout_every", "drift", "burn_in")
         conflicting = [name for name in along if getattr(p, name) not in (None, 0)]
         conflicting += [f"measures = {name!r}" for name in p.measures if name in ALONG_THE_STREAM]
-        conflicting += [f"split = {p.split!r}"] if p.online else []
+        if p.online:
+            conflicting.append(f"split = {p.split!r}")
         yield from (
             f"test_only does not go with {name}, which needs predictions along the stream"
             for name in conflicting
@@ -276,8 +324,7 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
     if p.weighted_measures and p.weights is None:
         yield "weighted_measures needs protocol.weights: the column by which rows count"
     if p.weighted_measures:
-        conflicting = ["drift"] if p.drift is not None else []
-        conflicting += ["mcnemar"] if p.mcnemar else []
+        conflicting = [name for name in ("drift", "mcnemar") if getattr(p, name)]
         conflicting += [f"measures = {name!r}" for name in p.measures if name in UNWEIGHTED]
         yield from (
             f"weighted_measures does not go with {name}, where all rows count alike"

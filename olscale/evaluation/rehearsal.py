@@ -13,14 +13,14 @@ from types import FunctionType, ModuleType
 from typing import Any, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray
 from olscale.compiled.csr import Rows, read_only, read_only_rows, rows_of, slice_rows, stack_rows
 from olscale.evaluation.guard import GlobalRandom
 from olscale.learners.contract.foreign.answers import numbers_of
 from olscale.learners.contract.foreign.learner import ForeignLearner
 from olscale.learners.contract.foreign.parts import differences, parts_of
-from olscale.learners.contract.learner import FloatArray, Learner, learn_rows
+from olscale.learners.contract.learner import Learner, learn_rows
 from olscale.learners.contract.usable_rows import usable_rows
 from olscale.system.user_source import is_installed
 
@@ -51,13 +51,13 @@ class Rehearsal:
     def __init__(self, make: Callable[[], Learner], entropy: Sequence[int]) -> None:
         self._make = make
         self._entropy = entropy
-        self._parts: list[tuple[Rows, NDArray[Any], FloatArray | None]] = []
+        self._parts: list[tuple[Rows, Array, FloatArray | None]] = []
         self._weights: FloatArray | None = None
         self._rows_left = ROWS
         self.differs = False
         self.shared = ""
 
-    def see(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> None:
+    def see(self, X: Rows, y: Array, weights: FloatArray | None = None) -> None:
         """Take the next rows of the stream, of any number; rehearse once there are enough."""
         if not self._rows_left:
             return
@@ -80,7 +80,9 @@ class Rehearsal:
         X = read_only_rows(stack_rows([rows for rows, _, _ in parts]))
         y = read_only(np.concatenate([labels for _, labels, _ in parts]))
         weights = [counts for _, _, counts in parts if counts is not None]
-        self._weights = read_only(np.concatenate(weights)) if weights else None
+        self._weights = None
+        if weights:
+            self._weights = read_only(np.concatenate(weights))
         shared = SharedState(_model_of(self._make()))
         try:
             first = self._learned(X, y)
@@ -97,14 +99,16 @@ class Rehearsal:
             learned += [name for name, _ in first_changes]
         self.shared = next(iter(learned), "")
 
-    def _learned(self, X: Rows, y: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    def _learned(self, X: Rows, y: Array) -> dict[str, Array]:
         """Return a new model's scores of rows, each before its update, and its learned numbers."""
         with GlobalRandom(self._entropy).in_place():
             learner = self._make()
             usable = usable_rows(X, learner.norm_limits())
             # The rehearsal ends at the first unusable row, as the run will.
             end = rows_of(X) if usable.all() else int(np.argmin(usable))
-            counts = None if self._weights is None else self._weights[:end]
+            counts = None
+            if self._weights is not None:
+                counts = self._weights[:end]
             scores = learn_rows(learner, slice_rows(X, 0, end), y[:end], counts)
             return {"": scores} | {
                 name: np.array(values) for name, values in numbers_of(_model_of(learner))
@@ -112,10 +116,12 @@ class Rehearsal:
 
 
 def _model_of(learner: Learner) -> Any:
-    return learner.estimator if needs_rehearsal(learner) else learner
+    if needs_rehearsal(learner):
+        return learner.estimator
+    return learner
 
 
-def _are_equal(first: dict[str, NDArray[Any]], second: dict[str, NDArray[Any]]) -> bool:
+def _are_equal(first: dict[str, Array], second: dict[str, Array]) -> bool:
     return first.keys() == second.keys() and all(
         np.array_equal(values, second[name], equal_nan=True) for name, values in first.items()
     )

@@ -3,16 +3,19 @@
 Planning itself opens existing datasets and fetches nothing.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.errors import ExperimentError, OlscaleError, UnknownNameError
 from olscale.evaluation.dataset_fit import takes_or_ignores_weights
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import EVERY, DatasetSpec, LearnerSpec
-from olscale.learners.contract.many_targets import LearnsTargets
-from olscale.learners.registry import learner_class, learner_names
+from olscale.learners.contract.capability import LearnsTargets, ranks_by_class
+from olscale.learners.registry import LearnersByName, NamedLearner, learner_names
+from olscale.measures import ranking_measures
 from olscale.results.plans import LeftOut
 from olscale.task import TASKS, Task
 
@@ -29,11 +32,14 @@ class ResolvedExperiment:
         In the order of the experiment.
     left_out : tuple of LeftOut
         The optional parts that are unavailable.
+    learners : LearnersByName
+        What is behind the names of learners.
     """
 
     experiment: Experiment
     datasets: tuple[Dataset, ...]
     left_out: tuple[LeftOut, ...] = ()
+    learners: LearnersByName = field(default_factory=LearnersByName)
 
 
 def open_experiment(
@@ -108,9 +114,10 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
         if (spec.protocol or experiment.protocol).weights is not None
     }
     learners: list[LearnerSpec] = []
+    by_name = LearnersByName()
     for learner in experiment.learners:
         try:
-            learners += _named(learner, tasks, multi_target, weighted)
+            learners += _named(learner, by_name, tasks, multi_target, weighted)
         except OlscaleError as error:
             if not learner.optional:
                 raise
@@ -124,16 +131,20 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
     resolved = experiment.model_copy(
         update={"datasets": tuple(datasets), "learners": tuple(learners)}
     )
-    return ResolvedExperiment(resolved, tuple(opened), tuple(left_out))
+    return ResolvedExperiment(resolved, tuple(opened), tuple(left_out), by_name)
 
 
 def _named(
-    spec: LearnerSpec, tasks: dict[str, Task], multi_target: Set[str], weighted: Set[str]
+    spec: LearnerSpec,
+    by_name: LearnersByName,
+    tasks: dict[str, Task],
+    multi_target: Set[str],
+    weighted: Set[str],
 ) -> list[LearnerSpec]:
     """Return the learners that `spec` stands for, each for datasets of its task.
 
-    With ``*`` they are all registered learners. Datasets with `several` targets are for learners
-    that support them, `weighted` datasets for learners that take weights.
+    With ``*`` they are all registered learners. The datasets `multi_target` are for learners of
+    several targets, `weighted` datasets for learners that take weights.
     """
     among = {
         task: tuple(name for name in tasks if tasks[name] == task and spec.meets(name))
@@ -143,7 +154,7 @@ def _named(
         target_learners = {
             name
             for name in learner_names("regression")
-            if issubclass(learner_class(name), LearnsTargets)
+            if issubclass(by_name[name].target, LearnsTargets)
         }
         meetings = [
             (
@@ -151,7 +162,8 @@ def _named(
                 tuple(
                     dataset
                     for dataset in among[task]
-                    if dataset not in _beyond(name, target_learners, multi_target, weighted)
+                    if dataset
+                    not in _beyond(by_name[name], target_learners, multi_target, weighted)
                 ),
             )
             for task in TASKS
@@ -162,7 +174,7 @@ def _named(
             for name, datasets in meetings
             if datasets
         ]
-    task = getattr(learner_class(spec.name), "task", None)
+    task = getattr(by_name[spec.name].target, "task", None)
     # A learner of one task skips datasets of others without naming its own in the file.
     if spec.datasets is None and task in TASKS and among[task] and len(among[task]) < len(tasks):
         return [spec.model_copy(update={"datasets": among[task]})]
@@ -170,13 +182,16 @@ def _named(
 
 
 def _beyond(
-    name: str, of_targets: Set[str], multi_target: Set[str], weighted: Set[str]
+    learner: NamedLearner,
+    of_targets: Set[str],
+    multi_target: Set[str],
+    weighted: Set[str],
 ) -> set[str]:
-    """Return the datasets that the learner `name` cannot use; `of_targets` have several targets."""
+    """Return the datasets that a learner cannot use; the learners `of_targets` learn several."""
     beyond = set[str]()
-    if name not in of_targets:
+    if learner.name not in of_targets:
         beyond |= multi_target
-    if weighted and not takes_or_ignores_weights(learner_class(name)):
+    if weighted and not takes_or_ignores_weights(learner.target):
         beyond |= weighted
     return beyond
 
@@ -184,7 +199,9 @@ def _beyond(
 def _names(spec: DatasetSpec) -> set[str]:
     """Return possible names of a missing dataset, including the one with its limit of rows."""
     name = str(spec.name or spec.path).rstrip("/").rpartition("/")[2]
-    return {name} if spec.rows is None else {name, f"{name}-{spec.rows}"}
+    if spec.rows is None:
+        return {name}
+    return {name, f"{name}-{spec.rows}"}
 
 
 def _check_names(experiment: Experiment, names: set[str]) -> None:
@@ -207,3 +224,54 @@ def _with_path(spec: DatasetSpec, say: Callable[[str], None]) -> DatasetSpec:
 
         path = locate_sample(str(path), spec.rows, say=say)
     return spec.model_copy(update={"path": path, "name": None})
+
+
+def unweighted_notes(resolved: ResolvedExperiment) -> list[str]:
+    """Return a line that names the learners that ignore the weights of a protocol.
+
+    These are baselines, which look at labels only; other learners without weights are refused.
+    """
+    experiment = resolved.experiment
+    protocols = [dataset.protocol or experiment.protocol for dataset in experiment.datasets]
+    if all(protocol.weights is None for protocol in protocols):
+        return []
+    names = dict.fromkeys(spec.name for spec in experiment.learners)
+    baselines = [
+        name
+        for name in names
+        if ":" not in name and getattr(resolved.learners[name].target, "baseline", False)
+    ]
+    if not baselines:
+        return []
+    return [
+        f"{', '.join(baselines)}: all rows count alike, whatever they weigh, as to every baseline"
+    ]
+
+
+def coarse_score_notes(resolved: ResolvedExperiment) -> list[str]:
+    """Return a line for each learner without scores whose protocol asks for ranking measures.
+
+    Its `auc` is the mean recall of both classes, which is not comparable with that of a learner
+    with scores.
+    """
+    experiment = resolved.experiment
+    measures_of: dict[str, set[str]] = {}
+    for section, dataset in zip(experiment.datasets, resolved.datasets, strict=True):
+        words = set(ranking_measures((section.protocol or experiment.protocol).measures))
+        if words and dataset.task == "classification" and len(dataset.classes or ()) == 2:
+            for spec in experiment.learners:
+                if spec.meets(dataset.name) and _is_coarse(spec, resolved.learners):
+                    measures_of.setdefault(spec.name, set()).update(words)
+    return [
+        f"{' and '.join(sorted(words))} of {name}: of the classes that it predicts, -1 or 1, and "
+        "not of scores, not to be "
+        "set beside those of learners with scores"
+        for name, words in measures_of.items()
+    ]
+
+
+def _is_coarse(spec: LearnerSpec, by_name: LearnersByName) -> bool:
+    if ":" not in spec.name:
+        return False
+    params = spec.settings()[0] | spec.points()[0]
+    return ranks_by_class(by_name[spec.name].make(params))

@@ -1,11 +1,25 @@
-"""A run: one learner with its parameters on one dataset in one order; a hash identifies it."""
+"""A run: one learner with its parameters on one stream; a hash identifies it.
 
-from dataclasses import dataclass, field
+A protocol has a stream per number of passes, fold, permutation and random projection.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
 from typing import Any
 
 from olscale.data.stream import Part, Shuffle
-from olscale.evaluation.protocol import PLAIN, Scoring
+from olscale.data.transforms.pipeline import check_order, make_transform
+from olscale.errors import ExperimentError
+from olscale.evaluation.metrics.drift import detector_version
+from olscale.evaluation.online_folds import OnlineFolds
+from olscale.evaluation.protocol import (
+    DEFAULT_REPEATS,
+    PLAIN,
+    ProtocolSpec,
+    Scoring,
+    ScoringOptions,
+)
 from olscale.results.record import run_id
 
 
@@ -15,7 +29,7 @@ class StreamKey:
 
     These are dataset, transforms, order, part of the rows, passes and scoring. `projection` is the
     number of the random projection, or None. `transforms_version` is that of
-    `olscale.data.transforms.revision`.
+    `olscale.data.transforms.scaling`.
     """
 
     dataset: str
@@ -27,6 +41,13 @@ class StreamKey:
     projection: int | None = None
     scoring: Scoring = PLAIN
     transforms_version: int = 1
+
+    @property
+    def entropy(self) -> tuple[int, ...]:
+        """What distinguishes the random numbers of learners on this permutation; empty without."""
+        if self.shuffle is None:
+            return ()
+        return (self.shuffle.seed, self.shuffle.index)
 
 
 @dataclass(frozen=True)
@@ -93,3 +114,73 @@ def _protocol(stream: StreamKey) -> dict[str, Any]:
     if stream.transforms_version > 1:
         protocol["transforms_version"] = stream.transforms_version
     return protocol | stream.scoring.definition()
+
+
+def stream_keys(
+    dataset: str,
+    fingerprint: str,
+    transforms: tuple[str, ...],
+    protocol: ProtocolSpec,
+    seed: int,
+) -> Iterator[StreamKey]:
+    """Yield each stream of a dataset; every fold has its own permutations and random projections.
+
+    Raises
+    ------
+    ExperimentError
+        If options of the protocol conflict with each other or with the transforms, or need
+        something that is not installed.
+    """
+    protocol.check()
+    check_order(transforms)
+    projected = any(make_transform(text).is_random for text in transforms)
+    parts, repeats = _parts(protocol, seed)
+    scoring = _scoring(protocol, seed)
+    if protocol.projections is not None and not projected:
+        raise ExperimentError(
+            f"protocol.projections was {protocol.projections}, but no transform of {dataset} "
+            "projects at random; add one, "
+            "such as project:features=100, or leave projections out"
+        )
+    for passes in (protocol.passes,) if isinstance(protocol.passes, int) else protocol.passes:
+        for number, part in enumerate(parts):
+            # Each fold has its own range of permutations, so that no two folds share one.
+            for index in range(number * repeats, (number + 1) * repeats):
+                shuffle = None
+                if protocol.order == "permuted":
+                    shuffle = Shuffle(seed, index)
+                projection = None
+                if projected:
+                    projection = index
+                yield StreamKey(
+                    dataset,
+                    fingerprint,
+                    transforms,
+                    shuffle,
+                    part,
+                    passes,
+                    projection,
+                    scoring,
+                )
+
+
+def _parts(protocol: ProtocolSpec, seed: int) -> tuple[list[Part | None], int]:
+    """Return the parts of the training rows, None for all, and how often each is streamed."""
+    parts: list[Part | None] = [None]
+    folds = protocol.folds or DEFAULT_REPEATS
+    if protocol.split != "given" and not protocol.online:
+        parts = [Part(protocol.split, seed, fold, folds) for fold in range(folds)]
+    if protocol.order == "time":
+        return parts, protocol.projections or 1
+    return parts, protocol.permutations or (DEFAULT_REPEATS if protocol.split == "given" else 1)
+
+
+def _scoring(protocol: ProtocolSpec, seed: int) -> Scoring:
+    """Return how a protocol scores the rows of its streams."""
+    return Scoring(
+        **{option.name: getattr(protocol, option.name) for option in fields(ScoringOptions)},
+        drift_version=detector_version(protocol.drift) if protocol.drift else "",
+        folds=OnlineFolds(protocol.split, seed, protocol.folds or DEFAULT_REPEATS)
+        if protocol.online
+        else None,
+    )

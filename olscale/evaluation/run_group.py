@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from olscale.data.dataset import Dataset
 from olscale.evaluation.budget import NO_BUDGET, Budget
 from olscale.evaluation.run import Run, StreamKey
 from olscale.results.record import run_id
@@ -45,7 +46,16 @@ class StreamSource:
 
     def held_out(self, key: StreamKey) -> int:
         """Return the number of rows that test the final models of the stream `key`."""
-        return self.test_rows if key.part is None else self.rows - self.length(key) // key.passes
+        if key.part is None:
+            return self.test_rows
+        return self.rows - self.length(key) // key.passes
+
+
+def stored_values(dataset: Dataset) -> int:
+    """Return how many values the rows of a training split store; sparse rows store no zeros."""
+    if dataset.kind == "sparse":
+        return dataset.nonzeros("train")
+    return dataset.rows("train") * dataset.columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +91,10 @@ class RunGroup:
         Whether the records share one file, as in an evaluation of many runs.
     keeps_models : bool
         Whether the store keeps the final models.
+    restorable : bool
+        Whether the group can be continued from a checkpoint.
     bundle : int, optional
-        Number of its bundle (`olscale.evaluation.bundles`); None for a group with a task of its
+        Number of its bundle (`olscale.evaluation.cut_groups`); None for a group with a task of its
         own.
     """
 
@@ -98,16 +110,16 @@ class RunGroup:
     replaces: bool = False
     together: bool = False
     keeps_models: bool = False
+    restorable: bool = True
     bundle: int | None = None
 
     @property
     def key(self) -> str:
         """Name of the group's checkpoints: a hash of its runs, class shard and chunk size."""
-        classes = (
-            None
-            if self.shard is None
-            else [self.shards[self.shard].start, self.shards[self.shard].stop]
-        )
+        classes = None
+        if self.shard is not None:
+            shard = self.shards[self.shard]
+            classes = [shard.start, shard.stop]
         return run_id(
             {
                 # Budgets and memory limits stay out: checkpoints continue under other limits.
@@ -129,20 +141,25 @@ class RunGroup:
 
     def parts(self) -> list[RunGroup]:
         """Return the groups that make up this one: its shards, or itself."""
-        return [replace(self, shard=number) for number in range(len(self.shards))] or [self]
+        if not self.shards:
+            return [self]
+        return [replace(self, shard=number) for number in range(len(self.shards))]
 
     @property
     def shuffled(self) -> bool:
         """Whether the stream is a permutation or a fold, instead of all rows in time order."""
-        return self.runs[0].stream.shuffle is not None or self.runs[0].stream.part is not None
+        key = self.runs[0].stream
+        return key.shuffle is not None or key.part is not None
 
     @property
     def name(self) -> str:
         """Short name for progress reports and error messages."""
         key = self.runs[0].stream
         order = "time order" if key.shuffle is None else f"permutation {key.shuffle.index}"
-        order += "" if key.part is None else f", fold {key.part.fold}"
-        order += "" if key.projection is None else f", projection {key.projection}"
+        if key.part is not None:
+            order += f", fold {key.part.fold}"
+        if key.projection is not None:
+            order += f", projection {key.projection}"
         learners = ", ".join(sorted({run.learner for run in self.runs}))
         if self.shard is not None:
             classes = self.shards[self.shard]

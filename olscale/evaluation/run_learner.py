@@ -14,14 +14,17 @@ from olscale.evaluation.budget import NO_BUDGET, BudgetExceeded, Meter, Spent
 from olscale.evaluation.guard import GlobalRandom, attempt
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.run import Run
+from olscale.learners.contract.capability import (
+    LooksAhead,
+    expect_names,
+    expect_ranking,
+    expect_targets,
+    looks_ahead,
+)
 from olscale.learners.contract.class_weights import name_classes
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.contract.fused_settings import grid_key
 from olscale.learners.contract.learner import Learner
-from olscale.learners.contract.look_ahead import LooksAhead, looks_ahead
-from olscale.learners.contract.many_targets import expect_targets
-from olscale.learners.contract.named_rows import expect_names
-from olscale.learners.contract.ranked_rows import expect_ranking
 from olscale.learners.contract.usable_rows import usable_rows
 from olscale.learners.registry import is_ours, make_learner
 from olscale.measures import ranking_measures
@@ -84,11 +87,17 @@ class RunLearner:
         self._prepared: dict[str, float] = {}
         if exceeded is not None:
             self.fail(exceeded.outcome, exceeded.reason)
-        shuffle = run.stream.shuffle
-        entropy = () if shuffle is None else (shuffle.seed, shuffle.index)
-        self.random = None if is_ours(run.learner) else GlobalRandom(entropy)
+        entropy = run.stream.entropy
+        if is_ours(run.learner):
+            self.random = None
+        else:
+            self.random = GlobalRandom(entropy)
         self._make = partial(
-            _begun, make or partial(make_learner, run.learner, run.params), columns, shape, entropy
+            _begun,
+            make or partial(make_learner, run.learner, run.params),
+            columns,
+            shape,
+            entropy,
         )
         self._entropy = entropy
         learner = self._guarded(self._make)
@@ -121,7 +130,9 @@ class RunLearner:
     def _usable(self, X: Rows) -> Rows:
         """Return the usable rows; unusable ones end the run at their place in the stream."""
         usable = usable_rows(X, self.learner.norm_limits())
-        return X if usable.all() else take_rows(X, np.flatnonzero(usable))
+        if usable.all():
+            return X
+        return take_rows(X, np.flatnonzero(usable))
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return the numbers that the learner processes per row; 0 for a failed run."""
@@ -151,7 +162,9 @@ class RunLearner:
             self.failed_at = (at, int(not raised), at)
 
     def _guarded(self, call: Callable[[], T], counts: bool = True) -> T | None:
-        return attempt([self], call, counts) if self.outcome == "ok" else None
+        if self.outcome != "ok":
+            return None
+        return attempt([self], call, counts)
 
     def _asked(self, what: str, call: Callable[[], T]) -> T:
         """Call into the learner for its checkpoint; an exception of it is raised as `ValueError`.
@@ -168,7 +181,10 @@ class RunLearner:
 
 
 def _begun(
-    make: Callable[[], Learner], columns: int, shape: StreamShape, entropy: Sequence[int]
+    make: Callable[[], Learner],
+    columns: int,
+    shape: StreamShape,
+    entropy: Sequence[int],
 ) -> Learner:
     """Return a new learner that knows what is known of its stream before the first row."""
     learner = make()

@@ -1,16 +1,105 @@
-"""The contents of a plan: the runs of an experiment, their data and their costs."""
+"""What a plan holds: the runs of an experiment, their searches, data, names and costs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
+from statistics import fmean
+from typing import Any
 
+from olscale.evaluation.experiment import Experiment
+from olscale.evaluation.experiment_sections import LearnerSpec
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import StreamSource
-from olscale.evaluation.search import Search
+from olscale.learners.contract.learner import Learner
 from olscale.learners.foresight import Foresight
-from olscale.results.plans import LeftOut, PlannedDataset, PlannedLearner
+from olscale.learners.registry import ask
+from olscale.measures import distance_from_best
+from olscale.results.plans import LeftOut, PlannedDataset, PlannedLearner, Point, Selection
+from olscale.results.record import run_id
+from olscale.storage.canonical_json import canonical_json
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The candidates for the parameters of a learner on a dataset.
+
+    Attributes
+    ----------
+    dataset : dict
+        Name and fingerprint.
+    transforms : tuple of str
+    learner : dict
+        Name, version and fixed parameters.
+    grid : dict of str to list
+        Values of the tuned parameters.
+    protocol : dict
+        How candidates are compared: split, folds, seed and metric.
+    points : tuple of dict
+        The candidates: all parameters, in canonical form.
+    runs : tuple of tuple of Run
+        The runs of each candidate.
+    """
+
+    dataset: Mapping[str, str]
+    transforms: tuple[str, ...]
+    learner: Mapping[str, Any]
+    grid: Mapping[str, list[Any]]
+    protocol: Mapping[str, Any]
+    points: tuple[Mapping[str, Any], ...]
+    runs: tuple[tuple[Run, ...], ...] = field(default=(), hash=False)
+
+    def definition(self) -> dict[str, Any]:
+        """Return everything that the choice depends on as plain JSON values."""
+        return {
+            "dataset": dict(self.dataset),
+            "transforms": list(self.transforms),
+            "learner": dict(self.learner),
+            "grid": dict(self.grid),
+            "protocol": dict(self.protocol),
+        }
+
+    @property
+    def id(self) -> str:
+        """Content hash of the definition, in 32 hexadecimal digits."""
+        return run_id(self.definition())
+
+    def over(self, runs: Sequence[Sequence[Run]]) -> Search:
+        """Return this search with the runs of its candidates."""
+        return replace(self, runs=tuple(map(tuple, runs)))
+
+    def untried(self) -> Selection:
+        """Return the first candidate as if it were chosen, to check that a plan can be made."""
+        return Selection(self.definition(), self.id, (), self.points[0])
+
+    def choose(self, errors: Mapping[str, float | None]) -> Selection:
+        """Return the candidate with the best mean; the first of equal ones.
+
+        Parameters
+        ----------
+        errors : mapping of str to float or None
+            The metric of each run by id, None if it failed or has none. The best mean is the least
+            where less is better. A candidate with a failed part is out. If all candidates failed,
+            the first is chosen, so that the results show its failure.
+        """
+        points = []
+        for params, runs in zip(self.points, self.runs, strict=True):
+            results = [errors[run.id] for run in runs]
+            good = [error for error in results if error is not None]
+            mean = None
+            if len(good) == len(results):
+                mean = fmean(good)
+            points.append(Point(dict(params), mean, len(results) - len(good)))
+        metric = self.protocol["metric"]
+        best = min(
+            points,
+            key=lambda point: (
+                inf if point.error is None else distance_from_best(metric, point.error)
+            ),
+        )
+        return Selection(self.definition(), self.id, tuple(points), best.params)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +134,8 @@ class RunPlan:
         Ids of the runs whose final models are kept.
     ahead : dict of str to tuple of Foresight
         Parts of a run that see rows before their turn, by its id; only runs with such parts.
+    restarting : set of str
+        Learners whose runs start again after an interruption: no checkpoint can hold them.
     """
 
     name: str
@@ -59,3 +150,34 @@ class RunPlan:
     state_bytes: Mapping[str, int] = field(default_factory=dict)
     kept: AbstractSet[str] = frozenset()
     ahead: Mapping[str, tuple[Foresight, ...]] = field(default_factory=dict)
+    restarting: AbstractSet[str] = frozenset()
+
+
+class Roster:
+    """Datasets and learners of an experiment in its order, under their displayed names."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._specs = experiment.learners
+        self.datasets: list[PlannedDataset] = []
+        self._learners: dict[tuple[int, str, str], PlannedLearner] = {}
+
+    def enter(self, dataset: PlannedDataset, spec: LearnerSpec, learner: Learner) -> None:
+        """Note that a learner runs on a dataset."""
+        if dataset not in self.datasets:
+            self.datasets.append(dataset)
+        params = ask(spec.name, "resolved_params", learner.resolved_params)
+        key = (self._specs.index(spec), str(learner.version), canonical_json(params))
+        planned = self._learners.get(key) or PlannedLearner(
+            spec.name,
+            key[1],
+            params,
+            (),
+            spec.label or "",
+        )
+        met = dict.fromkeys((*planned.datasets, self.datasets.index(dataset)))
+        self._learners[key] = replace(planned, datasets=tuple(met))
+
+    def learners(self) -> tuple[PlannedLearner, ...]:
+        """Return the learners in the order of the experiment, with all their settings."""
+        in_order = sorted(self._learners.items(), key=lambda item: item[0][0])
+        return tuple(learner for _, learner in in_order)

@@ -5,42 +5,78 @@ split, ``state.record()``. Results depend on no clock, thread or process (times 
 separately), so that in-process runs, actors and tasks give the same bytes.
 """
 
+import os
+import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from importlib.metadata import version
 from math import nan
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray, IntArray
 from olscale.compiled.csr import slice_rows
 from olscale.data.chunk import Chunk
 from olscale.evaluation.budget import BudgetExceeded, Meter
-from olscale.evaluation.enough_rows import check_seen
+from olscale.evaluation.dataset_fit import check_seen
 from olscale.evaluation.guard import check_scores, guarded
 from olscale.evaluation.label_delay import Schedule, Scored
 from olscale.evaluation.learning_time import LearningTime
-from olscale.evaluation.metrics import METRICS, Metric, StreamShape
+from olscale.evaluation.metrics import METRICS, Metric, Prequential, StreamShape
 from olscale.evaluation.metrics.each_target import make_metric
-from olscale.evaluation.model_watch import ModelWatch
+from olscale.evaluation.metrics.model_watch import ModelWatch
 from olscale.evaluation.rehearsal import Rehearsal, needs_rehearsal, shared_reason
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_learner import RunLearner
-from olscale.evaluation.run_record import environment, metric_results
+from olscale.learners.contract.capability import ranking_columns, ranks_by_class, show_probabilities
 from olscale.learners.contract.compilation import compile_loops
-from olscale.learners.contract.learner import FloatArray, Learner, predictions_of, score_columns
-from olscale.learners.contract.probabilities import show_probabilities
-from olscale.learners.contract.ranked_rows import ranking_columns, ranks_by_class
+from olscale.learners.contract.learner import Learner, predictions_of, score_columns
 from olscale.learners.contract.usable_rows import diverged_at, score_usable
 from olscale.measures import NOT_REPRODUCIBLE, RANKED_BY_CLASS, headline_of
 from olscale.results.record import Record
 
 
+def metric_results(metrics: Sequence[Metric], measures: Mapping[str, float]) -> dict[str, Any]:
+    """Return the part of a record that metrics provide; `measures` are the learner's own."""
+    values = {name: value for metric in metrics for name, value in metric.values().items()}
+    return {
+        "metrics": values | dict(measures),
+        **_mistakes(metrics),
+        "series": [series for metric in metrics for series in metric.series()],
+    }
+
+
+def _mistakes(metrics: Sequence[Metric]) -> dict[str, Any]:
+    """Return the mistakes along the stream and by segment; nothing for a regression."""
+    for metric in metrics:
+        if isinstance(metric, Prequential):
+            rows, mistakes = metric.curve()
+            return {"curve_rows": rows, "curve_mistakes": mistakes, "segments": metric.segments()}
+    return {}
+
+
+@cache
+def environment() -> dict[str, str]:
+    """Return versions and machine of the current process."""
+    versions = {
+        package: version(package)
+        for package in ("olscale", "numpy", "numba", "scikit-learn", "dask")
+    }
+    return {
+        **versions,
+        "python": platform.python_version(),
+        "host": platform.node(),
+        "cpus": str(os.cpu_count()),
+    }
+
+
 class Counted(NamedTuple):
     """What a run has counted: sums of metrics, held-out and repeated rows, seconds spent."""
 
-    sums: list[dict[str, NDArray[Any]]]
+    sums: list[dict[str, Array]]
     predicted: tuple[int, int]
     spent: float
 
@@ -162,16 +198,20 @@ class RunState(RunLearner):
             self._guarded(rehearsal.hold, counts=False)
         else:
             rows = self.seen_by_learner(chunk)
-            weights = rows.weights if self._schedule.weighs(self.learner) else None
+            weights = None
+            if self._schedule.weighs(self.learner):
+                weights = rows.weights
             self._guarded(lambda: rehearsal.see(rows.X, rows.y, weights), counts=False)
         if rehearsal.shared:
             self.fail("learner_error", shared_reason(rehearsal.shared), raised=False)
 
     def seen_by_learner(self, chunk: Chunk) -> Chunk:
         """Return `chunk` as the learner sees it: a novelty detector gets no labels."""
-        return replace(chunk, y=np.zeros_like(chunk.y)) if self._task == "novelty" else chunk
+        if self._task == "novelty":
+            return replace(chunk, y=np.zeros_like(chunk.y))
+        return chunk
 
-    def _predictions(self, scores: FloatArray) -> NDArray[Any]:
+    def _predictions(self, scores: FloatArray) -> Array:
         return predictions_of(scores[:, : self._own_columns(scores)], self._task)
 
     def _read_by(self, metric: Metric, scores: FloatArray) -> FloatArray:
@@ -196,14 +236,21 @@ class RunState(RunLearner):
         rows = scored.rows
         scores = scored.scores
         if not np.isfinite(scores).all():
-            row = int(rows[np.argmin(np.isfinite(scores).all(axis=1))])
+            finite = np.isfinite(scores).all(axis=1)
+            row = int(rows[np.argmin(finite)])
             self._diverge(chunk, row, self.position + row, "row", self.position + row)
             return
         # Without arrivals each label comes with its row, and metrics need no order of events.
         if scored.arrivals is None:
-            weights = None if chunk.weights is None else chunk.weights[rows]
+            weights = None
+            if chunk.weights is not None:
+                weights = chunk.weights[rows]
             self.count(
-                self.position + rows, chunk.y[rows], self._predictions(scores), scores, weights
+                self.position + rows,
+                chunk.y[rows],
+                self._predictions(scores),
+                scores,
+                weights,
             )
         else:
             counted = slice(self._burned_in(self.position + rows), None)
@@ -216,11 +263,11 @@ class RunState(RunLearner):
 
     def count(
         self,
-        rows: NDArray[np.int64],
-        y: NDArray[Any],
-        codes: NDArray[Any],
+        rows: IntArray,
+        y: Array,
+        codes: Array,
         scores: FloatArray,
-        weights: NDArray[np.float64] | None = None,
+        weights: FloatArray | None = None,
     ) -> None:
         """Count rows: numbers, targets, predictions and scores before each update, weights."""
         burned_in = self._burned_in(rows)
@@ -234,8 +281,8 @@ class RunState(RunLearner):
     def _weigh(
         self,
         metrics: Sequence[Metric],
-        weights: NDArray[np.float64] | None,
-        rows: slice | NDArray[np.int64] = slice(None),
+        weights: FloatArray | None,
+        rows: slice | IntArray = slice(None),
     ) -> None:
         """Pass to metrics that use weights those of the rows that they get next."""
         if self.run.stream.scoring.weighted_measures:
@@ -245,17 +292,18 @@ class RunState(RunLearner):
 
     def _counting(self) -> Sequence[Metric]:
         """Return the metrics that count rows of the stream."""
-        return () if self.run.stream.scoring.test_only else self._metrics
+        if self.run.stream.scoring.test_only:
+            return ()
+        return self._metrics
 
-    def _burned_in(self, rows: NDArray[np.int64]) -> int:
+    def _burned_in(self, rows: IntArray) -> int:
         """Return how many of `rows`, numbers of rows of the stream, belong to the burn-in."""
         return int(np.searchsorted(rows, self.run.stream.scoring.burn_in))
 
-    def _see(
-        self, counted: slice, y: NDArray[Any], codes: NDArray[Any], scores: FloatArray
-    ) -> None:
+    def _see(self, counted: slice, y: Array, codes: Array, scores: FloatArray) -> None:
         for metric in self._counting():
-            metric.see(y[counted], codes[counted], self._read_by(metric, scores[counted]))
+            read = self._read_by(metric, scores[counted])
+            metric.see(y[counted], codes[counted], read)
 
     def hold_out(self, chunk: Chunk, first: int) -> None:
         """Predict held-out rows, from test row number `first` on, with the current model."""
@@ -318,7 +366,7 @@ class RunState(RunLearner):
         if error is not None:
             self.fail("diverged", str(error), raised=False, row=at)
 
-    def count_test(self, y: NDArray[Any], codes: NDArray[Any], scores: FloatArray) -> None:
+    def count_test(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Count rows of the test split: targets, predictions of the final model, scores."""
         for metric in self._metrics:
             metric.test(y, codes, self._read_by(metric, scores))
@@ -371,7 +419,7 @@ class RunState(RunLearner):
             cautions[NOT_REPRODUCIBLE] = 1.0
         return cautions
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """Return the whole run as plain arrays; a failed run returns how it failed."""
         common = {
             "position": np.array([self.position]),
@@ -392,9 +440,9 @@ class RunState(RunLearner):
             parts |= {f"metric{number}.{name}": array.copy() for name, array in metric.sums.items()}
         return common | parts
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """Continue from a `state`, which replaces everything before it, including `prepare`."""
-        groups: dict[str, dict[str, NDArray[Any]]] = {}
+        groups: dict[str, dict[str, Array]] = {}
         for key, array in state.items():
             group, _, name = key.partition(".")
             groups.setdefault(group, {})[name] = array

@@ -7,10 +7,9 @@ from olscale.errors import OlscaleError
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import EVERY, DatasetSpec, LearnerSpec
 from olscale.evaluation.protocol import weighing_of
-from olscale.evaluation.run import Run
-from olscale.evaluation.streams import stream_keys
+from olscale.evaluation.run import Run, stream_keys
 from olscale.learners.registry import learner_class, learner_names, make_learner
-from olscale.results.selections import Selection
+from olscale.results.plans import Selection
 from olscale.results.settings import REPLICATES, ExperimentSettings, Setting, SettingKey
 from olscale.storage.canonical_json import canonical_json
 
@@ -39,12 +38,24 @@ def settings(experiment: Experiment, selections: Iterable[Selection]) -> Experim
             if spec.meets(name):
                 weighing = weighing_of(dataset.protocol or experiment.protocol)
                 for version, params, tuned in _choices(
-                    experiment, spec, name, transforms, chosen, weighing
+                    experiment,
+                    spec,
+                    name,
+                    transforms,
+                    chosen,
+                    weighing,
                 ):
                     label = spec.label or spec.name
                     for protocol in _protocols(experiment, dataset, name, transforms):
                         setting = Setting(
-                            name, transforms, label, spec.name, version, params, protocol, tuned
+                            name,
+                            transforms,
+                            label,
+                            spec.name,
+                            version,
+                            params,
+                            protocol,
+                            tuned,
                         )
                         # A learner with transforms of its own runs on a dataset once, however often
                         # the dataset is listed.
@@ -116,11 +127,18 @@ def _choices(
 
 
 def _protocols(
-    experiment: Experiment, dataset: DatasetSpec, name: str, transforms: tuple[str, ...]
+    experiment: Experiment,
+    dataset: DatasetSpec,
+    name: str,
+    transforms: tuple[str, ...],
 ) -> list[dict[str, Any]]:
     protocols: dict[str, dict[str, Any]] = {}
     for key in stream_keys(
-        name, "", transforms, dataset.protocol or experiment.protocol, experiment.seed
+        name,
+        "",
+        transforms,
+        dataset.protocol or experiment.protocol,
+        experiment.seed,
     ):
         definition = Run(key, "", 1, {}).definition()
         protocol = {

@@ -1,10 +1,8 @@
 """The state of a stream's transforms, shared by runs that learn from the same rows."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
-from numpy.typing import NDArray
-
+from olscale.arrays import Array, part_of
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.pipeline import Pipeline
 from olscale.evaluation.label_delay import Schedule
@@ -36,7 +34,9 @@ class StreamTransforms:
         folds = tuple(dict.fromkeys(run.fold for run in runs))
         self._streams = bool(pipeline.streaming)
         # Without streaming transforms all models see the same rows, so one copy serves them.
-        self.folds = [(fold,) for fold in folds] if self._streams else [folds]
+        self.folds: list[tuple[_Fold, ...]] = [folds]
+        if self._streams:
+            self.folds = [(fold,) for fold in folds]
         scoring = runs[0].stream.scoring
         self._schedules = [Schedule(scoring, fold_group[0]) for fold_group in self.folds]
         self._steps = [pipeline.begin() for _ in self.folds]
@@ -79,7 +79,7 @@ class StreamTransforms:
         """Return the features and stored values of a row after the transforms."""
         return self._steps[0].size_after(columns, values)
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """Return copies of everything learned, named for a checkpoint."""
         parts = zip(self.folds, self._steps, strict=True)
         return {
@@ -88,7 +88,7 @@ class StreamTransforms:
             for name, array in step.state().items()
         }
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """Continue from a `state` of these runs or of more.
 
         Raises
@@ -97,15 +97,10 @@ class StreamTransforms:
             If the state belongs to other transforms.
         """
         for fold_group, step in zip(self.folds, self._steps, strict=True):
-            mark = _mark(fold_group)
-            step.restore(
-                {
-                    name.removeprefix(mark): array
-                    for name, array in state.items()
-                    if name.startswith(mark)
-                }
-            )
+            step.restore(part_of(state, _mark(fold_group)))
 
 
 def _mark(fold_group: tuple[_Fold, ...]) -> str:
-    return "transform." if fold_group[0] is None else f"transform of fold {fold_group[0]}."
+    if fold_group[0] is None:
+        return "transform."
+    return f"transform of fold {fold_group[0]}."

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray, part_of
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.pipeline import make_transform
 from olscale.evaluation.group_pass import GroupPass
@@ -22,7 +22,7 @@ from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
 from olscale.learners.contract.compilation import compile_loops
-from olscale.learners.contract.learner import FloatArray, State
+from olscale.learners.contract.learner import State
 from olscale.learners.contract.merged_sums import MergesSums, mergeable, sums_key
 from olscale.learners.contract.usable_rows import usable_rows
 from olscale.learners.registry import ask, make_learner
@@ -52,7 +52,8 @@ def _sums_key(run: Run) -> object:
     if not ask(run.learner, "mergeable", lambda: mergeable(learner)):
         return None
     # Without a key of its own, a run shares its sums with no other.
-    return key, run.learner, ask(run.learner, "sums_key", lambda: sums_key(learner)) or run.id
+    own_key = ask(run.learner, "sums_key", lambda: sums_key(learner))
+    return key, run.learner, own_key or run.id
 
 
 def cut_sums(groups: Sequence[RunGroup]) -> Iterator[RunGroup]:
@@ -93,7 +94,9 @@ class _SummedState(RunState):
         start = LearningTime.now()
         # An empty state means that a new block begins.
         sums = sums or self._guarded(learner.no_sums) or {}
-        weights = rows.weights if self._schedule.weighs(learner) else None
+        weights = None
+        if self._schedule.weighs(learner):
+            weights = rows.weights
         weighted: tuple[FloatArray, ...] = () if weights is None else (weights,)
         add_rows: Any = learner.add_rows
         self._guarded(lambda: add_rows(rows.X, rows.y, sums, *weighted))
@@ -111,10 +114,12 @@ class _SummedState(RunState):
     def solve(self, sums: State, rows: int, spent: LearningTime) -> None:
         """Become the final model of `rows` rows; this run's share of the sums took `spent`."""
         start = LearningTime.now()
-        learner = self.learner if self.outcome == "ok" else None
+        learner = None
+        if self.outcome == "ok":
+            learner = self.learner
         if isinstance(learner, MergesSums):
             # `take_sums` may change the arrays, which other runs share.
-            copies = {name: array.copy() for name, array in sums.items()}
+            copies = _copies(sums)
             self._guarded(lambda: learner.take_sums(copies))
         self._learning_time = spent + start.elapsed()
         self.position = rows
@@ -163,9 +168,12 @@ class _SharedSums:
 
     def _end_block(self) -> None:
         before = self._blocks_before
-        self._blocks_before = {
-            name: before[name] + array if before else array for name, array in self._block.items()
-        }
+        if before:
+            self._blocks_before = {
+                name: before[name] + array for name, array in self._block.items()
+            }
+        else:
+            self._blocks_before = self._block
         self._block = {}
 
     def release(self) -> None:
@@ -176,27 +184,26 @@ class _SharedSums:
         for state in self._states:
             state.solve(self._blocks_before, self.position, self._spent / len(self._states))
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """Return the sums as plain arrays."""
-        state = {f"block.{name}": array.copy() for name, array in self._block.items()}
-        state |= {f"before.{name}": array.copy() for name, array in self._blocks_before.items()}
-        return state | {"position": np.array([self.position]), "seconds": self._spent.array()}
+        state = {f"block.{name}": array for name, array in _copies(self._block).items()}
+        before = _copies(self._blocks_before)
+        state |= {f"before.{name}": array for name, array in before.items()}
+        state["position"] = np.array([self.position])
+        state["seconds"] = self._spent.array()
+        return state
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """Continue from a `state`."""
         self.position = int(state["position"][0])
         self._spent = LearningTime.from_array(state["seconds"])
-        self._block = _named(state, "block.")
-        self._blocks_before = _named(state, "before.")
+        self._block = _copies(part_of(state, "block."))
+        self._blocks_before = _copies(part_of(state, "before."))
 
 
-def _named(state: Mapping[str, NDArray[Any]], mark: str) -> State:
-    """Return copies of the arrays whose names begin with `mark`, without it."""
-    return {
-        name.removeprefix(mark): np.array(array)
-        for name, array in state.items()
-        if name.startswith(mark)
-    }
+def _copies(arrays: State) -> State:
+    """Return copies, since sums are added to in place."""
+    return {name: array.copy() for name, array in arrays.items()}
 
 
 class SumsPass(GroupPass):
@@ -227,16 +234,16 @@ class SumsPass(GroupPass):
     def _fused(self) -> Sequence[_SharedSums]:
         return [self._sums]
 
-    def state(self) -> Iterator[tuple[str, NDArray[Any]]]:
+    def state(self) -> Iterator[tuple[str, Array]]:
         """Yield the states of the runs, and the sums, as plain arrays."""
         yield from super().state()
         for name, array in self._sums.state().items():
             yield f"stream/sums/{name}", array
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """Continue from a `state` of this group, or of one with more runs of the same sums."""
         super().restore(state)
-        self._sums.restore(_named(state, "stream/sums/"))
+        self._sums.restore(part_of(state, "stream/sums/"))
 
     def finish(self) -> list[Record]:
         """Solve the sums for each run, test the final models and return the records."""

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from olscale.errors import ExecutionError, OlscaleError
 from olscale.evaluation.run import Run
-from olscale.learners.contract.foreign.adapter import own_version
+from olscale.learners.contract.foreign.kind import own_version
 from olscale.learners.contract.version import check_unedited, learner_version, source_note
 from olscale.learners.registry import is_ours, learner_class, learner_path
 

@@ -54,15 +54,14 @@ class Alarm:
             return
         self._seconds = seconds
         self._most_bytes = most_bytes
-        again = (
-            self._again_seconds
-            if most_bytes == inf
-            else min(self._again_seconds, self._look_seconds)
-        )
+        again = self._again_seconds
+        first = seconds
+        if most_bytes != inf:  # memory is looked at more often than time
+            again = min(again, self._look_seconds)
+            first = min(seconds, again)
         self._handler = signal.signal(signal.SIGALRM, self._ring)
         self._on = True
         self._started = monotonic()
-        first = seconds if most_bytes == inf else min(seconds, again)
         self._timer = signal.setitimer(signal.ITIMER_REAL, max(first, 1e-3), again)
 
     def leave(self) -> None:
@@ -89,8 +88,6 @@ class Alarm:
         if self._most_bytes < inf and resident_bytes() > self._most_bytes:
             return self._budget.out_of_memory()
         # Two clocks may differ slightly; without a tolerance, a ring on time would count as early.
-        return (
-            self._budget.out_of_time()
-            if monotonic() - self._started >= self._seconds - 0.01
-            else None
-        )
+        if monotonic() - self._started >= self._seconds - 0.01:
+            return self._budget.out_of_time()
+        return None

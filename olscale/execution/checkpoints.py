@@ -24,7 +24,6 @@ from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup, StreamSource
 from olscale.execution.settings import SETTINGS, ExecutionSettings
-from olscale.learners.registry import is_restorable
 from olscale.results.scratch import Scratch
 from olscale.results.store import Store
 from olscale.storage.checked_arrays import LaterFormatError, read_arrays, write_arrays
@@ -66,6 +65,7 @@ class Checkpoints:
         self._group = group
         self._settings = settings
         self._begun = begun
+        self._saves = group.restorable
         self._costs: list[float] = []
         self._expected = 0.0  # least seconds that the first save is expected to take
         self._last = monotonic()
@@ -76,11 +76,6 @@ class Checkpoints:
     def folder(self) -> str:
         """Folder of the checkpoints, relative to the store."""
         return f"{FOLDER}/{self._group.key}"
-
-    @cached_property
-    def _saves(self) -> bool:
-        """Whether the group's learners can be saved, as far as is known."""
-        return all(is_restorable(run.learner) for run in self._group.runs)
 
     def place(self) -> tuple[str, ...]:
         """Return the group's progress: its newest checkpoint, and the runs over their budgets."""
@@ -137,11 +132,9 @@ class Checkpoints:
                 self._store.files.discard(name)
                 restored_pass = make()  # a partially restored pass is not at its start
         if damaged:
-            whence = (
-                f"goes on from the one at chunk {restored_pass.position}"
-                if restored_pass.position
-                else "starts over"
-            )
+            whence = "starts over"
+            if restored_pass.position:
+                whence = f"goes on from the one at chunk {restored_pass.position}"
             self.notes.append(
                 f"{self._group.name}: damaged checkpoint {', '.join(damaged)}; {whence}"
             )
@@ -174,7 +167,9 @@ class Checkpoints:
                 self._store.files.put(f"{self.folder}/pack.json", _about(self._group))
             start = monotonic()
             # A name within a chunk sorts after that of the beginning of the chunk.
-            within = f"_{going.within:09d}" if going.within else ""
+            within = ""
+            if going.within:
+                within = f"_{going.within:09d}"
             with self._store.files.writing(
                 f"{self.folder}/{going.position:09d}{within}.npz"
             ) as file:
@@ -227,11 +222,9 @@ def _names(store: Store, folder: str) -> list[str]:
 
 
 def _about(group: RunGroup) -> bytes:
-    classes = (
-        None
-        if group.shard is None
-        else [group.shards[group.shard].start, group.shards[group.shard].stop]
-    )
+    classes = None
+    if group.shard is not None:
+        classes = [group.shards[group.shard].start, group.shards[group.shard].stop]
     about: dict[str, Any] = {
         "runs": [run.id for run in group.runs],
         "classes": classes,
@@ -274,14 +267,18 @@ def _begun(store: Store) -> list[_Begun]:
 def _content(store: Store, data: bytes | Exception) -> dict[str, Any]:
     """Return the object in a JSON file; an empty one if the file is damaged or gone."""
     try:
-        return json_content(data, store.checked) if isinstance(data, bytes) else {}
+        if isinstance(data, bytes):
+            return json_content(data, store.checked)
+        return {}
     except DAMAGE:
         return {}
 
 
 def _short(fault: Exception) -> str:
     text = " ".join(str(fault).split()) or type(fault).__name__
-    return text if len(text) <= 200 else f"{text[:200]}..."
+    if len(text) <= 200:
+        return text
+    return f"{text[:200]}..."
 
 
 def begun_keys(store: Store) -> frozenset[str]:

@@ -19,10 +19,9 @@ from distributed.process import AsyncProcess
 
 from olscale.errors import ExecutionError
 from olscale.execution import dask_logs, worker_template
-from olscale.execution.cluster_options import WORKER_SHARE, ClusterOptions
 from olscale.execution.compatibility import settings as dask_settings
 from olscale.execution.dask_logs import hide_secrets, log_handlers
-from olscale.execution.settings import SETTINGS, ExecutionSettings
+from olscale.execution.settings import SETTINGS, WORKER_SHARE, ClusterOptions, ExecutionSettings
 from olscale.execution.tls import security
 from olscale.system.interrupts import text_of
 
@@ -71,7 +70,9 @@ async def connect(
         encryption, or if this process must not start workers.
     """
     _configure()
-    secured = security(where.tls) if where.tls is not None else None
+    secured = None
+    if where.tls is not None:
+        secured = security(where.tls)
     if where.scheduler is not None:
         _check_encryption(where.scheduler, where.tls)
         with _quiet():
@@ -225,7 +226,9 @@ def _quiet() -> Iterator[None]:
     """
     asyncio_logger: list[Any] = [logging.getLogger("asyncio")]
     handlers = asyncio_logger + log_handlers()
-    allowed = hide_secrets if os.environ.get("OLSCALE_DEBUG") else _nothing
+    allowed = _nothing
+    if os.environ.get("OLSCALE_DEBUG"):
+        allowed = hide_secrets
     for handler in handlers:
         handler.addFilter(allowed)
     try:
@@ -260,11 +263,9 @@ async def _answered(client: Any, scheduler: str, seconds: float) -> None:
             await client
     except Exception as error:  # the listener may not be a scheduler, and answer anything
         late = isinstance(error, TimeoutError)
-        what = (
-            f"within {seconds} s"
-            if late
-            else f"({str(error).partition(chr(10))[0] or type(error).__name__})"
-        )
+        what = f"({str(error).partition(chr(10))[0] or type(error).__name__})"
+        if late:
+            what = f"within {seconds} s"
         raise ExecutionError(
             f"scheduler {scheduler} does not answer {what}; check the address and that `dask "
             "scheduler` runs there"

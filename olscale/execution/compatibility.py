@@ -46,14 +46,18 @@ async def agree(client: Any, learners: Sequence[str] = ()) -> list[str]:
     try:
         versions = await client.get_versions(check=False, packages=_packages())
         differences = list(different_versions(versions))
-        workers = {} if differences else await client.run(package_digest, on_error="return")
+        workers = {}
+        if not differences:
+            workers = await client.run(package_digest, on_error="return")
         differences += [
             _other_sources(name)
             for name, digest in workers.items()
             if digest != package_digest() and _answered(digest)
         ]
         if differences:
-            further = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
+            further = ""
+            if len(differences) > 1:
+                further = f" (and {len(differences) - 1} more)"
             raise ExecutionError(f"{differences[0]}{further}; {_SAME}")
         await agree_on_learners(client, learners)
         settings_of = {"scheduler": await client.run_on_scheduler(dask.config.get, "distributed")}
@@ -224,7 +228,9 @@ def different_versions(versions: Mapping[str, Any]) -> Iterator[str]:
 
 def _comparable(name: str, version: str | None) -> str | None:
     """Return the part of a version that must agree: of Python, 3.11 rather than 3.11.7."""
-    return ".".join(version.split(".")[:2]) if version and name == "python" else version
+    if version and name == "python":
+        return ".".join(version.split(".")[:2])
+    return version
 
 
 def differing_settings(found: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -233,7 +239,9 @@ def differing_settings(found: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     `found` has the ``distributed`` part of the settings of each process.
     """
     for process, config in found.items():
-        part = "scheduler" if process == "scheduler" else "worker"
+        part = "worker"
+        if process == "scheduler":
+            part = "scheduler"
         for name, expected in _leaves({part: settings()["distributed"][part]}):
             value = dask.config.get(name, None, config=dict(config))
             if value != expected:

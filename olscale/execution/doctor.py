@@ -20,14 +20,14 @@ import numpy as np
 from olscale import __version__
 from olscale.addresses import redacted
 from olscale.compiled.class_totals import add_class_totals
+from olscale.compiled.code_files import shipped_folder
 from olscale.compiled.csr import to_csr
 from olscale.compiled.decorator import machine_code_folder
-from olscale.compiled.shipped_code import shipped_folder
 from olscale.data.catalogue.fetch import HOME, MIRROR, data_home
 from olscale.data.shuffle.spill_file import scratch_folder
 from olscale.errors import ExecutionError, OlscaleError
 from olscale.execution.cluster import connect
-from olscale.execution.cluster_options import ClusterOptions
+from olscale.execution.settings import ClusterOptions
 from olscale.learners.registry import make_learner
 from olscale.storage.open import open_storage
 from olscale.system.interrupts import text_of
@@ -125,7 +125,9 @@ def _data_home() -> str:
             f"{MIRROR} is {mirror}, expected a folder; mend the variable or leave it out"
         )
     home = data_home()
-    files = f", files of {mirror}" if mirror else ""
+    files = ""
+    if mirror:
+        files = f", files of {mirror}"
     if "://" in home:
         open_storage(home).names("")
         return home + files
@@ -164,11 +166,9 @@ def _machine_code() -> str:
             "make the machine code anew (NUMBA_CACHE_DIR names another folder for it) and report "
             "this if it stays"
         )
-    location = (
-        "shipped with the package"
-        if shipped_folder()
-        else f"kept in {machine_code_folder(add_class_totals)}"
-    )
+    location = "shipped with the package"
+    if not shipped_folder():
+        location = f"kept in {machine_code_folder(add_class_totals)}"
     return f"right on dense and sparse rows, in {perf_counter() - start:.1f} s; {location}"
 
 

@@ -23,7 +23,7 @@ from time import monotonic
 from typing import Any
 
 from olscale.errors import ExecutionError
-from olscale.evaluation.bundles import bundles_of, halves_of
+from olscale.evaluation.cut_groups import bundles_of, halves_of
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.compatibility import misfit, modules_of
@@ -286,7 +286,9 @@ class _Drive:
         Half of a group that died is run alone at once, and one more death suffices to examine its
         own halves.
         """
-        last = 1 if suspect and len(group.runs) > 1 else self._settings.attempts
+        last = 1
+        if not (suspect and len(group.runs) > 1):
+            last = self._settings.attempts
         async with self._in_turn():  # however long reading their files takes
             checkpoints = Checkpoints(await asyncio.to_thread(open_store, self._store), group)
             deaths = 0
@@ -326,7 +328,9 @@ class _Drive:
                         group.name, Stand(group.rows * len(group.runs), nan, scoring=(1, 1))
                     )
             self._note(report)
-            return _End.STOPPED if report.stopped else _End.OK
+            if report.stopped:
+                return _End.STOPPED
+            return _End.OK
         return _End.DIED
 
 
@@ -334,20 +338,22 @@ def _loss(
     group: RunGroup, worker: str, ended: Sequence[str], place: Sequence[str], again: bool
 ) -> str:
     """Return a line on a lost worker: its work, and how that continues."""
-    what = f"was ended, as a learner {' and one '.join(ended)}" if ended else "was lost"
+    what = "was lost"
+    if ended:
+        what = f"was ended, as a learner {' and one '.join(ended)}"
     chunk = next((int(name.removesuffix(".npz")) for name in place if name.endswith(".npz")), 0)
-    where = (
-        f"from row {chunk * group.chunk_rows:,} on"
-        if chunk and group.chunk_rows
-        else "from the start"
-    )
-    how = (
-        f"goes on {where}" if not again else "died at the same place again: its runs are run apart"
-    )
+    where = "from the start"
+    if chunk and group.chunk_rows:
+        where = f"from row {chunk * group.chunk_rows:,} on"
+    how = "died at the same place again: its runs are run apart"
+    if not again:
+        how = f"goes on {where}"
     return f"worker {worker} {what} while it had {group.name}, which {how}"
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     """Return the first exception of a group of groups."""
     first = errors.exceptions[0]
-    return _first(first) if isinstance(first, BaseExceptionGroup) else first
+    if isinstance(first, BaseExceptionGroup):
+        return _first(first)
+    return first

@@ -11,23 +11,19 @@ from typing import Any, Literal, TypeVar
 
 from olscale.errors import StoppedError, UnknownNameError
 from olscale.evaluation.budget import NO_BUDGET, Budget
-from olscale.evaluation.coarse_scores import coarse_score_notes
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.plan import PlannedExperiment
-from olscale.evaluation.resolve import resolve
+from olscale.evaluation.resolve import coarse_score_notes, resolve, unweighted_notes
 from olscale.evaluation.run_group import RunGroup
-from olscale.evaluation.unweighted_baselines import unweighted_notes
 from olscale.evaluation.versions import check_sources
 from olscale.execution import worker_template
-from olscale.execution.background import Background
 from olscale.execution.checkpoints import sweep_checkpoints
-from olscale.execution.cluster_options import WORKER_SHARE, ClusterOptions
-from olscale.execution.evaluation import Evaluation
+from olscale.execution.evaluation import Background, Evaluation
 from olscale.execution.in_process import InProcess
 from olscale.execution.journal import LiveJournal
 from olscale.execution.phases import RETRIES, Job
 from olscale.execution.progress import Progress, Silent
-from olscale.execution.settings import SETTINGS, ExecutionSettings
+from olscale.execution.settings import SETTINGS, WORKER_SHARE, ClusterOptions, ExecutionSettings
 from olscale.execution.shutdown import Stop
 from olscale.learners.registry import is_ours, learner_path
 from olscale.results.store import Store, open_store
@@ -139,7 +135,9 @@ def evaluate(
             if name not in ("experiment", "store", "background")
         }
         # From the calling cell, which may not be the running one when the thread begins.
-        view = _view_of(store) if progress is None else None
+        view = None
+        if progress is None:
+            view = _view_of(store)
         options["progress"] = progress or False
         return Background(
             lambda asked: evaluate(experiment, store, **options | {"stop": asked}), view
@@ -149,7 +147,9 @@ def evaluate(
     if retry not in RETRIES:
         raise UnknownNameError("value of retry", retry, RETRIES)
     retry = "all" if force else retry
-    limit = None if memory_limit is None else parse_limit(memory_limit)
+    limit = None
+    if memory_limit is not None:
+        limit = parse_limit(memory_limit)
     resolved = resolve(experiment, progress.note)
     for line in check_sources(spec.name for spec in resolved.experiment.learners):
         progress.note(line)
@@ -157,7 +157,7 @@ def evaluate(
     planned = PlannedExperiment(resolved)
     if strict_online:
         planned.check_strictly_online()
-    for line in (*coarse_score_notes(resolved), *unweighted_notes(resolved.experiment)):
+    for line in (*coarse_score_notes(resolved), *unweighted_notes(resolved)):
         progress.note(line)
     where = ClusterOptions(
         workers, scheduler, None if tls is None else path_text(tls, "tls"), dashboard
@@ -171,19 +171,23 @@ def evaluate(
         progress.note(f"set aside damaged file store.json of {store}; it is written anew")
     # Writing is checked once there is something to write: a complete store may be read-only.
     target = open_store(store, create=True, writes=False)
-    parts = 1 if in_process else max(threads, workers or 0) or os.cpu_count() or 1
+    parts = 1
+    if not in_process:
+        parts = max(threads, workers or 0) or os.cpu_count() or 1
     limits = experiment.budget.model_copy(
         update=budget.model_dump(exclude_none=True) if budget else {}
     )
     # Workers of a running cluster decide themselves what they import.
-    worker_bytes = (
-        None if in_process or scheduler is not None else WORKER_SHARE * memory_bytes() / parts
-    )
+    worker_bytes = None
+    if not (in_process or scheduler is not None):
+        worker_bytes = WORKER_SHARE * memory_bytes() / parts
     # A user who asks for workers, shards or limits gets a cluster even for a short plan.
     asks_for_workers = (
         in_process or where != ClusterOptions() or class_shards is not None or limits != NO_BUDGET
     )
-    start_seconds = 0.0 if asks_for_workers else settings.start_seconds
+    start_seconds = 0.0
+    if not asks_for_workers:
+        start_seconds = settings.start_seconds
     bounds = (settings.many_runs, worker_bytes, in_process or scheduler is None, start_seconds)
     journal = LiveJournal(target, progress)
     job = Job(target, journal, parts, class_shards, limit, limits, retry, *bounds)
@@ -224,7 +228,9 @@ def evaluate(
 
 def _view_of(store: Store | str, *journal: str) -> Any:
     """Return a view of an evaluation if this may be a notebook, else None."""
-    return make_view("evaluation", store, *journal) if "IPython" in sys.modules else None
+    if "IPython" in sys.modules:
+        return make_view("evaluation", store, *journal)
+    return None
 
 
 @contextmanager

@@ -126,7 +126,9 @@ class GroupCalls:
     def _with_settings(self, job: Callable[..., Any]) -> Callable[..., Any]:
         """Return `job` with the settings of this cluster."""
         settings = replace(self._settings, report_seconds=self._workers.report_seconds)
-        return job if settings == SETTINGS else partial(job, settings=settings)
+        if settings == SETTINGS:
+            return job
+        return partial(job, settings=settings)
 
     def _key(self, group: RunGroup) -> str:
         return f"{key_prefix(group)}-{self.name}-{uuid4().hex}"

@@ -8,7 +8,7 @@ from olscale.data.dataset import open_dataset
 from olscale.data.stream import open_streams
 from olscale.data.transforms.pipeline import Pipeline
 from olscale.errors import StoreError
-from olscale.evaluation.merge_shards import Learned, merge_shards
+from olscale.evaluation.class_shards import Learned, merge_shards
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
 from olscale.evaluation.stream_transforms import StreamTransforms

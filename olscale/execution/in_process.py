@@ -5,7 +5,7 @@ from functools import partial
 
 from olscale.data.dataset import Dataset
 from olscale.errors import ExecutionError, StoppedError
-from olscale.evaluation.bundles import bundles_of
+from olscale.evaluation.cut_groups import bundles_of
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.group_records import clear_scratch, merge_group
 from olscale.execution.on_worker import run_as_task, run_bundle_as_task

@@ -13,11 +13,10 @@ from types import MappingProxyType
 from olscale.compiled.machine_code import heard_when_made, machine_code_seconds
 from olscale.data.dataset import Dataset
 from olscale.evaluation import guard
-from olscale.evaluation.bundles import BUNDLE_SECONDS
+from olscale.evaluation.cut_groups import BUNDLE_SECONDS
 from olscale.evaluation.run_group import RunGroup
-from olscale.execution.resumable_pass import ResumablePass, dask_worker
+from olscale.execution.resumable_pass import ResumablePass, TaskFiles, dask_worker
 from olscale.execution.settings import SETTINGS, ExecutionSettings
-from olscale.execution.task_files import TaskFiles
 from olscale.execution.task_report import Reports, Stand, TaskReport, answering
 
 TOPIC = "olscale-progress"
@@ -101,7 +100,9 @@ def run_bundle_as_task(
             if reports[-1].fault or stop() or spent > BUNDLE_SECONDS:
                 break
         files.write()
-    return [answer.report] if answer.report.fault else reports
+    if answer.report.fault:
+        return [answer.report]
+    return reports
 
 
 def _topic(group: RunGroup) -> Callable[[Stand], None]:
@@ -182,11 +183,9 @@ class StreamActor:
         return self._going
 
     def _heard(self) -> AbstractContextManager[None]:
-        return (
-            nullcontext()
-            if self._reports is None
-            else heard_when_made(self._reports.tell_compiling)
-        )
+        if self._reports is None:
+            return nullcontext()
+        return heard_when_made(self._reports.tell_compiling)
 
     def begin(self) -> TaskReport:
         """Open the stream, continue the newest checkpoint and report where it stands."""

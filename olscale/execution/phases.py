@@ -8,9 +8,8 @@ from functools import partial
 from olscale.data.dataset import Dataset
 from olscale.errors import ExecutionError, StoreError
 from olscale.evaluation.budget import Budget
-from olscale.evaluation.bundles import cut_bundles
 from olscale.evaluation.class_shards import cut_shards
-from olscale.evaluation.cut_groups import GROUPS_A_THREAD, cut_groups
+from olscale.evaluation.cut_groups import GROUPS_A_THREAD, cut_bundles, cut_groups
 from olscale.evaluation.forecast import bundled_seconds, check_workers, long_runs, short_seconds
 from olscale.evaluation.plan import PlannedExperiment
 from olscale.evaluation.run import Run
@@ -20,11 +19,9 @@ from olscale.evaluation.summed_rows import cut_sums
 from olscale.execution.checkpoints import Checkpoints, resumable_groups
 from olscale.execution.progress import Progress
 from olscale.execution.work import work_of
-from olscale.learners.registry import is_restorable
 from olscale.results.compact import compact_many, set_damaged_aside
 from olscale.results.forget import forget, forget_checkpoints, result_digests, take_out_of_compacted
-from olscale.results.plans import write_plan
-from olscale.results.selections import Selection, selection_file, write_selection
+from olscale.results.plans import Selection, selection_file, write_plan, write_selection
 from olscale.results.store import Store, require_writable
 from olscale.results.version import WITH_COMPACTED
 
@@ -132,7 +129,7 @@ class Job:
     def _note_models(self, plan: RunPlan, missing: list[Run]) -> None:
         """Report which of the requested models cannot be saved."""
         learners = sorted({run.learner for run in missing if run.id in plan.kept})
-        for learner in (name for name in learners if not is_restorable(name)):
+        for learner in (name for name in learners if name in plan.restarting):
             self.progress.note(
                 f"models of {learner} are not kept: an estimator from elsewhere is no plain arrays"
             )
@@ -197,7 +194,15 @@ class Job:
         left_over = [run for run in missing if run in fresh]
         parts = 1 if self.short else self.parts
         a_part = 1 if self.own_workers else GROUPS_A_THREAD
-        groups = cut_groups(left_over, plan.sources, parts, self.memory_limit, plan.costs, a_part)
+        groups = cut_groups(
+            left_over,
+            plan.sources,
+            parts,
+            self.memory_limit,
+            plan.costs,
+            a_part,
+            plan.restarting,
+        )
         shards = list(
             cut_shards(groups, parts, self.class_shards, self.progress.note, self._datasets)
         )

@@ -1,34 +1,131 @@
-"""The pass of a run group with its checkpoints: continued, saved again, completed with records."""
+"""The pass of a run group with its checkpoints, and the files that the groups of a task share."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
+from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from olscale.data.dataset import Dataset
+from olscale.data.dataset import Dataset, open_dataset
 from olscale.errors import StoppedError
 from olscale.evaluation.budget import Meter
 from olscale.evaluation.class_shards import ShardPass
+from olscale.evaluation.cut_groups import BUNDLE_SECONDS
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.summed_rows import SumsPass, can_sum
 from olscale.evaluation.versions import check_learners
 from olscale.execution.alarm import Alarm
-from olscale.execution.checkpoints import Checkpoints
-from olscale.execution.group_records import keep_models
+from olscale.execution.checkpoints import Checkpoints, begun_keys
+from olscale.execution.group_records import keep_models, write_records, write_together
 from olscale.execution.settings import SETTINGS, ExecutionSettings
-from olscale.execution.task_files import TaskFiles
 from olscale.execution.task_report import Stand, TaskReport
+from olscale.results.record import Record
 from olscale.results.scratch import Scratch
+from olscale.results.store import open_store
 from olscale.system.memory import recent_resident_bytes
 
 if TYPE_CHECKING:
     from olscale.execution.watchdog import GroupWatch
 
 T = TypeVar("T")
+
+
+class TaskFiles:
+    """The store and the datasets of a task, and the records of its groups until `write`.
+
+    Runs are reported only once written. Records that have files of their own, or replace others,
+    are written at once.
+
+    Parameters
+    ----------
+    store : str
+        Path or URL of the store for the records.
+    datasets : mapping of str to Dataset, optional
+        Datasets that are open already, by path.
+
+    Attributes
+    ----------
+    store : Store
+
+    Raises
+    ------
+    StoreError
+        If there is no such store.
+    """
+
+    def __init__(self, store: str, datasets: Mapping[str, Dataset] = MappingProxyType({})) -> None:
+        self.store = open_store(store)
+        self._datasets = dict(datasets)
+        # By whether they replace other records, which is another way to write them.
+        self._records: dict[bool, list[Record]] = {False: [], True: []}
+        self._when_written: list[Callable[[], None]] = []
+        self._since = 0.0
+
+    def dataset(self, path: str) -> Dataset:
+        """Return the dataset at `path`, opened once.
+
+        Raises
+        ------
+        DatasetError
+            If there is no dataset, or it is damaged.
+        """
+        if path not in self._datasets:
+            self._datasets[path] = open_dataset(path)
+        return self._datasets[path]
+
+    def has_begun(self, group: RunGroup) -> bool:
+        """Return whether the group had files among the checkpoints when this was first asked."""
+        begun = self._begun
+        return bool(begun) and not begun.isdisjoint((group.key, group.origin))
+
+    @cached_property
+    def _begun(self) -> frozenset[str]:
+        return begun_keys(self.store)
+
+    def add(
+        self, group: RunGroup, records: Sequence[Record], when_written: Callable[[], None]
+    ) -> None:
+        """Take the records of a group; call `when_written` once they are on disk.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be written to.
+        """
+        if not self._when_written:
+            self._since = monotonic()
+        if group.together:
+            self._records[group.replaces] += records
+        else:
+            write_records(self.store, group, records)
+        self._when_written.append(when_written)
+
+    def write(self) -> None:
+        """Write the collected records.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be written to; the records are then kept.
+        """
+        for replaces, records in self._records.items():
+            if records:
+                write_together(self.store, records, replaces)
+        for call in self._when_written:
+            call()
+        self._records = {False: [], True: []}
+        self._when_written = []
+
+    def write_if_due(self) -> None:
+        """Write the collected records if a group takes longer than expected."""
+        if any(self._records.values()) and monotonic() - self._since > 2 * BUNDLE_SECONDS:
+            self.write()
+
 
 MOST_ERRORS = 16
 """Most runs with errors in a report, to keep it short; those of a larger group take turns."""
@@ -80,7 +177,9 @@ class ResumablePass:
         def beginning() -> GroupPass:
             if group.shard is not None:
                 return ShardPass(group, Scratch(self._store, group.runs[0].id), meter, exceeded)
-            kind = SumsPass if can_sum(group.runs[0]) else GroupPass
+            kind = GroupPass
+            if can_sum(group.runs[0]):
+                kind = SumsPass
             return kind(group, meter, exceeded, self._files.dataset(group.path))
 
         self.group_pass = self._checkpoints.restored(beginning)
@@ -92,13 +191,17 @@ class ResumablePass:
         """
         worker = dask_worker()
         if worker is None:
-            return Alarm(group.budget, settings.alarm_seconds) if Alarm.works() else None
+            if Alarm.works():
+                return Alarm(group.budget, settings.alarm_seconds)
+            return None
         from olscale.execution.watchdog import GroupWatch, watchdog_of
 
         if (dog := watchdog_of(worker)) is None:
             return None
         # A full process is a run's own fault only if its group has no other runs.
-        limit = (worker.memory_manager.memory_limit or 0) if len(group.runs) == 1 else 0
+        limit = 0
+        if len(group.runs) == 1:
+            limit = worker.memory_manager.memory_limit or 0
         return GroupWatch(dog, self._store, self._checkpoints.folder, group.budget, limit)
 
     def close(self) -> None:
@@ -143,7 +246,9 @@ class ResumablePass:
                 [(state, group_pass.pipeline(state)) for state in group_pass.states],
             )
         # The merge of all shards needs what a shard has written.
-        clear = self._checkpoints.clear if group_pass.group.shard is None else _leave
+        clear = _leave
+        if group_pass.group.shard is None:
+            clear = self._checkpoints.clear
         self._files.add(group_pass.group, records, clear)
         if not self._shares:
             self._files.write()
@@ -201,5 +306,6 @@ def dask_worker() -> Any:
 def _share_of_worker() -> int | None:
     """Return half of the memory per thread of this Dask worker; None without worker or limit."""
     worker = dask_worker()
-    limit = worker.memory_manager.memory_limit if worker is not None else None
-    return limit // 2 // worker.state.nthreads if limit else None
+    if worker is None or not worker.memory_manager.memory_limit:
+        return None
+    return int(worker.memory_manager.memory_limit) // 2 // int(worker.state.nthreads)

@@ -1,4 +1,4 @@
-"""Seconds and attempts of supervision, in one place; tests pass shorter ones."""
+"""Seconds and attempts of supervision, and the cluster that computes runs; tests pass others."""
 
 import os
 from dataclasses import dataclass
@@ -85,3 +85,32 @@ class ExecutionSettings:
 
 SETTINGS = ExecutionSettings()
 """Default settings."""
+
+
+WORKER_SHARE = 0.95
+"""Share of this machine's memory for all workers of a local cluster together."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """Which Dask cluster computes runs, and how to reach it.
+
+    Attributes
+    ----------
+    workers : int, optional
+        Worker processes of a local cluster, one thread each; defaults to the number of cores.
+    scheduler : str, optional
+        Address of a running scheduler, in place of a local cluster.
+    tls : str, optional
+        Folder of the certificate that encrypts all connections (`olscale.execution.tls`).
+    dashboard : str, optional
+        ``HOST:PORT`` of Dask's dashboard of a local cluster; none by default.
+    modules : tuple of str
+        Modules that the workers of a local cluster import while they start.
+    """
+
+    workers: int | None = None
+    scheduler: str | None = None
+    tls: str | None = None
+    dashboard: str | None = None
+    modules: tuple[str, ...] = ()

@@ -46,7 +46,9 @@ class Stop:
 
         `what` says what was saved.
         """
-        name = signal.Signals(self.signal).name if self.signal else "the time to stop has come"
+        name = "the time to stop has come"
+        if self.signal:
+            name = signal.Signals(self.signal).name
         return StoppedError(f"{name}: {what}; run the same command again to go on", self.signal)
 
     @contextmanager

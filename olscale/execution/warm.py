@@ -18,7 +18,7 @@ import numpy as np
 from numba.core.caching import UserProvidedCacheLocator
 from sklearn.datasets import dump_svmlight_file
 
-from olscale.compiled.shipped_code import FOLDER, LEVEL, PACKAGE, STAMP_FILE
+from olscale.compiled.code_files import FOLDER, LEVEL, PACKAGE, STAMP_FILE
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import ExecutionError
 from olscale.evaluation.experiment import parse_experiment
@@ -84,11 +84,17 @@ def _datasets(folder: Path, task: Task) -> Iterator[Path]:
             comments="",
         )
         dump_svmlight_file(X, y, str(folder / f"{name}.svm"), zero_based=False)
-        target = "real" if classes == 0 else None
-        novel = 1 if task == "novelty" else None
+        target = None
+        if classes == 0:
+            target = "real"
+        novel = None
+        if task == "novelty":
+            novel = 1
         for suffix in ("csv", "svm"):
             path = folder / f"{name}-{suffix}"
-            label = "y" if suffix == "csv" else None
+            label = None
+            if suffix == "csv":
+                label = "y"
             ingest(
                 [str(folder / f"{name}.{suffix}")],
                 str(path),

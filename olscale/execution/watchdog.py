@@ -252,12 +252,16 @@ def _seconds(worker: Any) -> float:
     from dask.utils import parse_timedelta
 
     ttl = dask.config.get("distributed.scheduler.worker-ttl", None)
-    return float(parse_timedelta(ttl)) if ttl else 0.0
+    if ttl:
+        return float(parse_timedelta(ttl))
+    return 0.0
 
 
 def _python() -> str:
     executable = get_executable()
-    return executable.decode() if isinstance(executable, bytes) else str(executable)
+    if isinstance(executable, bytes):
+        return executable.decode()
+    return str(executable)
 
 
 def _lead_a_session() -> None:

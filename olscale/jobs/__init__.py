@@ -13,7 +13,7 @@ SLURM calls, and files.
     HOME/nights/<night>/tag                keeps a night for ever, put there by hand
     HOME/history/<night>.parquet           what came of it: written last, by a rename
     HOME/ingested.json                     which sources each dataset was made from
-    HOME/told.json                         what was last said to whom is to be notified
+    HOME/told.json                         the state that was last reported, and its alarms
     HOME/page/index.html                   the page
 """
 

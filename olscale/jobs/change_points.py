@@ -17,6 +17,7 @@ MOST_NIGHTS = 200
 """The last values that are looked at."""
 
 _CORRELATED = 0.4
+"""Correlation of neighbours above which a long series drifts: its steps may be none."""
 
 _PRICE = 2.3
 """Price of a step, in deviations of the noise times the logarithm of the nights.
@@ -77,14 +78,16 @@ def l1_parts(values: NDArray[np.float64], price: float, least: int = 3) -> list[
     """
     n = len(values)
     off = np.abs(values[:, None] - np.unique(values))  # of each value from each level
-    # of the last part, by its level
+    # Of the last part, by its level.
     cost = np.full(off.shape[1], np.inf)
     start = np.zeros(off.shape[1], np.int64)
+    # Of all parts up to an end; the first part pays no price, since it begins with no step.
     best = np.full(n + 1, np.inf)
     begins = np.zeros(n + 1, np.int64)
     best[0] = -price
     for end in range(least, n + 1):
         cost += off[end - 1]
+        # A part begins with all the values that it must have, so none is ever too short.
         fresh = best[end - least] + price + off[end - least : end].sum(axis=0)
         shorter = fresh < cost
         cost[shorter] = fresh[shorter]
@@ -115,22 +118,27 @@ def find_parts(
     n = len(values)
     if n < 2 * least:
         return Parts((0,), (float(np.median(values)),), 0.0, n)
+    # Differences of neighbours have no level, so a step does not count as noise; each is the
+    # difference of two noises, which makes it wider by the root of two.
     price = _PRICE * np.log(n)
     noise = _noise(np.diff(values)) / np.sqrt(2.0)
+    # A series that hardly moves would otherwise make a step of the last digit.
     floor = 1e-3 * abs(float(np.median(values))) or 1e-12
     for _ in range(2):
         starts = l1_parts(values / max(noise, floor), price, least)
         # Differences of neighbours underestimate noise that is not independent.
-        if (seen := _noise(_residuals(values, starts))) <= noise:
+        if (remaining_noise := _noise(_residuals(values, starts))) <= noise:
             break
-        noise = seen
+        noise = remaining_noise
     starts = _join(values, starts, change, least, relative)
-    left = _residuals(values, starts)
-    left = left.clip(
-        *(3.0 * _noise(left) * np.array([-1.0, 1.0]))
-    )  # one night that is far off hides what neighbours share
-    spread = float(left @ left)
-    correlation = float(left[:-1] @ left[1:]) / spread if spread else 0.0
+    residuals = _residuals(values, starts)
+    # One night that is far off would hide what neighbours share.
+    limit = 3.0 * _noise(residuals)
+    residuals = residuals.clip(-limit, limit)
+    spread = float(residuals @ residuals)
+    correlation = 0.0
+    if spread:
+        correlation = float(residuals[:-1] @ residuals[1:]) / spread
     return Parts(tuple(starts), tuple(_levels(values, starts)), correlation, n)
 
 
@@ -140,11 +148,13 @@ def _noise(deviations: NDArray[np.float64]) -> float:
 
 
 def _levels(values: NDArray[np.float64], starts: list[int]) -> list[float]:
-    return [float(np.median(part)) for part in np.split(values, starts[1:])]
+    parts = np.split(values, starts[1:])
+    return [float(np.median(part)) for part in parts]
 
 
 def _residuals(values: NDArray[np.float64], starts: list[int]) -> NDArray[np.float64]:
-    return np.concatenate([part - np.median(part) for part in np.split(values, starts[1:])])
+    parts = np.split(values, starts[1:])
+    return np.concatenate([part - np.median(part) for part in parts])
 
 
 def _join(
@@ -153,7 +163,9 @@ def _join(
     """Join the most alike neighbours until each step is large and has `least` values per side."""
     while len(starts) > 1:
         levels = np.array(_levels(values, starts))
-        steps = np.abs(np.diff(levels)) / (np.abs(levels[:-1]) if relative else 1.0)
+        steps = np.abs(np.diff(levels))
+        if relative:
+            steps /= np.abs(levels[:-1])
         parts = np.split(values, starts[1:])
         for i, middle in enumerate((levels[:-1] + levels[1:]) / 2.0):
             # A part may hold a night of its neighbour, to be long enough.

@@ -64,15 +64,15 @@ class IngestStep(_Section):
     @model_validator(mode="after")
     def _local(self) -> IngestStep:
         if "://" in self.dest:
-            raise ValueError(
+            raise ValueError(  # object stores rename nothing
                 "expected a folder of this machine as dest: a dataset is replaced by a rename"
             )
-        known = sorted(
+        options = sorted(
             signature(ingest).parameters.keys() - {"sources", "dest", "progress", "note"}
         )
         for name in self.options:
-            if name not in known:
-                raise ValueError(str(UnknownNameError("option of ingest", name, known)))
+            if name not in options:
+                raise ValueError(str(UnknownNameError("option of ingest", name, options)))
         for path in (*self.sources, self.dest):
             path_text(path, "a path of [[ingest]]")
         return self
@@ -80,13 +80,17 @@ class IngestStep(_Section):
     @property
     def sources(self) -> tuple[str, ...]:
         """The sources as a tuple."""
-        return (self.source,) if isinstance(self.source, str) else self.source
+        if isinstance(self.source, str):
+            return (self.source,)
+        return self.source
 
     @property
     def tests(self) -> tuple[str, ...]:
         """The sources of the test split, which are among the options."""
         test = self.options.get("test", ())
-        return (test,) if isinstance(test, str) else tuple(test)
+        if isinstance(test, str):
+            return (test,)
+        return tuple(test)
 
 
 class WhereSpec(_Section):
@@ -166,7 +170,10 @@ class KeepRule(_Section):
 
 
 class MailSpec(_Section):
-    """A message by e-mail; the environment variable named by `password_in` has the password."""
+    """A message by e-mail; the environment variable named by `password_in` has the password.
+
+    So the job file, which others may read, holds no secret.
+    """
 
     to: tuple[str, ...] = Field(min_length=1)
     sender: str = Field(default="olscale@localhost", alias="from")
@@ -187,12 +194,12 @@ class NotifyRule(_Section):
 
     @model_validator(mode="after")
     def _one_way(self) -> NotifyRule:
-        if sum(way is not None for way in (self.command, self.webhook, self.email)) != 1:
+        if sum(channel is not None for channel in (self.command, self.webhook, self.email)) != 1:
             raise ValueError("expected one of command, webhook and email in each [[notify]]")
         if self.command == ():
             raise ValueError("expected a program and its arguments in command")
         if self.webhook is not None and not self.webhook.startswith(("http://", "https://")):
-            raise ValueError(
+            raise ValueError(  # of the address only the server: its path is a secret
                 f"webhook was {server_of(self.webhook)}, expected an address with http:// or "
                 "https://"
             )
@@ -273,6 +280,7 @@ def load_job(path: str | Path) -> JobFile:
         raise ExperimentError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise ExperimentError(f"{path}: not a TOML file: {error}") from None
+    # A job without a name is called after its file, and so is its home.
     content.setdefault("name", path.stem)
     return parse_job(content, str(path), path.parent.resolve())
 
@@ -291,26 +299,26 @@ def parse_job(content: dict[str, Any], source: str = "job", folder: Path | None 
         job = JobFile.model_validate(content)
     except ValidationError as error:
         raise explain(error, source, JobFile, _SECTIONS) from None
+    # Pydantic takes true for the number 1. Options of an ingest are checked where they are used.
     numeric = {key: table for key, table in content.items() if key != "ingest"}
     refuse_flags(numeric, source, but=("in_process", "starttls"))
     base = folder or Path.cwd()
-    ingests = tuple(
-        step.model_copy(
-            update={
-                "source": tuple(_absolute(base, one) for one in step.sources),
-                "dest": _absolute(base, step.dest),
-                "options": step.options
-                | ({"test": [_absolute(base, one) for one in step.tests]} if step.tests else {}),
-            }
-        )
-        for step in job.ingest
-    )
+    ingests = tuple(_absolute_ingest(base, step) for step in job.ingest)
     evaluates = tuple(
         step.model_copy(update={"experiment": _absolute(base, step.experiment)})
         for step in job.evaluate
     )
     home = _absolute(base, job.home or f"{job.name}-nights")
     return job.model_copy(update={"ingest": ingests, "evaluate": evaluates, "home": home})
+
+
+def _absolute_ingest(folder: Path, step: IngestStep) -> IngestStep:
+    options = dict(step.options)
+    if step.tests:
+        options["test"] = [_absolute(folder, source) for source in step.tests]
+    sources = tuple(_absolute(folder, source) for source in step.sources)
+    dest = _absolute(folder, step.dest)
+    return step.model_copy(update={"source": sources, "dest": dest, "options": options})
 
 
 def _absolute(folder: Path, path: str) -> str:

@@ -7,10 +7,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 import olscale
-from olscale.bench.machine import machine
+from olscale.bench.table import machine
 from olscale.system.memory import memory_bytes
 from olscale.system.source_digest import package_digest
 
+# BLAS sums in another order, and so to other bits, on another number of threads.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -23,29 +24,34 @@ def made_by() -> dict[str, str]:
     ['code', 'host', 'machine', 'numpy', 'olscale']
     """
     host = machine()
-    found = {
+    # A digest of olscale's files says what a commit does not: an edited checkout keeps its commit.
+    facts = {
         "code": package_digest()[:16],
         **_commit(),
         "python": host["python"],
         **host["versions"],
     }
-    found |= {"pyarrow": version("pyarrow"), "blas": _blas()}
-    found |= {name: os.environ[name] for name in _THREADS if name in os.environ}
-    return found | {
+    facts |= {"pyarrow": version("pyarrow"), "blas": _blas()}
+    facts |= {name: os.environ[name] for name in _THREADS if name in os.environ}
+    # Containers and batch systems may allow fewer cores than the machine has.
+    cores = os.cpu_count()
+    if hasattr(os, "sched_getaffinity"):  # which macOS lacks
+        cores = len(os.sched_getaffinity(0))
+    return facts | {
         "machine": f"{host['processor']}, {host['cores']} cores",
         "memory": f"{memory_bytes() / 2**30:.0f} GiB",
         "system": host["system"],
-        "usable cores": str(
-            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        ),
+        "usable cores": str(cores),
         "host": socket.gethostname(),
         "container": "yes" if _in_container() else "no",
     }
 
 
 def load_of_a_core() -> float:
-    """Return the load of the last minute a core; 0 where the system does not say."""
-    return os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 0.0
+    """Return the load per core of the last minute; 0 if the system does not report it."""
+    if hasattr(os, "getloadavg"):
+        return os.getloadavg()[0] / (os.cpu_count() or 1)
+    return 0.0
 
 
 def unlike(before: dict[str, str], now: dict[str, str]) -> str:
@@ -68,7 +74,7 @@ def _commit() -> dict[str, str]:
     if not (root / ".git").exists():
         return {}
     try:
-        said = [
+        answers = [
             subprocess.run(
                 ["git", "-C", str(root), *words],
                 capture_output=True,
@@ -80,14 +86,15 @@ def _commit() -> dict[str, str]:
         ]
     except (OSError, subprocess.SubprocessError):
         return {}
-    return {"commit": said[0].strip()[:12] + ("+" if said[1].strip() else "")}
+    commit, changes = answers
+    return {"commit": commit.strip()[:12] + "+" * bool(changes.strip())}
 
 
 def _blas() -> str:
     from threadpoolctl import threadpool_info
 
-    found = [pool for pool in threadpool_info() if pool.get("user_api") == "blas"]
-    return ", ".join(sorted({f"{pool['internal_api']} {pool.get('version')}" for pool in found}))
+    pools = [pool for pool in threadpool_info() if pool.get("user_api") == "blas"]
+    return ", ".join(sorted({f"{pool['internal_api']} {pool.get('version')}" for pool in pools}))
 
 
 def _in_container() -> bool:

@@ -20,25 +20,30 @@ from typing import Any
 from olscale.addresses import redacted_parts
 from olscale.errors import ExperimentError, OlscaleError, StoppedError
 from olscale.execution.progress import Progress, Silent
-from olscale.jobs.damaged_nights import mend_history
-from olscale.jobs.history import history_nights, night_rows, read_history
-from olscale.jobs.home import JobHome, read_json, write_json
+from olscale.jobs.home import (
+    JobHome,
+    history_nights,
+    night_rows,
+    read_history,
+    read_json,
+    write_json,
+)
 from olscale.jobs.job_file import JobFile
 from olscale.jobs.made_by import load_of_a_core, made_by
 from olscale.jobs.night_end import NightEnd, end_night
 from olscale.jobs.notify import tell_state
 from olscale.jobs.page import write_page
-from olscale.jobs.prune import prune
 from olscale.jobs.results import result_rows
 from olscale.jobs.status import clock_line
 from olscale.jobs.steps import bench_step, evaluate_step, ingest_step, store_of
+from olscale.jobs.upkeep import mend_history, prune
 from olscale.results.record import run_id
 from olscale.results.store import open_store
 from olscale.system.interrupts import UserInterrupt, let_interrupt_out, text_of
 
 
 class _AskedToStop(UserInterrupt):
-    """SIGTERM, where no evaluation is there to hear it."""
+    """SIGTERM outside an evaluation, which has a handler of its own."""
 
 
 def run_night(
@@ -50,7 +55,7 @@ def run_night(
     clock: Callable[[], float] = time,
     stop_at: float = inf,
 ) -> NightEnd:
-    """Run a night, or go on with one that was interrupted; a night that has ended is left alone.
+    """Run a night, or resume an interrupted one; a night that has ended is left alone.
 
     Parameters
     ----------
@@ -69,21 +74,22 @@ def run_night(
     OlscaleError
         If the home cannot be written to. What fails within a night is in its `NightEnd`.
     KeyboardInterrupt
-        After Ctrl-C; the same call goes on.
+        After Ctrl-C; the same call resumes the night.
     """
     if night is not None and not re.fullmatch(r"\w[\w.-]{0,99}", night):
         raise ExperimentError(
             f"night was {night!r}: expected a letter or digit, then letters, digits, points and "
             "dashes, 100 at most"
         )
-    with home.held(clock()) as mine, home.written():
-        if not mine:
+    with home.held(clock()) as is_held, home.written():
+        if not is_held:
             who = home.holder() or {}
             return NightEnd(
                 "busy",
                 night or "",
                 (f"process {who.get('pid')} on {who.get('host')} is running a night",),
             )
+        # Before anything reads the history: all that follows would fail on a damaged file.
         for line in mend_history(job, home):
             (progress or Silent()).note(line)
         ended = {row["night"]: row for row in night_rows(home)}
@@ -114,6 +120,7 @@ def _unfinished(
             if now < begun["at"] + 3600 * job.max_hours:
                 last = name
             else:
+                # It will not be continued, and checkpoints may be larger than all results.
                 for checkpoints in home.night(name).glob("*/checkpoints"):
                     shutil.rmtree(checkpoints)
     return last
@@ -134,31 +141,31 @@ def _run(
         redacted_parts(job.model_dump(mode="json", exclude={"notify", "keep", "alarm"}))
     )
     begun = read_json(file)
-    is_damaged = not begun and file.exists()  # who knows by which code its results are
+    # Results of two versions of the code must not mix in a night, and without its begun.json
+    # nobody knows which code made them.
+    is_damaged = not begun and file.exists()
     if is_damaged or (begun and begun["made_by"]["code"] != host["code"]):
-        why = (
-            "its begun.json is damaged"
-            if is_damaged
-            else f"olscale's code has changed since night {night} began"
-        )
+        why = "its begun.json is damaged"
+        if not is_damaged:
+            why = f"olscale's code has changed since night {night} began"
         progress.note(f"{why}: it begins anew")
         shutil.rmtree(folder)
         begun = {}
     begun = begun or {"at": clock(), "load": load_of_a_core(), "made_by": host, "calls": 0}
     begun |= {"job": definition, "calls": begun["calls"] + 1}
     write_json(file, begun)
-    left = begun["at"] + 3600 * job.max_hours - clock()
-    if left <= 0:
+    seconds_left = begun["at"] + 3600 * job.max_hours - clock()
+    if seconds_left <= 0:
         line = (
             f"night {night} took more than its {job.max_hours:g} hours; the next one begins "
             "anew (or give --night)"
         )
-        if night in history_nights(home):  # as failed: that stands
+        if night in history_nights(home):  # as failed, which stands: no step is tried again
             return NightEnd("done", night, (line,))
         return _finish(job, home, night, begun, [], [line], clock)
     rows: list[dict[str, Any]] = []
     until = stop_at - clock()
-    with _stoppable(max(0.1, min(left, until)), last=left <= until) as late:
+    with _stoppable(max(0.1, min(seconds_left, until)), last=seconds_left <= until) as late:
         try:
             failures = _do_steps(job, home, folder, rows, progress)
         except (StoppedError, _AskedToStop) as stopped:
@@ -166,7 +173,7 @@ def _run(
                 return NightEnd(
                     "stopped",
                     night,
-                    (f"night {night} was stopped; the same command goes on with it",),
+                    (f"night {night} was stopped; the same command resumes it",),
                 )
             failures = [f"night {night} took more than its {job.max_hours:g} hours: {stopped}"]
     return _finish(job, home, night, begun, rows, failures, clock)
@@ -185,18 +192,22 @@ def _do_steps(
             raise
         except Exception as fault:
             let_interrupt_out(fault)
-            text = str(fault) if isinstance(fault, OlscaleError) else text_of(fault)
-            failures.append(text if text.startswith(f"{what}: ") else f"{what}: {text}")
+            text = text_of(fault)
+            if isinstance(fault, OlscaleError):
+                text = str(fault)
+            # Errors of a file name it already.
+            failures.append(f"{what}: {text.removeprefix(f'{what}: ')}")
 
-    for number, one in enumerate(job.ingest):
+    for number, ingest in enumerate(job.ingest):
         row = attempt(
-            f"ingest of {one.dest}",
-            partial(ingest_step, one, home, folder / f"ingest-{number}.json"),
+            f"ingest of {ingest.dest}",
+            partial(ingest_step, ingest, home, folder / f"ingest-{number}.json"),
         )
-        rows += [row] if row else []
+        if row:
+            rows.append(row)
     for number, bench in enumerate(job.bench):
-        found = attempt("bench", partial(bench_step, bench, folder / f"bench-{number}.json"))
-        rows += found or []
+        figures = attempt("bench", partial(bench_step, bench, folder / f"bench-{number}.json"))
+        rows += figures or []
     for step in job.evaluate:
         failures += attempt(step.experiment, partial(evaluate_step, step, folder, progress)) or []
     stores = [
@@ -221,16 +232,19 @@ def _finish(
     clock: Callable[[], float],
 ) -> NightEnd:
     end = end_night(job, home, night, begun, rows, failures, clock() - begun["at"])
-    for number in range(1, max((step.repeat for step in job.evaluate), default=1)):
-        shutil.rmtree(store_of(home.night(night), number), ignore_errors=True)
+    folder = home.night(night)
+    passes = max((step.repeat for step in job.evaluate), default=1)
+    for number in range(1, passes):
+        shutil.rmtree(store_of(folder, number), ignore_errors=True)
     # Nobody writes to its store any more: these are of processes that were killed.
-    shutil.rmtree(store_of(home.night(night), 0) / "tmp", ignore_errors=True)
+    shutil.rmtree(store_of(folder, 0) / "tmp", ignore_errors=True)
     return end
 
 
 def _settle(job: JobFile, home: JobHome, entry: dict[str, Any]) -> None:
     """Report a night, prune and write the page; repeated if it was interrupted."""
-    keys = read_history(home, ["alarm_keys"], ["night"], [entry["night"]])["alarm_keys"][0].as_py()
+    history = read_history(home, ["alarm_keys"], ["night"], [entry["night"]])
+    keys = history["alarm_keys"][0].as_py()
     tell_state(
         job,
         home,
@@ -244,11 +258,12 @@ def _settle(job: JobFile, home: JobHome, entry: dict[str, Any]) -> None:
 
 
 def _settle_rest(job: JobFile, home: JobHome, entry: dict[str, Any]) -> None:
-    """Do what a process that was killed behind the history of a night has left undone."""
+    """Finish what a process left undone that was killed after it had written the history."""
     page = home.path / "page" / "index.html"
     written = home.history / f"{entry['night']}.parquet"
-    told = read_json(home.path / "told.json").get("night", "") >= entry["night"]
-    if not told:
+    is_reported = read_json(home.path / "told.json").get("night", "") >= entry["night"]
+    # Message, pruning and page come in this order; the message is written down once it is sent.
+    if not is_reported:
         _settle(job, home, entry)
     elif not page.exists() or page.stat().st_mtime < written.stat().st_mtime:
         write_page(job, home, page.parent)
@@ -265,8 +280,10 @@ def _stoppable(seconds: float, last: bool) -> Iterator[threading.Event]:
     def end() -> None:
         if last:
             late.set()
+        # The same way out as for a scheduler's SIGTERM: an evaluation saves its work on it.
         os.kill(os.getpid(), signal.SIGTERM)
 
+    # Python lets only the main thread set handlers of signals.
     if threading.current_thread() is not threading.main_thread():
         yield late
         return

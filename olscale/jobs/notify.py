@@ -1,6 +1,6 @@
 """Messages: one for each change of a job's state, by a command, a webhook or e-mail.
 
-A way that leads nowhere costs ten seconds at most, all ways together, and never fails a night.
+Channels that do not answer cost ten seconds at most, all together, and never fail a night.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def tell_state(
     night, state : str
         The state is ``"good"``, ``"failed"`` or ``"alarm"``.
     keys : sequence of str
-        What tells the night's alarms apart.
+        Keys of the night's alarms.
     lines : sequence of str
         What failed or changed.
     seconds : float
@@ -57,13 +57,14 @@ def tell_state(
     Returns
     -------
     str
-        The event that was told of; empty if there was nothing to tell.
+        The event that was reported; empty if there was none.
     """
-    told = read_json(home.path / "told.json")
-    before = str(told.get("state", "good"))
-    before = "late" if told.get("late") else before
-    event = _event(before, state, set(keys) - set(told.get("keys", ())))
-    faults = list(told.get("faults", ()))
+    last_message = read_json(home.path / "told.json")
+    before = str(last_message.get("state", "good"))
+    if last_message.get("late"):  # which `tell_late` has reported since: a good night recovers
+        before = "late"
+    event = _event(before, state, set(keys) - set(last_message.get("keys", ())))
+    faults = list(last_message.get("faults", ()))
     if event:
         faults = _send(job, event, _message(job, home, event, night, before, lines), seconds)
     write_json(
@@ -74,35 +75,46 @@ def tell_state(
 
 
 def tell_late(job: JobFile, home: JobHome, line: str, seconds: float = _SECONDS) -> bool:
-    """Tell, once, that no night has ended well for too long; return whether it was told now."""
-    told = read_json(home.path / "told.json")
-    if told.get("late") or not any("late" in rule.on for rule in job.notify):
+    """Report, once, that no night has ended well for too long; return whether it was now."""
+    last_message = read_json(home.path / "told.json")
+    if last_message.get("late") or not any("late" in rule.on for rule in job.notify):
         return False
     message = _message(
-        job, home, "late", str(told.get("night", "")), str(told.get("state", "good")), [line]
+        job,
+        home,
+        "late",
+        str(last_message.get("night", "")),
+        str(last_message.get("state", "good")),
+        [line],
     )
     write_json(
         home.path / "told.json",
-        told | {"late": True, "faults": _send(job, "late", message, seconds)},
+        last_message | {"late": True, "faults": _send(job, "late", message, seconds)},
     )
     return True
 
 
 def _event(before: str, state: str, new: set[str]) -> Event | None:
     if state == "good":
-        return "recovered" if before != "good" else None
+        if before != "good":
+            return "recovered"
+        return None
     if state == "alarm":
-        return "alarm" if new or before != "alarm" else None
-    return "failed" if before != "failed" or new else None
+        if new or before != "alarm":
+            return "alarm"
+        return None
+    if before != "failed" or new:
+        return "failed"
+    return None
 
 
 def _message(
     job: JobFile, home: JobHome, event: str, night: str, before: str, lines: Sequence[str]
 ) -> dict[str, Any]:
-    shown = [
-        *lines[: _MOST_LINES - 3],
-        *([f"and {len(lines) - _MOST_LINES + 3} more"] if len(lines) > _MOST_LINES - 3 else []),
-    ]
+    most = _MOST_LINES - 3  # leaves room for a title, the line on the others, and the page
+    shown = list(lines[:most])
+    if len(lines) > most:
+        shown.append(f"and {len(lines) - most} more")
     page = str(home.path / "page" / "index.html")
     text = "\n".join(
         [
@@ -123,7 +135,7 @@ def _message(
 
 
 def _send(job: JobFile, event: Event, message: dict[str, Any], seconds: float) -> list[str]:
-    """Send a message in all ways that ask for the event, at once, and return what went wrong."""
+    """Send a message on all channels that ask for the event, at once; return what went wrong."""
     rules = [rule for rule in job.notify if event in rule.on]
     faults: list[str | None] = [
         f"{_way(rule)} did not answer within {seconds:g} s" for rule in rules
@@ -133,12 +145,17 @@ def _send(job: JobFile, event: Event, message: dict[str, Any], seconds: float) -
         try:
             _send_one(rule, message, seconds)
             faults[number] = None
-        except Exception as fault:  # whatever a network, a program or a server does
+        except Exception as fault:  # networks, programs and servers raise anything
             faults[number] = f"{_way(rule)}: {text_of(fault)}"
 
-    threads = [threading.Thread(target=send, args=each, daemon=True) for each in enumerate(rules)]
+    threads = [
+        threading.Thread(target=send, args=numbered_rule, daemon=True)
+        for numbered_rule in enumerate(rules)
+    ]
     for thread in threads:
         thread.start()
+    # Threads, since neither DNS nor a slow server heeds the time-outs of urllib and smtplib; they
+    # are daemons, so one that hangs does not keep the process alive.
     end = monotonic() + seconds
     for thread in threads:
         thread.join(max(0.0, end - monotonic()))
@@ -148,7 +165,9 @@ def _send(job: JobFile, event: Event, message: dict[str, Any], seconds: float) -
 def _way(rule: NotifyRule) -> str:
     if rule.command is not None:
         return f"command {rule.command[0]}"
-    return f"webhook {server_of(rule.webhook)}" if rule.webhook is not None else "email"
+    if rule.webhook is not None:
+        return f"webhook {server_of(rule.webhook)}"
+    return "email"
 
 
 def _send_one(rule: NotifyRule, message: dict[str, Any], seconds: float) -> None:
@@ -184,7 +203,8 @@ def _run(command: Sequence[str], data: bytes, seconds: float) -> None:
             words.extend(block)
             del words[:-_WORDS]
 
-    with TemporaryFile() as message:  # a command that does not read it holds nobody up
+    # By a file: writing to the pipe of a command that does not read it would block.
+    with TemporaryFile() as message:
         message.write(data)
         message.seek(0)
         process = subprocess.Popen(
@@ -192,14 +212,14 @@ def _run(command: Sequence[str], data: bytes, seconds: float) -> None:
             stdin=message,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            start_new_session=True,
+            start_new_session=True,  # a group of its own, which can be killed as a whole
         )
     reader = threading.Thread(target=keep_last_words, args=(process.stderr,), daemon=True)
     reader.start()
     try:
         code = process.wait(seconds)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)  # and what it has started
+        os.killpg(process.pid, signal.SIGKILL)  # with what it has started
         process.wait()
         raise
     reader.join(0.5)  # what it has started may hold the pipe and live on
@@ -213,7 +233,8 @@ def _run(command: Sequence[str], data: bytes, seconds: float) -> None:
 def _mail(mail: MailSpec, message: dict[str, Any], seconds: float) -> None:
     letter = EmailMessage()
     letter["Subject"] = f"olscale {message['job']}: {message['event']}"
-    letter["From"], letter["To"] = mail.sender, ", ".join(mail.to)
+    letter["From"] = mail.sender
+    letter["To"] = ", ".join(mail.to)
     letter.set_content(message["text"])
     with smtplib.SMTP(mail.host, mail.port, timeout=0.9 * seconds) as server:
         if mail.starttls:

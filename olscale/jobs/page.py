@@ -12,8 +12,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
 
-from olscale.jobs.history import night_rows
-from olscale.jobs.home import JobHome, read_json, write_file
+from olscale.jobs.home import JobHome, night_rows, read_json, write_file
 from olscale.jobs.job_file import JobFile
 from olscale.jobs.series import (
     METRICS,
@@ -25,7 +24,7 @@ from olscale.jobs.series import (
 )
 from olscale.printable import printable
 from olscale.report.html import escape, page_html, paragraphs, rows_html
-from olscale.report.wording import value_text
+from olscale.report.labels import value_text
 
 _MOST_NIGHTS = 30
 _MOST_SERIES = 200
@@ -37,9 +36,9 @@ _METRICS = {
 }
 _LEGEND = (
     "A point is a night; a hollow one began under load and does not count. A red line is a level, "
-    "a dotted one marks other "
-    "code or data."
+    "a dotted one marks other code or data."
 )
+# Worst first: a page of two hundred series is read from its top.
 _ORDER = ("slower", "higher", "faster", "lower", "steady", "unstable", "not enough")
 _WIDTH = 580
 _LEFT = 55
@@ -54,10 +53,13 @@ def write_page(job: JobFile, home: JobHome, folder: Path) -> Path:
         (judge(series, job.alarm) for series in read_series(home, job.alarm.speed)), key=_place
     )
     names = short_names([verdict.series for verdict in verdicts])
+    alarms: list[str] = []
+    if nights:
+        alarms = nights[-1]["alarms"] or []
     sections = [
         (
             "Alarms of the last night",
-            _lines(nights[-1]["alarms"] if nights else [], "There is none."),
+            _lines(alarms, "There is none."),
         ),
         ("Changes", _changes(verdicts, names)),
         ("Nights", _nights(nights)),
@@ -70,11 +72,14 @@ def write_page(job: JobFile, home: JobHome, folder: Path) -> Path:
 
 
 def _place(verdict: SeriesVerdict) -> tuple[int, int, str]:
-    return METRICS.index(verdict.series.metric), _ORDER.index(verdict.verdict), verdict.series.name
+    series = verdict.series
+    return METRICS.index(series.metric), _ORDER.index(verdict.verdict), series.name
 
 
 def _lines(lines: list[str] | None, otherwise: str) -> list[str]:
-    return [paragraphs(lines)] if lines else [paragraphs([otherwise], "note")]
+    if lines:
+        return [paragraphs(lines)]
+    return [paragraphs([otherwise], "note")]
 
 
 def _nights(nights: list[dict[str, Any]]) -> list[str]:
@@ -103,28 +108,30 @@ def _nights(nights: list[dict[str, Any]]) -> list[str]:
         )
         for row in reversed(nights[-_MOST_NIGHTS:])
     ]
-    note = (
-        f"The last {_MOST_NIGHTS} of {len(nights):,} nights; olscale jobs history has all."
-        if len(nights) > _MOST_NIGHTS
-        else ""
-    )
-    return [rows_html(head, rows, (0, 1, 7, 8)), *([paragraphs([note], "note")] if note else [])]
+    parts = [rows_html(head, rows, (0, 1, 7, 8))]
+    if len(nights) > _MOST_NIGHTS:
+        note = f"The last {_MOST_NIGHTS} of {len(nights):,} nights; olscale jobs history has all."
+        parts.append(paragraphs([note], "note"))
+    return parts
 
 
 def _changes(verdicts: list[SeriesVerdict], names: dict[str, str]) -> list[str]:
-    found = []
+    steps = []
     for verdict in verdicts:
         marks = dict(verdict.series.marks())
         for begin, (before, after) in zip(verdict.begins, pairwise(verdict.levels), strict=True):
             if verdict.verdict != "unstable":
-                why = f"{marks[begin]} changed" if begin in marks else ""
+                # What changed that night is the first suspect.
+                why = ""
+                if begin in marks:
+                    why = f"{marks[begin]} changed"
                 name = names[verdict.series.name]
                 metric = _METRICS[verdict.series.metric]
-                found.append((begin, name, metric, level_text(before), level_text(after), why))
-    if not found:
+                steps.append((begin, name, metric, level_text(before), level_text(after), why))
+    if not steps:
         return _lines([], "No level has changed.")
     head = ("since", "series", "metric", "before", "after", "that night")
-    return [rows_html(head, sorted(found, reverse=True), (0, 1, 2, 5))]
+    return [rows_html(head, sorted(steps, reverse=True), (0, 1, 2, 5))]
 
 
 def _series_sections(
@@ -134,8 +141,11 @@ def _series_sections(
     for verdict in verdicts[:_MOST_SERIES]:
         aside = {"unstable": "Unstable series", "not enough": "Too few nights yet"}
         metric = _METRICS[verdict.series.metric]
-        name = names[verdict.series.name] + (f": {metric}" if verdict.verdict in aside else "")
-        title = aside.get(verdict.verdict) or metric.capitalize()
+        name = names[verdict.series.name]
+        title = metric.capitalize()
+        if verdict.verdict in aside:  # series of all metrics share such a section
+            name = f"{name}: {metric}"
+            title = aside[verdict.verdict]
         parts = sections.setdefault(title, [paragraphs([_LEGEND], "note")])
         parts.append(f"<h3>{escape(name)}: {escape(verdict.said)}</h3>{_drawing(verdict)}")
     if len(verdicts) > _MOST_SERIES:
@@ -155,8 +165,11 @@ def _drawing(verdict: SeriesVerdict) -> str:
     series = verdict.series
     low = min(series.values)
     high = max(series.values)
-    if low == high:  # no error is below 0, and so no edge of its drawing
-        low, high = sorted((0.9 * low, 1.1 * high)) if low else (0.0, 1.0)
+    # A constant series gets a range of its own; no error is below 0, and so no edge of its drawing.
+    if low == high == 0.0:
+        high = 1.0
+    elif low == high:
+        low, high = sorted((0.9 * low, 1.1 * high))
     across = {
         night: _LEFT + i * _WIDTH / max(1, len(series.nights) - 1)
         for i, night in enumerate(series.nights)
@@ -166,7 +179,9 @@ def _drawing(verdict: SeriesVerdict) -> str:
         return f"{_TOP + _HEIGHT * (high - value) / (high - low):.1f}"
 
     counted = [series.nights[i] for i in series.counted()]
-    edges = [counted[0], *verdict.begins, counted[-1]] if counted else []
+    edges = []
+    if counted:
+        edges = [counted[0], *verdict.begins, counted[-1]]
     levels = [
         (f"{across[a]:.1f}", f"{across[b]:.1f}", up(level))
         for (a, b), level in zip(pairwise(edges), verdict.levels, strict=False)
@@ -176,10 +191,10 @@ def _drawing(verdict: SeriesVerdict) -> str:
         for night, value, loaded in zip(series.nights, series.values, series.loaded, strict=True)
     ]
     marks = [f"{across[night]:.1f}" for night, _ in series.marks()]
-    said = "; ".join(f"{what} changed on {night}" for night, what in series.marks())
+    changes = "; ".join(f"{what} changed on {night}" for night, what in series.marks())
     return str(
         _template().render(
-            title=printable(f"{series.name}{f': {said}' * bool(said)}"),
+            title=printable(f"{series.name}{f': {changes}' * bool(changes)}"),
             marks=marks,
             points=points,
             levels=levels,
@@ -192,27 +207,28 @@ def _drawing(verdict: SeriesVerdict) -> str:
 
 
 def _failures(nights: list[dict[str, Any]], home: JobHome) -> list[str]:
-    rows = [(row["night"], line) for row in reversed(nights) for line in row["failures"] or ()]
-    rows += [("message", line) for line in read_json(home.path / "told.json").get("faults", ())]
-    return (
-        [rows_html(("night", "what failed"), rows, (0, 1))]
-        if rows
-        else _lines([], "There is none.")
-    )
+    rows = []
+    for row in reversed(nights):
+        rows += [(row["night"], line) for line in row["failures"] or ()]
+    last_message = read_json(home.path / "told.json")
+    rows += [("message", line) for line in last_message.get("faults", ())]
+    if rows:
+        return [rows_html(("night", "what failed"), rows, (0, 1))]
+    return _lines([], "There is none.")
 
 
 def _machines(nights: list[dict[str, Any]]) -> list[str]:
-    found: dict[tuple[str, ...], list[str]] = {}
+    nights_by_machine: dict[tuple[str, ...], list[str]] = {}
     for row in nights:
-        made = row["made_by"]
-        of = (
+        versions = row["made_by"]
+        machine = (
             row["machine"],
             *(
-                made.get(name, "")
+                versions.get(name, "")
                 for name in ("olscale", "commit", "python", "numpy", "numba", "pyarrow")
             ),
         )
-        found.setdefault((*of, row["code"]), []).append(row["night"])
+        nights_by_machine.setdefault((*machine, row["code"]), []).append(row["night"])
     head = (
         "machine",
         "olscale",
@@ -226,15 +242,19 @@ def _machines(nights: list[dict[str, Any]]) -> list[str]:
         "last night",
         "nights",
     )
-    rows = [(*key, of[0], of[-1], str(len(of))) for key, of in found.items()]
-    return [rows_html(head, rows, (0, 1, 2, 3, 4, 5, 6, 7, 8, 9))] if rows else []
+    rows = [
+        (*key, names[0], names[-1], str(len(names))) for key, names in nights_by_machine.items()
+    ]
+    if not rows:
+        return []
+    return [rows_html(head, rows, range(len(head) - 1))]  # only the last column is a figure
 
 
 def short_names(series: Iterable[NightSeries]) -> dict[str, str]:
     """Return a short name for the name of each series.
 
-    Of parameters those are in it that differ among the settings of a learner; of transforms and
-    protocols likewise.
+    It has the parameters that differ among the settings of a learner, and transforms and protocol
+    if these differ.
 
     Examples
     --------
@@ -243,15 +263,15 @@ def short_names(series: Iterable[NightSeries]) -> dict[str, str]:
     >>> list(short_names(NightSeries("error", f"{s}", setting=s) for s in settings).values())
     ['pa1 C=0.5 on xor', 'pa1 C=1 on xor']
     """
-    found = {one.name: one.setting for one in series}
-    settings = [setting for setting in found.values() if setting]
+    setting_by_name = {quantity.name: quantity.setting for quantity in series}
+    settings = [setting for setting in setting_by_name.values() if setting]
     values: dict[tuple[str, str], set[str]] = defaultdict(set)
-    ways: dict[str, set[str]] = defaultdict(set)
+    transforms_of: dict[str, set[str]] = defaultdict(set)
     for dataset, transforms, learner, params, _ in settings:
-        ways[dataset].add(transforms)
+        transforms_of[dataset].add(transforms)
         for name, value in _params(params).items():
             values[learner, name].add(json.dumps(value))
-    several = len({setting[4] for setting in settings}) > 1
+    many_protocols = len({setting[4] for setting in settings}) > 1
 
     def short(dataset: str, transforms: str, learner: str, params: str, protocol: str) -> str:
         own = [
@@ -259,10 +279,17 @@ def short_names(series: Iterable[NightSeries]) -> dict[str, str]:
             for name, value in _params(params).items()
             if len(values[learner, name]) > 1
         ]
-        way = [f"({transforms or 'raw'})"] if len(ways[dataset]) > 1 else []
-        return " ".join([learner, *own, "on", dataset, *way, *([protocol] if several else [])])
+        how = []
+        if len(transforms_of[dataset]) > 1:
+            how = [f"({transforms or 'raw'})"]
+        words = [learner, *own, "on", dataset, *how]
+        if many_protocols:
+            words.append(protocol)
+        return " ".join(words)
 
-    return {name: short(*setting) if setting else name for name, setting in found.items()}
+    # Benchmarks have no setting, and names that are short already.
+    names = {name: name for name in setting_by_name}
+    return names | {name: short(*setting) for name, setting in setting_by_name.items() if setting}
 
 
 def _params(text: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.jobs.history import SPEEDS
+from olscale.jobs.home import SPEEDS
 from olscale.results.arrow_arrays import numbers_of
 from olscale.results.rows import RUN_SCHEMA
 from olscale.results.settings import without_replicate
@@ -22,11 +22,14 @@ _ARRAYS = ("curve_rows", "curve_mistakes")
 
 
 def record_parts(store: Store) -> dict[str, dict[str, bytes]]:
-    """Return the bytes of each column of each record, by run id, for any library version."""
+    """Return the bytes of each column of each record, by run id.
+
+    Not those of the Parquet file, which change with the version of pyarrow.
+    """
     table = store.read()
     arrays = {name: table[name] for name in _ARRAYS}
     rows = table.drop_columns(list(_ARRAYS)).to_pylist()
-    found = {}
+    records = {}
     for i, row in enumerate(rows):
         parts = {
             name: json.dumps(row[name]).encode()
@@ -35,8 +38,8 @@ def record_parts(store: Store) -> dict[str, dict[str, bytes]]:
         }
         parts |= {f"metric {name}": float(value).hex().encode() for name, value in row["metrics"]}
         parts |= {name: numbers_of(arrays[name][i].values).tobytes() for name in _ARRAYS}
-        found[row["id"]] = parts
-    return found
+        records[row["id"]] = parts
+    return records
 
 
 def digest_of(parts: Mapping[str, bytes]) -> str:
@@ -58,29 +61,28 @@ def result_rows(
     store : Store
         Of the first pass.
     repeats : sequence of Store
-        Of further ones, for the speeds: the best of all passes counts.
+        Of further passes, for the speeds: the best of all passes counts.
     """
     digests = {id: digest_of(parts) for id, parts in record_parts(store).items()}
     timings: dict[str, dict[str, float]] = {}
     unlike = []
-    for one in (store, *repeats):
-        if one is not store:
-            again = {id: digest_of(parts) for id, parts in record_parts(one).items()}
+    for pass_store in (store, *repeats):
+        if pass_store is not store:
+            repeated = {id: digest_of(parts) for id, parts in record_parts(pass_store).items()}
             unlike += sorted(
-                id for id, digest in again.items() if digests.get(id, digest) != digest
+                id for id, digest in repeated.items() if digests.get(id, digest) != digest
             )
-        for row in one.timings(columns=["id", "timings"]).to_pylist():
-            now = dict(row["timings"])
+        # One bad minute of the machine would make a slow night: the best of all passes counts.
+        for row in pass_store.timings(columns=["id", "timings"]).to_pylist():
+            timing = dict(row["timings"])
             before = timings.get(row["id"], {})
-            quickest = (
-                now
-                if now.get("rows_per_second", 0.0) >= before.get("rows_per_second", 0.0)
-                else before
-            )
+            quickest = before
+            if timing.get("rows_per_second", 0.0) >= before.get("rows_per_second", 0.0):
+                quickest = timing
             speeds = {
-                name: max(now.get(name, 0.0), before.get(name, 0.0))
+                name: max(timing.get(name, 0.0), before.get(name, 0.0))
                 for name in SPEEDS
-                if name in now | before
+                if name in timing | before
             }
             timings[row["id"]] = quickest | speeds
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
@@ -100,10 +102,11 @@ def result_rows(
         run["transforms"] = ", ".join(run["transforms"])
         run["protocol"] = without_replicate(run["protocol"])
         groups[tuple(run[name] for name in columns[1:8])].append(run)
-    return [
-        _row(dict(zip(columns[1:8], key, strict=True)), groups[key], digests, timings)
-        for key in sorted(groups)
-    ], unlike
+    rows = []
+    for key in sorted(groups):
+        setting = dict(zip(columns[1:8], key, strict=True))
+        rows.append(_row(setting, groups[key], digests, timings))
+    return rows, unlike
 
 
 def _row(
@@ -115,8 +118,9 @@ def _row(
     ids = [run["id"] for run in runs]
     of_runs = [digests[id] for id in ids]
     ok = [dict(run["metrics"]) for run in runs if run["outcome"] == "ok"]
-    metric = next((name for name in _ERRORS if ok and all(name in metrics for metrics in ok)), None)
-    errors = np.array([metrics[metric] for metrics in ok]) if metric else np.empty(0)
+    common = [name for name in _ERRORS if ok and all(name in metrics for metrics in ok)]
+    metric = next(iter(common), None)
+    errors = np.array([metrics[metric] for metrics in ok if metric])
 
     def mean(name: str) -> float | None:
         values = [
@@ -124,27 +128,36 @@ def _row(
             for run in runs
             if run["outcome"] == "ok" and run["id"] in timings
         ]
-        known = [value for value in values if value is not None]
-        return float(np.mean(known)) if known else None
+        measured = [value for value in values if value is not None]
+        return _mean(measured)
 
+    digest = hashlib.sha256("".join(ids + of_runs).encode())
     sizes = [metrics["model_bytes"] for metrics in ok if "model_bytes" in metrics]
     return setting | {
         "kind": "results",
         "ids": ids,
         "digests": of_runs,
-        "digest": hashlib.sha256("".join(ids + of_runs).encode()).hexdigest()[:16],
+        "digest": digest.hexdigest()[:16],
         "n": len(ids),
         "outcomes": sorted(Counter(run["outcome"] for run in runs).items()),
         "error_metric": metric,
-        "error": float(errors.mean()) if len(errors) else None,
+        "error": _mean(errors),
         "error_std": _deviation(errors),
-        "model_bytes": float(np.mean(sizes)) if sizes else None,
+        "model_bytes": _mean(sizes),
         **{name: mean(name) for name in (*SPEEDS, "fit_seconds", "read_seconds")},
     }
+
+
+def _mean(values: Sequence[float] | NDArray[np.float64]) -> float | None:
+    if not len(values):
+        return None
+    return float(np.mean(values))
 
 
 def _deviation(errors: NDArray[np.float64]) -> float | None:
     """Return the standard deviation of errors, 0 of a single one; None of none."""
     if not len(errors):
         return None
-    return float(errors.std(ddof=1)) if len(errors) > 1 else 0.0
+    if len(errors) > 1:
+        return float(errors.std(ddof=1))
+    return 0.0

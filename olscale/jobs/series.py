@@ -10,12 +10,11 @@ from typing import Any, Literal
 import numpy as np
 
 from olscale.jobs.change_points import LEAST_NIGHTS, MOST_NIGHTS, Parts, find_parts
-from olscale.jobs.history import SPEEDS, history_nights, read_history
-from olscale.jobs.home import JobHome
-from olscale.jobs.job_file import AlarmRules, SpeedRule
+from olscale.jobs.home import SPEEDS, JobHome, history_nights, read_history
+from olscale.jobs.job_file import AlarmRules, ErrorRule, SpeedRule
 
 LEAST_SECONDS = 0.1
-"""That all runs of a setting learn for: of less, the speed is that of whatever else goes on."""
+"""That all runs of a setting learn for: of less, the speed is that of the rest of the machine."""
 
 METRICS = ("ratio", *SPEEDS, "error")
 """What there are series of, in the order in which they are shown."""
@@ -58,15 +57,13 @@ class NightSeries:
 
     def counted(self) -> list[int]:
         """Return the positions of the nights that count, of the last `MOST_NIGHTS`."""
-        return [
-            i
-            for i in range(max(0, len(self.nights) - MOST_NIGHTS), len(self.nights))
-            if not self.loaded[i]
-        ]
+        count = len(self.nights)
+        recent = range(max(0, count - MOST_NIGHTS), count)
+        return [i for i in recent if not self.loaded[i]]
 
     def marks(self) -> list[tuple[str, str]]:
         """Return the nights with other code or rows than the night before, and which of both."""
-        found = []
+        changes = []
         for i in range(1, len(self.nights)):
             what = [
                 word
@@ -74,8 +71,8 @@ class NightSeries:
                 if of[i - 1] and of[i] and of[i - 1] != of[i]
             ]
             if what:
-                found.append((self.nights[i], " and ".join(what)))
-        return found
+                changes.append((self.nights[i], " and ".join(what)))
+        return changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +85,7 @@ class SeriesVerdict:
         ``"slower"`` and ``"higher"`` (of an error) hold as long as the last part of the series is
         worse than the one before; ``"faster"`` and ``"lower"`` likewise.
     begins : tuple of str
-        The nights in which a part begins, but for the first part.
+        The nights in which a part begins, except the first part.
     levels : tuple of float
         Of the parts.
     """
@@ -112,15 +109,14 @@ class SeriesVerdict:
         """The verdict in words."""
         if len(self.levels) < 2:
             return self.verdict
-        before, now = self.levels[-2:]
-        share = (
-            f" ({100 * (now / before - 1):+.0f} %)"
-            if before and self.series.metric != "error"
-            else ""
-        )
+        before, after = self.levels[-2:]
+        # Errors are percentages themselves: a share of one would be misread.
+        share = ""
+        if before and self.series.metric != "error":
+            share = f" ({100 * (after / before - 1):+.0f} %)"
         return (
             f"{self.verdict} since {self.begins[-1]}: {level_text(before)} -> "
-            f"{level_text(now)}{share}"
+            f"{level_text(after)}{share}"
         )
 
 
@@ -132,7 +128,9 @@ def level_text(value: float) -> str:
     >>> level_text(0.95), level_text(1234567.8)
     ('0.95', '1,234,568')
     """
-    return f"{value:,.0f}" if abs(value) >= 1000.0 else f"{value:.4g}"
+    if abs(value) >= 1000.0:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
 
 
 def read_series(
@@ -142,13 +140,14 @@ def read_series(
 
     Without `whole`, of as many nights as are judged.
     """
-    return series_of(
-        series_rows(home, [] if whole else history_nights(home)[:-MOST_NIGHTS]), rule, metric
-    )
+    skipped: list[str] = []
+    if not whole:
+        skipped = history_nights(home)[:-MOST_NIGHTS]
+    return series_of(series_rows(home, skipped), rule, metric)
 
 
 def series_rows(home: JobHome, without: Collection[str] = ()) -> list[dict[str, Any]]:
-    """Return the rows of history that series are made of, but for those of some nights."""
+    """Return the rows of history that series are made of, without those of some nights."""
     nights = [night for night in history_nights(home) if night not in without]
     rows: list[dict[str, Any]] = read_history(
         home, SERIES_COLUMNS, ["results", "bench"], nights
@@ -164,18 +163,18 @@ def series_of(
     Where `metric` does not ask for one of them, a setting has one speed: that of the processor,
     once enough nights have it.
     """
-    found: dict[tuple[str, ...], NightSeries] = {}
+    by_key: dict[tuple[str, ...], NightSeries] = {}
     names = _Names()
     for row in rows:
         if row["state"] == "failed":
             continue
         for kind, value, name, machine in _quantities(row, names):
+            # Nights of earlier versions lack some columns, and a learner may end with NaN.
             if value is None or not np.isfinite(value) or metric not in (None, kind):
                 continue
-            series = found.setdefault((kind, name, machine), NightSeries(kind, name, machine))
-            series.setting = (
-                () if row["kind"] == "bench" else tuple(row.get(part) or "" for part in _SETTING)
-            )
+            series = by_key.setdefault((kind, name, machine), NightSeries(kind, name, machine))
+            if row["kind"] != "bench":
+                series.setting = tuple(row.get(part) or "" for part in _SETTING)
             if series.nights and series.nights[-1] == row["night"]:
                 continue  # one setting on two versions of a learner in a night: the first counts
             series.nights.append(row["night"])
@@ -184,20 +183,22 @@ def series_of(
             series.fingerprints.append(row.get("fingerprint") or "")
             series.loaded.append(kind != "error" and (row["load"] or 0.0) > rule.load)
     if metric is None:
-        _keep_one_speed(found)
+        _keep_one_speed(by_key)
     return sorted(
-        found.values(),
+        by_key.values(),
         key=lambda series: (METRICS.index(series.metric), series.name, series.machine),
     )
 
 
-def _keep_one_speed(found: dict[tuple[str, ...], NightSeries]) -> None:
+def _keep_one_speed(series: dict[tuple[str, ...], NightSeries]) -> None:
     """Leave out speeds by the clock where those by the processor can be judged, and else these."""
     by_processor, by_clock = SPEEDS
-    for kind, *which in [key for key in found if key[0] == by_processor]:
-        enough = len(found[kind, *which].counted()) >= LEAST_NIGHTS
-        dropped = by_clock if enough or (by_clock, *which) not in found else by_processor
-        found.pop((dropped, *which), None)
+    for kind, *which in [key for key in series if key[0] == by_processor]:
+        enough = len(series[kind, *which].counted()) >= LEAST_NIGHTS
+        dropped = by_processor
+        if enough or (by_clock, *which) not in series:
+            dropped = by_clock
+        series.pop((dropped, *which), None)
 
 
 class _Names(defaultdict[tuple[str, ...], str]):
@@ -205,8 +206,8 @@ class _Names(defaultdict[tuple[str, ...], str]):
 
     def __missing__(self, key: tuple[str, ...]) -> str:
         dataset, transforms, learner, params, protocol = key
-        parts = [dataset, learner, transforms, params if params != "{}" else "", protocol]
-        self[key] = " ".join(part for part in parts if part)
+        parts = [dataset, learner, transforms, params, protocol]
+        self[key] = " ".join(part for part in parts if part not in ("", "{}"))
         return self[key]
 
 
@@ -224,19 +225,27 @@ def _quantities(row: dict[str, Any], names: _Names) -> Iterator[tuple[str, float
     if seconds is None or seconds * (row.get("n") or 1) >= LEAST_SECONDS:
         for speed in SPEEDS:
             yield speed, row.get(speed), name, row["machine"]
-    yield "error", row.get("error"), name, ""
+    yield (
+        "error",
+        row.get("error"),
+        name,
+        "",
+    )  # unlike speeds, errors are comparable across machines
 
 
 def judge(series: NightSeries, rules: AlarmRules) -> SeriesVerdict:
     """Say whether a series changed, from the nights that count."""
     places = series.counted()
     is_error = series.metric == "error"
-    rule = rules.error if is_error else rules.speed
+    rule: ErrorRule | SpeedRule = rules.speed
+    if is_error:
+        rule = rules.error
     if len(places) < LEAST_NIGHTS:
         return SeriesVerdict(series, "not enough")
     values = np.array([series.values[i] for i in places])
     if (values == values[0]).all():
         return SeriesVerdict(series, "steady", (), (float(values[0]),))
+    # An error is a fraction already: half of an error of 0.1 % is no news.
     parts = find_parts(values, rule.change, rule.nights, relative=not is_error)
     begins = tuple(series.nights[places[start]] for start in parts.starts[1:])
     return SeriesVerdict(series, _verdict(parts, is_error), begins, parts.levels)

@@ -1,16 +1,33 @@
-"""Whether a job runs as it should: the dead-man's switch, for a second timer or a health check."""
+"""A job as text: whether it is late, its last night, its history as tables, CSV and JSON.
+
+`job_status` is the dead-man's switch, for a second timer or a health check.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
 
-from olscale.jobs.history import night_rows
-from olscale.jobs.home import JobHome
-from olscale.jobs.job_file import JobFile
+from olscale.data.catalogue.entries import find_entry
+from olscale.data.dataset import open_dataset
+from olscale.data.ingest.sources import expand
+from olscale.errors import OlscaleError, StoreError
+from olscale.evaluation.experiment import load_experiment
+from olscale.evaluation.experiment_sections import EVERY, DatasetSpec, LearnerSpec
+from olscale.jobs.change_points import MOST_NIGHTS
+from olscale.jobs.home import JobHome, history_nights, night_rows, read_history
+from olscale.jobs.job_file import EvaluateStep, JobFile
 from olscale.jobs.notify import tell_late
+from olscale.jobs.series import judge, read_series
+from olscale.learners.registry import make_learner
+from olscale.printable import csv_cells
 from olscale.results.live_reader import LiveReader
 from olscale.results.store import Store
 from olscale.system.sizes import parse_duration, speed_text
@@ -18,7 +35,7 @@ from olscale.system.sizes import parse_duration, speed_text
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
-    """What is known of a job now.
+    """Whether a job is late, and lines on its state.
 
     Attributes
     ----------
@@ -34,7 +51,7 @@ class JobStatus:
 
 
 def job_status(job: JobFile, home: JobHome, now: float, tell: bool = False) -> JobStatus:
-    """Return what is known of a job, and notify of a late one, once, if asked to.
+    """Return the state of a job; notify of a late one, once, if `tell`.
 
     Parameters
     ----------
@@ -45,6 +62,7 @@ def job_status(job: JobFile, home: JobHome, now: float, tell: bool = False) -> J
     tell : bool
     """
     nights = sorted(night_rows(home), key=lambda row: row["began"])
+    # An alarm is news of the code, not a fault of the job: such a night counts.
     good = next((row for row in reversed(nights) if row["state"] != "failed"), None)
     lines = []
     if nights:
@@ -56,13 +74,16 @@ def job_status(job: JobFile, home: JobHome, now: float, tell: bool = False) -> J
     else:
         ended = good["began"] + timedelta(seconds=good["seconds"])
         age = datetime.fromtimestamp(now, UTC) - ended
-        ahead = clock_line([good], now)
-        late = age > limit or bool(ahead)
-        if ahead:
-            lines.append(ahead)
+        clock_fault = clock_line([good], now)
+        # After a clock was set back, no night is due until it is there again: that is late now.
+        late = age > limit or bool(clock_fault)
+        if clock_fault:
+            lines.append(clock_fault)
         else:
             lines.append(f"last night without failures: {good['night']}, ended {_hours(age)} ago")
-            due = "overdue since" if late else "next due by"
+            due = "next due by"
+            if late:
+                due = "overdue since"
             lines.append(f"{due} {ended + limit:%Y-%m-%d %H:%M} UTC (max_age {job.max_age})")
     holder = home.holder()
     if holder:
@@ -74,7 +95,7 @@ def job_status(job: JobFile, home: JobHome, now: float, tell: bool = False) -> J
         lines += _going_on(home, now)
     with home.written():
         if late and tell and tell_late(job, home, "; ".join(lines)):
-            lines.append("told of it")
+            lines.append("notified")
     return JobStatus(late, tuple(lines))
 
 
@@ -99,17 +120,186 @@ def _going_on(home: JobHome, now: float) -> list[str]:
         for store in sorted(home.night(name).iterdir())
         if store.is_dir()
     ]
-    found = [
-        one
+    evaluations = [
+        evaluation
         for store in stores
-        for one in LiveReader(Store(str(store))).read()
-        if one.state(now) == "running"
+        for evaluation in LiveReader(Store(str(store))).read()
+        if evaluation.state(now) == "running"
     ]
     return [
-        f"{one.name}: {one.done} of {one.total} runs, {speed_text(one.rows_per_second)}"
-        for one in found
+        f"{evaluation.name}: {evaluation.done} of {evaluation.total} runs, {speed_text(evaluation.rows_per_second)}"
+        for evaluation in evaluations
     ]
 
 
 def _hours(age: timedelta) -> str:
     return f"{age.total_seconds() / 3600:.1f} h"
+
+
+def faults_ahead(job: JobFile) -> list[str]:
+    """Return a line for each source, experiment, dataset or learner that is missing or invalid."""
+    faults: list[str] = []
+    for step in job.ingest:
+        faults += _fault(f"ingest of {step.dest}", partial(expand, [*step.sources, *step.tests]))
+    destinations = {step.dest for step in job.ingest}
+    for evaluation in job.evaluate:
+        faults += list(_faults_of(evaluation, destinations))
+    return faults
+
+
+def _faults_of(step: EvaluateStep, destinations: set[str]) -> Iterator[str]:
+    try:
+        experiment = load_experiment(step.experiment)
+    except OlscaleError as fault:
+        yield f"evaluate: {fault}"
+        return
+    # What an experiment calls optional it skips where it is missing.
+    for dataset in experiment.datasets:
+        if not dataset.optional:
+            yield from _fault(str(step.experiment), partial(_look_for, dataset, destinations))
+    for learner in experiment.learners:
+        if not learner.optional and learner.name != EVERY:
+            yield from _fault(str(step.experiment), partial(_make, learner))
+
+
+def _look_for(dataset: DatasetSpec, destinations: set[str]) -> None:
+    if dataset.name is not None:
+        find_entry(dataset.name)
+    # What an ingest of the job makes is not there before the first night.
+    if dataset.path is not None and str(Path(dataset.path)) not in destinations:
+        open_dataset(dataset.path)
+
+
+def _make(learner: LearnerSpec) -> None:
+    for settings in learner.settings():
+        for point in learner.points():
+            make_learner(learner.name, settings | point)
+
+
+def _fault(what: str, look: Callable[[], object]) -> Iterator[str]:
+    try:
+        look()
+    except OlscaleError as fault:
+        yield f"{what}: {fault}"
+
+
+Rows = tuple[Sequence[str], Sequence[Sequence[Any]]]
+"""A head and rows."""
+
+
+def history_table(
+    job: JobFile, home: JobHome, metric: str | None = None, brief: bool = False
+) -> Rows:
+    """Return a row for each night of each series; a `brief` one for people."""
+    head = ("night", "value", "metric", "series", "machine", "code", "fingerprint", "loaded")
+    rows = [
+        (night, value, quantity.metric, quantity.name, quantity.machine, *circumstances)
+        for quantity in read_series(home, job.alarm.speed, metric)
+        for night, value, *circumstances in zip(
+            quantity.nights,
+            quantity.values,
+            quantity.codes,
+            quantity.fingerprints,
+            quantity.loaded,
+            strict=True,
+        )
+    ]
+    if brief:
+        return (head[:4], [row[:4] for row in rows])
+    return (head, rows)
+
+
+def query_history(home: JobHome, query: str) -> Rows:
+    """Return what DuckDB answers to a query of the table ``history``.
+
+    Raises
+    ------
+    StoreError
+        If the query is at fault.
+    """
+    import duckdb
+
+    with duckdb.connect() as database:
+        database.register("history", read_history(home))
+        # A query from a dashboard or a script must reach no other file, and no extension.
+        database.execute("set enable_external_access = false")
+        try:
+            answer = database.execute(query)
+        except duckdb.Error as fault:
+            raise StoreError(f"the query cannot be answered: {fault}") from None
+        return [column[0] for column in answer.description or ()], answer.fetchall()
+
+
+def text_of_table(rows: Rows, form: str) -> str:
+    r"""Return rows as ``"table"``, ``"csv"`` or ``"json"``.
+
+    Examples
+    --------
+    >>> text_of_table((["night", "value"], [["1", 2.5]]), "csv")
+    'night,value\n1,2.5\n'
+    """
+    head, lines = rows
+    if form == "json":
+        objects = [dict(zip(head, line, strict=True)) for line in lines]
+        return json.dumps(objects, indent=1, default=str) + "\n"
+    if form == "csv":
+        sink = io.StringIO()
+        csv.writer(sink, lineterminator="\n").writerows(map(csv_cells, [head, *lines]))
+        return sink.getvalue()
+    cells = [list(map(_cell, line)) for line in lines]
+    widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+    text = ""
+    for line in (list(head), *cells):
+        padded = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
+        text += "  ".join(padded).rstrip() + "\n"
+    return text
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
+
+
+def first_night_lines(job: JobFile, home: JobHome) -> list[str]:
+    """Return a line for each entry of the file that would fail, as long as no night has ended."""
+    if history_nights(home):
+        return []
+    faults = faults_ahead(job)
+    return [f"would fail: {fault}" for fault in faults] or [
+        "nothing is missing for the first night"
+    ]
+
+
+def check_lines(
+    job: JobFile, home: JobHome
+) -> tuple[Literal["good", "failed", "alarm"], list[str]]:
+    """Return how the last night ended, and lines on its failures, alarms, changes and series.
+
+    Raises
+    ------
+    StoreError
+        If no night has ended yet.
+    """
+    nights = history_nights(home)[-MOST_NIGHTS:]
+    if not nights:
+        raise StoreError(
+            f"there is no history in {home.path} yet; run a night first: olscale jobs run FILE"
+        )
+    begins = read_history(home, ["night", "began"], ["night"], nights).to_pylist()
+    # By its begin, not its name: a night called `zero` would come behind all dates for ever.
+    newest = max(begins, key=lambda row: row["began"])
+    [last] = night_rows(home, [newest["night"]])
+    lines = [f"night {last['night']}: {last['state']}"]
+    for word, column in (("failure", "failures"), ("alarm", "alarms"), ("changed", "changed")):
+        lines += [f"{word}: {line}" for line in last[column] or ()]
+    verdicts = [
+        judge(series, job.alarm) for series in read_series(home, job.alarm.speed, whole=False)
+    ]
+    unstable = [verdict.series.name for verdict in verdicts if verdict.verdict == "unstable"]
+    few = sum(verdict.verdict == "not enough" for verdict in verdicts)
+    lines += [f"unstable, not watched: {name}" for name in unstable]
+    # One line: of a new job it is true of every series.
+    if few:
+        lines.append(f"{few} of {len(verdicts)} series have not enough nights that count yet (8)")
+    return last["state"], lines

@@ -24,44 +24,45 @@ from olscale.jobs.home import JobHome, read_json, write_json
 from olscale.jobs.job_file import BenchStep, EvaluateStep, IngestStep
 
 
-def ingest_step(step: IngestStep, home: JobHome, done: Path) -> dict[str, Any]:
+def ingest_step(step: IngestStep, home: JobHome, result_file: Path) -> dict[str, Any]:
     """Ingest sources anew if they or the options have changed, and return the row of history.
 
-    The dataset is made beside the one that is there and takes its place by a rename.
+    The new dataset is made in a staging folder and replaces the old one by a rename.
     """
-    asked = redacted_parts(
+    request = redacted_parts(
         {"source": list(step.sources), "dest": step.dest, "options": step.options}
     )
-    if (before := read_json(done)).get("asked") == asked:
-        found: dict[str, Any] = before["row"]
-        return found
+    # Within a night the job file may be edited: a step counts as done for its request only.
+    if (before := read_json(result_file)).get("asked") == request:
+        row: dict[str, Any] = before["row"]
+        return row
     dest = Path(step.dest)
-    known = _ingested(home)
-    if step.dest not in known:
+    ingested = _ingested(home)
+    if step.dest not in ingested:
         if dest.exists():
             raise DatasetError(
-                f"{dest} is there and was not made by this job; remove it, or name another dest"
+                f"{dest} exists and was not made by this job; remove it, or name another dest"
             )
-        known[step.dest] = {}  # from here on what is there is ours to replace
-        write_json(home.path / "ingested.json", known)
-    mine = known[step.dest]
+        ingested[step.dest] = {}  # from here on what is there is ours to replace
+        write_json(home.path / "ingested.json", ingested)
+    previous = ingested[step.dest]
     options = redacted_parts(step.options)
     sources = expand([*step.sources, *step.tests])
     stamps = [[redacted(source.path), source.file and stamp(source.file)] for source in sources]
-    there = (dest / MANIFEST).exists()
-    key = (
-        mine.get("key", "")
-        if mine.get("stamps") == stamps and mine.get("options") == options
-        else _key(step)
-    )
+    is_ingested = (dest / MANIFEST).exists()
+    # Reading sources of gigabytes every night takes long: their size and time of change suffice.
+    key = previous.get("key", "")
+    if previous.get("stamps") != stamps or previous.get("options") != options:
+        key = _key(step)
     seconds = None
-    if not there or mine.get("key") != key:
+    if not is_ingested or previous.get("key") != key:
         start = perf_counter()
         _replace(step, dest, key)
         seconds = perf_counter() - start
+    # After the dataset, so that a process killed in between ingests again rather than never.
     write_json(
         home.path / "ingested.json",
-        known | {step.dest: {"key": key, "stamps": stamps, "options": options}},
+        ingested | {step.dest: {"key": key, "stamps": stamps, "options": options}},
     )
     dataset = open_dataset(dest)
     rows = sum(dataset.rows(split) for split in dataset.splits)
@@ -78,52 +79,50 @@ def ingest_step(step: IngestStep, home: JobHome, done: Path) -> dict[str, Any]:
             "rows_per_second": rows / seconds,
             "megabytes_per_second": read / 1e6 / seconds,
         }
-    write_json(done, {"asked": asked, "row": row})
+    write_json(result_file, {"asked": request, "row": row})
     return row
 
 
 def _ingested(home: JobHome) -> dict[str, Any]:
     """Return what this job has ingested, by destination; from its nights if the file is damaged."""
     file = home.path / "ingested.json"
-    known = read_json(file)
-    if not known and file.exists():
-        asked = [
-            read_json(done).get("asked", {})
-            for done in sorted(home.path.glob("nights/*/ingest-*.json"))
+    ingested = read_json(file)
+    if not ingested and file.exists():
+        requests = [
+            read_json(result_file).get("asked", {})
+            for result_file in sorted(home.path.glob("nights/*/ingest-*.json"))
         ]
-        known = {one["dest"]: {} for one in asked if "dest" in one}
-    return known
+        ingested = {request["dest"]: {} for request in requests if "dest" in request}
+    return ingested
 
 
 def _key(step: IngestStep) -> str:
     """Return a digest of what makes a dataset: names and bytes of its sources, and the options."""
-    found = [
+    sources = [
         [source.name, source.file and sha256_and_size(source.file)[0]]
         for source in expand([*step.sources, *step.tests])
     ]
-    return hashlib.sha256(
-        json.dumps([found, redacted_parts(step.options)], sort_keys=True).encode()
-    ).hexdigest()[:16]
+    content = json.dumps([sources, redacted_parts(step.options)], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def _replace(step: IngestStep, dest: Path, key: str) -> None:
-    beside = dest.parent / f".{dest.name}-ingest"
-    new = beside / key / dest.name
-    old = beside / "old" / dest.name
+    staging = dest.parent / f".{dest.name}-ingest"
+    new = staging / key / dest.name
+    old = staging / "old" / dest.name
     if old.exists() and not dest.exists():
         old.rename(dest)  # killed between two renames
-    for other in beside.glob("*"):
-        if other.name != key:
-            shutil.rmtree(
-                other
-            )  # of sources that have changed again, or the dataset that was replaced
+    for folder in staging.glob("*"):
+        # Of sources that have changed again since, or the dataset that was replaced.
+        if folder.name != key:
+            shutil.rmtree(folder)
     if not (new / MANIFEST).exists():
         ingest(step.sources, new, **step.options)
     if dest.exists():
         old.parent.mkdir(parents=True)
         dest.rename(old)
     new.rename(dest)
-    shutil.rmtree(beside)
+    shutil.rmtree(staging)
 
 
 def evaluate_step(step: EvaluateStep, folder: Path, progress: Progress) -> list[str]:
@@ -132,26 +131,31 @@ def evaluate_step(step: EvaluateStep, folder: Path, progress: Progress) -> list[
     failures = []
     where = {name: value for name, value in step.where.model_dump().items() if value}
     for number in range(step.repeat):
-        done = evaluate(experiment, store_of(folder, number), progress=progress, **where)
+        evaluation = evaluate(experiment, store_of(folder, number), progress=progress, **where)
         try:
-            done.check()
+            evaluation.check()
         except ExecutionError as fault:
             failures.append(f"{experiment.name}: {fault}")
-        if lost := done.outcomes.get("lost", 0):
+        # Lost runs are no error of an evaluation: it computes them when it is called again.
+        if lost := evaluation.outcomes.get("lost", 0):
             failures.append(f"{experiment.name}: {lost} runs were lost with their workers")
     return failures
 
 
 def store_of(folder: Path, number: int) -> Path:
     """Return the store of a pass."""
-    return folder / (f"repeat-{number}" if number else "store")
+    if not number:
+        return folder / "store"
+    return folder / f"repeat-{number}"
 
 
-def bench_step(step: BenchStep, done: Path) -> list[dict[str, Any]]:
+def bench_step(step: BenchStep, result_file: Path) -> list[dict[str, Any]]:
     """Run benchmarks, and return a row of history for each figure."""
-    asked = step.model_dump(mode="json")
-    before = read_json(done)
-    rows: list[dict[str, Any]] = before["figures"] if before.get("asked") == asked else []
+    request = step.model_dump(mode="json")
+    before = read_json(result_file)
+    rows: list[dict[str, Any]] = []
+    if before.get("asked") == request:
+        rows = before["figures"]
     if not rows:
         for name, figures in run_benchmarks(step.names, step.rows).items():
             for figure in map(asdict, figures):
@@ -159,5 +163,5 @@ def bench_step(step: BenchStep, done: Path) -> list[dict[str, Any]]:
                 rows.append(
                     row | {part: figure[part] for part in ("value", "unit", "ratio", "peer")}
                 )
-        write_json(done, {"asked": asked, "figures": rows})
+        write_json(result_file, {"asked": request, "figures": rows})
     return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 import time
@@ -45,10 +46,9 @@ def unit_text(job: JobFile, file: Path, home: Path, scheduler: str) -> str:
     if str(home) != job.home:
         words += ["--home", str(home.resolve())]
     hour, minute = map(int, job.at.split(":"))
-    zone = (
-        -(time.altzone if time.localtime().tm_isdst else time.timezone) // 60
-    )  # minutes east of UTC, now
-    here = (60 * hour + minute + zone) % 1440
+    # cron knows only local time; what it is now east of UTC holds until the clocks change.
+    zone = (time.localtime().tm_gmtoff or 0) // 60
+    local_minute = (60 * hour + minute + zone) % 1440
     facts: dict[str, Any] = {
         "name": job.name,
         "command": shlex.join(words),
@@ -61,15 +61,14 @@ def unit_text(job: JobFile, file: Path, home: Path, scheduler: str) -> str:
         "home": str(home.resolve()),
         "hour": hour,
         "minute": minute,
-        "cron_hour": here // 60,
-        "cron_minute": here % 60,
-        "retry_hour": (here // 60 + 1) % 24,
+        "cron_hour": local_minute // 60,
+        "cron_minute": local_minute % 60,
+        "retry_hour": (local_minute // 60 + 1) % 24,
         "zone": time.strftime("%Z"),
-        "seconds": round(job.max_hours * 3600) + 600,
+        "seconds": round(job.max_hours * 3600) + 600,  # a night first ends itself, and says so
         "at": job.at,
-        "kubernetes_name": "".join(
-            char if char.isalnum() else "-" for char in f"olscale-{job.name}".lower()
-        ).strip("-"),
+        # Kubernetes takes letters, digits and inner dashes.
+        "kubernetes_name": re.sub(r"[\W_]", "-", f"olscale-{job.name}".lower()).strip("-"),
     }
     return _templates().get_template(SCHEDULERS[scheduler]).render(facts)
 

@@ -5,12 +5,13 @@ from typing import Any
 from olscale.compiled.csr import Rows as Rows
 from olscale.compiled.decorator import compiled as compiled
 from olscale.compiled.row_layout import by_layout as by_layout
-from olscale.compiled.row_weights import weight_of as weight_of
 from olscale.compiled.rows import add_column as add_column
 from olscale.compiled.rows import add_row as add_row
 from olscale.compiled.rows import column_sums as column_sums
 from olscale.compiled.rows import row_scores as row_scores
 from olscale.compiled.rows import set_column as set_column
+from olscale.compiled.rows import weight_of as weight_of
+from olscale.learners.contract.capability import LooksAhead as LooksAhead
 from olscale.learners.contract.class_axes import ShardsClasses as ShardsClasses
 from olscale.learners.contract.class_axes import class_axis as class_axis
 from olscale.learners.contract.class_shards import count_update as count_update
@@ -26,7 +27,6 @@ from olscale.learners.contract.learner import UNKNOWN as UNKNOWN
 from olscale.learners.contract.learner import FloatArray as FloatArray
 from olscale.learners.contract.learner import Learner as Learner
 from olscale.learners.contract.learner import State as State
-from olscale.learners.contract.look_ahead import LooksAhead as LooksAhead
 from olscale.learners.contract.parameters import Choice as Choice
 from olscale.learners.contract.parameters import Domain as Domain
 from olscale.learners.contract.parameters import Flag as Flag
@@ -88,11 +88,11 @@ from olscale.learners.local.soft_lol import SoftLOL as SoftLOL
 from olscale.learners.network.ipca_lda import IPCALDA as IPCALDA
 from olscale.learners.network.oselm import OSELM as OSELM
 from olscale.learners.network.oselm import OSELMR as OSELMR
-from olscale.learners.network.ospvm import OSPVM as OSPVM
+from olscale.learners.network.oselm import SVDOSELM as SVDOSELM
+from olscale.learners.network.pvm import OSPVM as OSPVM
 from olscale.learners.network.pvm import PVM as PVM
 from olscale.learners.network.rff_rls import RFFRLS as RFFRLS
 from olscale.learners.network.rff_rls import RFFRLSR as RFFRLSR
-from olscale.learners.network.svd_oselm import SVDOSELM as SVDOSELM
 from olscale.learners.reference.baselines import LastValue as LastValue
 from olscale.learners.reference.baselines import Majority as Majority
 from olscale.learners.reference.baselines import Mean as Mean

@@ -56,7 +56,7 @@ def transforms_ahead(transforms: Iterable[str]) -> list[Foresight]:
     >>> [one.name for one in transforms_ahead(["standardize", "bias", "rff:features=8,gamma=median"])]
     ['standardize', 'rff gamma=median']
     """
-    return [one for text in transforms for one in _transform_ahead(text)]
+    return [foresight for text in transforms for foresight in _transform_ahead(text)]
 
 
 def _transform_ahead(text: str) -> Iterator[Foresight]:
@@ -104,7 +104,9 @@ def learner_ahead(name: str, params: Mapping[str, Any], prepares: bool = False) 
         return [Foresight(f"{name} gamma=median", _GIVE_WIDTH)]
     if ":" not in name and params.get("prototypes") == "offline":
         return [Foresight(f"{name} prototypes=offline", "take prototypes=sequential")]
-    return [Foresight(name, "take a learner that is shown no rows ahead")] if prepares else []
+    if prepares:
+        return [Foresight(name, "take a learner that is shown no rows ahead")]
+    return []
 
 
 TUNED = Foresight("tuning", "give params in place of tune")
@@ -119,7 +121,9 @@ def passes_ahead(passes: int) -> list[Foresight]:
     >>> passes_ahead(1), passes_ahead(2)
     ([], [Foresight(name='2 passes', cure='leave passes at 1')])
     """
-    return [Foresight(f"{passes} passes", "leave passes at 1")] if passes > 1 else []
+    if passes > 1:
+        return [Foresight(f"{passes} passes", "leave passes at 1")]
+    return []
 
 
 def first_predicted(learner: str, protocol: Mapping[str, Any]) -> int:
@@ -133,8 +137,12 @@ def first_predicted(learner: str, protocol: Mapping[str, Any]) -> int:
     >>> first_predicted("pa1", {}), first_predicted("svm", {}), first_predicted("svm", {"delay": 10})
     (0, 64, 0)
     """
-    apart = bool(protocol.get("delay")) or str(protocol.get("split", "")).startswith("prequential-")
-    return FIRST_MACHINE if learner in REFERENCES and not apart else 0
+    is_tested_apart = bool(protocol.get("delay")) or str(protocol.get("split", "")).startswith(
+        "prequential-"
+    )
+    if learner in REFERENCES and not is_tested_apart:
+        return FIRST_MACHINE
+    return 0
 
 
 def is_counted_in_time(learner: str, protocol: Mapping[str, Any]) -> bool:

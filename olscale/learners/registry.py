@@ -5,19 +5,120 @@ class that keeps the learner contract is used directly, any scikit-learn or Rive
 wrapped. Packages add names with the entry point group ``olscale.learners``.
 """
 
+import difflib
+import importlib
+import inspect
+import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from types import FunctionType, ModuleType
 from typing import Any, TypeGuard, TypeVar
 
 from olscale.errors import OlscaleError, ParameterError
 from olscale.learners.contract.foreign.learner import ForeignLearner
 from olscale.learners.contract.foreign.recipe import check_arguments
 from olscale.learners.contract.learner import Learner
-from olscale.learners.contract.lookup import look_up
 from olscale.learners.contract.parameters import Choice
 from olscale.learners.contract.version import learner_version
 from olscale.registry import Registry
 from olscale.system.interrupts import let_interrupt_out, text_of
 from olscale.task import Task
+
+
+def look_up(target: str) -> Any:
+    """Return the object that ``module:name`` names; `name` may have dots, as a nested class.
+
+    Raises
+    ------
+    ParameterError
+        If there is none, in one line that says what to do.
+    """
+    module_name, _, path = target.partition(":")
+    value: Any = _module(target, module_name)
+    for name in path.split("."):
+        if not hasattr(value, name):
+            raise ParameterError(_no_name(target, value, name))
+        value = getattr(value, name)
+    if (
+        isinstance(value, type | FunctionType)
+        or hasattr(value, "learn_one")
+        or hasattr(value, "partial_fit")
+    ):
+        return value
+    if callable(getattr(value, "func", None)) or hasattr(value, "fit"):
+        return value  # functools.partial; refused later, with a reason
+    raise ParameterError(
+        f"learner {target!r} is no class, nor a function that returns a model, nor a model; "
+        f"it is a {type(value).__name__}"
+    )
+
+
+def _module(target: str, name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    # A module may raise anything when it is imported, and end the process with sys.exit.
+    except BaseException as error:
+        let_interrupt_out(error)
+        raise ParameterError(f"learner {target!r} cannot be imported {_why(name, error)}") from None
+
+
+def _why(module: str, error: BaseException) -> str:
+    if (
+        isinstance(error, ModuleNotFoundError)
+        and error.name
+        and f"{module}.".startswith(f"{error.name}.")
+    ):
+        if module.endswith(".py"):
+            return f"({error}); a module is named without .py: write {module.removesuffix('.py')}"
+        return (
+            f"({error}); expected module:Class of a module that Python finds: one that is "
+            "installed, in the working "
+            "directory or in a directory of PYTHONPATH"
+        )
+    if isinstance(error, ValueError) and not module:
+        return f"({error}); expected module:Class"
+    if isinstance(error, SyntaxError):  # it includes its position
+        return f"({text_of(error)}); mend the module"
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__
+    ]
+    frames = [frame for frame in frames if "importlib" not in frame.filename]
+    if frames:
+        where = f", raised in line {frames[-1].lineno} of {frames[-1].filename}"
+    else:
+        where = ""
+    return f"({text_of(error)}); that is what importing module {module} ended in{where}"
+
+
+def _no_name(target: str, holder: Any, name: str) -> str:
+    if isinstance(holder, ModuleType):
+        kind = f"module {holder.__name__}"
+    else:
+        kind = f"class {holder.__qualname__}"
+    names = sorted(
+        key
+        for key, value in vars(holder).items()
+        if not key.startswith("_") and (inspect.isclass(value) or inspect.isfunction(value))
+    )
+    by_folded_name = {key.casefold(): key for key in names}
+    near = difflib.get_close_matches(name.casefold(), by_folded_name, n=1, cutoff=0.5)
+    if near:
+        hint = f"; did you mean {by_folded_name[near[0]]!r}?"
+    else:
+        hint = ""
+    if 0 < len(names) <= 12:
+        few = f"; there are: {', '.join(names)}"
+    else:
+        few = ""
+    if isinstance(holder, ModuleType) and getattr(holder, "__file__", None):
+        file = f" ({holder.__file__})"
+    else:
+        file = ""
+    return (
+        f"learner {target!r} cannot be imported ({kind}{file} has no attribute {name!r}){hint}{few}"
+    )
+
 
 T = TypeVar("T")
 
@@ -55,7 +156,7 @@ LEARNERS: Registry[Any] = Registry(
         "fogd": "olscale.learners.kernel.fogd:FOGD",
         "nogd": "olscale.learners.kernel.nogd:NOGD",
         "oselm": "olscale.learners.network.oselm:OSELM",
-        "svd-oselm": "olscale.learners.network.svd_oselm:SVDOSELM",
+        "svd-oselm": "olscale.learners.network.oselm:SVDOSELM",
         "rff-rls": "olscale.learners.network.rff_rls:RFFRLS",
         "kernel-perceptron-r": "olscale.learners.kernel.kernel_perceptron:KernelPerceptronR",
         "norma-r": "olscale.learners.kernel.norma:NORMAR",
@@ -64,7 +165,7 @@ LEARNERS: Registry[Any] = Registry(
         "olk-n": "olscale.learners.kernel.olk:OLKN",
         "norma-n": "olscale.learners.kernel.norma:NORMAN",
         "ipca-lda": "olscale.learners.network.ipca_lda:IPCALDA",
-        "ospvm": "olscale.learners.network.ospvm:OSPVM",
+        "ospvm": "olscale.learners.network.pvm:OSPVM",
         "pvm": "olscale.learners.network.pvm:PVM",
         "svm": "olscale.learners.reference.svm:SVM",
         "majority": "olscale.learners.reference.baselines:Majority",
@@ -153,12 +254,6 @@ def ask(name: str, what: str, call: Callable[[], T]) -> T:
         ) from None
 
 
-def is_restorable(name: str) -> bool:
-    """Return whether a run of the learner can be continued from a checkpoint."""
-    target = learner_class(name)
-    return is_learner(target) and target.restorable
-
-
 def is_learner(target: Any) -> TypeGuard[type[Learner]]:
     """Return whether a result of `learner_class` is a class that keeps the learner contract."""
     return isinstance(target, type) and issubclass(target, Learner)
@@ -177,22 +272,62 @@ def make_learner(name: str, params: dict[str, Any] | None = None) -> Learner:
     >>> make_learner("pa1", {"C": 0.5}).resolved_params()
     {'C': 0.5, 'dtype': 'float64', 'multiclass': 'max-score'}
     """
-    return ask(name, "making it", lambda: _make(name, params or {}))
+    return ask(name, "making it", lambda: NamedLearner.of(name).make(params or {}))
 
 
-def _make(name: str, params: dict[str, Any]) -> Learner:
-    target = learner_class(name)
-    version = learner_version(learner_path(name), target)
-    if not is_learner(target):
-        return ForeignLearner(name, target, params, str(version))
-    check_arguments(name, target, params)
-    domains = getattr(target, "domains", {})
-    words = {
-        key: domain.word_of(params[key])
-        for key, domain in domains.items()
-        if isinstance(domain, Choice) and key in params
-    }
-    learner = target(**params | words)
-    learner.resolved_params()
-    learner.version = version  # type: ignore[misc,assignment]
-    return learner
+@dataclass(frozen=True)
+class NamedLearner:
+    """What is behind a learner's name, looked up once.
+
+    Attributes
+    ----------
+    name : str
+        Registry name or ``module:name``.
+    target : class, function or model
+        As `learner_class` returns it.
+
+    Examples
+    --------
+    >>> NamedLearner.of("pa1").make({"C": 0.5}).resolved_params()["C"]
+    0.5
+    """
+
+    name: str
+    target: Any
+
+    @classmethod
+    def of(cls, name: str) -> "NamedLearner":
+        """Look up a name; see `learner_class` for the errors."""
+        return cls(name, learner_class(name))
+
+    @cached_property
+    def version(self) -> int | str:
+        """Version of the learner's numerical results; of a user's learner, of its source."""
+        return learner_version(learner_path(self.name), self.target)
+
+    def make(self, params: dict[str, Any]) -> Learner:
+        """Return an untrained learner with its parameters checked, as `make_learner`."""
+        return ask(self.name, "making it", lambda: self._made(params))
+
+    def _made(self, params: dict[str, Any]) -> Learner:
+        if not is_learner(self.target):
+            return ForeignLearner(self.name, self.target, params, str(self.version))
+        check_arguments(self.name, self.target, params)
+        domains = getattr(self.target, "domains", {})
+        words = {
+            key: domain.word_of(params[key])
+            for key, domain in domains.items()
+            if isinstance(domain, Choice) and key in params
+        }
+        learner = self.target(**params | words)
+        learner.resolved_params()
+        learner.version = self.version  # type: ignore[misc,assignment]
+        return learner
+
+
+class LearnersByName(dict[str, NamedLearner]):
+    """Learners by name, each looked up when it is first asked for."""
+
+    def __missing__(self, name: str) -> NamedLearner:
+        self[name] = NamedLearner.of(name)
+        return self[name]

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from olscale.errors import ModelError
+from olscale.learners.contract.capability import expect_targets
 from olscale.learners.contract.class_weights import name_classes
 from olscale.learners.contract.learner import Learner
-from olscale.learners.contract.many_targets import expect_targets
 from olscale.learners.registry import LEARNERS, is_learner, learner_class, make_learner
 from olscale.models.about import About
 from olscale.models.final_model import FinalModel, fitted_pipeline

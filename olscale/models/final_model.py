@@ -15,9 +15,14 @@ from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.pipeline import Pipeline, make_transform
 from olscale.errors import ParameterError
 from olscale.learners.contract.estimator import checked_weights, to_rows
-from olscale.learners.contract.learner import FloatArray, Learner, codes_of, no_weights
+from olscale.learners.contract.learner import (
+    FloatArray,
+    Learner,
+    codes_of,
+    make_writable,
+    no_weights,
+)
 from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable
-from olscale.learners.contract.writable_state import make_writable
 from olscale.models.about import About
 from olscale.models.write import check_savable, write_model
 from olscale.storage.open import open_output

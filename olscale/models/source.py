@@ -24,9 +24,8 @@ from olscale.data.formats.coding import OTHER
 from olscale.data.formats.svmlight import index_range
 from olscale.data.formats.table_columns import Carried, value_of
 from olscale.data.ingest.archive import is_archive
-from olscale.data.ingest.partitions import partition_names, with_partitions
 from olscale.data.ingest.selection import SVMLIGHT, check_form, drop_columns
-from olscale.data.ingest.sources import Source, expand
+from olscale.data.ingest.sources import Source, expand, partition_names, with_partitions
 from olscale.data.manifest import MANIFEST
 from olscale.errors import FormatError, ModelError, NoRowsError, UnknownNameError
 from olscale.models.about import ColumnsEntry

@@ -25,13 +25,11 @@ from olscale.analysis.summary import Summary
 from olscale.errors import UnknownNameError
 from olscale.measures import figure_of
 from olscale.printable import csv_cells
-from olscale.report.cautions import caution_marks
 from olscale.report.choice import labelled, streams
-from olscale.report.labels import column_of, transforms_note
-from olscale.report.marks import look_ahead_mark, reference_mark, runs_mark
+from olscale.report.labels import column_of, heading, protocol_text, transforms_note
+from olscale.report.marks import caution_marks, look_ahead_mark, reference_mark, runs_mark
 from olscale.report.notes import count_notes
 from olscale.report.tables import Entry, Table
-from olscale.report.wording import heading, protocol_text
 from olscale.results import Store, canonical_json
 from olscale.results.store import OnDamage
 
@@ -92,7 +90,9 @@ def along_json(lines: Sequence[AlongStream], name: str) -> str:
     ``comparable``.
     """
     texts = [json.dumps(row) for line in lines for row in _rows(line, name)]
-    return "[\n" + ",\n".join(texts) + "\n]\n" if texts else "[]\n"
+    if texts:
+        return "[\n" + ",\n".join(texts) + "\n]\n"
+    return "[]\n"
 
 
 def along_csv(lines: Sequence[AlongStream], name: str) -> str:
@@ -115,6 +115,7 @@ def _rows(line: AlongStream, name: str) -> list[dict[str, Any]]:
     s = line.summary
     mean, std = _moments(line)
     setting = {field: getattr(s, field) for field in _SETTING}
+    # Cautions are of a metric, and the summary at hand is of the headline.
     figure = replace(s, metric=name)
     ends = {
         "fingerprint": s.fingerprint,
@@ -127,11 +128,12 @@ def _rows(line: AlongStream, name: str) -> list[dict[str, Any]]:
     }
     rows = []
     for i, place in enumerate(line.places):
-        is_named = isinstance(place, str)
-        point = {
-            "curve": name,
-            "rows": None if is_named else place,
-            "segment": place if is_named else None,
+        point: dict[str, Any] = {"curve": name, "rows": None, "segment": None}
+        if isinstance(place, str):
+            point["segment"] = place
+        else:
+            point["rows"] = place
+        point |= {
             "mean": float(mean[i]),
             "std": float(std[i]),
             "n": len(line.values),
@@ -171,6 +173,7 @@ def along_tables(lines: Sequence[AlongStream], name: str) -> list[Table]:
         look_ahead = look_ahead_mark(item for setting in settings for item in looked_ahead(setting))
         reference = Entry(note="-", marks=(reference_mark(why_incomparable(settings)),))
         for line, setting in zip(labels.values(), settings, strict=True):
+            # A batch reference predicts nothing while it collects rows: its figures would mislead.
             if not is_comparable(setting):
                 entries.append((reference,) * len(places))
                 continue
@@ -179,14 +182,16 @@ def along_tables(lines: Sequence[AlongStream], name: str) -> list[Table]:
             marks = caution_marks([line.summary], name)
             if looked_ahead(setting):
                 marks = (*marks, look_ahead)
-            if len(line.values) < max(runs):
+            if len(line.values) < max(runs):  # some of its runs failed: its mean is over others
                 marks = (*marks, runs_mark(len(line.values)))
             figures = []
             for i in _at(line, places):
                 if i < 0:
                     figures.append(absent)
                     continue
-                deviation = form(std[i]) if has_replicates else ""
+                deviation = ""
+                if has_replicates:
+                    deviation = form(std[i])
                 figures.append(Entry(form(mean[i]), deviation, marks=marks))
             entries.append(tuple(figures))
         s = group[0].summary
@@ -196,14 +201,14 @@ def along_tables(lines: Sequence[AlongStream], name: str) -> list[Table]:
         ]
         notes += count_notes(set(runs))
         if name not in (SEGMENTS, *CONFUSIONS):
-            what = "false positives" if name in ROCS else "rows streamed"
+            what = "rows streamed"
+            if name in ROCS:
+                what = "false positives"
             notes.append(f"Columns: {what}." if places else "None raised.")
         if len(places) < cells:
-            shown = (
-                f"{_SEGMENTS} segments"
-                if name == SEGMENTS
-                else f"The {_CELLS} cells with the most rows"
-            )
+            shown = f"The {_CELLS} cells with the most rows"
+            if name == SEGMENTS:
+                shown = f"{_SEGMENTS} segments"
             notes.append(f"{shown}, of {cells:,}; JSON and CSV have all of them.")
         results.append(
             Table(
@@ -223,6 +228,7 @@ def _fullest(group: list[AlongStream], names: list[str]) -> list[str]:
     for line in group:
         mean, _ = _moments(line)
         at = np.array(_at(line, names))
+        # A cell that this line lacks has index -1, and there the zero that is appended.
         most = np.maximum(most, np.where(at >= 0, np.append(mean, 0.0)[at], 0.0))
     return [names[i] for i in sorted(np.argsort(-most, kind="stable")[:_CELLS].tolist())]
 
@@ -235,6 +241,7 @@ def _places(group: list[AlongStream]) -> tuple[list[Any], list[str]]:
     every = np.unique(np.array(places, dtype=np.int64))
     if len(every) == 0:
         return [], []
+    # Learners have points at other rows, so a table takes the last point at or before each tenth.
     tenths = every[-1] * np.arange(1, _POSITIONS + 1) // _POSITIONS
     picked = np.unique(every[np.maximum(0, np.searchsorted(every, tenths, side="right") - 1)])
     return list(picked), [f"{row:,}" for row in picked]

@@ -6,7 +6,7 @@ import numpy as np
 
 from olscale.analysis.curves import ConfusionMatrix
 from olscale.measures import figure_of
-from olscale.report.cautions import caution_marks
+from olscale.report.marks import caution_marks
 from olscale.report.tables import Entry, Table
 
 _MOST = 60
@@ -40,13 +40,14 @@ def class_table(
     for matrix in counts.values():
         rows[: len(matrix)] = np.maximum(rows[: len(matrix)], matrix.sum(axis=1))
     classes = sorted(np.argsort(-rows, kind="stable")[: min(_MOST, int((rows > 0).sum()))].tolist())
-    called = [names[i] if i < len(names) else str(i) for i in range(size)]
+    called = [*names[:size], *map(str, range(len(names), size))]
     errors = {label: _errors(matrix, size) for label, matrix in counts.items()}
     best = np.nanmin(np.array([errors[label] for label in shown])[:, classes], axis=0)
     entries = []
     for label, confusion in shown.items():
         marks = caution_marks([confusion.summary], "error")
         cells = [figure_of("error", float(errors[label][i])) for i in classes]
+        # Compared as printed: figures that read the same are all the best.
         least = [
             cell == figure_of("error", float(low)) for cell, low in zip(cells, best, strict=True)
         ]
@@ -55,11 +56,11 @@ def class_table(
             for cell, is_least in zip(cells, least, strict=True)
         ]
         entries.append(tuple(line))
-    when = (
-        "in the test split that the final model predicts wrongly"
-        if tested
-        else "predicted wrongly before the update"
-    )
+    when = "predicted wrongly before the update"
+    error = "Error"
+    if tested:
+        when = "in the test split that the final model predicts wrongly"
+        error = "Test error"
     notes = [f"Rows of the class {when}, in percent of them."]
     if len(classes) < int((rows > 0).sum()):
         notes.append(f"The {len(classes)} classes of most rows, of {int((rows > 0).sum()):,}.")
@@ -68,7 +69,7 @@ def class_table(
     ]
     columns = tuple(f"{called[i]}" for i in classes)
     return Table(
-        f"{'Test error' if tested else 'Error'} by class (%), {title}",
+        f"{error} by class (%), {title}",
         columns,
         tuple(shown),
         tuple(entries),
@@ -87,11 +88,13 @@ def _errors(matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], size: int
 def _mixed(matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], called: Sequence[str]) -> str:
     wrong = matrix.copy()
     np.fill_diagonal(wrong, 0.0)
-    if len(wrong) < 3:
+    if len(wrong) < 3:  # of two classes the errors themselves say it
         return ""
     worst = np.argsort(-wrong, axis=None, kind="stable")[:_MIXED]
     pairs = [divmod(int(cell), len(wrong)) for cell in worst]
     sentences = [
         f"{called[a]} as {called[b]} ({wrong[a, b]:,.1f} rows)" for a, b in pairs if wrong[a, b] > 0
     ]
-    return f"most often {', '.join(sentences)}" if sentences else ""
+    if sentences:
+        return f"most often {', '.join(sentences)}"
+    return ""

@@ -10,16 +10,24 @@ import numpy as np
 
 from olscale.analysis.compare import Comparison, Test, compare
 from olscale.analysis.matched_blocks import RunBlock, Way, match_blocks
+from olscale.analysis.rank_tests import rank
 from olscale.analysis.replicates import ReplicateFigures, Within, compare_within
 from olscale.analysis.standing import is_comparable
 from olscale.analysis.summary import Summary
 from olscale.errors import ReportError, UnknownNameError
 from olscale.measures import HEADLINES, measure_of, metric_words
-from olscale.report.candidates import Candidates, find_candidates
-from olscale.report.cautions import caution_notes
-from olscale.report.left_out import Omission, few, left_out, left_out_notes, unmeasured_datasets
+from olscale.report.labels import protocol_text
+from olscale.report.left_out import (
+    Candidates,
+    Omission,
+    few,
+    find_candidates,
+    left_out,
+    left_out_notes,
+    unmeasured_datasets,
+)
+from olscale.report.marks import caution_notes
 from olscale.report.notes import count_notes, partial_notes
-from olscale.report.wording import protocol_text
 from olscale.results import Store, canonical_json
 from olscale.results.settings import SettingKey, asked_protocol, natural_order
 from olscale.results.store import OnDamage
@@ -63,7 +71,7 @@ class Compared:
     shown : tuple of str
         The learners that fit into the tables; ranks and tests include all.
     beside : Compared or None
-        The comparison by the other headline, where no metric was asked for.
+        The ranks by the other headline, without pairs, where no metric was asked for.
     """
 
     metric: str
@@ -121,6 +129,8 @@ class _Terms:
     rope: float | None
     baseline: str | None
     most: int | None
+    in_pairs: bool = True
+    against_best: bool = False
 
 
 def compared(
@@ -133,6 +143,7 @@ def compared(
     most: int | None = None,
     on_damage: OnDamage = "raise",
     figures: ReplicateFigures | None = None,
+    against_best: bool = False,
 ) -> list[Compared]:
     """Compare the learners of each protocol; the one with most data sets comes first.
 
@@ -155,6 +166,9 @@ def compared(
     on_damage : {"raise", "skip"}
     figures : ReplicateFigures, optional
         Those of the store, where they are read already.
+    against_best : bool, default False
+        Make the learner of the best mean rank the baseline: pairs of thousands of learners take
+        minutes.
 
     Raises
     ------
@@ -173,7 +187,8 @@ def compared(
         raise ReportError(
             f"learners cannot be compared by {metric}: neither more nor less of it is better"
         )
-    terms = _Terms(figures or ReplicateFigures(store, on_damage), test, rope, baseline, most)
+    figures = figures or ReplicateFigures(store, on_damage)
+    terms = _Terms(figures, test, rope, baseline, most, against_best)
     comparisons: list[Compared] = []
     separate: list[Summary] = []
     for protocol in sorted(by_protocol, key=lambda text: (natural_order(text), text)):
@@ -219,8 +234,8 @@ def _by_default(summaries: Sequence[Summary], terms: _Terms) -> Compared | None:
     counterpart = _COUNTERPARTS.get(metric, "")
     if not having.get(counterpart):
         return comparison
-    # Without the baseline, which may have no figures by the other headline.
-    second = _by_metric(summaries, counterpart, replace(terms, baseline=None))
+    # Without the baseline, which may have no figures by the other headline; its ranks are shown.
+    second = _by_metric(summaries, counterpart, replace(terms, baseline=None, in_pairs=False))
     chosen = f"Compared by {metric_words(metric)} (of {having[metric]} data sets)"
     if second is None:
         notes = [f"{chosen}; by {metric_words(counterpart)} there is nothing to compare."]
@@ -267,10 +282,16 @@ def _by_metric(summaries: Sequence[Summary], metric: str, terms: _Terms) -> Comp
     measure = measure_of(metric)
     rope = terms.rope
     if rope is None:
-        rope = ROPE if measure.unit == "percent" else 0.0
+        rope = 0.0
+        if measure.unit == "percent":
+            rope = ROPE
     higher = measure.better == "higher"
     # Tests see one figure per data set, since transforms and replicates are not independent.
-    outcome = compare(values, learners, datasets, higher, terms.test, terms.baseline)
+    baseline = terms.baseline
+    if terms.against_best:
+        ranks = rank(-values if higher else values)
+        baseline = learners[int(ranks.mean(axis=0).argmin())]
+    outcome = compare(values, learners, datasets, higher, terms.test, baseline, terms.in_pairs)
     entries = left_out(candidates, matched, metric)
     comparison = Compared(
         metric,
@@ -331,7 +352,9 @@ def _averages(one: Compared) -> list[str]:
     learners = list(one.outcome.learners)
     datasets = list(one.outcome.datasets)
     averaged = [dataset for dataset in datasets if len(one.ways(dataset)) > 1]
-    notes = [f"Means over several transforms of {', '.join(averaged)}."] if averaged else []
+    notes = []
+    if averaged:
+        notes = [f"Means over several transforms of {', '.join(averaged)}."]
     counts = {len(blocks) for dataset in datasets for blocks in one.ways(dataset).values()}
     notes += [
         note.replace("Mean and sample standard deviation", "Each figure is the mean")

@@ -13,16 +13,17 @@ from olscale.analysis.replicates import Within
 from olscale.analysis.standing import looked_ahead
 from olscale.analysis.status import ExperimentProgress
 from olscale.measures import figure_of, measure_of, metric_words
-from olscale.report.cautions import caution_marks, is_of_classes
 from olscale.report.comparison import Compared
-from olscale.report.marks import Mark, look_ahead_mark
+from olscale.report.labels import metric_text, protocol_text
+from olscale.report.marks import Mark, caution_marks, is_of_classes, look_ahead_mark
 from olscale.report.tables import Entry, Table
-from olscale.report.wording import metric_text, protocol_text
 
 P = TypeVar("P", Pair, PairCounts)
 SHADES = 5
 _ENCODER = json.JSONEncoder(allow_nan=False)
 _MOST_PAIRS = 200
+"""Most pairs in a table; twenty learners have 190."""
+
 _SURE = 0.95
 _BOLD = "corrected p at most 0.05, or probability above 0.95"
 
@@ -34,7 +35,9 @@ def rank_table(one: Compared) -> Table:
     if one.beside is not None:
         columns.insert(1, f"by {metric_words(one.beside.metric)}")
     rows = [i for i, name in enumerate(outcome.learners) if name in one.shown]
-    alike = set(outcome.alike()) - {_against(outcome)} if outcome.tested else set()
+    alike = set()
+    if outcome.tested:
+        alike = set(outcome.alike()) - {_against(outcome)}
     best = _best_learners(one)
     mark = look_ahead_mark(item for names in _looked_ahead(one).values() for item in names)
     entries = [_rank_entries(one, i, alike, best, mark) for i in rows]
@@ -59,7 +62,9 @@ def _best_learners(one: Compared) -> list[set[int]]:
             i for i, summaries in enumerate(of_learners) if not is_of_classes(summaries, one.metric)
         ]
         # NaN equals no rank, so nothing is marked without a competitor.
-        least = ranks[able].min() if len(able) > 1 else math.nan
+        least = math.nan
+        if len(able) > 1:
+            least = ranks[able].min()
         best.append({i for i in able if ranks[i] == least})
     return best
 
@@ -78,16 +83,16 @@ def _rank_entries(
     for j, dataset in enumerate(outcome.datasets):
         place = float(outcome.ranks[j, i])
         settings = one.settings(name, dataset)
+        cell_marks = caution_marks(settings, one.metric)
+        if _seen_on(one, name, dataset):
+            cell_marks = (*cell_marks, ahead)
         line.append(
             Entry(
                 figure_of(one.metric, float(outcome.values[j, i])),
                 best=i in best[j + 1],
                 partial=any(s.failures for s in settings),
                 shade=1 + round((SHADES - 1) * (place - 1) / (len(outcome.learners) - 1)),
-                marks=(
-                    *caution_marks(settings, one.metric),
-                    *((ahead,) if _seen_on(one, name, dataset) else ()),
-                ),
+                marks=cell_marks,
             )
         )
     return tuple(line)
@@ -140,8 +145,11 @@ def verdicts(one: Compared) -> list[str]:
     outcome = one.outcome
     n = len(outcome.datasets)
     pairs = len(outcome.pairs)
+    # A reader would take silence for "no difference".
     if not outcome.tested:
-        few = f"Not tested: {n} data {'set' if n == 1 else 'sets'}, and at least {LEAST} are needed"
+        few = f"Not tested: {n} data sets, and at least {LEAST} are needed"
+        if n == 1:
+            few = f"Not tested: 1 data set, and at least {LEAST} are needed"
         return [f"{few}; of {n} no test over data sets can tell a difference from chance."]
     notes = []
     friedman = outcome.friedman
@@ -155,12 +163,13 @@ def verdicts(one: Compared) -> list[str]:
     if outcome.test == "nemenyi" and outcome.baseline is None:
         notes.append(f"Nemenyi: mean ranks differ at 5 % if by {outcome.critical:.2f} or more.")
     else:
-        what = f"{outcome.baseline} with each other" if outcome.baseline else "each two"
+        what = "each two"
+        if outcome.baseline:
+            what = f"{outcome.baseline} with each other"
         notes.append(
             f"Tests of {what}: Wilcoxon's signed ranks, Holm's correction of {pairs}, level 5 %."
         )
-        # Signed ranks of n data sets have 2 ** n equally likely signs, so p is at least 2 ** (1 -
-        # n).
+        # Signed ranks of n data sets have 2 ** n equally likely signs: p is at least 2 ** (1 - n).
         if (least := pairs * 2.0 ** (1 - n)) > ALPHA:
             notes.append(
                 f"With {n} data sets the least p of {pairs} tests is {p_text(min(1.0, least))}: "
@@ -177,11 +186,10 @@ def verdicts(one: Compared) -> list[str]:
         )
     if outcome.baseline is None:
         groups = "; ".join(", ".join(clique) for clique in outcome.cliques)
-        notes.append(
-            f"No significant difference within: {groups}."
-            if groups
-            else "Every two differ significantly."
-        )
+        if groups:
+            notes.append(f"No significant difference within: {groups}.")
+        else:
+            notes.append("Every two differ significantly.")
     return notes
 
 
@@ -191,7 +199,9 @@ def p_text(p: float, sign: str = "") -> str:
         return "< 0.0001"
     if math.isnan(p):
         return "-"
-    return f"{sign}{p:.2g}" if p < 0.1 else f"{sign}{p:.2f}"
+    if p < 0.1:
+        return f"{sign}{p:.2g}"
+    return f"{sign}{p:.2f}"
 
 
 def pair_table(
@@ -200,12 +210,11 @@ def pair_table(
     """Return one row per pair: wins, ties and losses, differences, p values, probabilities."""
     tested = any(not math.isnan(pair.p) for pair in pairs)
     bayes = any(pair.posterior for pair in pairs)
-    columns = [
-        "wins/ties/losses",
-        "difference",
-        *(["p", "corrected p", "sign p"] if tested else []),
-    ]
-    columns += ["better", "same", "worse"] if bayes else []
+    columns = ["wins/ties/losses", "difference"]
+    if tested:
+        columns += ["p", "corrected p", "sign p"]
+    if bayes:
+        columns += ["better", "same", "worse"]
     entries = []
     for pair in pairs:
         line = [
@@ -221,18 +230,18 @@ def pair_table(
         if pair.posterior:
             below, within, above = pair.posterior
             # Posteriors are of differences, whose good direction depends on the metric.
-            better, worse = (
-                (above, below) if measure_of(metric).better == "higher" else (below, above)
-            )
+            better = below
+            worse = above
+            if measure_of(metric).better == "higher":
+                better = above
+                worse = below
             line += [Entry(f"{share:.2f}", best=share > _SURE) for share in (better, within, worse)]
         entries.append(tuple(line))
     lines = list(notes)
     if bayes:
-        width = (
-            f"differences up to {figure_of(metric, rope)} are the same"
-            if rope
-            else "no difference counts as the same"
-        )
+        width = "no difference counts as the same"
+        if rope:
+            width = f"differences up to {figure_of(metric, rope)} are the same"
         lines.append(f"better, same, worse: probabilities by Bayesian signed ranks; {width}.")
     names = tuple(f"{pair.a} : {pair.b}" for pair in pairs)
     return Table(title, tuple(columns), names, tuple(entries), tuple(lines), best=_BOLD)
@@ -249,11 +258,9 @@ def comparison_tables(one: Compared, within: Sequence[Within] = ()) -> list[Tabl
         results.append(pair_table(pairs, one.metric, title, [*note, *cautions], one.rope))
     for of_dataset in within:
         title = f"Pairs on {of_dataset.dataset}, over {of_dataset.over}"
-        notes = (
-            [of_dataset.note]
-            if of_dataset.note.startswith("Not")
-            else [f"p: {of_dataset.test}, corrected by Holm.", of_dataset.note]
-        )
+        notes = [of_dataset.note]
+        if not of_dataset.note.startswith("Not"):
+            notes = [f"p: {of_dataset.test}, corrected by Holm.", of_dataset.note]
         shown, note = shown_pairs(of_dataset.pairs, _against(one.outcome))
         results.append(pair_table(shown, one.metric, title, [*notes, *note, *cautions]))
     return results
@@ -300,9 +307,8 @@ def _lines(value: Any, margin: str = "") -> str:
         items = [f"{json.dumps(name)}: {_lines(item, inner)}" for name, item in value.items()]
         brackets = "{}"
     elif isinstance(value, list) and value:
-        items = [
-            _ENCODER.encode(item) for item in value
-        ]  # The indenting encoder would take seconds for many pairs.
+        # The indenting encoder would take seconds for many pairs.
+        items = [_ENCODER.encode(item) for item in value]
         brackets = "[]"
     else:
         return _ENCODER.encode(value)
@@ -377,8 +383,14 @@ def _pair(pair: Pair) -> dict[str, Any]:
         name: getattr(pair, name) for name in ("a", "b", "wins", "ties", "losses", "difference")
     }
     fields |= {name: _finite(getattr(pair, name)) for name in ("p", "p_corrected", "p_sign")}
-    return fields | {"posterior": pair.posterior._asdict() if pair.posterior else None}
+    fields["posterior"] = None
+    if pair.posterior:
+        fields["posterior"] = pair.posterior._asdict()
+    return fields
 
 
 def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    # JSON has no NaN, and strict readers refuse Python's.
+    if math.isfinite(value):
+        return value
+    return None

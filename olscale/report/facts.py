@@ -13,10 +13,9 @@ import pyarrow.compute as pc
 from olscale.analysis.summary import Summary, one_of_each_setting
 from olscale.measures import BY_CLOCK
 from olscale.report.html import paragraphs, rows_html, table_html
-from olscale.report.labels import column_labels, column_of
+from olscale.report.labels import column_labels, column_of, protocol_text, value_text
 from olscale.report.papers.base import FigureSource
 from olscale.report.tables import Table, tables
-from olscale.report.wording import protocol_text, value_text
 from olscale.results import Store, canonical_json, read_plans
 from olscale.results.arrow_arrays import arrow_array, times_of
 from olscale.results.store import OnDamage

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,10 +60,13 @@ class Gallery:
 
     def paper(self, figure: PaperFigure, source: FigureSource) -> str:
         """Draw a figure of a paper, or note that it is absent and what would give it."""
+        # One figure without its runs must not cost the whole report.
         try:
             drawn = figure.draw(source)
         except MissingRunsError as reason:
-            cure = f"; to have it: {figure.needs}" if figure.needs else ""
+            cure = ""
+            if figure.needs:
+                cure = f"; to have it: {figure.needs}"
             self.absent.append(f"{figure.name} is not drawn: {reason}{cure}")
             return paragraphs([self.absent[-1]], "note")
         files = save(drawn, self.folder / "figures", self._free(figure.name), self._formats)
@@ -80,13 +83,16 @@ class Gallery:
         """Return a part of a section as HTML, once it is drawn."""
         if isinstance(part, str):
             return part
-        specs = charts(part) if self._interactive else ()
+        specs: Sequence[Mapping[str, Any]] = ()
+        if self._interactive:
+            specs = charts(part)
         return figure_html(self._files(part), part.caption, self.folder, specs)
 
     def _files(self, one: Drawing) -> list[Path]:
         return [self.folder / "figures" / f"{one.name}.{suffix}" for suffix in self._formats]
 
     def _free(self, name: str) -> str:
+        # Names of users' learners and data sets become names of files on any system.
         stem = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")[:80]
         free = next(
             text

@@ -22,7 +22,9 @@ SCRIPTS = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js", "report.js")
 
 
 def _printable(value: Any) -> Any:
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return printable(value)
+    return value
 
 
 @cache
@@ -61,11 +63,10 @@ def figure_html(
     """
     svg = next(path for path in files if path.suffix == ".svg")
     links = [(path.relative_to(beside).as_posix(), path.suffix[1:]) for path in files]
-    data = (
-        json.dumps(specs, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-        if specs
-        else ""
-    )
+    # `</script>` within a name would end the element that holds the data.
+    data = ""
+    if specs:
+        data = json.dumps(specs, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return str(
         _macros().figure(base64.b64encode(svg.read_bytes()).decode(), caption, links, Markup(data))
     )

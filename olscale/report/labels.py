@@ -1,14 +1,82 @@
-"""Names of table rows and columns, which distinguish learners and datasets of equal name."""
+"""Names of table rows and columns, and the words of metrics, protocols and parameters."""
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from olscale.analysis.summary import Summary
-from olscale.report.wording import value_text
+from olscale.measures import measure_of, metric_words
 from olscale.results import canonical_json
 from olscale.results.settings import natural_order
+
+PART_WORDS = {
+    "half": "random halves",
+    "stratified-half": "stratified halves",
+    "kfold": "folds",
+    "stratified": "stratified folds",
+}
+"""Names of the parts in which rows are held out."""
+
+
+def value_text(value: Any) -> str:
+    """Return a parameter's value as it is shown."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple):
+        return " ".join(map(value_text, value))
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    return canonical_json(value)
+
+
+def heading(metric: str) -> str:
+    """Return the words for a metric, with its unit, as they begin a title.
+
+    Examples
+    --------
+    >>> heading("test_error"), heading("kappa_m")
+    ('Test error (%)', 'Kappa-M')
+    """
+    text = metric_text(metric)
+    return text[0].upper() + text[1:]  # `capitalize` would write Rmse
+
+
+def metric_text(metric: str) -> str:
+    """Return the words for a metric, with its unit.
+
+    Examples
+    --------
+    >>> metric_text("test_error"), metric_text("rmse")
+    ('test error (%)', 'RMSE')
+    """
+    words = metric_words(metric)
+    if measure_of(metric).unit == "percent":
+        words += " (%)"
+    return words
+
+
+def protocol_text(protocol: Mapping[str, Any]) -> str:
+    """Return the words for a protocol; options without a value appear as names.
+
+    Examples
+    --------
+    >>> protocol_text({"order": "permuted", "seed": 0, "test_only": True})
+    'permuted order, seed 0, test only'
+    """
+    order = str(protocol.get("order", "unknown"))
+    words = {"time": "time order", "permuted": "permuted order"}
+    shown = {
+        name: "" if value is True else value_text(value)
+        for name, value in sorted(protocol.items())
+        if name != "order"
+    }
+    if version := shown.pop("drift_version", ""):
+        shown["drift"] += f" ({version})"
+    if position := shown.pop("delay_position", ""):
+        shown["delay"] += f" (column {position})"
+    options = [f"{name.replace('_', ' ')} {text}".rstrip() for name, text in shown.items()]
+    return ", ".join([words.get(order, f"{order} order"), *options])
 
 
 class Column(NamedTuple):
@@ -88,8 +156,13 @@ def row_labels(cells: Iterable[tuple[Row, Column]]) -> tuple[dict[Row, str], dic
             own[label] = differing
             continue
         for row in rows:
-            kind = [f"({row.learner})"] if len(kinds) > 1 else []
-            version = [f"v{row.version}"] if len(versions) > 1 and len(kinds) == 1 else []
+            kind = []
+            if len(kinds) > 1:
+                kind = [f"({row.learner})"]
+            version = []
+            # Versions of different learners say nothing about each other.
+            if len(versions) > 1 and len(kinds) == 1:
+                version = [f"v{row.version}"]
             shown = [
                 f"{name}={value_text(params[row][name])}"
                 for name in differing
@@ -105,6 +178,7 @@ def column_labels(columns: Sequence[Column]) -> list[str]:
     for column in columns:
         namesakes = [candidate for candidate in columns if candidate.label == column.label]
         label = column.label
+        # Two contents under one name, such as a dataset ingested again with other rows.
         if len({(candidate.dataset, candidate.fingerprint) for candidate in namesakes}) > 1:
             label += f" #{column.fingerprint[:8]}"
         if len({candidate.transforms for candidate in namesakes}) > 1:
@@ -121,4 +195,6 @@ def transforms_note(columns: Sequence[Column], labels: Sequence[str]) -> list[st
     if len(kinds) == 1:
         return [f"Transforms: {kind}." for kind in kinds if kind != "none"]
     parts = [f"{kind} ({', '.join(of)})" for kind, of in kinds.items()]
-    return [f"Transforms: {'; '.join(parts)}."] if parts else []
+    if parts:
+        return [f"Transforms: {'; '.join(parts)}."]
+    return []

@@ -19,6 +19,7 @@ _SPECIAL = {
     "*": "{*}",
     "±": r"$\pm$",
 } | {char: f"\\{char}" for char in "&%$#_{}"}
+# A table's note that begins so explains its figures with an exclamation mark.
 _PARTIAL = "! "
 _BOLD = {"best of the column": "The best of each column is in bold"}
 
@@ -44,20 +45,26 @@ def _cell(entry: Entry) -> str:
 
 def _figure(entry: Entry) -> str:
     if not entry.mean:
-        return "--" if entry.note == "-" else escape(entry.note)
-    text = f"{escape(entry.mean)} $\\pm$ {escape(entry.std)}" if entry.std else escape(entry.mean)
-    text = f"\\textbf{{{text}}}" if entry.best else text
-    text = f"{text}$^{{\\sim}}$" if entry.alike else text
-    return f"{text}$^{{!}}$" if entry.partial else text
+        if entry.note == "-":
+            return "--"
+        return escape(entry.note)
+    text = escape(entry.mean)
+    if entry.std:
+        text += f" $\\pm$ {escape(entry.std)}"
+    if entry.best:
+        text = f"\\textbf{{{text}}}"
+    if entry.alike:
+        text += "$^{\\sim}$"
+    if entry.partial:
+        text += "$^{!}$"
+    return text
 
 
 def _caption(table: Table) -> str:
     """Return a table's caption in a paper: title, what the figures are, what the marks mean."""
-    best = (
-        [_BOLD.get(table.best, f"In bold: {table.best}")]
-        if any(entry.best for line in table.entries for entry in line)
-        else []
-    )
+    best = []
+    if any(entry.best for line in table.entries for entry in line):
+        best = [_BOLD.get(table.best, f"In bold: {table.best}")]
     notes = [
         note.rstrip(".")
         for note in (*table.footnotes, *table.notes)
@@ -76,8 +83,11 @@ def _labels(tables: Sequence[Table]) -> list[str]:
     labels: list[str] = []
     for table in tables:
         stem = "tab:" + (re.sub(r"[^a-z0-9]+", "-", table.title.lower()).strip("-") or "results")
+        # Titles that differ in signs alone give one stem, and LaTeX warns of labels given twice.
         count = sum(label == stem or label.startswith(f"{stem}--") for label in labels)
-        labels.append(f"{stem}--{count + 1}" if count else stem)
+        if count:
+            stem += f"--{count + 1}"
+        labels.append(stem)
     return labels
 
 

@@ -1,13 +1,134 @@
 """What a comparison leaves out, and why: learners, data sets, and runs that some learners lack."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from olscale.analysis.matched_blocks import MatchedBlocks, Unmatched
-from olscale.analysis.standing import why_incomparable
+from olscale.analysis.matched_blocks import MatchedBlocks, RunBlock, Unmatched, Way
+from olscale.analysis.replicates import SettingFigures
+from olscale.analysis.standing import is_comparable, why_incomparable
+from olscale.analysis.summary import Summary, by_setting, one_of_each_setting
 from olscale.measures import metric_words
-from olscale.report.candidates import Candidates
+from olscale.report.labels import Column, Row, column_labels, column_of, row_labels, rows_of
+from olscale.results.settings import SettingKey
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The learners of one protocol with what they have of a metric.
+
+    Parameters
+    ----------
+    learners : tuple of str
+        In the order of the store's experiments, including those without a figure.
+    figures : dict of str to dict of RunBlock to float
+        By learner, in the order of run ids.
+    runs : dict of (str, RunBlock) to Summary
+        The setting of each figure.
+    settings : dict of (str, Way) to Summary
+        What each learner has run, with or without success.
+    ways : tuple of Way
+        In the order of the store's experiments.
+    names : dict of str to str
+        Of data sets, by fingerprint.
+    copies : tuple of tuple of str
+        Names of data sets that have several contents.
+    """
+
+    learners: tuple[str, ...]
+    figures: dict[str, dict[RunBlock, float]] = field(default_factory=lambda: defaultdict(dict))
+    runs: dict[tuple[str, RunBlock], Summary] = field(default_factory=dict)
+    settings: dict[tuple[str, Way], Summary] = field(default_factory=dict)
+    ways: tuple[Way, ...] = ()
+    names: dict[str, str] = field(default_factory=dict)
+    copies: tuple[tuple[str, ...], ...] = ()
+
+
+def find_candidates(
+    summaries: Sequence[Summary], metric: str, figures_of: SettingFigures
+) -> Candidates:
+    """Arrange the summaries of one protocol by learner and block.
+
+    Parameters
+    ----------
+    summaries : sequence of Summary
+        Summaries of all metrics, so that learners and data sets without this one can be named.
+    metric : str
+    figures_of : SettingFigures
+        The figures of this metric.
+    """
+    settings: dict[SettingKey, Summary] = {}
+    for group in by_setting(_of_newest_transforms(summaries)):
+        key = group[0].key
+        settings.setdefault(key, group[0])
+        for s in group:
+            if s.metric == metric:
+                settings[key] = s
+    cells: dict[tuple[Row, Column], Summary] = {}
+    for s in settings.values():
+        column = column_of(s)
+        cells |= dict.fromkeys([(row, column) for row in rows_of(s)], s)
+    labels, _ = row_labels(cells)
+    columns = sorted({column for _, column in cells})
+    candidates = Candidates(
+        learners=tuple(dict.fromkeys(labels[row] for row in sorted(labels, key=Row.order))),
+        ways=tuple(dict.fromkeys(_way(column) for column in columns)),
+        names=_dataset_names(columns),
+        copies=_copies(columns),
+    )
+    for (row, column), s in sorted(cells.items(), key=lambda cell: cell[0][1]):
+        label = labels[row]
+        way = _way(column)
+        candidates.settings.setdefault((label, way), s)
+        # What is not comparable stays a candidate, so that a note can name it.
+        if not is_comparable(s):
+            continue
+        figures = candidates.figures[label]
+        for replicate, value in figures_of.get(s.key, {}).items():
+            block = RunBlock(way, replicate)
+            if math.isfinite(value) and block not in figures:
+                figures[block] = value
+                candidates.runs[label, block] = s
+    return candidates
+
+
+def _of_newest_transforms(summaries: Sequence[Summary]) -> list[Summary]:
+    """Leave out runs with an older version of a transform than others on the same rows."""
+    # A transform gets a new version when its output changes: such runs saw other rows.
+    newest: dict[Way, int] = defaultdict(int)
+    for s in one_of_each_setting(summaries):
+        way = Way(s.fingerprint, s.transforms)
+        newest[way] = max(newest[way], _transforms_version(s))
+    if max(newest.values(), default=1) == 1:
+        return list(summaries)
+    return [
+        s for s in summaries if _transforms_version(s) == newest[Way(s.fingerprint, s.transforms)]
+    ]
+
+
+def _transforms_version(s: Summary) -> int:
+    return int(s.protocol.get("transforms_version", 1))
+
+
+def _way(column: Column) -> Way:
+    return Way(column.fingerprint, column.transforms)
+
+
+def _dataset_names(columns: Sequence[Column]) -> dict[str, str]:
+    """Return the first name of each content."""
+    first: dict[str, Column] = {}
+    for column in columns:
+        first.setdefault(column.fingerprint, column._replace(transforms=()))
+    return dict(zip(first, column_labels(list(first.values())), strict=True))
+
+
+def _copies(columns: Sequence[Column]) -> tuple[tuple[str, ...], ...]:
+    names: dict[str, dict[str, None]] = defaultdict(dict)
+    for column in columns:
+        names[column.fingerprint][column.label] = None
+    return tuple(tuple(of) for of in names.values() if len(of) > 1)
+
 
 _MOST_NAMES = 3
 """Most names that a sentence lists."""
@@ -95,7 +216,9 @@ def _lacks_datasets(candidates: Candidates, learner: str, datasets: Sequence[str
         return "no run in common with the others"
     failures = _failures(candidates, learner, datasets)
     reason = f"none of {few([candidates.names[dataset] for dataset in datasets])}"
-    return f"{reason}: {failures}" if failures else reason
+    if failures:
+        return f"{reason}: {failures}"
+    return reason
 
 
 def _lacks_learners(candidates: Candidates, dataset: str, learners: Sequence[str]) -> str:
@@ -121,7 +244,9 @@ def _with_failures(candidates: Candidates, learners: Sequence[str], dataset: str
 def _unmatched_runs(candidates: Candidates, unmatched: Unmatched) -> Omission:
     """Say which compared learners lack runs of another one."""
     dataset, transforms = unmatched.way
-    verb = "lacks" if len(unmatched.lacking) == 1 else "lack"
+    verb = "lack"
+    if len(unmatched.lacking) == 1:
+        verb = "lacks"
     reason = f"{few(_with_failures(candidates, unmatched.lacking, dataset))} {verb} them"
     return Omission(
         unmatched.learner, candidates.names[dataset], transforms, unmatched.runs, reason
@@ -166,7 +291,9 @@ def _partly(entries: Sequence[Omission]) -> list[str]:
         runs = sum(entry.runs for entry in of_kind)
         learners = few(list(dict.fromkeys(entry.learner for entry in of_kind)))
         datasets = few(list(dict.fromkeys(entry.dataset for entry in of_kind)))
-        under = f"transforms {', '.join(transforms)}" if transforms else "no transforms"
+        under = "no transforms"
+        if transforms:
+            under = f"transforms {', '.join(transforms)}"
         texts.append(f"{_runs_text(runs)} of {learners} on {datasets} with {under} ({reason})")
     return texts
 
@@ -181,8 +308,12 @@ def few(names: Sequence[str]) -> str:
     """
     more = len(names) - _MOST_NAMES
     first = ", ".join(names[:_MOST_NAMES])
-    return f"{first} and {more} more" if more > 0 else first
+    if more > 0:
+        return f"{first} and {more} more"
+    return first
 
 
 def _runs_text(count: int) -> str:
-    return f"{count} run" if count == 1 else f"{count} runs"
+    if count == 1:
+        return f"{count} run"
+    return f"{count} runs"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from olscale.analysis.ledger import Cell
 from olscale.printable import printable
+from olscale.report.labels import PART_WORDS
 from olscale.report.reproduction import (
     counts,
     described,
@@ -16,7 +17,6 @@ from olscale.report.reproduction import (
     with_deviation,
 )
 from olscale.report.tables import Entry, Table
-from olscale.report.wording import PART_WORDS
 from olscale.results import Store
 from olscale.results.settings import ExperimentSettings
 
@@ -69,11 +69,9 @@ def _titled(tables: Sequence[Table], bold: str = "") -> list[str]:
     parts = []
     for table in tables:
         notes = [f"- {_plain(note)}" for note in (*table.footnotes, *table.notes)]
-        parts += [
-            f"### {_plain(table.title)}",
-            _table(table, bold),
-            *(["\n".join(notes)] if bold and notes else notes),
-        ]
+        if bold and notes:
+            notes = ["\n".join(notes)]
+        parts += [f"### {_plain(table.title)}", _table(table, bold), *notes]
     return parts
 
 
@@ -87,13 +85,19 @@ def _table(table: Table, bold: str) -> str:
 
 
 def _text(entry: Entry, bold: str) -> str:
-    text = f"{entry.mean} ± {entry.std}" if entry.std.strip() not in ("", "-") else entry.mean
-    text = f"{bold}{text.strip()}{bold}" if entry.best else text
-    marks = [mark.sign for mark in entry.marks]
+    marks = "".join(mark.sign for mark in entry.marks)
     if not entry.mean:
-        return "".join([entry.note, *marks])
-    signs = ["~" if bold and entry.alike else "", "!" if entry.partial else ""]
-    return "".join([text, *signs, *marks]).strip()
+        return entry.note + marks
+    text = entry.mean
+    if entry.std.strip() not in ("", "-"):
+        text = f"{text} ± {entry.std}"
+    if entry.best:
+        text = f"{bold}{text.strip()}{bold}"
+    if bold and entry.alike:
+        text += "~"
+    if entry.partial:
+        text += "!"
+    return (text + marks).strip()
 
 
 def _ledger(cells: Sequence[Cell]) -> str:
@@ -107,19 +111,26 @@ def _ledger(cells: Sequence[Cell]) -> str:
         summary = cell.summary
         setting = cell.setting
         difference = cell.difference
+        ours = ["", ""]
+        if summary is not None:
+            ours = [with_deviation(summary.mean, summary.std), str(summary.n)]
+        apart = ["", "", ""]
+        if difference is not None:
+            relative = f"{100 * difference.relative:+.0f} %"
+            apart = [f"{difference.distance:+.1f}", relative, p_text(difference.p)]
+        params = ""
+        if setting is not None and setting.params is not None:
+            params = described(setting)
         lines.append(
             [
                 published.table,
                 published.dataset,
                 published.learner,
                 with_deviation(published.mean, published.std),
-                with_deviation(summary.mean, summary.std) if summary else "",
-                str(summary.n) if summary else "",
-                f"{difference.distance:+.1f}" if difference else "",
-                f"{100 * difference.relative:+.0f} %" if difference else "",
-                p_text(difference.p) if difference else "",
+                *ours,
+                *apart,
                 cell.verdict,
-                described(setting) if setting is not None and setting.params is not None else "",
+                params,
                 _tuned(cell),
             ]
         )
@@ -127,7 +138,9 @@ def _ledger(cells: Sequence[Cell]) -> str:
 
 
 def _tuned(cell: Cell) -> str:
-    how = cell.setting.tuned if cell.setting is not None else None
+    how = None
+    if cell.setting is not None:
+        how = cell.setting.tuned
     if how is None:
         return ""
     parts = PART_WORDS[how["split"]]

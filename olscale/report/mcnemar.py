@@ -59,11 +59,14 @@ def rows_compared(
     if not one.protocol.get("mcnemar"):
         return
     outcome = one.outcome
+    # Bits of all runs are read once, not once per data set.
     for name, rows in ROWS.items():
         bits = wrong_rows(store, name, on_damage)
         # On test rows every learner predicts, so only rows of the stream exclude late ones.
-        late = _late_learners(one) if name == "wrong_rows" else []
-        if outcome.baseline in late:
+        late = []
+        if name == "wrong_rows":
+            late = _late_learners(one)
+        if outcome.baseline in late:  # then no pair is left
             continue
         learners = [learner for learner in outcome.learners if learner not in late]
         for dataset in outcome.datasets:
@@ -81,7 +84,9 @@ def rows_compared(
                     )
                 elif name == "wrong_rows":
                     passes = one.protocol.get("passes", 1)
-                    note = _WARNING + (_OF_PASSES.format(passes) if passes > 1 else "")
+                    note = _WARNING
+                    if passes > 1:
+                        note += _OF_PASSES.format(passes)
                 if late:
                     note += (
                         f" Left out, as they predict nothing by the first rows: {', '.join(late)}."
@@ -115,7 +120,9 @@ def rows_table(found: RowsCompared) -> Table:
         return Table(title, ("common runs",), ("all learners",), ((Entry("0"),),), (found.note,))
     pairs, note = shown_pairs(found.pairs, found.best)
     n = len(pairs[0].p)
-    columns = ["first only", "second only", "p", "corrected p", *(["significant"] if n > 1 else [])]
+    columns = ["first only", "second only", "p", "corrected p"]
+    if n > 1:
+        columns.append("significant")
     entries = []
     for pair in pairs:
         counts = [Entry(_count(float(of.mean()))) for of in (pair.a_alone, pair.b_alone)]
@@ -127,18 +134,17 @@ def rows_table(found: RowsCompared) -> Table:
             Entry(p_text(float(np.median(pair.p)))),
             Entry(p_text(corrected), best=corrected <= ALPHA),
         ]
-        entries.append((*line, *([Entry(f"{significant} of {n}")] if n > 1 else [])))
+        if n > 1:
+            line.append(Entry(f"{significant} of {n}"))
+        entries.append(tuple(line))
     notes = [
         "Rows that only one of the two predicts rightly; p: exact McNemar test, corrected by Holm."
     ]
-    notes += (
-        [
+    if n > 1:
+        notes.append(
             f"Means of the counts and medians of p over {n} runs of each learner; significant: in "
             "how many."
-        ]
-        if n > 1
-        else []
-    )
+        )
     names = tuple(f"{pair.a} : {pair.b}" for pair in pairs)
     return Table(
         title,

@@ -4,37 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterator
-from html import escape
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from olscale.addresses import redacted
 from olscale.analysis.status import unfinished_experiments
 from olscale.analysis.summary import Summary, summarise
 from olscale.errors import ReportError
-from olscale.report.html import table_html
-from olscale.report.listing import as_json
 from olscale.report.notes import unfinished_notes
+from olscale.report.table_view import TableView
 from olscale.report.tables import Table, select, tables
-from olscale.report.text import plain
+from olscale.report.text import as_json
 from olscale.results import Store, open_store
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-_STYLE = """<style scoped>
-.olscale table { border-collapse: collapse; margin: .3rem 0; font-variant-numeric: tabular-nums; }
-.olscale caption { caption-side: top; white-space: nowrap; text-align: left; font-weight: 600; }
-.olscale caption { padding: .3rem 0; color: inherit; }
-.olscale th, .olscale td { padding: .15rem .7rem; text-align: right; white-space: nowrap; }
-.olscale th[scope=row], .olscale th.text { text-align: left; font-weight: 400; }
-.olscale thead th { border-bottom: 1px solid #888; }
-.olscale td.best { font-weight: 700; }
-.olscale .note { font-size: .85em; opacity: .8; margin: .1rem 0; }
-</style>"""
+    from matplotlib.figure import Figure
 
 
-class Results:
+class Results(TableView):
     """Means and deviations of every metric over the permutations and folds of each setting.
 
     A notebook displays it as tables, `print` as text; iterating gives a dictionary per setting
@@ -66,6 +53,7 @@ class Results:
         experiment: str = "",
     ) -> None:
         opened = store if isinstance(store, Store) else open_store(store)
+        self._store = opened
         self._path = redacted(opened.path)
         self._metric = metric
         # An empty selection must not mean all runs.
@@ -89,32 +77,53 @@ class Results:
             If a name does not occur; the message offers the nearest one.
         """
         selection = object.__new__(Results)
+        selection._store = self._store
         selection._path = self._path
         selection._metric = metric or self._metric
         selection._unfinished = self._unfinished
-        names = [[name] if name else [] for name in (dataset, learner)]
-        selection._summaries = select(self._summaries, metric, names[0], names[1], failed=True)
+        metrics, datasets, learners = (
+            [name] if name else [] for name in (metric, dataset, learner)
+        )
+        selection._summaries = select(self._summaries, metrics, datasets, learners)
         return selection
 
     def tables(self) -> list[Table]:
         """Return one table per metric and protocol: learners by datasets."""
         return tables(self._summaries, self._metric)
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return a pandas data frame with a row per setting and metric; errors are fractions.
+    def curves(self, metric: str = "cumulative_error") -> Figure:
+        """Draw a metric along the stream: a panel per stream, a line per learner.
+
+        Where the protocol asks for a drift detector, triangles stand where it raised alarms.
+
+        Parameters
+        ----------
+        metric : str
+            ``"cumulative_error"``, ``"window_error"``, or another metric with a curve.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
 
         Raises
         ------
         ReportError
-            If pandas is not installed.
+            If matplotlib is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as fault:
-            raise ReportError(
-                "to_pandas needs pandas, which is not installed: pip install pandas"
-            ) from fault
-        return pd.DataFrame(list(self))
+        from olscale.analysis.curves import curves
+        from olscale.report.choice import labelled, streams
+        from olscale.report.figures.curves import curve_figure
+        from olscale.report.figures.style import need_matplotlib
+
+        need_matplotlib()
+        by_stream = streams(curves(self._store, self._summaries, metric=metric))
+        shown = {title: labelled(of_stream) for title, of_stream in by_stream.items()}
+        if not shown:
+            raise ReportError(f"no run has {metric} along the stream; [protocol] asks for curves")
+        alarms = curves(self._store, self._summaries, metric="drift_alarms")
+        # Alarms have no place on the curves of another stream.
+        of_one_stream = labelled(alarms) if len(shown) == 1 else {}
+        return curve_figure(shown, alarms=of_one_stream)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(json.loads(as_json(self._summaries)))
@@ -122,16 +131,11 @@ class Results:
     def __len__(self) -> int:
         return len(self._summaries)
 
-    def __repr__(self) -> str:
-        shown = plain(self.tables()).rstrip() or f"no finished runs in {self._path}"
-        return "\n".join([shown, *unfinished_notes(self._unfinished)])
+    def _empty_text(self) -> str:
+        return f"no finished runs in {self._path}"
 
-    def _repr_html_(self) -> str:
-        body = "".join(map(table_html, self.tables())) or "<p>No finished runs.</p>"
-        body += "".join(
-            f'<p class="note">{escape(note)}</p>' for note in unfinished_notes(self._unfinished)
-        )
-        return f'<div class="olscale">{_STYLE}{body}</div>'
+    def _notes(self) -> Sequence[str]:
+        return unfinished_notes(self._unfinished)
 
     @property
     def summaries(self) -> list[Summary]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from olscale.analysis.status import ExperimentProgress
 from olscale.analysis.summary import Summary
 from olscale.measures import metric_words
-from olscale.report.wording import PART_WORDS
+from olscale.report.labels import PART_WORDS
 
 
 def partial_notes(
@@ -37,7 +37,9 @@ def own_setting_notes(own: Mapping[str, list[str]], grid: list[list[Summary | No
     which = ", ".join(
         f"{label} ({', '.join(names)})" for label, names in other_params.items() if names
     )
-    return [f"Each dataset has its own setting of {which}."] if which else []
+    if which:
+        return [f"Each dataset has its own setting of {which}."]
+    return []
 
 
 def version_notes(shown: Iterable[Summary]) -> list[str]:
@@ -50,6 +52,7 @@ def version_notes(shown: Iterable[Summary]) -> list[str]:
     for summary in shown:
         versions[summary.learner].add(summary.version)
         last[summary.learner] = summary.last_version
+    # Without a time of its last run, no version can be called the newest.
     learners = [
         learner for learner in sorted(versions) if len(versions[learner]) > 1 and last[learner]
     ]
@@ -92,7 +95,9 @@ def damage_notes(files: Collection[str]) -> list[str]:
     if not files:
         return []
     first = sorted(files)[0]
-    names = first if len(files) == 1 else f"{first} and {len(files) - 1:,} more"
+    names = first
+    if len(files) != 1:
+        names = f"{first} and {len(files) - 1:,} more"
     return [
         f"Left out as damaged: {names}. olscale compact sets damaged files aside, olscale "
         "evaluate runs them again."
@@ -103,7 +108,9 @@ def unfinished_notes(experiments: Iterable[ExperimentProgress]) -> list[str]:
     """Say which experiments have unfinished runs, one sentence per experiment."""
     notes = []
     for experiment in experiments:
-        lost = f", {experiment.lost:,} lost" if experiment.lost else ""
+        lost = ""
+        if experiment.lost:
+            lost = f", {experiment.lost:,} lost"
         notes.append(
             f"Experiment {experiment.experiment} is unfinished: "
             f"{experiment.done:,} of {experiment.total:,} runs are done{lost}."

@@ -112,6 +112,7 @@ class PageServer(HTTPServer):
         except (BlockingIOError, ConnectionAbortedError):
             return
         except OSError as fault:
+            # Most often no descriptor is left; the connection stays in the system's queue.
             LOG.warning(
                 "cannot take a connection: %s; others make room, or it waits", fault.strerror
             )
@@ -123,6 +124,7 @@ class PageServer(HTTPServer):
         self.handle_stream(stream, address)
 
     def _look_later(self, listening: socket.socket) -> None:
+        # The socket stays readable, so a handler that takes nothing would be called without a pause.
         IOLoop.current().remove_handler(listening)
         IOLoop.current().call_later(_SECONDS_BETWEEN_LOOKS, self._listen, listening)
 
@@ -137,6 +139,7 @@ class PageServer(HTTPServer):
 
     def start_request(self, server_conn: object, request_conn: Any) -> HTTPMessageDelegate:
         """Begin to wait for a request."""
+        # Last in the order again: a dict keeps the order in which keys are set.
         self._oldest_first.pop(request_conn.stream, None)
         self._oldest_first[request_conn.stream] = None
         return super().start_request(server_conn, request_conn)
@@ -157,7 +160,9 @@ class _OnceForAKind(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno < logging.WARNING:
             return True
-        fault = record.exc_info[1] if record.exc_info else None
+        fault = None
+        if record.exc_info:
+            fault = record.exc_info[1]
         if fault is None:
             kind = str(record.msg)
             text = record.getMessage()
@@ -168,6 +173,7 @@ class _OnceForAKind(logging.Filter):
             )
             kind = f"{type(fault).__name__}{place}"
             text = f"internal error: {type(fault).__name__}: {fault}{place}"
+        # A visitor could otherwise fill the disk with lines, by requests that all fail differently.
         if kind in self._kinds or len(self._kinds) >= _MOST_KINDS:
             return False
         self._kinds.add(kind)

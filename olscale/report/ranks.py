@@ -11,15 +11,14 @@ from olscale.analysis.replicates import ReplicateFigures, SettingFigures
 from olscale.measures import measure_of, metric_words
 from olscale.report.comparison import Compared, compared
 from olscale.report.comparison_tables import pair_table, rank_table
-from olscale.report.figures.differences import difference_figure
 from olscale.report.figures.pareto import CostPoint, pareto_figure
-from olscale.report.figures.ranks import rank_figure
+from olscale.report.figures.ranks import difference_figure, rank_figure
 from olscale.report.figures.words import in_unit, metric_text
 from olscale.report.gallery import Gallery, Part
 from olscale.report.html import paragraphs, table_html
+from olscale.report.labels import heading, protocol_text
 from olscale.report.mcnemar import rows_compared, rows_table
 from olscale.report.papers.base import FigureSource
-from olscale.report.wording import heading, protocol_text
 
 MOST = 12
 """Most learners of a diagram that readers can distinguish."""

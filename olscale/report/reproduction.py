@@ -5,15 +5,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from olscale.analysis.difference import CLOSE, LIMIT, REPRODUCED
-from olscale.analysis.ledger import DIFFERING, VERDICTS, Cell, Trial, figures
-from olscale.analysis.published import AFTER
-from olscale.analysis.ranks import Ranks, rank_methods
+from olscale.analysis.ledger import DIFFERING, VERDICTS, Cell, Ranks, Trial, figures, rank_methods
+from olscale.analysis.published import AFTER, CLOSE, LIMIT, REPRODUCED
 from olscale.analysis.standing import looked_ahead
 from olscale.analysis.summary import summarise
+from olscale.report.labels import protocol_text
 from olscale.report.marks import Mark, look_ahead_mark
 from olscale.report.tables import Entry, Table, select, tables
-from olscale.report.wording import protocol_text
 from olscale.results import Store
 from olscale.results.settings import ExperimentSettings, Setting
 
@@ -66,7 +64,9 @@ def published_tables(cells: Sequence[Cell]) -> list[Table]:
 
 def _words(metric: str) -> str:
     name, _, rows = metric.replace("_", " ").partition(AFTER)
-    return f"{name} after {rows} rows" if rows else name
+    if rows:
+        return f"{name} after {rows} rows"
+    return name
 
 
 def measured_tables(store: Store, asked: ExperimentSettings) -> list[Table]:
@@ -87,8 +87,12 @@ def _ours(cell: Cell | None, ahead: Mark) -> Entry:
     if cell is None:
         return Entry(note="-")
     if cell.summary is None:
-        return Entry(note="failed x" if cell.verdict == "not reproduced" else cell.verdict)
-    std = percent(cell.summary.std) if cell.summary.n > 1 else "-"
+        if cell.verdict == "not reproduced":
+            return Entry(note="failed x")
+        return Entry(note=cell.verdict)
+    std = "-"
+    if cell.summary.n > 1:
+        std = percent(cell.summary.std)
     return Entry(
         percent(cell.summary.mean),
         f"{std} {MARKS[cell.verdict]}",
@@ -101,9 +105,9 @@ def _theirs(cell: Cell | None) -> Entry:
     if cell is None:
         return Entry(note="-")
     published = cell.published
-    return Entry(
-        percent(published.mean), "" if published.std is None else f"{percent(published.std)}  "
-    )
+    if published.std is None:
+        return Entry(percent(published.mean))
+    return Entry(percent(published.mean), f"{percent(published.std)}  ")
 
 
 def _notes(cells: Sequence[Cell]) -> list[str]:
@@ -126,6 +130,7 @@ def _notes(cells: Sequence[Cell]) -> list[str]:
             "Protocol: " + "; ".join(f"{name} {how}" for name, how in sorted(met.items())) + "."
         )
     notes += _transform_notes(cells)
+    # One note per data set that is absent, not one per method.
     absent = {
         cell.published.dataset: cell.reason for cell in cells if cell.verdict == "data absent"
     }
@@ -209,7 +214,9 @@ def p_text(p: float) -> str:
     """Return a p value with two digits, or say that there is none."""
     if math.isnan(p):
         return "-"
-    return f"{p:.2g}" if p >= 0.001 else "<0.001"
+    if p >= 0.001:
+        return f"{p:.2g}"
+    return "<0.001"
 
 
 def _causes(cell: Cell) -> list[str]:
@@ -218,7 +225,9 @@ def _causes(cell: Cell) -> list[str]:
         (trial for trial in cell.trials if trial.meets), key=lambda trial: _passes(trial.setting)
     )
     if met:
-        more = f" and {len(met) - SHOWN_TRIALS} more" if len(met) > SHOWN_TRIALS else ""
+        more = ""
+        if len(met) > SHOWN_TRIALS:
+            more = f" and {len(met) - SHOWN_TRIALS} more"
         trials = "; ".join(_trial(trial, cell.setting) for trial in met[:SHOWN_TRIALS])
         return [f"met by {trials}{more} ({len(met)} of {_settings(len(cell.trials))} tried)"]
     if cell.trials:
@@ -230,7 +239,9 @@ def _causes(cell: Cell) -> list[str]:
 
 
 def _settings(count: int) -> str:
-    return f"{count} setting{'' if count == 1 else 's'}"
+    if count == 1:
+        return "1 setting"
+    return f"{count} settings"
 
 
 def _trial(trial: Trial, usual: Setting | None) -> str:
@@ -245,7 +256,9 @@ def _unlike(setting: Setting, usual: Setting | None) -> str:
     if usual is None or setting.transforms != usual.transforms:
         parts.append("transforms " + (", ".join(setting.transforms) or "none"))
     our_params = dict(setting.params or {})
-    theirs = dict((usual.params if usual is not None else None) or {})
+    theirs = {}
+    if usual is not None:
+        theirs = dict(usual.params or {})
     parts += [
         f"{name}={value(our_params[name])}"
         for name in sorted(our_params)
@@ -285,11 +298,16 @@ def _number(text: str) -> tuple[float, str]:
 
 def described(setting: Setting) -> str:
     """Return the parameters of a setting that differ from the defaults, and the tuning data."""
+    # Only this page needs learners; tables of a store do not wait for numba.
     from olscale.learners.registry import make_learner
 
     params = dict(setting.params or {})
-    usual = make_learner(setting.learner, {}).resolved_params() if setting.version else {}
-    grid: dict[str, Any] = dict(setting.tuned["grid"]) if setting.tuned else {}
+    usual = {}
+    if setting.version:
+        usual = make_learner(setting.learner, {}).resolved_params()
+    grid: dict[str, Any] = {}
+    if setting.tuned:
+        grid = dict(setting.tuned["grid"])
     shown = [
         f"{name}={value(params[name])}"
         for name in params
@@ -351,7 +369,9 @@ def percent(fraction: float) -> str:
 
 def with_deviation(mean: float, std: float | None) -> str:
     """Return ``mean ± std`` in percent."""
-    return percent(mean) if std is None else f"{percent(mean)} ± {percent(std)}"
+    if std is None:
+        return percent(mean)
+    return f"{percent(mean)} ± {percent(std)}"
 
 
 def value(of: Any) -> str:
@@ -359,4 +379,6 @@ def value(of: Any) -> str:
     if not isinstance(of, float):
         return str(of)
     text = repr(of).removesuffix(".0")
-    return text if len(text) <= 12 else f"{of:.6g}"
+    if len(text) <= 12:  # longer ones are computed, such as 2 ** 0.5
+        return text
+    return f"{of:.6g}"

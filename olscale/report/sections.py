@@ -17,10 +17,10 @@ from olscale.analysis.curves import (
 )
 from olscale.analysis.standing import is_comparable, looked_ahead, why_incomparable
 from olscale.analysis.status import Status
-from olscale.analysis.summary import Summary
+from olscale.analysis.summary import Summary, by_setting
 from olscale.analysis.sweeps import Sweep, find_sweeps
 from olscale.measures import HEADLINES, base_name, distance_from_best, measure_of, metric_words
-from olscale.report.choice import best_of_each, labelled, stream_key, streams
+from olscale.report.choice import best_of_each, labelled, stream_key, streams_of_settings
 from olscale.report.classes import class_table
 from olscale.report.facts import class_names, planned_facts
 from olscale.report.figures import (
@@ -32,13 +32,12 @@ from olscale.report.figures import (
     surface_figure,
 )
 from olscale.report.figures.curves import BANDS
-from olscale.report.figures.heat import heat_figure
+from olscale.report.figures.segments import heat_figure
 from olscale.report.figures.words import metric_text, params_text
 from olscale.report.gallery import Gallery, Part
 from olscale.report.html import escape, paragraphs, rows_html, table_html
-from olscale.report.labels import column_of, transforms_note
+from olscale.report.labels import column_of, protocol_text, transforms_note
 from olscale.report.papers.base import FigureSource
-from olscale.report.wording import protocol_text
 
 T = TypeVar("T", bound=AlongStream)
 S = TypeVar("S", Summary, Sweep)
@@ -76,7 +75,8 @@ def failures(status: Status) -> str:
 def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, list[Part]]]:
     """Return one section per data set and view of it: curves, alarms, segments, parameters."""
     # Curves of references that skip the first rows are not comparable with others.
-    every = streams([s for s in source.summaries if s.n and is_comparable(s)])
+    comparable = [s for s in source.summaries if s.n and is_comparable(s)]
+    every = streams_of_settings(comparable)
     groups = dict(list(every.items())[:_STREAMS])
     measured = {s.metric for group in groups.values() for s in group if has_curve(s)}
     chosen = {
@@ -107,9 +107,8 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
     }
     facts = planned_facts(source.store, source.on_damage) if any(by_class.values()) else {}
     measured_on: dict[Hashable, list[Summary]] = defaultdict(list)
-    for s in source.summaries:
-        if s.n:
-            measured_on[stream_key(s)].append(s)
+    for of_setting in by_setting(s for s in source.summaries if s.n):
+        measured_on[stream_key(of_setting[0])] += of_setting
     sections = []
     for title, group in groups.items():
         parts: list[Part] = []

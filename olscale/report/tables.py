@@ -11,22 +11,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from olscale.analysis.standing import is_comparable, looked_ahead, why_incomparable
-from olscale.analysis.summary import Summary
+from olscale.analysis.summary import Summary, by_setting, one_of_each_setting
 from olscale.errors import UnknownNameError
 from olscale.measures import HEADLINES, deviation_of, distance_from_best, figure_of, measure_of
-from olscale.report.cautions import caution_marks, is_of_classes
 from olscale.report.labels import (
     Column,
     Row,
     column_labels,
     column_of,
+    heading,
+    protocol_text,
     row_labels,
     rows_of,
     transforms_note,
 )
 from olscale.report.marks import (
     Mark,
+    caution_marks,
     footnotes,
+    is_of_classes,
     look_ahead_mark,
     reference_mark,
     runs_mark,
@@ -39,7 +42,6 @@ from olscale.report.notes import (
     tuned_notes,
     version_notes,
 )
-from olscale.report.wording import heading, protocol_text
 from olscale.results import canonical_json
 from olscale.results.settings import natural_order
 
@@ -117,17 +119,17 @@ _Cells = Mapping[tuple[Row, Column], Mapping[str, Summary]]  # by metric
 
 def select(
     summaries: Iterable[Summary],
-    metric: str | None = None,
+    metrics: Sequence[str] = (),
     datasets: Sequence[str] = (),
     learners: Sequence[str] = (),
     failed: bool = True,
 ) -> list[Summary]:
-    """Keep the summaries of one metric, some datasets and some learners; by default keep all.
+    """Keep the summaries of some metrics, datasets and learners; by default keep all.
 
     Parameters
     ----------
     summaries : iterable of Summary
-    metric : str, optional
+    metrics : sequence of str
     datasets, learners : sequence of str
         Names, or labels of the experiment.
     failed : bool, default True
@@ -148,18 +150,19 @@ def select(
     for field, requested in (
         ("dataset", datasets),
         ("learner", learners),
-        ("metric", [metric] if metric else []),
+        ("metric", metrics),
     ):
+        if not requested:
+            continue
         available = {name for summary in selection for name in called[field](summary)} - {"outcome"}
         for name in requested:
             if name not in available:
                 raise UnknownNameError(f"{field} in this store", name, available)
-        if requested:
-            selection = [
-                summary
-                for summary in selection
-                if called[field](summary).intersection((*requested, *spared))
-            ]
+        selection = [
+            summary
+            for summary in selection
+            if called[field](summary).intersection((*requested, *spared))
+        ]
     return selection
 
 
@@ -170,8 +173,9 @@ def tables(summaries: Iterable[Summary], metric: str | None = None) -> list[Tabl
     ----------
     summaries : iterable of Summary
     metric : str, optional
-        The metric to show. By default `HEADLINES`: the test error where there is a test split, the
-        cumulative error and what else the protocol asked for, each in a separate table.
+        The metric to show. By default `HEADLINES`, the test error where there is a test split and
+        the cumulative error, and the measures that the protocol asks for, each in a separate
+        table.
 
     Returns
     -------
@@ -181,21 +185,26 @@ def tables(summaries: Iterable[Summary], metric: str | None = None) -> list[Tabl
     by_protocol: dict[str, dict[tuple[Row, Column], dict[str, Summary]]] = defaultdict(
         lambda: defaultdict(dict)
     )
-    for s in summaries:
-        for row in rows_of(s):
-            by_protocol[canonical_json(s.protocol)][row, column_of(s)][s.metric] = s
+    for group in by_setting(summaries):
+        cells = by_protocol[canonical_json(group[0].protocol)]
+        column = column_of(group[0])
+        by_metric = {s.metric: s for s in group}
+        for row in rows_of(group[0]):
+            cells[row, column] |= by_metric
     results = []
     for protocol in sorted(by_protocol, key=lambda text: (natural_order(text), text)):
         cells = by_protocol[protocol]
+        columns_with = _columns_with(cells)
         shown: set[Column] = set()
-        chosen = [metric] if metric else _headlines(cells)
+        options = json.loads(protocol)
+        chosen = [metric] if metric else _headlines(cells, options)
         for i, name in enumerate(chosen):
-            columns = {column for (_, column), metrics in cells.items() if name in metrics}
+            columns = set(columns_with[name])
             if i == len(chosen) - 1:
                 # A dataset without any figure keeps a column in the last table, which says why.
                 columns |= {column for _, column in cells} - shown - columns
             shown |= columns
-            results.append(_table(name, json.loads(protocol), cells, sorted(columns)))
+            results.append(_table(name, options, cells, sorted(columns)))
     return results
 
 
@@ -206,11 +215,39 @@ def with_notes(tables: Sequence[Table], notes: Iterable[str]) -> list[Table]:
     return [replace(tables[0], notes=(*tables[0].notes, *notes)), *tables[1:]]
 
 
-def _headlines(cells: _Cells) -> list[str]:
+def _columns_with(cells: _Cells) -> dict[str, set[Column]]:
+    """Return, by metric, the columns that have a figure of it."""
+    columns: dict[str, set[Column]] = defaultdict(set)
+    for (_, column), metrics in cells.items():
+        for metric in metrics:
+            columns[metric].add(column)
+    return columns
+
+
+def usual_metrics(summaries: Sequence[Summary]) -> list[str]:
+    """Return the columns of a leaderboard that none is asked of.
+
+    They are the errors, the measures that experiments ask for, and a speed.
+    """
+    available = {summary.metric for summary in summaries}
+    measures = [name for s in one_of_each_setting(summaries) for name in _asked(s.protocol)]
+    names = [*HEADLINES, *measures, "rows_per_cpu_second"]
+    return [name for name in dict.fromkeys(names) if name in available]
+
+
+def _headlines(cells: _Cells, protocol: Mapping[str, Any]) -> list[str]:
+    """Return the metrics that are shown unasked: errors, and what the protocol asks for."""
     available = {metric for metrics in cells.values() for metric in metrics}
-    return [name for name in HEADLINES if name in available] or [
+    names = dict.fromkeys([*HEADLINES, *_asked(protocol)])
+    return [name for name in names if name in available] or [
         min(available - {"outcome"}, default="outcome")
     ]
+
+
+def _asked(protocol: Mapping[str, Any]) -> list[str]:
+    """Return the metrics of the measures that a protocol asks for."""
+    measures = protocol.get("measures", ())
+    return [name for measure in measures for name in (f"test_{measure}", measure)]
 
 
 def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: list[Column]) -> Table:
@@ -229,20 +266,8 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
     for (row, column), metrics in present.items():
         i = at_row[labels[row]]
         j = at_column[column]
-        summary = metrics.get(metric)
-        if summary is not None and not is_comparable(summary):
-            entries[i][j] = Entry(note="-", marks=(absent,))
-            continue
-        # References that predict nothing early are excluded, so that they never become the best.
-        grid[i][j] = summary
-        entries[i][j] = _entry(summary, next(iter(metrics.values())), metric)
-    _mark_looks_ahead(grid, entries)
-    for j in range(len(columns)):
-        cells_of_column = [line[j] for line in grid]
-        not_comparable = _mark_runs(cells_of_column, entries, j) | _of_classes(
-            metric, cells_of_column
-        )
-        _mark_best(metric, cells_of_column, not_comparable, entries, j)
+        grid[i][j], entries[i][j] = shown_figure(metrics, metric, absent)
+    mark_figures(grid, entries, [metric] * len(columns))
 
     labels_of = column_labels(columns)
     counts = {summary.n for line in grid for summary in line if summary is not None and summary.n}
@@ -261,6 +286,47 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
         ),
         advice=("`--format json` shows all parameters.",) if own else (),
     )
+
+
+def shown_figure(
+    metrics: Mapping[str, Summary], metric: str, absent: Mark
+) -> tuple[Summary | None, Entry]:
+    """Return the summary behind a cell, as far as it may be compared, and the cell's entry.
+
+    Parameters
+    ----------
+    metrics : mapping of str to Summary
+        What was measured of one setting on one dataset, by metric.
+    metric : str
+        The metric that the cell shows.
+    absent : Mark
+        Stands in place of a figure that is compared with no others.
+    """
+    summary = metrics.get(metric)
+    # References that predict nothing early are excluded, so that they never become the best.
+    if summary is not None and not is_comparable(summary):
+        return None, Entry(note="-", marks=(absent,))
+    return summary, _entry(summary, next(iter(metrics.values())), metric)
+
+
+def mark_figures(
+    grid: list[list[Summary | None]], entries: list[list[Entry]], metrics: Sequence[str]
+) -> None:
+    """Mark figures that look ahead, means of other runs, and the best of each column.
+
+    Parameters
+    ----------
+    grid : list of list of Summary or None, of shape (rows, columns)
+    entries : list of list of Entry, of the same shape
+        The cells of the table, which get the marks.
+    metrics : sequence of str
+        The metric of each column.
+    """
+    _mark_looks_ahead(grid, entries)
+    for j, metric in enumerate(metrics):
+        column = [line[j] for line in grid]
+        not_comparable = _mark_runs(column, entries, j) | _of_classes(metric, column)
+        _mark_best(metric, column, not_comparable, entries, j)
 
 
 def _entry(summary: Summary | None, group: Summary, metric: str) -> Entry:

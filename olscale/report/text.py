@@ -1,16 +1,24 @@
-"""Tables as aligned plain text, coloured for a terminal; a row is one line, whatever the names."""
+"""Tables as aligned plain text, coloured for a terminal; summaries as CSV and JSON for programs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from olscale.printable import printable, width
+from olscale.analysis.standing import is_comparable, looked_ahead
+from olscale.analysis.summary import Summary
+from olscale.printable import csv_cells, printable, width
 from olscale.report.tables import Entry, Table
+from olscale.results import canonical_json
 
 if TYPE_CHECKING:
     from rich.text import Text as RichText
+
 
 GAP = "  "
 
@@ -30,10 +38,13 @@ def cell_texts(column: Sequence[Entry], plus_minus: str = "±", mark: str = "*")
     mark_width = max(map(len, marks), default=0)
     texts = []
     for entry, marked in zip(column, marks, strict=True):
-        text = entry.mean.rjust(mean_width) if entry.mean else entry.note
-        if entry.mean and std_width:
-            spread = f" {plus_minus} {entry.std.rjust(std_width)}"
-            text += spread if entry.std else " " * len(spread)
+        text = entry.note
+        if entry.mean:
+            text = entry.mean.rjust(mean_width)
+        if entry.mean and entry.std:
+            text += f" {plus_minus} {entry.std.rjust(std_width)}"
+        elif entry.mean and std_width:
+            text += " " * (len(plus_minus) + 2 + std_width)
         texts.append(text + marked.ljust(mark_width))
     width = max(map(len, texts), default=0)
     return [text.rjust(width) for text in texts]
@@ -41,8 +52,9 @@ def cell_texts(column: Sequence[Entry], plus_minus: str = "±", mark: str = "*")
 
 def _signs(entry: Entry, best: str) -> str:
     """Return the text after a figure."""
-    signs = [best if entry.best else "", "~" if entry.alike else "", "!" if entry.partial else ""]
-    return "".join([*signs, *(mark.sign for mark in entry.marks)])
+    signs = {best: entry.best, "~": entry.alike, "!": entry.partial}
+    marks = [sign for sign, holds in signs.items() if holds]
+    return "".join([*marks, *(mark.sign for mark in entry.marks)])
 
 
 def _left(text: str, columns: int) -> str:
@@ -105,15 +117,17 @@ def plain(tables: Sequence[Table], ascii_only: bool = False) -> str:
             for name, line in zip(["learner", *table.rows], lines, strict=True)
         ]
         rule = "-" * max(map(width, body))
-        best = (
-            [f"* {table.best}."]
-            if any(entry.best for line in table.entries for entry in line)
-            else []
-        )
+        best = []
+        if any(entry.best for line in table.entries for entry in line):
+            best = [f"* {table.best}."]
         below = [*best, *table.footnotes, *table.notes, *table.advice]
         blocks.append("\n".join([table.title, "", body[0], rule, *body[1:], rule, *below]))
-    text = "\n\n".join(blocks) + "\n" if blocks else ""
-    return text.encode("ascii", "backslashreplace").decode("ascii") if ascii_only else text
+    text = ""
+    if blocks:
+        text = "\n\n".join(blocks) + "\n"
+    if ascii_only:
+        return text.encode("ascii", "backslashreplace").decode("ascii")
+    return text
 
 
 def print_rich(
@@ -144,10 +158,11 @@ def print_rich(
             for name, column in zip(table.columns, cells, strict=True)
         ]
         first = max(len("learner"), *map(width, table.rows))
-        for k, block in enumerate(_blocks(widths, console.width - first - 3)):
-            console.print(
-                Text(table.title if k == 0 else f"{table.title} (continued)", style="bold")
-            )
+        # A terminal that wraps a row leaves no columns to compare: wide tables come in blocks.
+        title = table.title
+        for block in _blocks(widths, console.width - first - 3):
+            console.print(Text(title, style="bold"))
+            title = f"{table.title} (continued)"
             drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="")
             drawn.add_column("learner", no_wrap=True)
             for j in block:
@@ -169,8 +184,12 @@ def print_rich(
 def _styled(text: str, entry: Entry) -> RichText:
     from rich.text import Text
 
-    style = "" if entry.mean else "dim"
-    return Text(text, style="bold green" if entry.best else style)
+    style = ""
+    if entry.best:
+        style = "bold green"
+    elif not entry.mean:
+        style = "dim"
+    return Text(text, style=style)
 
 
 def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
@@ -184,3 +203,75 @@ def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
         blocks[-1].append(j)
         used += wide + 3
     return blocks
+
+
+_ATTRIBUTES = (
+    "dataset",
+    "transforms",
+    "learner",
+    "params",
+    "protocol",
+    "metric",
+    "mean",
+    "std",
+    "n",
+    "failures",
+    "tuned",
+    "fingerprint",
+    "version",
+    "label",
+    "dataset_label",
+    "cautions",
+)
+FIELDS = (*_ATTRIBUTES, "looks_ahead", "comparable")
+
+
+def as_json(summaries: Iterable[Summary]) -> str:
+    """Return a JSON list with one object per line.
+
+    Fields: ``dataset``, ``transforms`` (list), ``learner``, ``params`` (object), ``protocol``
+    (object, without the permutation's index), ``metric``, ``mean``, ``std``, ``n``, ``failures``
+    (object: outcome to count), ``tuned`` (object: grid and protocol by which the parameters were
+    chosen, or null), ``fingerprint``, ``version``, ``label`` and ``dataset_label`` (what tables
+    call learner and dataset), ``cautions`` (list: ``not reproducible`` where two models of the
+    learner gave other scores of the same rows, ``of classes`` where a measure that ranks rows is of
+    a model without scores), ``looks_ahead`` (list: what saw rows before they were predicted),
+    ``comparable`` (false of references that predicted nothing by the first rows that count). A mean
+    or deviation that is not finite is ``null``.
+    """
+    lines = [json.dumps(_fields(summary), allow_nan=False) for summary in summaries]
+    if lines:
+        return "[\n" + ",\n".join(lines) + "\n]\n"
+    return "[]\n"
+
+
+def as_csv(summaries: Iterable[Summary]) -> str:
+    """Return CSV with a header and the fields of `as_json`.
+
+    Objects become JSON texts, transforms are joined by commas.
+
+    Control characters in names stand as their escapes, and a name that a spreadsheet would take for
+    a formula has an apostrophe in front.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(FIELDS)
+    for summary in summaries:
+        values = _fields(summary)
+        values["transforms"] = ",".join(summary.transforms)
+        values["cautions"] = ",".join(summary.cautions)
+        values["looks_ahead"] = ",".join(values["looks_ahead"])
+        for name in ("params", "protocol", "failures", "tuned"):
+            values[name] = canonical_json(values[name])
+        writer.writerow(csv_cells(values.values()))
+    return text.getvalue()
+
+
+def _fields(summary: Summary) -> dict[str, Any]:
+    values = {name: getattr(summary, name) for name in _ATTRIBUTES}
+    values |= {"looks_ahead": looked_ahead(summary), "comparable": is_comparable(summary)}
+    # JSON has no NaN; CSV then has an empty cell.
+    for name in ("mean", "std"):
+        if not math.isfinite(values[name]):
+            values[name] = None
+    return values

@@ -19,9 +19,9 @@ from olscale.report.papers import FigureSource, paper_figures
 from olscale.report.ranks import rank_section
 from olscale.report.sections import failures, overview, stream_sections
 from olscale.report.tables import select, tables
-from olscale.results import Store
+from olscale.results import Store, open_store
 from olscale.results.store import OnDamage
-from olscale.storage.parts import discard_parts, part_of
+from olscale.storage.local import discard_parts, part_of
 from olscale.system.garbage import seldom_collected
 
 _LONG = 40
@@ -107,6 +107,55 @@ def write_report(
     return Report(folder / report.page.relative_to(part), figures, report.absent)
 
 
+def make_report(
+    store: Store | str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    papers: Sequence[str] = (),
+    also: Sequence[str] = (),
+    static: bool = False,
+    metric: str | None = None,
+    learners: Sequence[str] = (),
+) -> Report:
+    """Write a page with the tables and figures of a store, as ``olscale report`` does.
+
+    Parameters
+    ----------
+    store : Store or path
+        Metrics store.
+    out : path
+        Folder for ``index.html`` and ``figures/``, made if it is missing.
+    papers, also, static, metric, learners
+        As of `write_report`.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ReportError
+        If matplotlib is missing or `out` cannot be written to.
+    StoreError
+        If the store holds no finished run, or a file of it is damaged.
+
+    Examples
+    --------
+    >>> make_report(open_store("memory://doctest-report", create=True), "report")
+    Traceback (most recent call last):
+    olscale.errors.StoreError: the metrics store memory://doctest-report holds no finished runs ...
+    """
+    opened = store if isinstance(store, Store) else open_store(store)
+    return write_report(
+        opened,
+        out,
+        papers,
+        also=also,
+        static=static,
+        metric=metric,
+        learners=learners,
+    )
+
+
 @contextmanager
 def _unfinished(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder inside `folder`; then remove it, and `folder` if it is empty."""
@@ -149,8 +198,8 @@ def _write(
             "report until "
             f"olscale evaluate ... --store {store.path} has put some there"
         )
-    summaries = select(summaries, None, (), learners)
-    result_tables = tables(select(summaries, metric), metric)
+    summaries = select(summaries, learners=learners)
+    result_tables = tables(select(summaries, [metric] if metric else []), metric)
     gallery = Gallery(folder, ("svg", *also), not static)
     status = store_status(store, on_damage)
     unfinished = unfinished_notes(unfinished_experiments(store, on_damage))

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+
+from olscale.arrays import Array
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -25,7 +26,7 @@ _FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
 
-def arrow_array(values: Sequence[Any] | NDArray[Any], kind: pa.DataType) -> pa.Array:
+def arrow_array(values: Sequence[Any] | Array, kind: pa.DataType) -> pa.Array:
     """Return `values`, none of which is None, as an array.
 
     Parameters
@@ -74,7 +75,7 @@ def arrow_array(values: Sequence[Any] | NDArray[Any], kind: pa.DataType) -> pa.A
 
 def _from_buffers(
     kind: pa.DataType,
-    values: Sequence[Any] | NDArray[Any],
+    values: Sequence[Any] | Array,
     *buffers: pa.Buffer,
     children: Sequence[pa.Array] = (),
 ) -> pa.Array:
@@ -82,13 +83,13 @@ def _from_buffers(
     return pa.Array.from_buffers(kind, len(values), [None, *buffers], children=list(children))
 
 
-def _joined(parts: Sequence[Any] | NDArray[Any]) -> Sequence[Any]:
+def _joined(parts: Sequence[Any] | Array) -> Sequence[Any]:
     if parts and all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate(parts)  # type: ignore[return-value]
     return [*chain.from_iterable(parts)]
 
 
-def _offsets(parts: Sequence[Any] | NDArray[Any]) -> pa.Buffer:
+def _offsets(parts: Sequence[Any] | Array) -> pa.Buffer:
     """Return where each of `parts` begins, and where the last ends."""
     # Offsets have 32 bits, so that many items are more than one array can have.
     ends = [*accumulate(map(len, parts), initial=0)]
@@ -99,7 +100,7 @@ def _offsets(parts: Sequence[Any] | NDArray[Any]) -> pa.Buffer:
     return pa.py_buffer(np.array(ends, dtype=np.int32))
 
 
-def numbers_of(array: pa.Array) -> NDArray[Any]:
+def numbers_of(array: pa.Array) -> Array:
     """Return an array of numbers as one of NumPy, without a copy where none is missing.
 
     Examples
@@ -114,7 +115,7 @@ def numbers_of(array: pa.Array) -> NDArray[Any]:
     return np.frombuffer(buffer, dtype, len(array), array.offset * dtype.itemsize)
 
 
-def positions_of(ids: pa.ChunkedArray, known: pa.ChunkedArray) -> NDArray[Any]:
+def positions_of(ids: pa.ChunkedArray, known: pa.ChunkedArray) -> Array:
     """Return where among `known` each of `ids` is.
 
     Examples

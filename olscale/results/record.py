@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import FloatArray, IntArray
 from olscale.errors import ParameterError
 from olscale.storage.canonical_json import json_digest
 
@@ -62,8 +62,8 @@ class Series(NamedTuple):
     """
 
     name: str
-    rows: NDArray[np.int64]
-    values: NDArray[np.float64]
+    rows: IntArray
+    values: FloatArray
 
 
 def run_id(run: Mapping[str, Any]) -> str:
@@ -82,7 +82,7 @@ def is_run_id(text: str) -> bool:
     return _RUN_ID.fullmatch(text) is not None
 
 
-def _no_counts() -> NDArray[np.int64]:
+def _no_counts() -> IntArray:
     return np.empty(0, dtype=np.int64)
 
 
@@ -127,8 +127,8 @@ class Record:
     outcome: str = "ok"
     reason: str = ""
     metrics: Mapping[str, float] = field(default_factory=dict)
-    curve_rows: NDArray[np.int64] = field(default_factory=_no_counts)
-    curve_mistakes: NDArray[np.int64] = field(default_factory=_no_counts)
+    curve_rows: IntArray = field(default_factory=_no_counts)
+    curve_mistakes: IntArray = field(default_factory=_no_counts)
     segments: Sequence[tuple[str, int, int]] = ()
     series: Sequence[Series] = ()
     timings: Mapping[str, float] = field(default_factory=dict)

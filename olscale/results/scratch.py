@@ -3,10 +3,8 @@
 import io
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
-from numpy.typing import NDArray
-
+from olscale.arrays import Array
 from olscale.errors import StoreError
 from olscale.results.store import Store
 from olscale.storage.checked_arrays import read_arrays, write_arrays
@@ -40,7 +38,7 @@ class Scratch:
         self._store = store
         self._folder = f"tmp/shards-{run}"
 
-    def write(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def write(self, name: str, arrays: Mapping[str, Array]) -> None:
         """Write a group of arrays whole; a failure is a `StoreError`."""
         data = io.BytesIO()
         write_arrays(data, arrays.items())
@@ -50,7 +48,7 @@ class Scratch:
         """Return whether there is such a group."""
         return self._store.files.is_file(f"{self._folder}/{name}.npz")
 
-    def read(self, name: str) -> dict[str, NDArray[Any]]:
+    def read(self, name: str) -> dict[str, Array]:
         """Return the arrays of a group.
 
         Raises

@@ -191,7 +191,9 @@ class Storage(ABC):
 
     def missing(self) -> list[str]:
         """Return the missing ones of the place and its parents, the innermost first."""
-        return [] if self.exists() else [self.path]
+        if self.exists():
+            return []
+        return [self.path]
 
     def remove_empty(self, folders: list[str]) -> None:  # noqa: B027
         """Remove the empty ones of `folders`, as named by `missing`; object stores have none."""

@@ -52,7 +52,8 @@ def write_arrays(file: IO[bytes], arrays: Iterable[tuple[str, NDArray[Any]]]) ->
                 members.add(f"{_SPARSE}{name}/shape", np.array(array.shape))
                 members.add(f"{_SPARSE}{name}/at", numbers)
                 shape = len(numbers), BLOCK // array.itemsize
-                members.stream(f"{_SPARSE}{name}/blocks", array.dtype, shape, _cut(array, numbers))
+                blocks = _cut(array, numbers)
+                members.stream(f"{_SPARSE}{name}/blocks", array.dtype, shape, blocks)
         members.close()
 
 
@@ -72,7 +73,11 @@ class _Members:
         self.stream(name, array.dtype, array.shape, [array])
 
     def stream(
-        self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], parts: Iterable[NDArray[Any]]
+        self,
+        name: str,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+        parts: Iterable[NDArray[Any]],
     ) -> None:
         """Add an array of `shape` that comes in `parts`."""
         self._digest.update(_header(name, dtype, shape))
@@ -85,7 +90,8 @@ class _Members:
                 yield piece
 
     def close(self) -> None:
-        self.add("checksum", np.frombuffer(self._digest.digest(), dtype=np.uint8))
+        digest = self._digest.digest()
+        self.add("checksum", np.frombuffer(digest, dtype=np.uint8))
 
 
 def _header(name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
@@ -94,7 +100,8 @@ def _header(name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
 
 def _pieces(array: NDArray[Any]) -> Iterator[memoryview]:
     """Yield the bytes of an array in pieces, so that signals are handled between two."""
-    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+    flat = np.ascontiguousarray(array).reshape(-1)
+    data = flat.view(np.uint8).data
     for start in range(0, len(data), _PIECE):
         yield data[start : start + _PIECE]
 
@@ -125,7 +132,9 @@ def read_arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
             digest.update(piece)
     if checksum is None or checksum.tobytes() != digest.digest():
         raise ValueError("its checksum is that of other contents")
-    version = int(arrays.pop("format", np.array([1]))[0])
+    # The first format did not say that it was the first.
+    versions = arrays.pop("format", np.array([1]))
+    version = int(versions[0])
     if version > FORMAT:
         raise LaterFormatError(
             f"its format is {version}, of a later version of olscale; this one reads up to {FORMAT}"
@@ -144,17 +153,14 @@ def _joined(arrays: dict[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[Any]
         name = name.removeprefix(_SPARSE).removesuffix("/shape")
         at = arrays.pop(f"{_SPARSE}{name}/at")
         blocks = arrays.pop(f"{_SPARSE}{name}/blocks")
-        if not (
-            at.dtype == np.int64
-            and at.ndim == 1
-            and blocks.shape == (len(at), BLOCK // blocks.itemsize)
-        ):
+        are_places = at.dtype == np.int64 and at.ndim == 1
+        if not are_places or blocks.shape != (len(at), BLOCK // blocks.itemsize):
             raise ValueError(f"its blocks of {name} have no places")
-        if (
-            at.min(initial=0) < 0
-            or at.max(initial=0) * BLOCK >= math.prod(first.tolist()) * blocks.itemsize + BLOCK
-        ):
+        shape = tuple(first.tolist())
+        size = math.prod(shape) * blocks.itemsize
+        # `put_blocks` writes without checking bounds.
+        if at.min(initial=0) < 0 or at.max(initial=0) * BLOCK >= size + BLOCK:
             raise ValueError(f"its blocks of {name} lie outside of it")
-        joined = aligned_zeros(tuple(first.tolist()), blocks.dtype)
+        joined = aligned_zeros(shape, blocks.dtype)
         put_blocks(joined, at, blocks)
         yield name, joined

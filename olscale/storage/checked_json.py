@@ -13,7 +13,9 @@ DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 def json_bytes(
-    content: Mapping[str, Any], indent: int | None = None, sort_keys: bool = False
+    content: Mapping[str, Any],
+    indent: int | None = None,
+    sort_keys: bool = False,
 ) -> bytes:
     """Return a JSON file of an object, with a checksum.
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 _MARK = b"olscale.crc32"
+# Key of the checksum in the file's metadata, and its placeholder during computation.
 _BLANK = b"00000000"
-"""Key of the checksum in the file's metadata, and its placeholder during computation."""
 
 
 def parquet_bytes(table: pa.Table, **options: Any) -> bytes:
@@ -22,7 +22,8 @@ def parquet_bytes(table: pa.Table, **options: Any) -> bytes:
         writer.add_key_value_metadata({_MARK: _BLANK})
     data = sink.getvalue().to_pybytes()
     place = _checksum_place(data)
-    return b"".join((data[:place], _checksum(data, place), data[place + len(_BLANK) :]))
+    rest = data[place + len(_BLANK) :]
+    return b"".join((data[:place], _checksum(data, place), rest))
 
 
 def checksum_matches(data: bytes, checked: bool = False) -> bool:
@@ -48,11 +49,14 @@ def checksum_matches(data: bytes, checked: bool = False) -> bool:
 
 def _checksum_place(data: bytes) -> int:
     """Return where the eight digits of the checksum stand, in a file that has them."""
-    return (
-        data.rfind(_MARK) + len(_MARK) + 2
-    )  # between key and value: type and length of the value, a byte each
+    end = data.rfind(_MARK) + len(_MARK)
+    # Between key and value stand type and length of the value, a byte each.
+    return end + 2
 
 
 def _checksum(data: bytes, place: int) -> bytes:
-    crc = zlib.crc32(data[place + len(_BLANK) :], zlib.crc32(_BLANK, zlib.crc32(data[:place])))
+    # The checksum of the file with blanks where its own digits stand.
+    crc = zlib.crc32(data[:place])
+    crc = zlib.crc32(_BLANK, crc)
+    crc = zlib.crc32(data[place + len(_BLANK) :], crc)
     return b"%08x" % crc

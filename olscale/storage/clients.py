@@ -14,10 +14,10 @@ from typing import Any
 from olscale.addresses import RAW_PASSWORD, has_raw_password, has_user
 from olscale.errors import DatasetError, OlscaleError
 
+# Protocol -> the extra of olscale that installs its client.
 _EXTRAS = {"s3": "s3"}
-"""Protocol -> the extra of olscale that installs its client."""
+# Protocols whose addresses begin with a bucket's name, which errors quote.
 _BUCKETS = ("s3", "s3a", "gs", "gcs")
-"""Protocols whose addresses begin with a bucket's name, which errors quote."""
 
 
 class Client:
@@ -32,7 +32,9 @@ class Client:
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._fs, name)
-        return _speak_ours(attribute) if callable(attribute) else attribute
+        if callable(attribute):
+            return _speak_ours(attribute)
+        return attribute
 
 
 def _speak_ours(call: Callable[..., Any]) -> Callable[..., Any]:

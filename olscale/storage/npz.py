@@ -96,7 +96,8 @@ def write_member(
     info.compress_type = archive.compression
     with archive.open(info, "w", force_zip64=True) as member:
         write_array_header_1_0(
-            member, {"descr": dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+            member,
+            {"descr": dtype_to_descr(dtype), "fortran_order": False, "shape": shape},
         )
         for octets in data:
             member.write(octets)

@@ -36,11 +36,9 @@ def open_storage(path: str | os.PathLike[str], temporaries: str = "") -> Storage
     (['a/b'], b'content')
     """
     text = absolute_path(path)
-    return (
-        RemoteStorage(text.rstrip("/"), temporaries)
-        if "://" in text
-        else LocalStorage(text, temporaries)
-    )
+    if "://" in text:
+        return RemoteStorage(text.rstrip("/"), temporaries)
+    return LocalStorage(text, temporaries)
 
 
 def absolute_path(path: str | os.PathLike[str]) -> str:

@@ -37,7 +37,9 @@ class RemoteStorage(Storage):
 
     def _at(self, name: str) -> str:
         root = self._open()[1]
-        return f"{root}/{name}" if name else root
+        if name:
+            return f"{root}/{name}"
+        return root
 
     @contextmanager
     def writing(self, name: str) -> Iterator[IO[bytes]]:
@@ -58,7 +60,9 @@ class RemoteStorage(Storage):
     def ranges(self, name: str) -> AbstractContextManager[IO[bytes]]:
         """Open a file that reads each range by one GET."""
         file: AbstractContextManager[IO[bytes]] = self.fs.open(
-            self._at(name), "rb", cache_type="none"
+            self._at(name),
+            "rb",
+            cache_type="none",
         )
         return file
 
@@ -71,7 +75,8 @@ class RemoteStorage(Storage):
         # path as a pattern.
         with ThreadPoolExecutor(self.requests) as threads:
             while batch := list(islice(waiting, self.batch)):
-                yield from zip(batch, threads.map(self._get, batch), strict=True)
+                contents = threads.map(self._get, batch)
+                yield from zip(batch, contents, strict=True)
 
     def _get(self, name: str) -> bytes | Exception:
         try:
@@ -96,7 +101,8 @@ class RemoteStorage(Storage):
             paths = self.fs.ls(self._at(""), detail=False)
         except (FileNotFoundError, NotADirectoryError):
             return []
-        return sorted(str(entry).rstrip("/").rsplit("/", 1)[-1] for entry in paths)
+        entries = [str(path).rstrip("/") for path in paths]
+        return sorted(entry.rsplit("/", 1)[-1] for entry in entries)
 
     def names(self, folder: str) -> list[str]:
         return sorted(self._details(folder))
@@ -104,8 +110,11 @@ class RemoteStorage(Storage):
     def stamps(self, folder: str) -> dict[str, Hashable]:
         """Return the service's tag of each file's content, or else a digest of the content."""
         details = self._details(folder)
+        # Amazon's client writes the key in capitals, others do not.
         tags = {name: detail.get("ETag") or detail.get("etag") for name, detail in details.items()}
-        return tags if all(tags.values()) else super().stamps(folder)
+        if all(tags.values()):
+            return tags
+        return super().stamps(folder)
 
     def _details(self, folder: str) -> dict[str, dict[str, Any]]:
         """Return what a listing says of each file in a folder."""
@@ -115,10 +124,12 @@ class RemoteStorage(Storage):
             details = self.fs.find(top, detail=True)
         except FileNotFoundError:
             return {}
-        return {
-            f"{folder}{path[path.index(top) + len(top) :]}": detail
-            for path, detail in details.items()
-        }
+        names = {}
+        for path, detail in details.items():
+            # A listing may have something before the path that was asked for, such as a slash.
+            end = path.index(top) + len(top)
+            names[f"{folder}{path[end:]}"] = detail
+        return names
 
     def size(self) -> int:
         self.fs.invalidate_cache()
@@ -138,9 +149,10 @@ class RemoteStorage(Storage):
         self.discard_all(self.names(name))
         # Folders too, where there are any; fsspec's rm would take a bracket in the path for a
         # pattern.
-        if not set("*?[").intersection(self._at(name)):
+        path = self._at(name)
+        if not set("*?[").intersection(path):
             with suppress(FileNotFoundError):
-                self.fs.rm(self._at(name), recursive=True)
+                self.fs.rm(path, recursive=True)
 
     def move(self, source: str, target: str) -> None:
         """Copy a file or folder and remove it."""
@@ -148,8 +160,10 @@ class RemoteStorage(Storage):
         # files of S3.
         names = self.names(source)
         with ThreadPoolExecutor(self.requests) as threads:
-            new = (self._at(f"{target}{name.removeprefix(source)}") for name in names)
-            for _ in threads.map(self.fs.cp_file, map(self._at, names), new):
+            ends = [name.removeprefix(source) for name in names]
+            copies = [self._at(f"{target}{end}") for end in ends]
+            originals = [self._at(name) for name in names]
+            for _ in threads.map(self.fs.cp_file, originals, copies):
                 pass
         self.discard_all(names)
 

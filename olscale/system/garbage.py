@@ -24,6 +24,7 @@ def seldom_collected() -> Iterator[None]:
     True
     """
     before = gc.get_threshold()
+    # Collecting is not switched off: objects of figures form cycles, and would fill the memory.
     gc.set_threshold(_OBJECTS, 20, _TIMES)
     try:
         yield

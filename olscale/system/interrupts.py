@@ -23,6 +23,7 @@ def text_of(error: BaseException) -> str:
     'ValueError: two lines'
     """
     try:
+        # `str` may return an instance of a subclass, whose methods are the user's code too.
         message = str.__str__(str(error))
     except BaseException as fault:
         let_interrupt_out(fault)
@@ -47,7 +48,10 @@ def _is_interrupt(error: BaseException) -> bool:
     # If only Python handles signals, its KeyboardInterrupt looks like any other.
     main = threading.current_thread() is threading.main_thread()
     by_python = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    kinds = KeyboardInterrupt if by_python else UserInterrupt
+    kinds: type[KeyboardInterrupt] = UserInterrupt
+    if by_python:
+        kinds = KeyboardInterrupt
+    # A learner that catches it and raises its own error would otherwise hide the interrupt.
     waiting: list[BaseException | None] = [error]
     visited: set[int] = set()
     while waiting:

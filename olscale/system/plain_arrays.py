@@ -20,11 +20,12 @@ def masked_values(array: Any) -> int:
     >>> masked_values([1.0, np.ma.masked]), masked_values([1.0])
     (1, 0)
     """
-    if (
-        _MASKED not in sys.modules
-    ):  # no masked array exists, and the first use of `numpy.ma` imports it
+    # No masked array exists then, and the first use of `numpy.ma` would import it.
+    if _MASKED not in sys.modules:
         return 0
-    parts = array if isinstance(array, list | tuple) else (array,)
+    parts = [array]
+    if isinstance(array, list | tuple):
+        parts = list(array)
     return sum(
         int(np.ma.getmaskarray(part).sum()) for part in parts if isinstance(part, np.ma.MaskedArray)
     )

@@ -41,8 +41,10 @@ def require_regular(path: str | os.PathLike[str]) -> None:
 
 
 def _open(path: str, flags: int) -> int:
+    # Without O_NONBLOCK, opening a pipe that nobody writes to would wait already.
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     try:
+        # Of the open file, not of the path, which may have been replaced meanwhile.
         _require(os.fstat(descriptor).st_mode, path)
     except OSError:
         os.close(descriptor)

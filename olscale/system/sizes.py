@@ -1,7 +1,7 @@
 """Sizes in bytes: one parser and one printer for options, experiments and messages."""
 
 import re
-from math import isnan
+from math import isfinite, isnan
 
 _SIZE = re.compile(r"\s*((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?)\s*(?:([kmgtp])(i?))?b?\s*")
 _UNITS = ("", "k", "m", "g", "t", "p")
@@ -101,11 +101,9 @@ def duration_text(seconds: float) -> str:
     >>> duration_text(61.0), duration_text(3601.0), duration_text(float("nan"))
     ('1:01', '1:00:01', '-')
     """
-    if seconds != seconds or seconds == float("inf"):
+    if not isfinite(seconds):
         return "-"
     minutes, seconds_left = divmod(round(seconds), 60)
-    return (
-        f"{minutes // 60}:{minutes % 60:02}:{seconds_left:02}"
-        if minutes >= 60
-        else f"{minutes}:{seconds_left:02}"
-    )
+    if minutes >= 60:
+        return f"{minutes // 60}:{minutes % 60:02}:{seconds_left:02}"
+    return f"{minutes}:{seconds_left:02}"

@@ -21,6 +21,7 @@ def text_digest(texts: Iterable[tuple[str, bytes]]) -> str:
     """
     digest = hashlib.sha256()
     for name, text in texts:
+        # Zero bytes, which no source has, keep the end of one text from being the begin of the next.
         digest.update(b"%s\0%s\0" % (name.encode(), text))
     return digest.hexdigest()
 
@@ -32,6 +33,7 @@ def package_digest(*folders: str) -> str:
     Two checkouts of one version differ in it.
     """
     files = (path for folder in folders or ("",) for path in (_PACKAGE / folder).rglob("*.py"))
+    # Sorted and by relative name: the order of a directory and its place differ among machines.
     return text_digest(
         (path.relative_to(_PACKAGE).as_posix(), path.read_bytes()) for path in sorted(files)
     )

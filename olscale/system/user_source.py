@@ -68,7 +68,9 @@ def _closure(modules: Iterable[str], packages: Collection[str]) -> dict[str, _So
     waiting = list(modules)
     while waiting:
         name = waiting.pop()
-        source = None if name in sources else _source(name, packages)
+        source = None
+        if name not in sources:
+            source = _source(name, packages)
         if source is not None:
             sources[name] = source
             waiting += [
@@ -80,7 +82,9 @@ def _closure(modules: Iterable[str], packages: Collection[str]) -> dict[str, _So
 def _imported(module: str, attribute: str, packages: Collection[str]) -> str:
     """Return the module that ``from module import attribute`` uses, possibly a submodule."""
     inner = f"{module}.{attribute}"
-    return inner if attribute and _source(inner, packages) is not None else module
+    if attribute and _source(inner, packages) is not None:
+        return inner
+    return module
 
 
 def _source(name: str, packages: Collection[str]) -> _Source | None:
@@ -89,7 +93,9 @@ def _source(name: str, packages: Collection[str]) -> _Source | None:
         return None
     key = _import_of(name)
     if name not in _LOADED or _LOADED[name][0] is not key:
-        text = None if key is None else _read(name)
+        text = None
+        if key is not None:
+            text = _read(name)
         _LOADED[name] = key, None if text is None else _Source(text, tuple(_imports(text, name)))
     return _LOADED[name][1]
 
@@ -121,7 +127,9 @@ def _spec(name: str) -> Any:
 def _origin(name: str) -> str | None:
     module = sys.modules.get(name)
     file = getattr(module, "__file__", None) or getattr(_spec(name), "origin", None)
-    return file if isinstance(file, str) else None
+    if isinstance(file, str):
+        return file
+    return None
 
 
 def _read(name: str) -> str | None:
@@ -130,7 +138,9 @@ def _read(name: str) -> str | None:
     try:
         if spec is not None:
             text = spec.loader.get_source(spec.name)
-            return text if isinstance(text, str) else None
+            if isinstance(text, str):
+                return text
+            return None
         file = sys.modules[name].__file__  # a script
         assert file is not None
         with tokenize.open(file) as source:
@@ -147,7 +157,9 @@ def _imports(text: str, name: str) -> Iterator[tuple[str, str]]:
     is_package = hasattr(sys.modules.get(name), "__path__") or getattr(
         _spec(name), "submodule_search_locations", None
     )
-    package = name if is_package else name.rpartition(".")[0]
+    package = name
+    if not is_package:
+        package = name.rpartition(".")[0]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, "") for alias in node.names)

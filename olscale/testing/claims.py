@@ -1,37 +1,42 @@
-"""Checks of a learner's claims beyond the contract: its capabilities and its odd rows."""
+"""Checks of a learner's claims beyond the contract: its capabilities and its odd rows.
+
+Where a learner claims sums over rows, these are all of its state between two rows: a checkpoint of
+the sums suffices.
+"""
 
 from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray
 from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, to_csr, to_dense
 from olscale.data.chunk import Chunk
 from olscale.errors import DivergedError
+from olscale.learners.contract.capability import ExplainsNoScore, LooksAhead, ShiftFree, shift_free
 from olscale.learners.contract.class_axes import ShardsClasses, class_axes, join_classes
 from olscale.learners.contract.class_shards import ClassShard
 from olscale.learners.contract.compilation import CompilesLoops
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.fused_settings import FusesSettings, fuse, grid_key
-from olscale.learners.contract.learner import FloatArray, Learner, hide_labels
-from olscale.learners.contract.look_ahead import LooksAhead
-from olscale.learners.contract.merged_sums import MergesSums, mergeable
-from olscale.learners.contract.no_score import ExplainsNoScore
-from olscale.learners.contract.shift_free import ShiftFree, shift_free
+from olscale.learners.contract.learner import Learner, State, hide_labels
+from olscale.learners.contract.merged_sums import MergesSums, mergeable, sums_key
 from olscale.learners.contract.usable_rows import learn_usable, learn_usable_together, score_usable
-from olscale.testing.check_list import Check, name_check
+from olscale.testing.check_list import Check, check_plain_arrays, name_check
 from olscale.testing.other_values import goes_together
-from olscale.testing.saved_sums import check_sums_go_on_from_copies, same_sums
 from olscale.testing.small_streams import (
     CLASSES,
     COLUMNS,
     ROWS,
+    assert_same_arrays,
     assert_same_state,
     choices,
     class_counts,
     continue_from,
+    copies,
     cut,
+    in_layout,
+    learn_in_parts,
     real_names,
     start,
     start_with,
@@ -51,6 +56,16 @@ CAPABILITIES = (
 )
 
 
+_SHARD_CUTS = (
+    (0, 1, 2, 3, 4),
+    (0, 1, 4),
+    (0, 2, 4),
+    (0, 3, 4),
+    (0, 4),
+)
+"""Bounds of class shards: of single classes, uneven ones, and all classes in one."""
+
+
 def claim_checks(learner: type[Learner]) -> list[Check]:
     """Return a named check per claim of the class `learner`; `learner_checks` includes them."""
     checks = [name_check(check_capabilities_are_declared, learner)]
@@ -62,7 +77,12 @@ def claim_checks(learner: type[Learner]) -> list[Check]:
             of = ", ".join(filter(None, (words, text)))
             checks.append(
                 name_check(
-                    check_rows_of_unknown_class_are_only_scored, learner, params, n, kind, of=of
+                    check_rows_of_unknown_class_are_only_scored,
+                    learner,
+                    params,
+                    n,
+                    kind,
+                    of=of,
                 )
             )
         unusable = check_rows_that_cannot_be_used_end_learning
@@ -109,30 +129,35 @@ def check_a_large_offset_does_not_blind_a_distance(
         expected = start_with(learner, params, near, classes).learn(near, chunk.y)
         for rows in (far, to_csr(far)):
             scores = start_with(learner, params, rows, classes).learn(rows, chunk.y)
-            wrong = ~(np.abs(scores - expected) <= 1e-3 * (1.0 + np.abs(expected)))
+            tolerance = 1e-3 * (1.0 + np.abs(expected))
+            # Negated, so that a score of NaN is wrong as well.
+            wrong = ~(np.abs(scores - expected) <= tolerance)
             share = np.mean(wrong)
             assert share <= 0.02, f"{share:.0%} of the scores differ with an offset of 1e8"
 
 
 def check_rows_of_unknown_class_are_only_scored(
-    learner: type[Learner], params: dict[str, Any], classes: int, kind: str
+    learner: type[Learner],
+    params: dict[str, Any],
+    classes: int,
+    kind: str,
 ) -> None:
     """Rows of unknown class are scored among learned rows as they would be alone."""
     chunk = stream(classes, kind)[:100]
     learning = np.random.default_rng(1).random(len(chunk)) < 0.6
-    separate, combined = (start_with(learner, params, chunk.X, classes, (3, 1)) for _ in range(2))
+    # Of the same random numbers: some learners draw when they update.
+    separate = start_with(learner, params, chunk.X, classes, (3, 1))
+    combined = start_with(learner, params, chunk.X, classes, (3, 1))
     expected = []
     for i in range(len(chunk)):
         row = slice_rows(chunk.X, i, i + 1)
-        expected.append(
-            separate.learn(row, chunk.y[i : i + 1]) if learning[i] else separate.scores(row)
-        )
-    y = hide_labels(chunk.y, ~learning)
-    scores = [
-        combined.learn(X, labels)
-        for X, labels in cut(Chunk(chunk.X, y, COLUMNS), [0, 64, len(chunk)])
-    ]
-    np.testing.assert_array_equal(np.concatenate(scores), np.concatenate(expected))
+        if learning[i]:
+            expected.append(separate.learn(row, chunk.y[i : i + 1]))
+        else:
+            expected.append(separate.scores(row))
+    hidden = Chunk(chunk.X, hide_labels(chunk.y, ~learning), COLUMNS)
+    scores = learn_in_parts(combined, hidden, [0, 64, len(chunk)])
+    np.testing.assert_array_equal(scores, np.concatenate(expected))
     assert_same_state(separate, combined)
 
 
@@ -145,25 +170,31 @@ def check_rows_that_cannot_be_used_end_learning(
     Rows of zeros are fine, and what comes before is unchanged.
     """
     low, high = learner(**params).norm_limits()
-    lengths = [length for length in (10.0 * high**0.5, 0.1 * low**0.5) if 0.0 < length < np.inf]
+    # Just beyond each limit; a learner without one has the limit 0 or infinity.
+    beyond = (10.0 * high**0.5, 0.1 * low**0.5)
+    lengths = [length for length in beyond if 0.0 < length < np.inf]
     for classes, kind in product(class_counts(learner), ("dense", "csr")):
         chunk = stream(classes, "dense")[:50]
         assert not isinstance(chunk.X, CSR)
         fresh = start_with(learner, params, chunk.X, classes)
-        beginning = (
-            fresh.state()
-        )  # reused below, because looking ahead may take longer than all the rest
-        clean = Chunk(chunk.X if kind == "dense" else to_csr(chunk.X), chunk.y, COLUMNS)
+        # Reused below, because looking ahead may take longer than all the rest.
+        beginning = fresh.state()
+        clean = Chunk(in_layout(chunk.X, kind), chunk.y, COLUMNS)
         learned = learn_usable(fresh, clean.X, clean.y)
         scored = score_usable(fresh, clean.X)
-        for value, at in product((np.nan, np.inf, -np.inf, *lengths), (0, 40)):
+        unusable_values = (np.nan, np.inf, -np.inf, *lengths)
+        # In the first row, before anything is learned, and in a later one.
+        for value, at in product(unusable_values, (0, 40)):
             X: Any = np.array(chunk.X)
-            X[at] = np.where(np.arange(COLUMNS) == 3, value, 0.0 if np.isfinite(value) else X[at])
-            rows = Chunk(X if kind == "dense" else to_csr(X), chunk.y, COLUMNS)
+            if np.isfinite(value):
+                X[at] = 0.0  # so that the length of the row is exactly that of its one value
+            X[at, 3] = value
+            rows = Chunk(in_layout(X, kind), chunk.y, COLUMNS)
             where = f"{classes} classes, {kind}, {value:.3g} in row {at}"
             for unknown in {False, learner.takes_unknown}:
                 y = read_only(hide_labels(chunk.y, (np.arange(50) == at) & unknown))
-                scores = learn_usable(continue_from(learner, params, beginning, classes), rows.X, y)
+                restarted = continue_from(learner, params, beginning, classes)
+                scores = learn_usable(restarted, rows.X, y)
                 np.testing.assert_array_equal(scores[:at], learned[:at], err_msg=where)
                 assert not np.isfinite(scores[at:]).any(), (
                     f"learn went on as if nothing were the matter: {where}"
@@ -183,32 +214,42 @@ def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, A
         full = learner(**params)
         full.begin(COLUMNS, CLASSES, (3, 1))
         expected = full.learn(chunk.X, chunk.y)
-        for cuts in ((0, 1, 2, 3, 4), (0, 1, 4), (0, 2, 4), (0, 3, 4), (0, 4)):
+        for cuts in _SHARD_CUTS:
             ranges = [range(first, last) for first, last in pairwise(cuts)]
             shards = [ClassShard(learner(**params), classes) for classes in ranges]
             learned = []
             moved = np.zeros(ROWS, dtype=bool)
             for shard in shards:
                 shard.begin(COLUMNS, CLASSES, (3, 1))
-                parts = [(shard.learn(X, y), shard.moved) for X, y in cut(chunk, [0, 64, ROWS])]
-                learned.append(np.concatenate([scores for scores, _ in parts]))
-                moved |= np.concatenate([rows for _, rows in parts])
+                parts = []
+                moved_rows = []
+                for X, y in cut(chunk, [0, 64, ROWS]):
+                    parts.append(shard.learn(X, y))
+                    moved_rows.append(shard.moved)
+                learned.append(np.concatenate(parts))
+                # An update is a row that changes the model, however many shards it changes.
+                moved |= np.concatenate(moved_rows)
             np.testing.assert_array_equal(
-                np.concatenate(learned, axis=1), expected, err_msg=f"shards {cuts}"
+                np.concatenate(learned, axis=1),
+                expected,
+                err_msg=f"shards {cuts}",
             )
             scores = np.concatenate([shard.scores(chunk.X) for shard in shards], axis=1)
             np.testing.assert_array_equal(
-                scores, full.scores(chunk.X), err_msg=f"scores of shards {cuts}"
+                scores,
+                full.scores(chunk.X),
+                err_msg=f"scores of shards {cuts}",
             )
-            axes = class_axes(full, CLASSES)
-            parts_of = [class_axes(full, len(classes)) for classes in ranges]
-            state = join_classes(
-                [shard.state() for shard in shards], axes or {}, [part or {} for part in parts_of]
-            )
+            axes = class_axes(full, CLASSES) or {}
+            axes_of_shards = [class_axes(full, len(classes)) or {} for classes in ranges]
+            states = [shard.state() for shard in shards]
+            state = join_classes(states, axes, axes_of_shards)
             state["updates"] = np.array([moved.sum()])
             for name, array in full.state().items():
                 np.testing.assert_array_equal(
-                    state[name], array, err_msg=f"state array {name} of shards {cuts}"
+                    state[name],
+                    array,
+                    err_msg=f"state array {name} of shards {cuts}",
                 )
 
 
@@ -227,25 +268,34 @@ def check_merged_sums_make_the_final_model(learner: type[Learner], params: dict[
             summing: Any = start_with(learner, params, chunk.X, classes)
             # Two parts of the stream, summed separately and then added, as workers do.
             ends = []
-            for rows, edges in ((chunk[:100], cuts), (chunk[100:], [0, ROWS - 100])):
+            halves = ((chunk[:100], cuts), (chunk[100:], [0, ROWS - 100]))
+            for rows, edges in halves:
                 sums = summing.no_sums()
                 for part, y in cut(rows, edges):
                     summing.add_rows(part, y, sums)
                 ends.append(summing.end_sums(sums))
-            sums = {name: array + ends[1][name] for name, array in ends[0].items()}
-            summing.take_sums({name: array.copy() for name, array in sums.items()})
+            first, second = ends
+            sums = {name: array + second[name] for name, array in first.items()}
+            # `take_sums` may change its arrays, which are compared and taken again below.
+            summing.take_sums(copies(sums))
             results.append(summing)
         assert_same_state(*results)
         np.testing.assert_allclose(
-            results[0].scores(chunk.X), along.scores(chunk.X), rtol=1e-5, atol=1e-7
+            results[0].scores(chunk.X),
+            along.scores(chunk.X),
+            rtol=1e-5,
+            atol=1e-7,
         )
         for setting in same_sums(learner, params):
             merging: Any = start_with(learner, setting, chunk.X, classes)
             by_itself = start_with(learner, setting, chunk.X, classes)
-            merging.take_sums({part: array.copy() for part, array in sums.items()})
+            merging.take_sums(copies(sums))
             by_itself.learn(chunk.X, chunk.y)
             np.testing.assert_allclose(
-                merging.scores(chunk.X), by_itself.scores(chunk.X), rtol=1e-5, atol=1e-7
+                merging.scores(chunk.X),
+                by_itself.scores(chunk.X),
+                rtol=1e-5,
+                atol=1e-7,
             )
 
 
@@ -259,6 +309,7 @@ def check_fused_settings_have_the_bits_of_settings_alone(
     """
     key = grid_key(learner(**params))
     names = real_names(learner, params)
+    # Settings share a pass if their keys are equal, whatever this number is.
     numbers = [name for name in names if grid_key(learner(**params, **{name: 0.5})) == key]
     assert numbers or not names, (
         "settings of which a number differs do not share a pass; grid_key is to be None then"
@@ -271,20 +322,22 @@ def check_fused_settings_have_the_bits_of_settings_alone(
 
 
 def _check_fused(
-    learner: type[Learner], settings: list[dict[str, Any]], classes: int, kind: str
+    learner: type[Learner],
+    settings: list[dict[str, Any]],
+    classes: int,
+    kind: str,
 ) -> None:
     chunk = stream(classes, kind)
     broken = np.array(stream(classes, "dense").X[:9])
     broken[5, 3] = np.nan
-    end = Chunk(
-        to_csr(broken) if kind == "csr" else broken, chunk.y[:9], COLUMNS
-    )  # read-only, as those of streams
-    separate, grouped = (
-        [start_with(learner, setting, chunk.X, classes) for setting in settings] for _ in range(2)
-    )
+    # Read-only, as rows of streams are: loops would be compiled once more for others.
+    end = Chunk(in_layout(broken, kind), chunk.y[:9], COLUMNS)
+    separate = [start_with(learner, setting, chunk.X, classes) for setting in settings]
+    grouped = [start_with(learner, setting, chunk.X, classes) for setting in settings]
     fused = fuse(grouped)
     usable = set(range(len(settings)))
-    for part, y in [*cut(chunk, [0, 64, ROWS]), (end.X, end.y)]:
+    parts = [*cut(chunk, [0, 64, ROWS]), (end.X, end.y)]
+    for part, y in parts:
         scores = learn_usable_together(fused, grouped[0], part, y)
         fused.release()
         for n in tuple(usable):
@@ -297,7 +350,7 @@ def _check_fused(
             assert_same_state(grouped[n], separate[n])
 
 
-def _learned(learner: Learner, X: Rows, y: NDArray[Any]) -> FloatArray | DivergedError:
+def _learned(learner: Learner, X: Rows, y: Array) -> FloatArray | DivergedError:
     """Return the scores of rows, or the error that ended learning."""
     try:
         return learn_usable(learner, X, y)
@@ -314,3 +367,48 @@ def check_capabilities_are_declared(learner: type[Learner]) -> None:
                 f"{learner.__name__}(..., "
                 f"{capability.__name__}), from {capability.__module__}"
             )
+
+
+_CUTS = [0, 1, 100, 300, 512, 720]
+
+
+def same_sums(learner: type[Learner], params: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return settings that claim the sums of `params`, each with one number changed."""
+    key = sums_key(learner(**params))
+    settings = [{**params, name: 0.5} for name in real_names(learner, params)]
+    candidates = [(setting, learner(**setting)) for setting in settings]
+    return [
+        setting
+        for setting, candidate in candidates
+        if key and mergeable(candidate) and sums_key(candidate) == key
+    ]
+
+
+def check_sums_go_on_from_copies(learner: type[Learner], params: dict[str, Any]) -> None:
+    """Another learner continues from the sums between any two rows to the same bits.
+
+    The summing learner keeps nothing of the rows, and any setting that claims the same sums may
+    sum: the first one in a group depends on what else is evaluated.
+    """
+    for classes in class_counts(learner):
+        parts = [stream(classes, "dense", seed) for seed in range(3)]
+        X, y = (
+            read_only(np.concatenate([getattr(part, name) for part in parts]))
+            for name in ("X", "y")
+        )
+        chunk = Chunk(X, y, COLUMNS)
+        summing: Any = start_with(learner, params, chunk.X, classes)
+        before = copies(summing.state())
+        sums = summing.no_sums()
+        summing.add_rows(chunk.X, chunk.y, sums)
+        assert_same_arrays(summing.state(), before, "state")
+        expected = copies(summing.end_sums(sums))
+        for setting in (params, *same_sums(learner, params)):
+            running_sums: State = {}
+            for rows, labels in cut(chunk, _CUTS):
+                continuing: Any = start_with(learner, setting, chunk.X, classes)
+                running_sums = copies(running_sums or continuing.no_sums())
+                check_plain_arrays("sum", running_sums)
+                continuing.add_rows(rows, labels, running_sums)
+            continuing = start_with(learner, setting, chunk.X, classes)
+            assert_same_arrays(continuing.end_sums(copies(running_sums)), expected, "sum")

@@ -11,9 +11,9 @@ import numpy as np
 
 from olscale.compiled.csr import CSR
 from olscale.errors import ParameterError
+from olscale.learners.contract.capability import learns_targets
 from olscale.learners.contract.estimator import Estimator
 from olscale.learners.contract.learner import Learner
-from olscale.learners.contract.many_targets import learns_targets
 from olscale.testing.check_list import Check, check_list, name_check
 from olscale.testing.other_values import goes_together, other_values
 from olscale.testing.small_streams import (
@@ -65,13 +65,15 @@ def check_parameters_set_after_fit_change_updates_or_are_refused(learner: type[L
             if goes_together(changed):
                 _quietly(changed.partial_fit, X, y)
         else:
-            for refusal in (_refusal(changed.predict, X), _refusal(changed.partial_fit, X, y)):
+            refusals = (_refusal(changed.predict, X), _refusal(changed.partial_fit, X, y))
+            for refusal in refusals:
                 assert "changed after fit; call fit" in refusal, f"{setting}: {refusal or 'taken'}"
             assert_same_state(changed, model)
         assert "predict" in dir(changed)  # looks at properties, as notebooks do
         if goes_together(changed):
             fresh: Any = learner(**changed.get_params())
-            assert _refusal(changed.fit, X, y) == _refusal(fresh.fit, X, y), setting
+            refusal = _refusal(changed.fit, X, y)
+            assert refusal == _refusal(fresh.fit, X, y), setting
             assert_same_state(changed, fresh)
 
 
@@ -79,7 +81,8 @@ def check_update_params_are_of_updates_only(learner: type[Learner]) -> None:
     """Neither the state at the start nor a score depends on the `update_params`."""
     for classes in class_counts(learner):
         chunk = stream(classes, "dense")
-        begun, trained = (start_with(learner, {}, chunk.X, classes) for _ in range(2))
+        begun = start_with(learner, {}, chunk.X, classes)
+        trained = start_with(learner, {}, chunk.X, classes)
         trained.learn(chunk.X, chunk.y)
         expected = trained.scores(chunk.X)
         for name, value in other_values(begun):
@@ -99,6 +102,7 @@ def check_the_arrays_of_the_caller_are_left_as_they_were(learner: type[Learner])
     arrays = CSR(rows.indptr, rows.indices, rows.data)
     before = [array.copy() for array in arrays]
     expected = _fitted(learner, {}, _unsorted(X, merged=True), y)
+    # Loops are compiled apart for read-only arrays, so both need the check.
     for writeable in (True, False):
         for array in arrays:
             array.flags.writeable = writeable
@@ -114,7 +118,9 @@ def check_memory_mapped_models_go_on(learner: type[Learner]) -> None:
     X, y = _small_set(learner)
     model = _fitted(learner, {}, X, y)
     with tempfile.TemporaryDirectory() as folder:
-        mapped, scored = (_mapped(model, Path(folder)) for _ in range(2))
+        # Two copies: predicting must work on a map that nothing was written to.
+        mapped = _mapped(model, Path(folder))
+        scored = _mapped(model, Path(folder))
         np.testing.assert_array_equal(scored.predict(X), model.predict(X))
         for candidate in (mapped, model):
             _quietly(candidate.partial_fit, X, y)
@@ -139,7 +145,9 @@ def check_later_classes_that_differ_are_refused(learner: type[Learner]) -> None:
     classes = np.unique(y)
     _quietly(model.partial_fit, X, y, classes=classes)
     before = model.state()
-    for different in ([*classes, 7], classes[:-1], [str(label) for label in classes]):
+    # More classes, fewer, and others that look alike.
+    as_text = [str(label) for label in classes]
+    for different in ([*classes, 7], classes[:-1], as_text):
         try:
             model.partial_fit(X, y, classes=different)
         except ValueError:

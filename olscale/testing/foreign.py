@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray
 from olscale.data.feature_names import FeatureNames
 from olscale.errors import ParameterError
+from olscale.learners.contract.capability import expect_names, expect_ranking
 from olscale.learners.contract.learner import codes_of, predictions_of
-from olscale.learners.contract.named_rows import expect_names
-from olscale.learners.contract.ranked_rows import expect_ranking
 from olscale.learners.registry import make_learner
 from olscale.testing.check_list import Check, name_check
 from olscale.testing.small_streams import (
@@ -145,10 +144,12 @@ def check_the_same_stream_gives_the_same_predictions(make: _Make, classes: int) 
     """
     # Noise keeps the models updating, so that differences have a chance to show.
     X, y = stream(classes, noise=1.5)
-    first, _, second = (
-        start(make, classes).learn(X, labels) for labels in (y, (y + 1) % (classes or np.inf), y)
-    )
-    differing = np.flatnonzero((np.nan_to_num(first) != np.nan_to_num(second)).any(axis=1))
+    other_labels = (y + 1) % (classes or np.inf)
+    first = start(make, classes).learn(X, y)
+    start(make, classes).learn(X, other_labels)
+    second = start(make, classes).learn(X, y)
+    differs = np.nan_to_num(first) != np.nan_to_num(second)
+    differing = np.flatnonzero(differs.any(axis=1))
     assert not len(differing), (
         f"from row {differing[0]} on the second model predicts otherwise: is its seed left open, "
         "or does a list, "
@@ -166,7 +167,8 @@ def check_predicting_learns_nothing(make: _Make, classes: int) -> None:
         learner.learn(X[:half], y[:half])
     # Only one of two equal models predicts; afterwards they must still be equal.
     busy.scores(X)
-    expected, got = (learner.learn(X[half:], y[half:]) for learner in (quiet, busy))
+    expected = quiet.learn(X[half:], y[half:])
+    got = busy.learn(X[half:], y[half:])
     assert np.array_equal(expected, got, equal_nan=True), (
         "it predicts otherwise after it was asked for predictions"
     )
@@ -199,9 +201,8 @@ def check_a_stream_that_begins_with_one_class_is_fine(make: _Make, classes: int)
     # Sorted by class is the extreme case: each class appears only after the previous ones.
     order = np.argsort(y, kind="stable")
     learner = start(make, classes)
-    assert np.isfinite(learner.learn(X[order], y[order])).all(), (
-        f"in a stream sorted by class {_NOT_FINITE}"
-    )
+    scores = learner.learn(X[order], y[order])
+    assert np.isfinite(scores).all(), f"in a stream sorted by class {_NOT_FINITE}"
 
 
 def check_a_separable_stream_is_learned(make: _Make, classes: int) -> None:
@@ -225,9 +226,10 @@ def check_the_class_that_is_predicted_is_the_likely_one(make: _Make, classes: in
     X, y = stream(classes, rows=2 * ROWS)
     learner.learn(X, y)
     scores = learner.scores(X)
-    agreement = float(
-        np.mean(codes_of(scores[:, :-classes]) == np.argmax(scores[:, -classes:], axis=1))
-    )
+    # The columns of probabilities follow the learner's own scores.
+    predicted = codes_of(scores[:, :-classes])
+    likeliest = np.argmax(scores[:, -classes:], axis=1)
+    agreement = float(np.mean(predicted == likeliest))
     assert agreement > 0.9, (
         f"of {100 - 100 * agreement:.0f} % of the rows it predicts another class than the one that "
         "it holds to be likeliest: are the columns of predict_proba those of classes_?"
@@ -246,7 +248,10 @@ def check_scores_rank_rows_as_classes_do(make: _Make, classes: int) -> None:
     own, ranking = learner.scores(X).T
     high = ranking[own > 0.0]
     low = ranking[own < 0.0]
-    share = float(np.mean(high[:, np.newaxis] > low)) if len(high) and len(low) else 1.0
+    share = 1.0
+    # A learner that predicts one class only has no pairs to rank.
+    if len(high) and len(low):
+        share = float(np.mean(high[:, np.newaxis] > low))
     assert share > 0.9, (
         f"of {100 - 100 * share:.0f} % of the pairs of a row of each class the first class has "
         "the higher score: is "
@@ -259,7 +264,9 @@ def check_features_and_classes_may_have_names(make: _Make, classes: int) -> None
     learner = make()
     words = [f"class {code}" for code in range(classes)]
     expect_names(
-        learner, FeatureNames(tuple(f"column {number}" for number in range(COLUMNS))), words
+        learner,
+        FeatureNames(tuple(f"column {number}" for number in range(COLUMNS))),
+        words,
     )
     learner.begin(COLUMNS, classes)
     X, y = stream(classes)
@@ -285,7 +292,9 @@ def check_rows_far_from_all_others_score_lower(make: _Make, classes: int) -> Non
     familiar, alike, far = (0.5 + 0.1 * X for X in rows_and_novelties(COLUMNS))
     learner = start(make, classes)
     learner.learn(familiar, np.zeros(len(familiar), dtype=np.int64))
-    assert_apart(learner.scores(alike)[:, 0], learner.scores(far)[:, 0])
+    scores_alike = learner.scores(alike)
+    scores_far = learner.scores(far)
+    assert_apart(scores_alike[:, 0], scores_far[:, 0])
 
 
 def check_a_row_of_nan_ends_its_run(make: _Make, classes: int) -> None:
@@ -341,7 +350,9 @@ def check_another_process_gives_the_same_predictions(name: str, params: dict[str
         timeout=PROCESS_SECONDS,
         env={**os.environ, "PYTHONHASHSEED": "1"},
     )
-    last = (process.stderr.strip().splitlines() or ["no message"])[-1]
+    # The last line of a traceback names the error.
+    lines = process.stderr.strip().splitlines() or ["no message"]
+    last = lines[-1]
     assert process.returncode == 0, f"there it ends in: {last}"
     got = process.stdout.strip().rpartition("digest ")[2]
     assert got == predictions_digest(name, params), (
@@ -360,16 +371,18 @@ def predictions_digest(name: str, params: dict[str, Any]) -> str:
     ).hexdigest()
 
 
-def stream(
-    classes: int, rows: int = ROWS, noise: float = 0.3
-) -> tuple[NDArray[np.float64], NDArray[Any]]:
+def stream(classes: int, rows: int = ROWS, noise: float = 0.3) -> tuple[FloatArray, Array]:
     """Return read-only clusters, well separated if noise is low, or rows with targets."""
     rng = np.random.default_rng(classes)
-    y: NDArray[Any] = rng.integers(0, classes or CLASSES, rows)
-    X = 3.0 * np.eye(COLUMNS)[y] + noise * rng.normal(size=(rows, COLUMNS))
+    y: Array = rng.integers(0, classes or CLASSES, rows)
+    centres = 3.0 * np.eye(COLUMNS)
+    X = centres[y] + noise * rng.normal(size=(rows, COLUMNS))
     if not classes:
-        y = X[:, 0] - 0.5 * X[:, 1] + 0.1 * rng.normal(size=rows)
-    X.flags.writeable = y.flags.writeable = False
+        error = 0.1 * rng.normal(size=rows)
+        y = X[:, 0] - 0.5 * X[:, 1] + error
+    # As rows of streams are: a model that writes into them fails here, too.
+    X.flags.writeable = False
+    y.flags.writeable = False
     return X, y
 
 

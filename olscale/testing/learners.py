@@ -1,19 +1,31 @@
 """The learner contract: each function checks one idea and raises `AssertionError`."""
 
 import json
+import mmap
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from olscale.arrays import Array
 from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, to_csr
 from olscale.data.chunk import Chunk
 from olscale.errors import ParameterError
-from olscale.learners.contract.learner import Learner, codes_of, predictions_of, score_columns
+from olscale.learners.contract.estimator import OnePass
+from olscale.learners.contract.learner import (
+    Learner,
+    codes_of,
+    no_labels,
+    predictions_of,
+    score_columns,
+)
 from olscale.learners.contract.parameters import Choice, Flag, Real, Whole
 from olscale.testing.check_list import Check, check_list, check_plain_arrays, name_check
 from olscale.testing.claims import claim_checks
 from olscale.testing.estimators import estimator_checks
 from olscale.testing.small_streams import (
+    ANY_CUTS,
     COLUMNS,
     ROWS,
     assert_apart,
@@ -23,6 +35,7 @@ from olscale.testing.small_streams import (
     class_counts,
     continue_from,
     cut,
+    learn_in_parts,
     rows_and_novelties,
     rows_on_a_line,
     start,
@@ -30,7 +43,6 @@ from olscale.testing.small_streams import (
     stream,
     variants,
 )
-from olscale.testing.unread_labels import check_scoring_reads_no_label
 from olscale.testing.weights import weight_checks
 
 
@@ -82,27 +94,34 @@ def check_label_comes_after_the_prediction(learner: type[Learner], classes: int,
         X = slice_rows(chunk.X, 0, row + 1)
         expected = start(learner, classes).learn(X, read_only(y))[row]
         # Only the last label changes, so earlier learning is the same.
-        y[row] = (y[row] + 1) % classes if classes else y[row] + 1.0
-        np.testing.assert_array_equal(start(learner, classes).learn(X, read_only(y))[row], expected)
+        y[row] += 1
+        if classes:
+            y[row] %= classes
+        scores = start(learner, classes).learn(X, read_only(y))
+        np.testing.assert_array_equal(scores[row], expected)
 
 
 def check_any_cut_into_chunks_gives_the_same_bits(
-    learner: type[Learner], classes: int, kind: str
+    learner: type[Learner],
+    classes: int,
+    kind: str,
 ) -> None:
     """One chunk, rows one by one and ragged chunks give equal scores and equal state."""
     chunk = stream(classes, kind)
     reference = start(learner, classes)
     expected = reference.learn(chunk.X, chunk.y)
     assert expected.shape == (ROWS, score_columns(classes)), f"scores have shape {expected.shape}"
-    for cuts in (range(ROWS + 1), (0, 1, 1, 64, 65, 200, ROWS)):
+    for cuts in ANY_CUTS:
         parts = start(learner, classes)
-        scores = np.concatenate([parts.learn(X, y) for X, y in cut(chunk, list(cuts))])
+        scores = learn_in_parts(parts, chunk, cuts)
         np.testing.assert_array_equal(scores, expected)
         assert_same_state(parts, reference)
 
 
 def check_saving_and_restoring_in_mid_stream_is_exact(
-    learner: type[Learner], classes: int, kind: str
+    learner: type[Learner],
+    classes: int,
+    kind: str,
 ) -> None:
     """A state in a new learner continues to the same bits from any cut, and stays unchanged.
 
@@ -125,36 +144,43 @@ def check_empty_rows_break_nothing(learner: type[Learner], classes: int, kind: s
     chunk = stream(classes, "dense")
     assert not isinstance(chunk.X, CSR)
     # Zero rows first, before any state exists, and last, when the state is trained.
-    X: Any = np.concatenate([np.zeros((3, COLUMNS)), chunk.X, np.zeros((3, COLUMNS))])
+    zeros = np.zeros((3, COLUMNS))
+    X: Any = np.concatenate([zeros, chunk.X, zeros])
     y = np.concatenate([[0, 1, 1], chunk.y, [1, 0, 1]])
-    rows = Chunk(X if kind == "dense" else to_csr(X), y, COLUMNS)
     fresh = start(learner, classes)
-    assert np.isfinite(fresh.learn(rows.X, rows.y)).all(), "a score is not finite"
+    scores = fresh.learn(X if kind == "dense" else to_csr(X), y)
+    assert np.isfinite(scores).all(), "a score is not finite"
     for name, array in fresh.state().items():
         assert np.isfinite(array).all(), f"state array {name} is not finite"
 
 
 def check_a_sample_of_no_rows_breaks_nothing(
-    learner: type[Learner], classes: int, kind: str
+    learner: type[Learner],
+    classes: int,
+    kind: str,
 ) -> None:
     """A learner that looks ahead treats a sample without usable rows as an empty one."""
     rows = slice_rows(stream(classes, kind).X, 0, 0)
     for params in choices(learner):
         # Each choice, since each may look ahead in a different way.
         fresh = start_with(learner, params, rows, classes)
-        assert np.isfinite(
-            np.concatenate([array.ravel() for array in fresh.state().values()])
-        ).all(), f"{params}"
+        for name, array in fresh.state().items():
+            assert np.isfinite(array).all(), f"state array {name} is not finite with {params}"
 
 
 def check_the_stream_is_left_as_it_was(learner: type[Learner], classes: int, kind: str) -> None:
     """Learning from rows does not change them, even where they could be written to."""
     chunk = stream(classes, "dense")
     X: Any = np.array(chunk.X)
-    rows: Rows = X if kind == "dense" else to_csr(X)
-    before = [array.copy() for array in (rows if isinstance(rows, CSR) else [rows])]
+    # Writable, unlike rows of streams: a write into those would fail and hide the fault.
+    rows: Rows = X
+    arrays: Sequence[Array] = [X]
+    if kind == "csr":
+        rows = to_csr(X)
+        arrays = rows
+    before = [array.copy() for array in arrays]
     start(learner, classes).learn(rows, chunk.y)
-    for array, expected in zip(rows if isinstance(rows, CSR) else [rows], before, strict=True):
+    for array, expected in zip(arrays, before, strict=True):
         np.testing.assert_array_equal(array, expected)
 
 
@@ -174,10 +200,15 @@ def check_scoring_learns_nothing(learner: type[Learner], classes: int, kind: str
 def check_dense_and_csr_make_the_same_mistakes(learner: type[Learner]) -> None:
     """The layout of the rows does not change a prediction."""
     for classes in class_counts(learner):
-        chunks = stream(classes, "dense"), stream(classes, "csr")
-        dense, csr = (start(learner, classes).learn(chunk.X, chunk.y) for chunk in chunks)
+        dense_rows = stream(classes, "dense")
+        sparse_rows = stream(classes, "csr")
+        dense = start(learner, classes).learn(dense_rows.X, dense_rows.y)
+        csr = start(learner, classes).learn(sparse_rows.X, sparse_rows.y)
+        # Not to the bit: loops over both layouts may add in another order.
         np.testing.assert_allclose(
-            predictions_of(dense, learner.task), predictions_of(csr, learner.task), rtol=1e-6
+            predictions_of(dense, learner.task),
+            predictions_of(csr, learner.task),
+            rtol=1e-6,
         )
 
 
@@ -187,11 +218,21 @@ def check_state_is_plain_arrays(learner: type[Learner]) -> None:
     state = fresh.state()
     check_plain_arrays("state", state)
     measures = fresh.measures()
+    # Tables compare learners by this size.
     size = sum(array.nbytes for array in state.values())
     assert measures["model_bytes"] == size, "model_bytes is not the state's size"
     assert "updates" in measures, "measures() has no 'updates'"
     # Records of runs are JSON, which has no NaN.
     json.dumps(fresh.resolved_params(), allow_nan=False)
+
+
+_WRONG: dict[type, Any] = {
+    Real: "many",
+    Whole: -1,
+    Choice: "no such word",
+    Flag: "perhaps",
+}
+"""A value outside each kind of domain."""
 
 
 def check_parameters_are_checked(learner: type[Learner]) -> None:
@@ -200,9 +241,8 @@ def check_parameters_are_checked(learner: type[Learner]) -> None:
         domain = learner.domains.get(name)
         assert domain is not None, f"parameter {name} has no domain"
         domain.accept(name, default)
-        wrong: Any = {Real: "many", Whole: -1, Choice: "no such word", Flag: "perhaps"}.get(
-            type(domain), object()
-        )
+        # A kind of domain that is not listed takes no bare object either.
+        wrong = _WRONG.get(type(domain), object())
         try:
             learner(**{name: wrong}).begin(COLUMNS, class_counts(learner)[0])
         except ParameterError as error:
@@ -217,11 +257,13 @@ def check_a_separable_stream_is_learned(learner: type[Learner]) -> None:
     rng = np.random.default_rng(1)
     for classes in class_counts(learner):
         y = rng.integers(0, classes, 600)
-        X = 4.0 * np.eye(COLUMNS)[y] + 0.3 * rng.normal(size=(600, COLUMNS))
+        noise = 0.3 * rng.normal(size=(600, COLUMNS))
+        X = 4.0 * np.eye(COLUMNS)[y] + noise
         fresh = start(learner, classes)
         chunk = Chunk(X, y, COLUMNS)
         fresh.learn(chunk.X, chunk.y)
-        error = float(np.mean(codes_of(fresh.scores(chunk.X)) != y))
+        predicted = codes_of(fresh.scores(chunk.X))
+        error = float(np.mean(predicted != y))
         assert error < 0.1, f"error {error:.2f} with {classes} classes"
 
 
@@ -239,7 +281,8 @@ def check_labels_do_not_matter(learner: type[Learner]) -> None:
     with_labels = start(learner, 2)
     without = start(learner, 2)
     scores = with_labels.learn(chunk.X, chunk.y)
-    np.testing.assert_array_equal(scores, without.learn(chunk.X, read_only(np.zeros_like(chunk.y))))
+    no_novelty = read_only(np.zeros_like(chunk.y))
+    np.testing.assert_array_equal(scores, without.learn(chunk.X, no_novelty))
     assert_same_state(with_labels, without)
 
 
@@ -247,5 +290,41 @@ def check_rows_far_from_all_others_are_novelties(learner: type[Learner]) -> None
     """Rows on the other side of the origin score lower than rows like those seen, nearly always."""
     familiar, alike, far = rows_and_novelties(COLUMNS)
     fresh = start_with(learner, {}, familiar, 2)
-    fresh.learn(familiar, read_only(np.zeros(len(familiar), dtype=np.int64)))
-    assert_apart(fresh.scores(alike)[:, 0], fresh.scores(far)[:, 0])
+    labels = read_only(np.zeros(len(familiar), dtype=np.int64))
+    fresh.learn(familiar, labels)
+    scores_alike = fresh.scores(alike)
+    scores_far = fresh.scores(far)
+    assert_apart(scores_alike[:, 0], scores_far[:, 0])
+
+
+_PAGEMAP = Path("/proc/self/pagemap")
+_PRESENT = 1 << 63
+"""Bit of an entry in the page map that says the page was touched."""
+
+
+def check_scoring_reads_no_label(learner: type[Learner], classes: int, kind: str) -> None:
+    """A loop that scores without learning reads no label, as none exists (Linux only)."""
+    chunk = stream(classes, kind)
+    fresh = start(learner, classes)
+    fresh.learn(chunk.X, chunk.y)
+    if not isinstance(fresh, OnePass) or not _PAGEMAP.exists():
+        return
+    private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    # The system lists a page as present once it is touched, so a read of a label shows.
+    with mmap.mmap(-1, 2 * mmap.PAGESIZE, flags=private) as pages:
+        labels = _none_before_the_second_page(pages, no_labels(fresh.task))
+        fresh._run(chunk.X, labels, learning=False)
+        touched = _is_touched(labels.ctypes.data)
+        del labels  # otherwise the pages could not be released
+    assert not touched, "it reads a label although it does not learn: labels have no rows then"
+
+
+def _none_before_the_second_page(pages: mmap.mmap, none: Array) -> Array:
+    """Return an array like `none`, followed by an untouched page."""
+    return read_only(np.ndarray(none.shape, none.dtype, pages, mmap.PAGESIZE))
+
+
+def _is_touched(address: int) -> bool:
+    with _PAGEMAP.open("rb") as file:
+        file.seek(address // mmap.PAGESIZE * 8)
+        return bool(int.from_bytes(file.read(8), "little") & _PRESENT)

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.protocol import PLAIN, Scoring
 from olscale.learners.contract.learner import predictions_of
@@ -52,49 +52,63 @@ def metric_checks(metric: type[Metric], scoring: Scoring = PLAIN) -> list[Check]
     return check_list(checks, metric, scoring)
 
 
-def events(
-    metric: type[Metric], rows: int, seed: int
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
+def events(metric: type[Metric], rows: int, seed: int) -> tuple[Array, Array, FloatArray]:
     """Return targets, mostly right (or near) predictions, and scores that imply them."""
     rng = np.random.default_rng(seed)
     task = metric.tasks[0]
-    y: NDArray[Any]
+    y: Array
     if task == "classification":
-        y = rng.integers(0, CLASSES[task], rows)
-        scores = rng.normal(size=(rows, CLASSES[task])) + 1.5 * np.eye(CLASSES[task])[y]
+        classes = CLASSES[task]
+        y = rng.integers(0, classes, rows)
+        noise = rng.normal(size=(rows, classes))
+        scores = noise + 1.5 * np.eye(classes)[y]
         if metric.reads_probabilities:
-            scores = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    else:
-        y = rng.normal(size=rows) if task == "regression" else rng.integers(0, CLASSES[task], rows)
-        scores = rng.normal(size=(rows, 1)) + 2.0 * y[:, np.newaxis] - (task == "novelty")
+            odds = np.exp(scores)
+            scores = odds / odds.sum(axis=1, keepdims=True)
+        return y, predictions_of(scores, task), scores
+    y = rng.normal(size=rows) if task == "regression" else rng.integers(0, CLASSES[task], rows)
+    noise = rng.normal(size=(rows, 1))
+    # Scores of novelty detectors are negative for novelties, whose code is 0.
+    scores = noise + 2.0 * y[:, np.newaxis] - (task == "novelty")
     return y, predictions_of(scores, task), scores
 
 
 def weigh(counter: Metric, scoring: Scoring, seed: int, rows: slice) -> None:
     """Pass `counter` the weights of its next rows, some of them 0, if the options ask for it."""
     if scoring.weighted_measures:
-        counter.weigh(np.random.default_rng(seed).integers(0, 7, ROWS)[rows] / 3.0)
+        # Thirds, whose sums depend on the order of the additions.
+        weights = np.random.default_rng(seed).integers(0, 7, ROWS) / 3.0
+        counter.weigh(weights[rows])
 
 
 def begin(metric: type[Metric], scoring: Scoring) -> Metric:
     """Return a new metric at the start of a stream of `ROWS` rows."""
-    return metric(StreamShape(ROWS, CLASSES[metric.tasks[0]], SEGMENTS, scoring, metric.tasks[0]))
+    task = metric.tasks[0]
+    return metric(StreamShape(ROWS, CLASSES[task], SEGMENTS, scoring, task))
 
 
 def feed(
-    counter: Metric, scoring: Scoring, first: int, last: int, cuts: tuple[int, ...] = ()
+    counter: Metric,
+    scoring: Scoring,
+    first: int,
+    last: int,
+    cuts: tuple[int, ...] = (),
 ) -> None:
     """Show `counter` rows `first` to `last`, cut at `cuts`, and held-out rows when due."""
     y, codes, scores = events(type(counter), ROWS, 0)
-    every = scoring.holdout_every if scoring.holdout_rows is None else None
-    due = set(range(every, ROWS + 1, every)) if every else set()
     # Looks and held-out rows are due at fixed rows, whatever the cuts of a check are.
-    looks = set(range(50, ROWS + 1, 50)) if counter.watches else set()
-    for start, stop in pairwise(
-        sorted({first, last, *cuts, *due, *looks} & set(range(first, last + 1)))
-    ):
+    due: set[int] = set()
+    if scoring.holdout_every and scoring.holdout_rows is None:
+        due.update(range(scoring.holdout_every, ROWS + 1, scoring.holdout_every))
+    looks: set[int] = set()
+    if counter.watches:
+        looks.update(range(50, ROWS + 1, 50))
+    edges = {first, last, *cuts, *due, *looks}
+    within = sorted(edge for edge in edges if first <= edge <= last)
+    for start, stop in pairwise(within):
         weigh(counter, scoring, 0, slice(start, stop))
-        counter.see(y[start:stop], codes[start:stop], scores[start:stop])
+        rows = slice(start, stop)
+        counter.see(y[rows], codes[rows], scores[rows])
         if stop in looks:
             counter.look(stop, 8.0 * stop, (1e-6, 2e-6))
         if stop in due:
@@ -107,16 +121,15 @@ def end(counter: Metric, scoring: Scoring, cuts: tuple[int, ...] = (0, TEST_ROWS
     y, codes, scores = events(type(counter), TEST_ROWS, 1)
     for start, stop in pairwise(cuts):
         weigh(counter, scoring, 1, slice(start, stop))
-        counter.test(y[start:stop], codes[start:stop], scores[start:stop])
-        counter.train(y[start:stop], codes[start:stop])
+        rows = slice(start, stop)
+        counter.test(y[rows], codes[rows], scores[rows])
+        counter.train(y[rows], codes[rows])
     series = [
         (curve.name, curve.rows.tolist(), curve.values.tolist()) for curve in counter.series()
     ]
-    return [
-        counter.values() | counter.timings(),
-        series,
-        {name: (array.shape, array.tobytes()) for name, array in counter.sums.items()},
-    ]
+    # As bytes, in which NaN equals NaN and -0.0 differs from 0.0.
+    sums = {name: (array.shape, array.tobytes()) for name, array in counter.sums.items()}
+    return [counter.values() | counter.timings(), series, sums]
 
 
 def check_the_protocol_asks_for_it(metric: type[Metric], scoring: Scoring) -> None:

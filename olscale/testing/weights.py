@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import FloatArray, IntArray
 from olscale.compiled.csr import read_only, slice_rows
 from olscale.data.chunk import Chunk
 from olscale.errors import ParameterError
@@ -16,10 +16,11 @@ from olscale.learners.contract.class_shards import ClassShard
 from olscale.learners.contract.class_weights import BALANCED, WeighsClasses
 from olscale.learners.contract.estimator import Estimator
 from olscale.learners.contract.fused_settings import fuse, grid_key, learn_together
-from olscale.learners.contract.learner import FloatArray, Learner, learn_rows
+from olscale.learners.contract.learner import Learner, learn_rows
 from olscale.testing.check_list import Check, check_list, name_check
 from olscale.testing.other_values import goes_together
 from olscale.testing.small_streams import (
+    ANY_CUTS,
     CLASSES,
     COLUMNS,
     ROWS,
@@ -102,9 +103,8 @@ def check_weights_of_one_are_no_weights(learner: type[Learner], classes: int) ->
     plain = start(learner, classes)
     weighted = start(learner, classes)
     expected = plain.learn(chunk.X, chunk.y)
-    np.testing.assert_array_equal(
-        learn_rows(weighted, chunk.X, chunk.y, read_only(np.ones(ROWS))), expected
-    )
+    scores = learn_rows(weighted, chunk.X, chunk.y, read_only(np.ones(ROWS)))
+    np.testing.assert_array_equal(scores, expected)
     assert_same_state(weighted, plain)
 
 
@@ -114,9 +114,9 @@ def check_any_cut_gives_the_same_bits_with_weights(learner: type[Learner], class
     weights = _weights()
     reference = start(learner, classes)
     expected = learn_rows(reference, chunk.X, chunk.y, weights)
-    for cuts in (range(ROWS + 1), (0, 1, 1, 64, 65, 200, ROWS)):
+    for cuts in ANY_CUTS:
         parts = start(learner, classes)
-        scores = [learn_rows(parts, *part) for part in _cut(chunk, weights, list(cuts))]
+        scores = [learn_rows(parts, *part) for part in _cut(chunk, weights, cuts)]
         np.testing.assert_array_equal(np.concatenate(scores), expected)
         assert_same_state(parts, reference)
 
@@ -208,7 +208,8 @@ def check_fused_settings_take_weights(learner: type[Learner], params: dict[str, 
     ]
     # The last one, as lam: with forget = 0.1 there would be nothing to compare behind the first
     # rows.
-    settings = [{**params, **dict.fromkeys(names[-1:], value)} for value in (0.1, 0.5)]
+    varied = names[-1:]
+    settings = [{**params, **dict.fromkeys(varied, value)} for value in (0.1, 0.5)]
     settings = [setting for setting in settings if goes_together(learner(**setting))]
     for classes in class_counts(learner):
         chunk = stream(classes, "dense")
@@ -245,15 +246,18 @@ def check_class_shards_take_weights(learner: type[Learner], params: dict[str, An
 def _weights() -> FloatArray:
     """Return weights of the rows of `stream`, some of which are 0."""
     random = np.random.default_rng(3)
-    return read_only(np.where(random.random(ROWS) < 0.2, 0.0, random.uniform(0.2, 3.0, ROWS)))
+    is_zero = random.random(ROWS) < 0.2
+    return read_only(np.where(is_zero, 0.0, random.uniform(0.2, 3.0, ROWS)))
 
 
-def _balanced(y: NDArray[np.int64]) -> FloatArray:
+def _balanced(y: IntArray) -> FloatArray:
     """Return the weights of rows whose classes are balanced by the rows so far."""
     weights = np.empty(len(y))
     for i, label in enumerate(y):
         so_far = y[: i + 1]
-        weights[i] = (i + 1) / (len(np.unique(so_far)) * np.count_nonzero(so_far == label))
+        classes = len(np.unique(so_far))
+        own_rows = np.count_nonzero(so_far == label)
+        weights[i] = (i + 1) / (classes * own_rows)
     return weights
 
 

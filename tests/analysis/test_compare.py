@@ -14,10 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olscale.analysis import bayesian
-from olscale.analysis.bayesian import signed_rank
+from olscale.analysis import paired_tests
 from olscale.analysis.compare import compare
-from olscale.analysis.paired_tests import corrected_t, differences_of, holm, sign_test, wilcoxon
+from olscale.analysis.paired_tests import (
+    corrected_t,
+    differences_of,
+    holm,
+    sign_test,
+    signed_rank,
+    wilcoxon,
+)
 from olscale.analysis.rank_tests import friedman, rank
 
 FIXTURE = json.loads((Path(__file__).parent / "fixtures" / "comparisons.json").read_text("utf-8"))
@@ -290,14 +296,14 @@ def test_posteriors_of_single_precision_are_those_of_double(
     differences = np.random.default_rng(0).normal(0.0, 0.1, (300, 8))
     differences[::3] = differences[::3].round(1)  # many sums on the border
     precisions = []
-    count_draws = bayesian._count_draws
+    count_draws = paired_tests._count_draws
 
     def watched(sums: Any, products: Any, *rest: Any) -> Any:
         precisions.append(products.dtype)
         return count_draws(sums, products, *rest)
 
-    monkeypatch.setattr(bayesian, "_count_draws", watched)
+    monkeypatch.setattr(paired_tests, "_count_draws", watched)
     quick = signed_rank(differences, rope)
     assert {*precisions} == {np.dtype(np.float32), np.dtype(np.float64)}
-    monkeypatch.setattr(bayesian, "_MOST_SLACK", 0.0)
+    monkeypatch.setattr(paired_tests, "_MOST_SLACK", 0.0)
     assert quick == signed_rank(differences, rope)

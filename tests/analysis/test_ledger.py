@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from olscale.analysis.difference import difference
-from olscale.analysis.ledger import VERDICTS, Cell, make_ledger
-from olscale.analysis.published import PublishedCell, read_published
-from olscale.analysis.ranks import rank_methods
+from olscale.analysis.ledger import VERDICTS, Cell, make_ledger, rank_methods
+from olscale.analysis.published import PublishedCell, difference, read_published
 from olscale.errors import FormatError, StoreError, UnknownNameError
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.evaluation.settings import settings
@@ -29,9 +27,8 @@ from olscale.report.reproduction import (
     rank_tables,
 )
 from olscale.results import Store, open_store, run_id, write_plan
-from olscale.results.plans import LeftOut
+from olscale.results.plans import LeftOut, Point, Selection, read_selections, write_selection
 from olscale.results.record import Series
-from olscale.results.selections import Point, Selection, read_selections, write_selection
 
 Write = Callable[..., None]
 

@@ -17,9 +17,8 @@ from click.testing import CliRunner
 from olscale.bench import BENCHMARKS, run
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.loops import arow_numpy, bare_max_out, lol_numpy
-from olscale.bench.machine import machine
 from olscale.bench.peers import missing
-from olscale.bench.table import as_json
+from olscale.bench.table import as_json, machine
 from olscale.bench.workloads.url_like import chunks
 from olscale.cli import olscale
 from olscale.errors import UnknownNameError
@@ -116,11 +115,11 @@ def test_rows_that_move_pamo_are_found() -> None:
 
 
 def test_soft_lol_is_measured_beside_lol_for_every_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    from olscale.bench import soft_local
-    from olscale.bench.soft_local import _SHAPES, figures
+    from olscale.bench import local
+    from olscale.bench.local import _SHAPES, soft_figures
 
-    monkeypatch.setattr(soft_local, "_MANY_CLASSES", {"30 classes": (5, 30, 1.0, 8)})
-    every = figures(rounds=1, values=0)
+    monkeypatch.setattr(local, "_MANY_CLASSES", {"30 classes": (5, 30, 1.0, 8)})
+    every = soft_figures(rounds=1, values=0)
     found = every[: 3 * len(_SHAPES)]
     many = every[3 * len(_SHAPES) :]
     assert [figure.name for figure in many[1::2]] == [
@@ -137,7 +136,7 @@ def test_soft_lol_is_measured_beside_lol_for_every_shape(monkeypatch: pytest.Mon
 
 def test_soft_lol_is_measured_where_it_costs_most() -> None:
     """Sparse rows with many classes, both forms of LOL beside it."""
-    from olscale.bench.soft_local import wide_figures
+    from olscale.bench.local import wide_figures
 
     *peers, soft = wide_figures(rows=30, rounds=1, features=2_000, classes=20)
     assert [figure.name.split(",")[1].strip() for figure in peers] == ["one-vs-all", "max-score"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from olscale.bench import base, table_processes, tables
+from olscale.bench import base, tables
 from olscale.data.ingest.ingest import ingest
 
 
@@ -14,8 +14,8 @@ def test_every_table_is_ingested_beside_its_peers(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(tables, "_ROUNDS", 1)
     monkeypatch.setattr(tables, "_CELLS", 20_000)
     monkeypatch.setattr(tables, "_peak", lambda source, dest: 0.0)
-    monkeypatch.setattr(table_processes, "_ROUNDS", 1)
-    monkeypatch.setattr(table_processes, "_SIZES", ((0.1, ">= 0.5"), (36, ">= 1.0")))
+    monkeypatch.setattr(tables, "_PROCESS_ROUNDS", 1)
+    monkeypatch.setattr(tables, "_SIZES", ((0.1, ">= 0.5"), (36, ">= 1.0")))
     monkeypatch.setattr(base, "ENOUGH_SECONDS", 0.0)
     figures = {figure.name: figure for figure in tables.figures(rows=1000)}
     for what in ("9 columns", "257 columns", "like kdd99"):

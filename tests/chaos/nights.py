@@ -26,8 +26,7 @@ from statistics import median
 from time import monotonic, sleep
 
 import olscale
-from olscale.jobs.history import night_rows, read_history
-from olscale.jobs.home import JobHome
+from olscale.jobs.home import JobHome, night_rows, read_history
 from olscale.jobs.job_file import load_job
 from olscale.jobs.series import judge, read_series
 

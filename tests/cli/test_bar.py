@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from olscale.cli.bar import Bar
-from olscale.cli.meter import meter
+from olscale.cli.meter import Bar, meter
 
 
 class Terminal(io.StringIO):

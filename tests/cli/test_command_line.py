@@ -172,10 +172,10 @@ def test_commands_print_through_one_place():
     ]
 
     assert sorted(files) == [
-        "bar.py",
         "bench.py",
+        "command.py",
         "datasets.py",
-        "group.py",
+        "meter.py",
         "progress.py",
         "say.py",
     ]

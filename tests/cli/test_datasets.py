@@ -150,7 +150,10 @@ def test_show_lists_columns_and_classes(shelf: Path):
     short = run(datasets, "show", "W").output
     whole = run(datasets, "show", "W", "--columns").output
     assert "train rows   0 1 (50.0 %), 1 1 (50.0 %)" in short
-    assert "encoding     30 numeric, 1 text -> 1 columns, one a value (word 1), dropped id" in short
+    assert (
+        "encoding     30 numeric, 1 text -> 1 columns, one a value (word 1 as 'red'), dropped id"
+        in short
+    )
     assert "and 13 more columns; --columns lists them all" in short
     listed = [line.split() for line in whole.splitlines() if line]
     assert ["c29", "numeric", "1"] in listed
@@ -169,6 +172,6 @@ def test_datasets_of_before_show_what_they_keep():
     assert ["day", "feature", "-"] in [line.split() for line in shown.splitlines()]
     assert "encoding" not in shown
     assert (
-        "note: its manifest is of format version 2, without a checksum"
+        "note: its manifest, of format version 2, has no checksum"
         in run(datasets, "verify", str(old)).output
     )

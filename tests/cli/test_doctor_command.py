@@ -38,7 +38,7 @@ def test_what_is_wrong_is_told_with_what_to_do_and_the_rest_is_looked_at(
     ]
     assert (
         done.stderr
-        == "olscale: error: olscale cannot work here as it should: temporary files, data home\n"
+        == "olscale: error: olscale does not work here as it should: temporary files, data home\n"
     )
 
 

@@ -52,7 +52,7 @@ def one_line(done: subprocess.CompletedProcess[str], code: int) -> str:
         (["--learner", "pa", "--order", "random"], 2, "'random' is not one of 'time', 'permuted'"),
         (["--learner", "pa", "--workers", "2", "--in-process"], 2, "exclude each other"),
         (["--learner", "pa", "--scheduler", "tcp://h:1", "--in-process"], 2, "exclude each other"),
-        ([], 2, "give an EXPERIMENT.toml, or --dataset and --learner"),
+        ([], 2, "expected an EXPERIMENT.toml, or --dataset and --learner"),
         (
             ["--learner", "pa", "--holdout-rows", "5"],
             1,
@@ -69,7 +69,7 @@ def one_line(done: subprocess.CompletedProcess[str], code: int) -> str:
             1,
             "leave one of them out",
         ),
-        (["missing.toml"], 2, "--dataset cannot be given beside an experiment file"),
+        (["missing.toml"], 2, "--dataset cannot be combined with an experiment file"),
     ],
 )
 def test_a_fault_is_one_line_and_makes_no_store(
@@ -425,7 +425,7 @@ def test_a_word_that_is_no_directory_may_name_a_set_of_the_catalogue(
     done = CliRunner().invoke(evaluate, args)
     assert done.exit_code == 0, done.output
     assert done.stderr.splitlines()[:2] == [
-        "there is no directory ring here: taking data set ring of the catalogue",
+        "no directory ring here; using dataset ring of the catalogue",
         f"fetching data set ring into {tmp_path / 'home' / 'ring'}",
     ]
     shutil.copytree(shelf / "dense", "ring")

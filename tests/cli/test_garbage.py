@@ -11,9 +11,9 @@ _CODE = """
 import atexit, gc, io
 usual, registered = gc.get_threshold(), []
 atexit.register = registered.append
-from olscale.cli import garbage
-garbage.put_off()
-garbage.put_off()
+from olscale.cli.command import put_off
+put_off()
+put_off()
 assert gc.get_threshold()[0] > 100 * usual[0], gc.get_threshold()
 assert len(registered) == 1, registered
 from olscale.cli.{module} import {name} as begin

@@ -18,8 +18,8 @@ from olscale.errors import ReportError
 from olscale.report import write
 from olscale.report.write import Report, write_report
 from olscale.results.store import open_store
+from olscale.storage.local import part_of
 from olscale.storage.open import open_output
-from olscale.storage.parts import part_of
 
 NOBODY = 4_194_305
 """No process has so high a number."""

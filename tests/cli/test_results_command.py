@@ -278,7 +278,7 @@ def test_a_table_of_a_large_confusion_matrix_has_the_cells_with_the_most_rows(
         (
             ["--curve", "window_error", "--metric", "updates"],
             2,
-            "--metric and --curve exclude each other",
+            "--metrics and --curve exclude each other",
         ),
     ],
 )
@@ -305,7 +305,7 @@ def test_many_loose_runs_are_said_to_be_slow_to_read(tmp_path, monkeypatch, make
                 make_record(learner=learner, permutation=i, metrics={"cumulative_error": 0.1})
             )
     monkeypatch.setattr("olscale.cli.results._MANY_LOOSE", 6)
-    slow = f"olscale: 6 runs of {store.path} are in a file each, which are slow to read"
+    slow = f"olscale: 6 runs of {store.path} are in separate files, which are slow to read"
     advice = f"{slow}; olscale compact {store.path} merges them"
     for word in ("results", "compare", "status"):
         done = run(word, store.path)

@@ -37,8 +37,8 @@ def test_runs_are_forgotten_and_counted(store: Store) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        ([], 2, "name what is to be forgotten by --learner or --dataset, or all runs by --all"),
-        (["--all", "--learner", "pa1"], 2, "--all forgets every run"),
+        ([], 2, "expected --learner or --dataset to choose runs, or --all for all of them"),
+        (["--all", "--learner", "pa1"], 2, "--all cannot be combined with --learner or --dataset"),
         (["--learner", "pa"], 1, "did you mean 'pa1'?"),
         (["--dataset", "digit"], 1, "did you mean 'digits'?"),
     ],
@@ -87,7 +87,7 @@ def test_force_computes_again_and_says_how_many_differ(shelf: Path, tmp_path: Pa
         ]
         assert (tmp_path / "s" / name).read_bytes() == right
     refused = evaluate(shelf, tmp_path / "s", "--force", "--retry", "failed")
-    assert (refused.exit_code, "give one of them" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "give only one of them" in refused.stderr) == (2, True)
 
 
 def test_exit_codes_tell_of_runs_that_failed(shelf: Path, tmp_path: Path) -> None:

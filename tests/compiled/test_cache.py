@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from olscale.compiled.shipped_code import LEVEL, is_usable, shipped_key
+from olscale.compiled.code_files import LEVEL, is_usable, shipped_key
 
 pytestmark = pytest.mark.long
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from olscale.compiled.checked_code import CheckedCodeFile
+from olscale.compiled.code_files import CheckedCodeFile
 from olscale.compiled.decorator import compiled
 
 

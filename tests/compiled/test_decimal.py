@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from olscale.compiled.decimal import scaled
+from olscale.compiled.number import scaled
 
 
 @pytest.mark.long

@@ -17,7 +17,7 @@ from olscale.compiled.elementary import (
     logarithm_of_sum,
 )
 from olscale.learners.kernel import kernel_loop
-from olscale.learners.linear import target_loop
+from olscale.learners.linear import regression
 from olscale.learners.local import ollc
 from olscale.learners.registry import LEARNERS
 
@@ -26,7 +26,7 @@ C_LIBRARY = {"exp", "expm1", "log", "log1p", "log2", "log10", "pow", "sin", "cos
 LOOPS = {
     "ollc": ollc._learn_and_score,
     "norma": kernel_loop.learn_and_score,
-    "sgd-r": target_loop.learn_targets,
+    "sgd-r": regression.learn_targets,
 }
 
 NUMBERS = np.concatenate(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from olscale.compiled.csr import CSR, to_csr, to_dense
 from olscale.data.layouts import Block
-from olscale.data.rebatch import Rebatch, default_chunk_rows, join
+from olscale.data.stored_rows import Rebatch, default_chunk_rows, join
 
 
 @given(st.lists(st.integers(0, 9), max_size=12), st.integers(1, 12), st.booleans())

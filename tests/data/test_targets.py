@@ -14,8 +14,8 @@ from olscale.data.catalogue.sample import sample
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.ingest.ingest import ingest
 from olscale.data.shuffle.subset import Subset, ordered_rows
+from olscale.data.stored_rows import join_targets, part_targets
 from olscale.data.stream import Shuffle, open_streams
-from olscale.data.targets import join_targets, part_targets
 from olscale.errors import DatasetError, FormatError
 
 ROWS = 200

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olscale.data.stream import Shuffle
-from olscale.evaluation.bundles import (
+from olscale.evaluation.cut_groups import (
     BUNDLE_SECONDS,
     LEAST_SECONDS,
     bundles_of,

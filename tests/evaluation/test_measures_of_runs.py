@@ -10,17 +10,16 @@ import pytest
 
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import ExperimentError
-from olscale.evaluation.class_shards import ShardPass, cut_shards
+from olscale.evaluation.class_shards import ShardPass, cut_shards, merge_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.experiment_sections import TuningSpec
 from olscale.evaluation.fused_runs import fuse_runs
 from olscale.evaluation.group_pass import GroupPass
-from olscale.evaluation.merge_shards import merge_shards
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.protocol import check_task
 from olscale.evaluation.run_group import RunGroup
-from olscale.evaluation.search import Search
+from olscale.evaluation.run_plan import Search
 from olscale.measures import WAITED, askable
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes

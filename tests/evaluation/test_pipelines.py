@@ -10,7 +10,7 @@ from olscale.analysis.published import read_published
 from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation import pipelines
 from olscale.evaluation.pipelines import CAUSES, QUICK, has_pipeline, load_pipeline, pipeline_names
-from olscale.evaluation.streams import stream_keys
+from olscale.evaluation.run import stream_keys
 
 
 def test_an_unknown_name_lists_the_names_with_the_nearest() -> None:

@@ -25,12 +25,11 @@ from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.online_folds import ONLINE_FOLDS, OnlineFolds
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.protocol import ProtocolSpec, Scoring
-from olscale.evaluation.run import Run, StreamKey
+from olscale.evaluation.run import Run, StreamKey, stream_keys
 from olscale.evaluation.run_plan import RunPlan
 from olscale.evaluation.run_state import RunState
-from olscale.evaluation.streams import stream_keys
+from olscale.learners.contract.capability import looks_ahead
 from olscale.learners.contract.learner import codes_of
-from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.registry import learner_names, make_learner
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
@@ -350,7 +349,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 )
 def test_every_option_asks_for_other_runs(option: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise a store would have the runs without the option for those with it."""
-    monkeypatch.setattr("olscale.evaluation.streams.detector_version", lambda _: "1")
+    monkeypatch.setattr("olscale.evaluation.run.detector_version", lambda _: "1")
 
     def ids(**options: Any) -> set[str]:
         keys = stream_keys("d", "f" * 64, ("project:3",), ProtocolSpec(**options), seed=0)

@@ -11,7 +11,7 @@ import olscale
 from olscale.analysis.summary import Summary, summarise
 from olscale.data.dataset import open_dataset
 from olscale.data.ingest.ingest import ingest
-from olscale.data.transforms.revision import transforms_version
+from olscale.data.transforms.scaling import transforms_version
 
 ROWS = 1_000
 

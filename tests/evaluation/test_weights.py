@@ -14,11 +14,10 @@ from olscale.data.dataset import open_dataset
 from olscale.data.ingest.ingest import ingest
 from olscale.data.stream import Shuffle, open_streams
 from olscale.errors import ExperimentError, ParameterError
-from olscale.evaluation.class_shards import ShardPass, can_shard, cut_shards
+from olscale.evaluation.class_shards import ShardPass, can_shard, cut_shards, merge_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
-from olscale.evaluation.merge_shards import merge_shards
 from olscale.evaluation.metrics import METRICS, Metric, StreamShape
 from olscale.evaluation.plan import PlannedExperiment, make_plan
 from olscale.evaluation.resolve import open_experiment, resolve

@@ -21,8 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olscale.errors import StoppedError, StoreError
-from olscale.evaluation.bundles import bundles_of
-from olscale.evaluation.cut_groups import cut_groups
+from olscale.evaluation.cut_groups import bundles_of, cut_groups
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution import group_calls, on_worker, phases

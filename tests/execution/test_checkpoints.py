@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 from olscale.data.ingest.ingest import ingest
 from olscale.evaluation import group_pass as packs_module
 from olscale.evaluation.budget import BudgetExceeded
-from olscale.evaluation.class_shards import ShardPass, cut_shards
+from olscale.evaluation.class_shards import ShardPass, cut_shards, merge_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
-from olscale.evaluation.merge_shards import merge_shards
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
@@ -84,7 +83,7 @@ def packs(
     protocol |= {"order": order} | ({"permutations": 1} if order == "permuted" else {})
     content = {"datasets": [{"path": str(path)}], "learners": list(learners), "protocol": protocol}
     plan = make_plan(parse_experiment(content))
-    return cut_groups(plan.runs, plan.sources, parts)
+    return cut_groups(plan.runs, plan.sources, parts, restarting=plan.restarting)
 
 
 def through(passage: GroupPass, last: int | None = None) -> GroupPass:

@@ -20,7 +20,6 @@ import pytest
 from olscale.errors import ExecutionError, ExperimentError
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution import cluster
-from olscale.execution.cluster_options import ClusterOptions
 from olscale.execution.compatibility import (
     agree_on_learners,
     learner_modules,
@@ -29,6 +28,7 @@ from olscale.execution.compatibility import (
     software,
 )
 from olscale.execution.evaluate import evaluate
+from olscale.execution.settings import ClusterOptions
 from olscale.results.store import open_store
 
 MODULE = "from olscale.learners.linear.passive_aggressive import PA1\n\n\nclass Mine(PA1):\n    name = 'mine'\n"

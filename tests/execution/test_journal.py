@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from olscale.errors import StoppedError
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.evaluation.run import Run, StreamKey
-from olscale.execution.background import Background
 from olscale.execution.evaluate import evaluate
+from olscale.execution.evaluation import Background
 from olscale.execution.journal import LiveJournal
 from olscale.execution.progress import LiveProgress, Silent
 from olscale.execution.settings import ExecutionSettings

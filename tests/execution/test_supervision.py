@@ -12,6 +12,7 @@ from unittest import mock
 
 import pytest
 from distributed.utils_test import gen_cluster
+from olscale.execution.room import Room
 
 from olscale.errors import StoppedError
 from olscale.evaluation.cut_groups import cut_groups
@@ -25,11 +26,10 @@ from olscale.execution.evaluate import evaluate
 from olscale.execution.group_calls import GroupCalls
 from olscale.execution.on_worker import StreamActor, run_as_task
 from olscale.execution.progress import LiveProgress
-from olscale.execution.room import Room
 from olscale.execution.settings import ExecutionSettings
 from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import TaskReport
-from olscale.execution.workers import ClosedError, WorkerLostError, Workers
+from olscale.execution.workers import ClosedError, Room, WorkerLostError, Workers
 from olscale.results.store import open_store
 
 LEARNERS = ("pa", "pa1", "pa2", "lol", "perceptron")

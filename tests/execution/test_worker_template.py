@@ -17,7 +17,7 @@ import pytest
 
 from olscale.execution import worker_template
 from olscale.execution.cluster import connect
-from olscale.execution.cluster_options import ClusterOptions
+from olscale.execution.settings import ClusterOptions
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="forking is safe under Linux only"

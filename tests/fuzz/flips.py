@@ -32,7 +32,7 @@ import pytest
 
 import olscale.jobs.steps as steps
 from olscale.bench.base import Figure
-from olscale.compiled.checked_code import CheckedCodeFile
+from olscale.compiled.code_files import CheckedCodeFile
 from olscale.errors import OlscaleError
 from olscale.report.live_text import live_text
 from olscale.results.live_reader import LiveReader

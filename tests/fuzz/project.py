@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from olscale.compiled.checked_code import CheckedCodeFile
+from olscale.compiled.code_files import CheckedCodeFile
 from olscale.data.ingest.ingest import ingest
 from olscale.results.compact import compact
 from olscale.results.record import Record

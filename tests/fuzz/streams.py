@@ -14,7 +14,7 @@ from random import Random
 from olscale.data.formats import find_format
 from olscale.data.formats.base import ReadOptions
 from olscale.data.ingest.members import read_member, spill_archive
-from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
+from olscale.data.stored_rows import DEFAULT_CHUNK_ROWS
 from tests.fuzz.batches import checked, read_rows
 from tests.fuzz.mutate import Mutator
 from tests.fuzz.target import Files, Target

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from olscale.data.formats import _table_loop as loop
-from olscale.data.formats.arff import _sparse_loop as sparse_loop
+from olscale.data.formats.arff import _rows_loop as sparse_loop
 from olscale.data.formats.arff.format import ArffDialect
 from olscale.data.formats.table_parser import Dialect, TextDialect
 from olscale.errors import FormatError
@@ -112,7 +112,7 @@ def _read_sparse(text: bytes) -> None:
     while pos < size:
         before = pos
         given = kinds, slots, width, 0
-        pos, lines, rows, texts, odd = sparse_loop.parse_rows(
+        pos, lines, rows, texts, odd = sparse_loop.parse_sparse_rows(
             buffer, pos, size, 0, ROWS, 1 << 20, *given, *arrays
         )
         check_marks(arrays)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from olscale.data.generators import generate
-from olscale.jobs.history import TIMES, history_nights, read_history, write_night
-from olscale.jobs.home import JobHome
+from olscale.jobs.home import TIMES, JobHome, history_nights, read_history, write_night
 from olscale.jobs.job_file import parse_job
 from olscale.jobs.night import run_night
 from olscale.jobs.page import write_page

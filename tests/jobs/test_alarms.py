@@ -11,8 +11,7 @@ import pytest
 from olscale.data.dataset import open_dataset
 from olscale.data.generators import generate
 from olscale.jobs import night as night_module
-from olscale.jobs.history import night_rows, read_history
-from olscale.jobs.home import JobHome
+from olscale.jobs.home import JobHome, night_rows, read_history
 from olscale.jobs.job_file import AlarmRules, JobFile
 from olscale.jobs.made_by import made_by
 from olscale.jobs.night import run_night

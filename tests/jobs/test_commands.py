@@ -18,8 +18,7 @@ import pytest
 import yaml
 
 from olscale.errors import ExperimentError
-from olscale.jobs.history import write_night
-from olscale.jobs.home import JobHome, write_json
+from olscale.jobs.home import JobHome, write_json, write_night
 from olscale.jobs.job_file import AlarmRules, parse_job
 from olscale.jobs.page import _drawing
 from olscale.jobs.series import NightSeries, judge

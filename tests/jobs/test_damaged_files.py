@@ -16,8 +16,16 @@ import olscale.jobs.steps as steps
 from olscale.bench.base import Figure
 from olscale.errors import StoreError
 from olscale.execution.progress import Silent
-from olscale.jobs.history import TIMES, damage_of, history_nights, night_rows, read_history
-from olscale.jobs.home import JobHome, read_json, write_json
+from olscale.jobs.home import (
+    TIMES,
+    JobHome,
+    damage_of,
+    history_nights,
+    night_rows,
+    read_history,
+    read_json,
+    write_json,
+)
 from olscale.jobs.job_file import JobFile, parse_job
 from olscale.jobs.night import run_night
 from olscale.jobs.steps import ingest_step

@@ -13,12 +13,11 @@ import olscale.jobs.home as homes
 import olscale.jobs.steps as steps
 from olscale.bench.base import Figure
 from olscale.errors import ExecutionError, ExperimentError
-from olscale.jobs.history import history_nights, night_rows, read_history
-from olscale.jobs.home import JobHome
+from olscale.jobs.home import JobHome, history_nights, night_rows, read_history
 from olscale.jobs.job_file import JobFile, parse_job
 from olscale.jobs.night import run_night
-from olscale.jobs.prune import prune
 from olscale.jobs.status import job_status
+from olscale.jobs.upkeep import prune
 from tests.cli.command import run
 
 MakeJob = Callable[..., JobFile]
@@ -52,7 +51,7 @@ def test_a_full_disk_is_told_in_a_line_and_the_next_call_goes_on(
 ) -> None:
     job = make_job()
     write = homes.write_file
-    for module in ("home", "history", "page"):
+    for module in ("home", "page"):
         there = __import__(f"olscale.jobs.{module}", fromlist=["write_file"])
         monkeypatch.setattr(
             there,

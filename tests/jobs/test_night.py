@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from olscale.errors import ExperimentError
-from olscale.jobs.history import TIMES, history_nights, night_rows, read_history
-from olscale.jobs.home import JobHome, read_json
+from olscale.jobs.home import TIMES, JobHome, history_nights, night_rows, read_history, read_json
 from olscale.jobs.job_file import JobFile
 from olscale.jobs.night import run_night
 from tests.cli.command import run
@@ -230,7 +229,7 @@ def test_sigterm_stops_a_night_and_the_next_call_goes_on(
     time.sleep(0.05)
     night.send_signal(signal.SIGTERM)
     out, err = night.communicate(timeout=60)
-    assert (night.returncode, "goes on with it" in out) == (75, True), out + err
+    assert (night.returncode, "resumes it" in out) == (75, True), out + err
     assert history_nights(home) == []
     assert (
         run("jobs", "run", tmp_path / "job.toml", "--home", home.path, "--night", "1").returncode

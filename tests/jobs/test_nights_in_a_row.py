@@ -14,8 +14,7 @@ import pytest
 from olscale.bench.base import Figure
 from olscale.data.dataset import open_dataset
 from olscale.data.generators import generate
-from olscale.jobs.history import night_rows
-from olscale.jobs.home import JobHome
+from olscale.jobs.home import JobHome, night_rows
 from olscale.jobs.job_file import JobFile
 from olscale.jobs.night import run_night
 from olscale.jobs.series import judge, read_series

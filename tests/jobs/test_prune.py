@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olscale.jobs.job_file import KeepRule
-from olscale.jobs.prune import nights_to_prune
+from olscale.jobs.upkeep import nights_to_prune
 
 NIGHTS = st.integers(0, 60).map(lambda i: f"{i:03}")
 

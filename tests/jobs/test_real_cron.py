@@ -13,8 +13,7 @@ from time import monotonic, sleep
 
 import pytest
 
-from olscale.jobs.history import night_rows
-from olscale.jobs.home import JobHome
+from olscale.jobs.home import JobHome, night_rows
 from olscale.jobs.job_file import JobFile
 from tests.cli.command import run
 

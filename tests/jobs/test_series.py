@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from olscale.jobs.alarms import series_alarms
 from olscale.jobs.job_file import AlarmRules
+from olscale.jobs.night_end import series_alarms
 from olscale.jobs.series import judge, series_of
 
 RULES = AlarmRules()

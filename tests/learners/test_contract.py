@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from olscale.errors import ParameterError
+from olscale.learners.contract.capability import ShiftFree
 from olscale.learners.contract.class_axes import class_axis
 from olscale.learners.contract.detector import OnePassDetector
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.regressor import OnePassRegressor
-from olscale.learners.contract.shift_free import ShiftFree
 from olscale.learners.local.soft_lol import SoftLOL
 from olscale.learners.registry import learner_class, learner_names, make_learner
 from olscale.testing import learner_checks

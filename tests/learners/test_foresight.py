@@ -16,8 +16,8 @@ from olscale.data.transforms.pipeline import TRANSFORMS, fit_transforms
 from olscale.data.transforms.scaling import Bias, MinMax
 from olscale.errors import ParameterError
 from olscale.learners import foresight
+from olscale.learners.contract.capability import looks_ahead
 from olscale.learners.contract.learner import Learner
-from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.foresight import (
     FIRST_MACHINE,
     REFERENCES,

@@ -9,8 +9,8 @@ import pytest
 
 from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, to_csr
 from olscale.errors import ParameterError
+from olscale.learners.contract.capability import expect_targets, learns_targets
 from olscale.learners.contract.learner import hide_labels
-from olscale.learners.contract.many_targets import expect_targets, learns_targets
 from olscale.learners.registry import learner_class, learner_names, make_learner
 
 ROWS = 90

@@ -16,7 +16,7 @@ from olscale.learners.kernel.norma import NORMA
 from olscale.learners.local.lol import ILOL, LOL
 from olscale.learners.local.offline_prototypes import offline_prototypes
 from olscale.learners.local.soft_lol import SoftLOL
-from olscale.learners.reference.common_offset import WithoutOffset
+from olscale.learners.reference.batch_machine import WithoutOffset
 
 LAYOUTS = pytest.mark.parametrize("layout", [read_only, to_csr], ids=["dense", "csr"])
 

@@ -14,13 +14,17 @@ from sklearn.linear_model import Ridge
 from olscale.compiled.csr import read_only, to_csr
 from olscale.data.transforms.matrix import MatrixRows
 from olscale.errors import DivergedError, ParameterError
+from olscale.learners.contract.capability import looks_ahead
 from olscale.learners.contract.learner import UNKNOWN, codes_of
-from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.network.least_squares_loop import learn_features
-from olscale.learners.network.oselm import OSELM
-from olscale.learners.network.random_nodes import set_radial, set_sigmoids
+from olscale.learners.network.oselm import (
+    OSELM,
+    SVDOSELM,
+    set_radial,
+    set_sigmoids,
+    singular_vectors,
+)
 from olscale.learners.network.rff_rls import RFFRLS
-from olscale.learners.network.svd_oselm import SVDOSELM, singular_vectors
 from olscale.learners.registry import make_learner
 from tests.learners.exact import DATA, REFERENCE, exact_rows, rows_of_file
 

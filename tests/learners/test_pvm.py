@@ -12,8 +12,7 @@ from olscale.compiled.csr import read_only, to_csr
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.network.block_learner import BlockLearner
-from olscale.learners.network.ospvm import OSPVM
-from olscale.learners.network.pvm import PVM
+from olscale.learners.network.pvm import OSPVM, PVM
 from tests.learners.exact import DATA, exact_rows, noted, params_of
 
 

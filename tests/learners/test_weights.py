@@ -22,10 +22,10 @@ from sklearn.utils.validation import has_fit_parameter
 from olscale.compiled.csr import read_only
 from olscale.errors import ParameterError
 from olscale.learners import LOL, OGD, PA, PA1, SGDR, Pegasos, Perceptron
+from olscale.learners.contract.capability import looks_ahead
 from olscale.learners.contract.class_axes import class_axes
 from olscale.learners.contract.fused_settings import grid_key
 from olscale.learners.contract.learner import learn_rows
-from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.merged_sums import mergeable
 from olscale.learners.kernel.kernel_loop import learn_and_score
 from olscale.learners.linear.first_order import LinearLearner

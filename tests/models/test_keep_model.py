@@ -74,7 +74,7 @@ def test_from_a_store_to_predictions(tmp_path: Path, cluster: Cluster) -> None:
     [own] = [line[0] for line in listed if line[-1] == "kept"]
     [other] = [line[0] for line in listed if line[-1] != "kept"]
     saved = run("models", "save", "runs", own, "lol.olm", cwd=tmp_path)
-    assert "as the store keeps it" in saved.stdout, saved.stderr
+    assert "copied from the store" in saved.stdout, saved.stderr
     refused = run("models", "save", "runs", other, "sgd.olm", cwd=tmp_path)
     assert refused.returncode == 1
     assert "whose model is no plain arrays" in refused.stderr
@@ -84,7 +84,7 @@ def test_from_a_store_to_predictions(tmp_path: Path, cluster: Cluster) -> None:
     header, *rows = shown.stdout.splitlines()
     assert header == "prediction,label,score"
     assert len(rows) == made.rows("test" if "test" in made.splits else "train")
-    assert "with a label that the model knows" in shown.stderr
+    assert "labelled rows)" in shown.stderr
     assert run("models", "show", "lol.olm", cwd=tmp_path).stdout.startswith("learner      lol (")
 
 

@@ -241,13 +241,12 @@ def test_values_of_a_bounded_column_are_those_of_the_model(tmp_path: Path) -> No
         rows(model, tmp_path / "plain")
 
 
-def test_an_unclear_first_row_is_kept_as_a_note(tmp_path: Path) -> None:
-    (tmp_path / "rows.csv").write_text("unknown,5.5\n0.5,2.5\n1.5,2.5\n")
+def test_a_quote_over_lines_is_kept_as_a_note(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text('"un\nknown",b\n0.5,2.5\n1.5,2.5\n')
     found, source, _ = rows(PLACED, tmp_path / "rows.csv")
     assert len(found) == 2
-    assert source.notes == [
-        "the first row (unknown, 5.5) is read as names of columns; --no-header if it is data"
-    ]
+    (note,) = source.notes
+    assert "the quote that opens a cell in line 1 closes in line 2" in note
     (tmp_path / "rows.svm").write_text("1 1:1\n")
     with pytest.raises(FormatError, match="has no delimiter to choose"):
         rows(PLACED, tmp_path / "rows.svm", delimiter=";")

@@ -52,10 +52,7 @@ def test_rows_that_lack_a_label_are_counted(words: Path, tmp_path: Path) -> None
         done.stdout
         == "id,prediction,label\n1,spam,spam\n2,ham,spam\n3,spam,\n4,ham,\n5,spam,eggs\n"
     )
-    assert (
-        done.stderr
-        == "5 rows, error 50.00 % of 2 with a label that the model knows, 2 without a label\n"
-    )
+    assert done.stderr == "5 rows, error 50.00 % (2 labelled rows), 2 without a label\n"
     assert run("predict", words, tmp_path / "new.csv").stderr == "5 rows\n"
     (tmp_path / "new.csv").write_text("a\n1\n")
     assert (
@@ -68,16 +65,13 @@ def test_words_are_no_labels_of_a_model_of_numbers(numbers: Path, tmp_path: Path
     (tmp_path / "new.csv").write_text("b,c,y\n1,0,1\n-1,0,1.0\n1,0,spam\n-1,0,7\n")
     done = run("predict", numbers, tmp_path / "new.csv", "--labels")
     assert done.stdout == "prediction,label\n1,1\n0,1\n1,\n0,7\n"
-    assert (
-        done.stderr
-        == "4 rows, error 50.00 % of 2 with a label that the model knows, 1 without a label\n"
-    )
+    assert done.stderr == "4 rows, error 50.00 % (2 labelled rows), 1 without a label\n"
     (tmp_path / "new.svm").write_text("1 1:1\n1:1 7:1\n? 1:-1 8:2\n")
     done = run("predict", numbers, tmp_path / "new.svm", "--labels")
     assert done.stdout == "prediction,label\n1,1\n1,\n0,\n"
     assert done.stderr.splitlines() == [
-        "3 rows, error 0.00 % of 1 with a label that the model knows, 2 without a label",
-        "note: 2 values are at indices that the model never met; they count as none",
+        "3 rows, error 0.00 % (1 labelled rows), 2 without a label",
+        "note: 2 values are at indices that the model has never seen; they are ignored",
     ]
     refused = run(
         "predict",
@@ -161,7 +155,7 @@ def test_no_cell_of_text_is_a_formula_and_numbers_stay_numbers(tmp_path: Path) -
     (tmp_path / "new.csv").write_text("=id,a,label\n@x,-1,-1\n-7e2,1,=1+1\n+x,1,=1+1\n")
     done = run("predict", model, tmp_path / "new.csv", "--labels", "--keep", "=id")
     assert done.stdout == "'=id,prediction,label\n'@x,-1,-1\n-7e2,'=1+1,'=1+1\n'+x,'=1+1,'=1+1\n"
-    assert done.stderr == "3 rows, error 0.00 % of 3 with a label that the model knows\n"
+    assert done.stderr == "3 rows, error 0.00 % (3 labelled rows)\n"
     run("predict", model, tmp_path / "new.csv", "--labels", "--out", tmp_path / "out.parquet")
     assert parquet.read_table(tmp_path / "out.parquet")["prediction"].to_pylist() == [
         "-1",

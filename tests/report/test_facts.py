@@ -16,7 +16,7 @@ from olscale.analysis import summarise
 from olscale.analysis.curves import ConfusionMatrix
 from olscale.analysis.summary import Summary
 from olscale.data.dataset import open_dataset
-from olscale.data.facts import dataset_facts
+from olscale.data.manifest import dataset_facts
 from olscale.measures import NOT_REPRODUCIBLE
 from olscale.report.classes import class_table
 from olscale.report.facts import facts_section

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.transforms import Bbox
 
 from olscale.analysis.curves import Curve, SegmentErrors
 from olscale.analysis.decision_boundary import plane_of, snapshots
@@ -49,7 +50,7 @@ def test_curves_are_means_in_percent_with_bands():
         lines(left)["arow"], np.column_stack([np.arange(10, 101, 10), np.full(10, 20.0)])
     )
     assert (len(left.collections), len(right.collections)) == (2, 1)
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["pa1", "arow"]
+    assert [text.get_text() for text in figure.texts] == ["pa1", "arow"]
 
 
 def test_a_learner_looks_the_same_in_every_panel():
@@ -67,7 +68,23 @@ def test_a_learner_looks_the_same_in_every_panel():
 def test_the_legend_of_one_panel_is_in_the_order_of_the_lines_ends():
     figure = curve_figure({"": {"low": curve(0.1), "high": curve(0.5), "middle": curve(0.3)}})
 
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["high", "middle", "low"]
+    assert [text.get_text() for text in figure.texts] == ["high", "middle", "low"]
+
+
+@pytest.mark.parametrize("label", ["pa1", "a-learner-with-a-long-name C=0.001, dtype=float32"])
+def test_all_texts_of_a_single_panel_are_inside_its_figure(label, tmp_path):
+    curves = curve_figure({"": {label: curve(0.3), "arow": curve(0.2)}})
+    alarms = alarm_figure({label: curve(0.3)}, title="wine")
+
+    for figure in (curves, alarms):
+        save(figure, tmp_path, "figure", ["svg"])
+        [panel] = figure.axes
+        inside = [panel.get_tightbbox(), *(text.get_window_extent() for text in figure.texts)]
+        edges = Bbox.union(inside).extents
+        assert (edges[:2] >= 0).all()
+        assert (edges[2:] <= figure.bbox.size).all()
+    legend = min(text.get_window_extent().x0 for text in curves.texts)
+    assert curves.axes[0].get_tightbbox().x1 < legend
 
 
 def test_each_replicate_by_itself():

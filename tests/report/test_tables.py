@@ -168,7 +168,7 @@ def test_nothing_but_failures_is_still_a_table():
 
 def test_select_names_what_there_is():
     with pytest.raises(UnknownNameError, match="did you mean 'test_error'"):
-        select([summary()], metric="test_eror")
+        select([summary()], metrics=["test_eror"])
     with pytest.raises(UnknownNameError, match=r"dataset in this store 'url'.*digits"):
         select([summary()], datasets=["url"])
 

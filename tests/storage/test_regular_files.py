@@ -13,14 +13,13 @@ import pytest
 import olscale.jobs.steps as steps
 from olscale.analysis import store_status, summarise
 from olscale.bench.base import Figure
-from olscale.compiled.checked_code import CheckedCodeFile
+from olscale.compiled.code_files import CheckedCodeFile
 from olscale.data.dataset import open_dataset
 from olscale.data.generators import generate
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import DatasetError, FormatError, OlscaleError
 from olscale.execution.evaluate import evaluate
-from olscale.jobs.history import history_nights
-from olscale.jobs.home import JobHome
+from olscale.jobs.home import JobHome, history_nights
 from olscale.jobs.job_file import parse_job
 from olscale.jobs.night import run_night
 from olscale.jobs.status import job_status

@@ -16,8 +16,7 @@ from olscale.data.layouts import parquet
 from olscale.data.layouts.base import Block
 from olscale.data.transforms.base import Transform
 from olscale.data.transforms.projection import RandomProjection
-from olscale.data.transforms.running_standardize import RunningStandardize
-from olscale.data.transforms.scaling import UnitNorm
+from olscale.data.transforms.scaling import RunningStandardize, UnitNorm
 from olscale.errors import FormatError
 from olscale.evaluation.metrics import FinalError as Final
 from olscale.evaluation.metrics import Metric, Prequential, StreamShape

@@ -49,6 +49,7 @@ def write_rows(indptr: Any, indices: Any, data: Any, target: Any, text: Any) -> 
             at = _digits(text, at + 1, indices[j] + 1)
             text[at] = _COLON
             at += 1
+            # Rounded: the float is not exactly the decimal that it stands for.
             parts = int(data[j] * DECIMALS + 0.5)
             if parts == DECIMALS:
                 text[at] = _ZERO + 1
@@ -58,6 +59,7 @@ def write_rows(indptr: Any, indices: Any, data: Any, target: Any, text: Any) -> 
             text[at + 1] = _DOT
             at += 2
             unit = DECIMALS // 10
+            # Ends with the last digit that is not 0.
             while parts:
                 text[at] = _ZERO + parts // unit
                 parts %= unit

@@ -64,6 +64,7 @@ def _uniform(counter: Any) -> float:
 def _lean(key: Any, feature: int, day: int) -> int:
     """Return the class in which `feature` is more frequent on `day`: -1, +1, or 0 for none."""
     own = _mix(key ^ (np.uint64(feature) * _GOLDEN))
+    # Drifts set in on another day for every feature: no day changes all of them.
     epoch = (day + np.int64(own & np.uint64(_PERIOD - 1))) // _PERIOD
     drawn = _mix(own + np.uint64(epoch) * _GOLDEN)
     if drawn & _INFORMATIVE:
@@ -82,6 +83,7 @@ def _real(key: Any, feature: int, u: float) -> float:
 @compiled
 def _insert(feature: int, first: int, at: int, indices: Any, data: Any) -> int:
     """Insert a binary feature into the row since `first` if absent; return the row's end."""
+    # From the end, where most features belong: they are drawn nearly in order.
     p = at
     while p > first and indices[p - 1] > feature:
         p -= 1
@@ -173,11 +175,13 @@ def fill(
         block = int(_BLOCK * columns)
         born = (columns - _REAL) * (0.1 + 0.9 * (day + 1) / days)
         drawn = _mix(key + np.uint64(row) * _GOLDEN)
+        # All draws of a row follow from its number, so that any rows can be made alone.
         y = 1 if _uniform(drawn) < _MALICIOUS else -1
         shown = -y if _uniform(drawn + np.uint64(1)) < _NOISE else y
         malicious[i] = (shown + 1) // 2
         site = _mix(~key + np.uint64(_site(_uniform(drawn + np.uint64(2)))) * _GOLDEN)
         draws = drawn + np.uint64(_DRAWS), site
+        # Rows of a site have equally many features: real rows repeat one another.
         strata = _FEWEST_STRATA + int(_STRATA_SPREAD * _uniform(~site))
         first = at
         for group in range(_VALUES):
@@ -186,6 +190,7 @@ def fill(
             drawn = _draw(draws, group, _OWN_VALUE)
             feature += int((end - feature) * max(0.0, (_uniform(drawn) - _USUAL) / (1.0 - _USUAL)))
             value = _uniform(drawn + np.uint64(1))
+            # Values say something of the class, but not all: this only makes large ones likelier.
             if _lean(key, feature, day) == y:
                 value = 0.5 * (1.0 + value)
             indices[at] = feature
@@ -219,6 +224,7 @@ def fill(
                     u = (step - strata + _uniform(drawn)) / _RECENT
                     u *= u
                     feature = _REAL + int(born - 1.0 - 0.1 * born * (u * u))
+                # Features that speak against the class of the row are rarer in it, not absent.
                 refused = _uniform(drawn + np.uint64(1)) < _REFUSED
                 drawn += np.uint64(2)
                 if not (refused and _lean(key, feature, day) == -y):

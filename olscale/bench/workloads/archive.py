@@ -38,7 +38,9 @@ def svmlight_text(batch: Batch) -> memoryview:
 
     X = batch.X
     assert isinstance(X, CSR)
-    text = np.empty(PAIR_BYTES * len(X.data) + ROW_BYTES * len(batch), dtype=np.uint8)
+    # Enough for the longest numbers; the loop says how much of it is text.
+    most_bytes = PAIR_BYTES * len(X.data) + ROW_BYTES * len(batch)
+    text = np.empty(most_bytes, dtype=np.uint8)
     size = write_rows(X.indptr, X.indices, X.data, np.asarray(batch.target), text)
     return memoryview(text)[:size]  # type: ignore[arg-type]
 
@@ -59,7 +61,10 @@ def write_archive(file: str, members: Iterable[tuple[str, Batch | bytes]]) -> tu
         open_output(file) as raw,
         GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=_LEVEL, mtime=0) as out,
         tarfile.open(
-            fileobj=out, mode="w|", format=tarfile.USTAR_FORMAT, bufsize=_BLOCK_BYTES
+            fileobj=out,
+            mode="w|",
+            format=tarfile.USTAR_FORMAT,
+            bufsize=_BLOCK_BYTES,
         ) as tar,
         ThreadPoolExecutor(1) as packing,
     ):

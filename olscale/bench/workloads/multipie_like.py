@@ -37,8 +37,10 @@ def batches(rows: int, seed: int) -> Iterator[Batch]:
     )
     centres = poses + faces
     for number, start in enumerate(range(0, rows, _BATCH_ROWS)):
+        # Whole batches are drawn, also the last one: more rows begin with fewer rows.
         generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, number])))
         face = generator.integers(CLASSES, size=_BATCH_ROWS)
+        # Every class has to be there, however few rows are asked for.
         if number == 0:
             face[:CLASSES] = generator.permutation(CLASSES)
         X = centres[generator.integers(_POSES, size=_BATCH_ROWS), face]

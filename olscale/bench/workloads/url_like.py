@@ -36,8 +36,8 @@ large-scale online learning, ICML 2009: the real set.
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import IntArray
 from olscale.compiled.csr import CSR
 from olscale.data.chunk import Chunk
 from olscale.data.formats.base import Batch
@@ -98,6 +98,7 @@ def members(rows: int, seed: int, columns: int = COLUMNS) -> Iterator[tuple[str,
         "url_svmlight/FeatureTypes",
         "".join(f"{feature + 1}\n" for feature in range(REAL)).encode(),
     )
+    # As text: Day10 comes before Day2 in the published archive.
     for day in sorted(range(-(-rows // DAY_ROWS)), key=str):
         yield f"url_svmlight/Day{day}.svm", _day(day, rows, seed, columns)
 
@@ -138,9 +139,8 @@ def chunks(
         yield Chunk(X, malicious, columns)
 
 
-def _rows(
-    start: int, stop: int, seed: int, columns: int, day_rows: int
-) -> tuple[CSR, NDArray[np.int64]]:
+def _rows(start: int, stop: int, seed: int, columns: int, day_rows: int) -> tuple[CSR, IntArray]:
+    # Compiled loops take long to import, and most users of the names of workloads make no rows.
     from olscale.bench.workloads._url_loop import MOST_NONZEROS, fill
 
     if columns < _FEWEST_COLUMNS:
@@ -151,4 +151,6 @@ def _rows(
     data = np.empty(count * MOST_NONZEROS)
     malicious = np.empty(count, dtype=np.int64)
     used = fill(start, seed, columns, day_rows, DAYS, indptr, indices, data, malicious)
-    return CSR(indptr, indices[:used].copy(), data[:used].copy()), malicious
+    # Copies give back the space that rows of the most features would have needed.
+    X = CSR(indptr, indices[:used].copy(), data[:used].copy())
+    return X, malicious

@@ -13,8 +13,8 @@ S. Webb, J. Caverlee, C. Pu, Introducing the Webb spam corpus, CEAS 2006: the re
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import FloatArray
 from olscale.data.formats.base import Batch
 
 ROWS = 350_000
@@ -45,10 +45,10 @@ def batches(rows: int, seed: int) -> Iterator[Batch]:
 
 def _batch(
     generator: np.random.Generator,
-    profiles: NDArray[np.float64],
-    planes: NDArray[np.float64],
-    presence: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    profiles: FloatArray,
+    planes: FloatArray,
+    presence: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
     kind = generator.integers(_KINDS, size=_BATCH_ROWS)
     shape = (_BATCH_ROWS, COLUMNS)
     X = np.where(
@@ -56,9 +56,13 @@ def _batch(
         profiles[kind] * (0.5 + generator.random(shape)),
         0.0,
     )
-    X /= np.maximum(np.sqrt(np.einsum("ij,ij->i", X, X)), 1e-12)[:, None]
+    norms = np.sqrt(np.einsum("ij,ij->i", X, X))
+    # A row without words stays 0.
+    X /= np.maximum(norms, 1e-12)[:, None]
     mean = presence * profiles
     mean /= np.linalg.norm(mean, axis=1)[:, None]
-    side = np.einsum("ij,ij->i", X, planes[kind]) > np.einsum("ij,ij->i", mean, planes)[kind] * 0.9
+    of_rows = np.einsum("ij,ij->i", X, planes[kind])
+    of_means = np.einsum("ij,ij->i", mean, planes)
+    side = of_rows > of_means[kind] * 0.9
     target = np.where(side != (generator.random(_BATCH_ROWS) < _NOISE), 1.0, -1.0)
     return X, target

@@ -61,18 +61,16 @@ def for_each_block(
     columns = builder.extract_value(weights.shape, 1)
     first = INT64(0)
     for size in BLOCKS:
-        if size <= widest:
-            count = builder.udiv(builder.sub(columns, first), INT64(size))
-            with cgutils.for_range(builder, count) as loop:
-                write(
-                    ColumnBlock(
-                        builder,
-                        weights,
-                        size,
-                        builder.add(first, builder.mul(loop.index, INT64(size))),
-                    )
-                )
-            first = builder.add(first, builder.mul(count, INT64(size)))
+        if size > widest:
+            continue
+        remaining = builder.sub(columns, first)
+        count = builder.udiv(remaining, INT64(size))
+        with cgutils.for_range(builder, count) as loop:
+            offset = builder.mul(loop.index, INT64(size))
+            start = builder.add(first, offset)
+            write(ColumnBlock(builder, weights, size, start))
+        covered = builder.mul(count, INT64(size))
+        first = builder.add(first, covered)
 
 
 def for_first_columns(
@@ -88,11 +86,12 @@ def for_first_columns(
     end = builder.append_basic_block("columns.done")
     count = builder.udiv(columns, widest)
     with cgutils.for_range(builder, count) as loop:
-        write(ColumnBlock(builder, weights, BLOCKS[0], builder.mul(loop.index, widest)))
+        start = builder.mul(loop.index, widest)
+        write(ColumnBlock(builder, weights, BLOCKS[0], start))
     first = builder.mul(count, widest)
-    vectors = builder.udiv(
-        builder.add(builder.sub(columns, first), INT64(VECTOR - 1)), INT64(VECTOR)
-    )
+    remaining = builder.sub(columns, first)
+    padded = builder.add(remaining, INT64(VECTOR - 1))
+    vectors = builder.udiv(padded, INT64(VECTOR))
     choice = builder.switch(vectors, end)
     for vector in range(1, BLOCKS[0] // VECTOR + 1):
         case = builder.append_basic_block(f"columns.{vector * VECTOR}")
@@ -123,7 +122,10 @@ class ColumnBlock:
         self.first = first
         self.width = builder.extract_value(weights.shape, 1)
         self.number = weights.data.type.pointee
-        self.bytes = 8 if self.number == DOUBLE else 4
+        if self.number == DOUBLE:
+            self.bytes = 8
+        else:
+            self.bytes = 4
         # Vectors of a cache line at most: LLVM would split wider ones through memory.
         self.count = min(size, VECTOR * 8 // self.bytes)
         self.vector = ir.VectorType(self.number, self.count)
@@ -137,15 +139,14 @@ class ColumnBlock:
         builder = self.builder
         start = self.first
         if feature is not None:
-            start = builder.add(builder.mul(feature, self.width), start)
+            line = builder.mul(feature, self.width)
+            start = builder.add(line, start)
         return [builder.add(start, INT64(n * self.count)) for n in range(len(self.sums))]
 
     def load(self, feature: Any) -> list[Any]:
         """Return the weights of a feature."""
-        return [
-            load_vector(self.builder, self.data, start, self.count)
-            for start in self.starts(feature)
-        ]
+        starts = self.starts(feature)
+        return [load_vector(self.builder, self.data, start, self.count) for start in starts]
 
     def load_steps(self, steps: Any) -> list[Any]:
         """Return this block's steps, from an array of doubles per column, in registers."""
@@ -160,10 +161,13 @@ class ColumnBlock:
         weights = []
         value = broadcast(builder, value, steps[0].type)
         for start, step in zip(self.starts(feature), steps, strict=True):
-            w = convert(builder, load_vector(builder, self.data, start, self.count), DOUBLE)
-            w = convert(builder, builder.fadd(w, builder.fmul(value, step)), self.number)
-            store_vector(builder, w, self.data, start)
-            weights.append(w)
+            stored = load_vector(builder, self.data, start, self.count)
+            w = convert(builder, stored, DOUBLE)
+            product = builder.fmul(value, step)
+            total = builder.fadd(w, product)
+            rounded = convert(builder, total, self.number)
+            store_vector(builder, rounded, self.data, start)
+            weights.append(rounded)
         return weights
 
     def add(self, value: Any, weights: list[Any], fused: bool = False) -> None:
@@ -171,14 +175,16 @@ class ColumnBlock:
 
         They have the precision of the weights.
         """
-        x = broadcast(self.builder, convert(self.builder, value, self.number), self.vector)
+        rounded = convert(self.builder, value, self.number)
+        x = broadcast(self.builder, rounded, self.vector)
         for total, w in zip(self.sums, weights, strict=True):
             accumulate(self.builder, total, x, w, fused)
 
     def store_sums(self, f: Any) -> None:
         """Store the sums in an array of doubles with one per column."""
-        for total, start in zip(self.sums, self.starts(), strict=True):
-            store_vector(self.builder, self.builder.load(total), f, start)
+        for slot, start in zip(self.sums, self.starts(), strict=True):
+            total = self.builder.load(slot)
+            store_vector(self.builder, total, f, start)
 
     def prefetch(self, feature: Any) -> None:
         """Fetch the weights of a feature ahead of their use."""
@@ -186,7 +192,9 @@ class ColumnBlock:
         pointer = INT8.as_pointer()
         kind = ir.FunctionType(ir.VoidType(), [pointer, INT32, INT32, INT32])
         call = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
-        row = builder.bitcast(builder.gep(self.data, [self.starts(feature)[0]]), pointer)
+        first = builder.gep(self.data, [self.starts(feature)[0]])
+        row = builder.bitcast(first, pointer)
         for offset in range(0, self.size * self.bytes, _LINE):
+            line = builder.gep(row, [INT64(offset)])
             # For reading (0), kept in all caches (3), data (1).
-            builder.call(call, [builder.gep(row, [INT64(offset)]), INT32(0), INT32(3), INT32(1)])
+            builder.call(call, [line, INT32(0), INT32(3), INT32(1)])

@@ -23,7 +23,16 @@ from numba.core import cgutils
 
 from olscale.compiled.intrinsics import intrinsic
 from olscale.compiled.simd.blocks import ColumnBlock, for_each_block, for_first_columns
-from olscale.compiled.simd.vectors import DOUBLE, INT64, accumulate, convert, open_arrays, zero_slot
+from olscale.compiled.simd.vectors import (
+    DOUBLE,
+    INT64,
+    accumulate,
+    convert,
+    load_feature,
+    load_number,
+    open_arrays,
+    zero_slot,
+)
 
 # Nonzeros by which rows of the weights are fetched ahead of their use. A row of 64 columns is 8
 # cache lines, so fewer rows than with one column are in flight at a time.
@@ -41,8 +50,9 @@ def multiply_dense(typing_context, x, W, f):
         square = zero_slot(builder, DOUBLE)
 
         def multiply_block(block: ColumnBlock, squared: bool) -> None:
-            with cgutils.for_range(builder, builder.extract_value(row.shape, 0)) as loop:
-                value = builder.load(builder.gep(row.data, [loop.index]))
+            size = builder.extract_value(row.shape, 0)
+            with cgutils.for_range(builder, size) as loop:
+                value = load_number(builder, row.data, loop.index)
                 block.add(value, block.load(loop.index))
                 if squared:
                     accumulate(builder, square, value, value)
@@ -50,10 +60,8 @@ def multiply_dense(typing_context, x, W, f):
         def write(block: ColumnBlock) -> None:
             # The first block sums the square too: it is computed while the sums of the columns wait
             # for each other.
-            with builder.if_else(builder.icmp_signed("==", block.first, INT64(0))) as (
-                first,
-                later,
-            ):
+            is_first = builder.icmp_signed("==", block.first, INT64(0))
+            with builder.if_else(is_first) as (first, later):
                 with first:
                     multiply_block(block, squared=True)
                 with later:
@@ -77,8 +85,10 @@ def multiply_first(typing_context, x, W, columns, f):
         row, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 3)
 
         def write(block: ColumnBlock) -> None:
-            with cgutils.for_range(builder, builder.extract_value(row.shape, 0)) as loop:
-                block.add(builder.load(builder.gep(row.data, [loop.index])), block.load(loop.index))
+            size = builder.extract_value(row.shape, 0)
+            with cgutils.for_range(builder, size) as loop:
+                value = load_number(builder, row.data, loop.index)
+                block.add(value, block.load(loop.index))
             block.store_sums(sums.data)
 
         for_first_columns(builder, weights, arguments[2], write)
@@ -104,11 +114,12 @@ def move_multiply_dense(typing_context, before, a, x, W, f):
         def write(block: ColumnBlock) -> None:
             vectors = block.load_steps(steps.data)
             builder.store(DOUBLE(0.0), square)
-            with cgutils.for_range(builder, builder.extract_value(row.shape, 0)) as loop:
-                value, old = (
-                    builder.load(builder.gep(array.data, [loop.index])) for array in (row, earlier)
-                )
-                block.add(value, block.move(loop.index, old, vectors))
+            size = builder.extract_value(row.shape, 0)
+            with cgutils.for_range(builder, size) as loop:
+                value = load_number(builder, row.data, loop.index)
+                old = load_number(builder, earlier.data, loop.index)
+                moved = block.move(loop.index, old, vectors)
+                block.add(value, moved)
                 accumulate(builder, square, value, value)
             block.store_sums(sums.data)
 
@@ -126,7 +137,8 @@ def _multiply_csr(fused: bool = False) -> Callable[..., Any]:
             context, builder, signature, arguments, 0, 1, 4, 5
         )
         start, stop = arguments[2:4]
-        last = builder.sub(builder.extract_value(features.shape, 0), INT64(1))
+        size = builder.extract_value(features.shape, 0)
+        last = builder.sub(size, INT64(1))
         square = zero_slot(builder, DOUBLE)
 
         def write(block: ColumnBlock) -> None:
@@ -134,11 +146,13 @@ def _multiply_csr(fused: bool = False) -> Callable[..., Any]:
             with cgutils.for_range(builder, stop, start=start) as loop:
                 # Past the end of the row are the features of the next one: their weights will be
                 # needed soon.
-                ahead = builder.add(loop.index, INT64(_AHEAD))
-                ahead = builder.select(builder.icmp_signed("<", ahead, last), ahead, last)
-                block.prefetch(_feature(builder, features, ahead))
-                value = builder.load(builder.gep(values.data, [loop.index]))
-                block.add(value, block.load(_feature(builder, features, loop.index)), fused)
+                entry_ahead = builder.add(loop.index, INT64(_AHEAD))
+                is_inside = builder.icmp_signed("<", entry_ahead, last)
+                entry_ahead = builder.select(is_inside, entry_ahead, last)
+                block.prefetch(load_feature(builder, features, entry_ahead))
+                value = load_number(builder, values.data, loop.index)
+                feature = load_feature(builder, features, loop.index)
+                block.add(value, block.load(feature), fused)
                 accumulate(builder, square, value, value)
             block.store_sums(sums.data)
 
@@ -172,8 +186,9 @@ def multiply_places(typing_context, places, values, stop, W, columns, f):
 
         def write(block: ColumnBlock) -> None:
             with cgutils.for_range(builder, arguments[2]) as loop:
-                value = builder.load(builder.gep(row.data, [loop.index]))
-                block.add(value, block.load(_feature(builder, at, loop.index)))
+                value = load_number(builder, row.data, loop.index)
+                place = load_feature(builder, at, loop.index)
+                block.add(value, block.load(place))
             block.store_sums(sums.data)
 
         for_first_columns(builder, weights, arguments[4], write)
@@ -194,18 +209,11 @@ def move_csr(typing_context, indices, data, start, stop, W, a):
         def write(block: ColumnBlock) -> None:
             vectors = block.load_steps(steps.data)
             with cgutils.for_range(builder, arguments[3], start=arguments[2]) as loop:
-                value = builder.load(builder.gep(values.data, [loop.index]))
-                block.move(
-                    _feature(builder, features, loop.index),
-                    convert(builder, value, DOUBLE),
-                    vectors,
-                )
+                value = load_number(builder, values.data, loop.index)
+                feature = load_feature(builder, features, loop.index)
+                block.move(feature, convert(builder, value, DOUBLE), vectors)
 
         for_each_block(builder, weights, write, _WIDEST_MOVE)
         return context.get_dummy_value()
 
     return types.void(indices, data, types.intp, types.intp, W, a), codegen
-
-
-def _feature(builder: Any, features: Any, p: Any) -> Any:
-    return builder.zext(builder.load(builder.gep(features.data, [p])), INT64)

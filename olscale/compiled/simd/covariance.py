@@ -1,6 +1,7 @@
-"""Vector code for a symmetric matrix: subtract an outer product and multiply, in one pass.
+"""Vector code for covariances: a full symmetric matrix, or a variance per feature.
 
-In numpy, with ``S[:, d:]`` and the ends of `h` and `g` as padding:
+A full matrix takes an outer product and is multiplied in one pass. In numpy, with ``S[:, d:]`` and
+the ends of `h` and `g` as padding:
 
 >>> def subtract_multiply(S, h, x, g):
 ...     S -= np.outer(h[: len(S)], h).astype(S.dtype)
@@ -8,6 +9,18 @@ In numpy, with ``S[:, d:]`` and the ends of `h` and `g` as padding:
 
 As in `olscale.compiled.simd.columns` each sum runs in ascending order of the features; here
 everything is in double precision.
+
+A diagonal takes four features of a sparse row at once. Mean and variance of a feature are read and
+written together, and four divisions take the time of two. Intermediate numbers are double precision
+for any precision of the state, with each operation rounded separately and sums in ascending order
+of the features: the bits are those of one feature after another. In numpy, with `A` as ``[[mean, variance], ...]``:
+
+>>> def sum_moments(A, x):
+...     return x @ A[:, 0], (x * x) @ A[:, 1], x @ x
+>>> def move(A, x, a, gamma):
+...     s = A[:, 1] * x
+...     A[:, 0] += a * s
+...     A[:, 1] /= 1.0 + gamma * (s * x)
 """
 
 from typing import Any
@@ -19,10 +32,14 @@ from numba.core import cgutils
 from olscale.compiled.intrinsics import intrinsic
 from olscale.compiled.simd.vectors import (
     DOUBLE,
+    INT32,
+    INT64,
     VECTOR,
     accumulate,
     broadcast,
     convert,
+    load_feature,
+    load_number,
     load_vector,
     open_arrays,
     store_vector,
@@ -49,18 +66,17 @@ def subtract_multiply(typing_context, S, h, x, g):
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         arrays = open_arrays(context, builder, signature, arguments, 0, 1, 2, 3)
         width = builder.extract_value(arrays[0].shape, 1)
-        rest = builder.urem(width, width.type(_BLOCK))
-        whole = builder.sub(width, rest)
-        with cgutils.for_range_slice(builder, width.type(0), whole, width.type(_BLOCK)) as (
-            first,
-            _,
-        ):
+        block = INT64(_BLOCK)
+        remainder = builder.urem(width, block)
+        end = builder.sub(width, remainder)
+        with cgutils.for_range_slice(builder, INT64(0), end, block) as (first, _):
             _write_block(builder, _BLOCK, arrays, first)
         # A loop for each width that the last block can have: fewer columns than 64, in full
         # vectors.
         for columns in range(VECTOR, _BLOCK, VECTOR):
-            with builder.if_then(builder.icmp_signed("==", rest, width.type(columns))):
-                _write_block(builder, columns, arrays, whole)
+            is_width = builder.icmp_signed("==", remainder, INT64(columns))
+            with builder.if_then(is_width):
+                _write_block(builder, columns, arrays, end)
         return context.get_dummy_value()
 
     return types.void(S, h, x, g), codegen
@@ -69,23 +85,139 @@ def subtract_multiply(typing_context, S, h, x, g):
 def _write_block(builder: Any, columns: int, arrays: list[Any], first: Any) -> None:
     """Write the loop over the rows of a block of columns, with sums and steps in registers."""
     S, h, x, g = arrays
-    size, width = (builder.extract_value(S.shape, axis) for axis in range(2))
-    starts = [builder.add(first, width.type(n)) for n in range(0, columns, VECTOR)]
+    size = builder.extract_value(S.shape, 0)
+    width = builder.extract_value(S.shape, 1)
+    starts = [builder.add(first, INT64(n)) for n in range(0, columns, VECTOR)]
     steps = [load_vector(builder, h.data, start, VECTOR) for start in starts]
     sums = [zero_slot(builder, _DOUBLES) for _ in starts]
     with cgutils.for_range(builder, size) as loop:
         row = builder.mul(loop.index, width)
-        hj, xj = (builder.load(builder.gep(array.data, [loop.index])) for array in (h, x))
+        hj, xj = (load_number(builder, array.data, loop.index) for array in (h, x))
         hj = broadcast(builder, hj, _DOUBLES)
         xj = broadcast(builder, xj, _DOUBLES)
         for start, step, total in zip(starts, steps, sums, strict=True):
             place = builder.add(row, start)
-            value = convert(builder, load_vector(builder, S.data, place, VECTOR), DOUBLE)
-            value = convert(
-                builder, builder.fsub(value, builder.fmul(hj, step)), S.data.type.pointee
-            )
-            store_vector(builder, value, S.data, place)
+            stored = load_vector(builder, S.data, place, VECTOR)
+            value = convert(builder, stored, DOUBLE)
+            product = builder.fmul(hj, step)
+            difference = builder.fsub(value, product)
+            stored = convert(builder, difference, S.data.type.pointee)
+            store_vector(builder, stored, S.data, place)
             # As stored: the product uses the matrix that the next row will find.
-            accumulate(builder, total, xj, convert(builder, value, DOUBLE))
+            value = convert(builder, stored, DOUBLE)
+            accumulate(builder, total, xj, value)
     for start, total in zip(starts, sums, strict=True):
         store_vector(builder, builder.load(total), g.data, start)
+
+
+_FOUR = 4
+_PAIRS = ir.VectorType(DOUBLE, _FOUR)
+_BOTH = ir.VectorType(DOUBLE, 2)
+_TWO_PLACES = ir.VectorType(INT32, 2)
+_FOUR_PLACES = ir.VectorType(INT32, _FOUR)
+
+
+@intrinsic
+def sum_moments(typing_context, A, indices, data, start, stop):
+    """Return ``x mu``, ``x^2 sigma`` and ``|x|^2`` of the sparse row `start` to `stop`.
+
+    `A` has mean and variance of each feature next to each other and is flat.
+    """
+    result = types.UniTuple(types.float64, 3)
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        state, features, values = open_arrays(context, builder, signature, arguments, 0, 1, 2)
+        first, last = arguments[3:]
+        sums = zero_slot(builder, _BOTH)
+        squares = zero_slot(builder, _BOTH)
+
+        def add(p: Any, powers: Any) -> None:
+            """Add the feature at `p`: one product and sum with ``(x, x^2)`` for both moments."""
+            j = load_feature(builder, features, p)
+            place = builder.mul(j, INT64(2))
+            stored = load_vector(builder, state.data, place, 2)
+            moments = convert(builder, stored, DOUBLE)
+            accumulate(builder, sums, powers, moments)
+            total = builder.fadd(builder.load(squares), powers)
+            builder.store(total, squares)
+
+        def powers(x: Any, n: int) -> Any:
+            """Return x and its square for number `n` of four."""
+            squared = builder.fmul(x, x)
+            places = ir.Constant(_TWO_PLACES, [n, _FOUR + n])
+            return builder.shuffle_vector(x, squared, places)
+
+        entries = builder.sub(last, first)
+        remainder = builder.urem(entries, INT64(_FOUR))
+        end = builder.sub(last, remainder)
+        with cgutils.for_range_slice(builder, first, end, INT64(_FOUR)) as (p, _):
+            stored = load_vector(builder, values.data, p, _FOUR)
+            x = convert(builder, stored, DOUBLE)
+            for n in range(_FOUR):
+                add(builder.add(p, INT64(n)), powers(x, n))
+        with cgutils.for_range(builder, last, start=end) as loop:
+            value = convert(builder, load_number(builder, values.data, loop.index), DOUBLE)
+            values_of_four = broadcast(builder, value, _PAIRS)
+            add(loop.index, powers(values_of_four, 0))
+        score = builder.extract_element(builder.load(sums), INT32(0))
+        variance = builder.extract_element(builder.load(sums), INT32(1))
+        square = builder.extract_element(builder.load(squares), INT32(1))
+        return context.make_tuple(builder, result, [score, variance, square])
+
+    return result(A, indices, data, types.uint64, types.uint64), codegen
+
+
+@intrinsic
+def move_four(typing_context, A, m0, m1, m2, m3, data, p, a, gamma, tiny):
+    """Move means and variances of flat `A` at `m0` to `m3` by the four values from ``data[p]``.
+
+    The places are all different. With ``s = variance value``: ``mean += a s`` and
+    ``variance /= 1 + gamma (s value)``. Return whether each variance is then at least `tiny`.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        state, values = open_arrays(context, builder, signature, arguments, 0, 5)
+        places = arguments[1 : 1 + _FOUR]
+        number = state.data.type.pointee
+        stored = load_vector(builder, values.data, arguments[6], _FOUR)
+        x = convert(builder, stored, DOUBLE)
+        a, gamma, tiny = (broadcast(builder, argument, _PAIRS) for argument in arguments[7:])
+
+        # Four features per vector for the arithmetic, so that one division serves four variances.
+        loaded = [load_vector(builder, state.data, place, 2) for place in places]
+        mean = convert(builder, _gather(builder, loaded, 0), DOUBLE)
+        variance = convert(builder, _gather(builder, loaded, 1), DOUBLE)
+        s = builder.fmul(variance, x)
+        variance_of_score = builder.fmul(s, x)
+        growth = builder.fmul(gamma, variance_of_score)
+        ones = ir.Constant(_PAIRS, [1.0] * _FOUR)
+        divisor = builder.fadd(ones, growth)
+        variance = builder.fdiv(variance, divisor)
+        step = builder.fmul(a, s)
+        mean = builder.fadd(mean, step)
+        mean = convert(builder, mean, number)
+        variance = convert(builder, variance, number)
+        for n, place in enumerate(places):
+            both = ir.Constant(_TWO_PLACES, [n, _FOUR + n])
+            moments = builder.shuffle_vector(mean, variance, both)
+            store_vector(builder, moments, state.data, place)
+        # As stored: in float32 a variance may underflow that is fine in double precision.
+        stored = convert(builder, variance, DOUBLE)
+        large_enough = builder.fcmp_ordered(">=", stored, tiny)
+        word = ir.IntType(_FOUR)
+        bits = builder.bitcast(large_enough, word)
+        return builder.icmp_unsigned("==", bits, ir.Constant(word, -1))
+
+    starts = [types.uint64] * _FOUR
+    numbers = [types.float64] * 3
+    return types.boolean(A, *starts, data, types.uint64, *numbers), codegen
+
+
+def _gather(builder: Any, loaded: list[Any], side: int) -> Any:
+    """Return the means (side 0) or the variances (side 1) of four features as one vector."""
+    side_of_pairs = ir.Constant(_TWO_PLACES, [side, 2 + side])
+    first, second, third, fourth = loaded
+    first_pair = builder.shuffle_vector(first, second, side_of_pairs)
+    second_pair = builder.shuffle_vector(third, fourth, side_of_pairs)
+    in_order = ir.Constant(_FOUR_PLACES, list(range(_FOUR)))
+    return builder.shuffle_vector(first_pair, second_pair, in_order)

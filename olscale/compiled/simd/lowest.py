@@ -25,6 +25,7 @@ from olscale.compiled.simd.vectors import (
     INT64,
     VECTOR,
     broadcast,
+    load_number,
     load_vector,
     open_arrays,
 )
@@ -36,6 +37,8 @@ AT_ONCE = _VECTORS * VECTOR
 _DOUBLES = ir.VectorType(DOUBLE, VECTOR)
 _PLACES = ir.VectorType(INT64, VECTOR)
 _BITS = ir.VectorType(ir.IntType(1), VECTOR)
+_IN_ORDER = ir.Constant(_PLACES, list(range(VECTOR)))
+_INFINITY = DOUBLE(float("inf"))
 
 
 @intrinsic
@@ -52,9 +55,11 @@ def lowest(typing_context, offset, slope, f):
 
         def write(at: Any) -> Any:
             a, b, c = (load_vector(builder, array.data, at, VECTOR) for array in arrays)
-            return builder.fsub(a, builder.fmul(b, c))
+            product = builder.fmul(b, c)
+            return builder.fsub(a, product)
 
-        place, value = _first_lowest(builder, builder.extract_value(arrays[0].shape, 0), write)
+        size = builder.extract_value(arrays[0].shape, 0)
+        place, value = _first_lowest(builder, size, write)
         return context.make_tuple(builder, both, (place, value))
 
     return both(offset, slope, f), codegen
@@ -73,13 +78,12 @@ def lowest_of(typing_context, values, count):
         infinities = broadcast(builder, DOUBLE(float("inf")), _DOUBLES)
 
         def write(at: Any) -> Any:
-            places = builder.add(
-                broadcast(builder, at, _PLACES), ir.Constant(_PLACES, list(range(VECTOR)))
-            )
-            inside = builder.icmp_signed("<", places, broadcast(builder, count, _PLACES))
-            return builder.select(
-                inside, load_vector(builder, numbers.data, at, VECTOR), infinities
-            )
+            starts = broadcast(builder, at, _PLACES)
+            places = builder.add(starts, _IN_ORDER)
+            ends = broadcast(builder, count, _PLACES)
+            inside = builder.icmp_signed("<", places, ends)
+            vector = load_vector(builder, numbers.data, at, VECTOR)
+            return builder.select(inside, vector, infinities)
 
         return _first_lowest(builder, count, write)[0]
 
@@ -98,33 +102,38 @@ def few_lowest(typing_context, values, indices, low):
         numbers, places, results = open_arrays(context, builder, signature, arguments, 0, 1, 2)
         most = builder.extract_value(results.shape, 0)
         size = builder.extract_value(numbers.shape, 0)
-        infinity = DOUBLE(float("inf"))
         count = cgutils.alloca_once_value(builder, INT64(0))
-        worst = cgutils.alloca_once_value(builder, infinity)
-        left = [cgutils.alloca_once(builder, _DOUBLES) for _ in range(_VECTORS)]
+        worst = cgutils.alloca_once_value(builder, _INFINITY)
+        slots = [cgutils.alloca_once(builder, _DOUBLES) for _ in range(_VECTORS)]
         with cgutils.for_range_slice(builder, INT64(0), size, INT64(AT_ONCE)) as (start, _):
-            for n, vector in enumerate(left):
+            for n, vector in enumerate(slots):
                 at = builder.add(start, INT64(n * VECTOR))
-                builder.store(load_vector(builder, numbers.data, at, VECTOR), vector)
+                loaded = load_vector(builder, numbers.data, at, VECTOR)
+                builder.store(loaded, vector)
             smallest = cgutils.alloca_once(builder, _DOUBLES)
             rounds = builder.append_basic_block("rounds")
             take = builder.append_basic_block("take")
             done = builder.append_basic_block("done")
             builder.branch(rounds)
             builder.position_at_end(rounds)
-            builder.store(_smallest(builder, [builder.load(vector) for vector in left]), smallest)
+            vectors = [builder.load(vector) for vector in slots]
+            builder.store(_smallest(builder, vectors), smallest)
             value = builder.extract_element(builder.load(smallest), INT32(0))
             # A later number that is equal to the worst result comes after it: it is not taken.
-            builder.cbranch(builder.fcmp_ordered("<", value, builder.load(worst)), take, done)
+            is_better = builder.fcmp_ordered("<", value, builder.load(worst))
+            builder.cbranch(is_better, take, done)
             builder.position_at_end(take)
-            place = builder.add(start, _take_out(builder, left, builder.load(smallest)))
+            place_of_block = _take_out(builder, slots, builder.load(smallest))
+            place = builder.add(start, place_of_block)
             _insert(builder, results.data, places.data, builder.load(count), most, value, place)
             more = builder.add(builder.load(count), INT64(1))
-            builder.store(builder.select(builder.icmp_signed("<", more, most), more, most), count)
+            has_room = builder.icmp_signed("<", more, most)
+            builder.store(builder.select(has_room, more, most), count)
             # Once all places are taken, only numbers below the last of them still count.
-            with builder.if_then(builder.icmp_signed(">=", more, most)):
-                last = builder.gep(results.data, [builder.sub(most, INT64(1))])
-                builder.store(builder.load(last), worst)
+            is_full = builder.icmp_signed(">=", more, most)
+            with builder.if_then(is_full):
+                last = builder.sub(most, INT64(1))
+                builder.store(load_number(builder, results.data, last), worst)
             builder.branch(rounds)
             builder.position_at_end(done)
         return builder.load(count)
@@ -137,74 +146,90 @@ def _first_lowest(builder: Any, size: Any, write: Callable[[Any], Any]) -> tuple
 
     `write` writes the code that makes a vector of them.
     """
-    best = cgutils.alloca_once_value(builder, ir.Constant(_DOUBLES, [float("inf")] * VECTOR))
-    where = cgutils.alloca_once_value(builder, ir.Constant(_PLACES, [0] * VECTOR))
+    infinities = ir.Constant(_DOUBLES, [float("inf")] * VECTOR)
+    zeros = ir.Constant(_PLACES, [0] * VECTOR)
+    best = cgutils.alloca_once_value(builder, infinities)
+    where = cgutils.alloca_once_value(builder, zeros)
     # Place n of the vectors has the smallest of the numbers n, n + 8, n + 16 ... and its position.
     with cgutils.for_range_slice(builder, INT64(0), size, INT64(VECTOR)) as (at, _):
         value = write(at)
         # Less, not less or equal: the first among equals stays. NaN, as in a model that diverged,
         # is never less.
         less = builder.fcmp_ordered("<", value, builder.load(best))
-        builder.store(builder.select(less, value, builder.load(best)), best)
-        builder.store(
-            builder.select(less, broadcast(builder, at, _PLACES), builder.load(where)), where
-        )
+        lower = builder.select(less, value, builder.load(best))
+        builder.store(lower, best)
+        start = broadcast(builder, at, _PLACES)
+        place_of_lower = builder.select(less, start, builder.load(where))
+        builder.store(place_of_lower, where)
     values = builder.load(best)
     starts = builder.load(where)
-    starts = builder.add(starts, ir.Constant(_PLACES, list(range(VECTOR))))
+    starts = builder.add(starts, _IN_ORDER)
     half = VECTOR // 2
     while half:
         # Number n is compared with number n ^ half, so after three rounds each place has the
         # smallest of all.
-        other = _swap(builder, values, half)
-        others = _swap(builder, starts, half)
-        equal = builder.and_(
-            builder.fcmp_ordered("==", other, values), builder.icmp_signed("<", others, starts)
-        )
-        better = builder.or_(builder.fcmp_ordered("<", other, values), equal)
-        values = builder.select(better, other, values)
-        starts = builder.select(better, others, starts)
+        values_across = _swap(builder, values, half)
+        starts_across = _swap(builder, starts, half)
+        equal = builder.fcmp_ordered("==", values_across, values)
+        earlier = builder.icmp_signed("<", starts_across, starts)
+        first_of_equals = builder.and_(equal, earlier)
+        less = builder.fcmp_ordered("<", values_across, values)
+        better = builder.or_(less, first_of_equals)
+        values = builder.select(better, values_across, values)
+        starts = builder.select(better, starts_across, starts)
         half //= 2
-    value, place = (builder.extract_element(vector, INT32(0)) for vector in (values, starts))
+    value = builder.extract_element(values, INT32(0))
+    place = builder.extract_element(starts, INT32(0))
     # Nothing is below infinity if every number is infinite or NaN.
-    is_finite = builder.fcmp_ordered("<", value, DOUBLE(float("inf")))
+    is_finite = builder.fcmp_ordered("<", value, _INFINITY)
     return builder.select(is_finite, place, INT64(0)), value
 
 
 def _swap(builder: Any, vector: Any, half: int) -> Any:
     """Return a vector with the numbers n and ``n ^ half`` exchanged."""
-    order = ir.Constant(ir.VectorType(INT32, VECTOR), [n ^ half for n in range(VECTOR)])
+    places = ir.VectorType(INT32, VECTOR)
+    order = ir.Constant(places, [n ^ half for n in range(VECTOR)])
     return builder.shuffle_vector(vector, vector, order)
 
 
 def _smaller(builder: Any, a: Any, b: Any) -> Any:
-    return builder.select(builder.fcmp_ordered("<", a, b), a, b)
+    less = builder.fcmp_ordered("<", a, b)
+    return builder.select(less, a, b)
 
 
 def _smallest(builder: Any, vectors: list[Any]) -> Any:
     """Return a vector filled with the smallest number of all vectors."""
     while len(vectors) > 1:
-        vectors = [_smaller(builder, vectors[n], vectors[n + 1]) for n in range(0, len(vectors), 2)]
+        even = vectors[::2]
+        odd = vectors[1::2]
+        vectors = [_smaller(builder, a, b) for a, b in zip(even, odd, strict=True)]
     smallest = vectors[0]
     half = VECTOR // 2
     while half:
-        smallest = _smaller(builder, smallest, _swap(builder, smallest, half))
+        across = _swap(builder, smallest, half)
+        smallest = _smaller(builder, smallest, across)
         half //= 2
     return smallest
 
 
-def _take_out(builder: Any, left: list[Any], smallest: Any) -> Any:
+def _take_out(builder: Any, slots: list[Any], smallest: Any) -> Any:
     """Replace the first of the smallest numbers by infinity; return its place."""
     # One bit per number marks the equal ones: the lowest set bit is the first among them.
     equal = INT64(0)
-    for n, vector in enumerate(left):
-        same = builder.bitcast(builder.fcmp_ordered("==", builder.load(vector), smallest), INT8)
-        equal = builder.or_(equal, builder.shl(builder.zext(same, INT64), INT64(n * VECTOR)))
+    for n, vector in enumerate(slots):
+        is_smallest = builder.fcmp_ordered("==", builder.load(vector), smallest)
+        byte = builder.bitcast(is_smallest, INT8)
+        word = builder.zext(byte, INT64)
+        bits = builder.shl(word, INT64(n * VECTOR))
+        equal = builder.or_(equal, bits)
     first = builder.and_(equal, builder.neg(equal))
-    infinities = broadcast(builder, DOUBLE(float("inf")), _DOUBLES)
-    for n, vector in enumerate(left):
-        chosen = builder.bitcast(builder.trunc(builder.lshr(first, INT64(n * VECTOR)), INT8), _BITS)
-        builder.store(builder.select(chosen, infinities, builder.load(vector)), vector)
+    infinities = broadcast(builder, _INFINITY, _DOUBLES)
+    for n, vector in enumerate(slots):
+        bits = builder.lshr(first, INT64(n * VECTOR))
+        byte = builder.trunc(bits, INT8)
+        chosen = builder.bitcast(byte, _BITS)
+        remaining = builder.select(chosen, infinities, builder.load(vector))
+        builder.store(remaining, vector)
     return builder.cttz(equal, ir.IntType(1)(0))
 
 
@@ -214,24 +239,27 @@ def _insert(
     """Insert a number and its place in ascending order, after equals; the last drops out."""
     end = builder.sub(most, INT64(1))
     at = cgutils.alloca_once(builder, INT64)
-    builder.store(builder.select(builder.icmp_signed("<", count, end), count, end), at)
+    has_room = builder.icmp_signed("<", count, end)
+    builder.store(builder.select(has_room, count, end), at)
     test = builder.append_basic_block("test")
-    look = builder.append_basic_block("look")
+    compare = builder.append_basic_block("compare")
     shift = builder.append_basic_block("shift")
-    put = builder.append_basic_block("put")
+    insert = builder.append_basic_block("insert")
     builder.branch(test)
     builder.position_at_end(test)
-    now = builder.load(at)
-    builder.cbranch(builder.icmp_signed(">", now, INT64(0)), look, put)
-    builder.position_at_end(look)
-    before = builder.sub(now, INT64(1))
-    other = builder.load(builder.gep(low, [before]))
-    builder.cbranch(builder.fcmp_ordered(">", other, value), shift, put)
+    place_now = builder.load(at)
+    is_inside = builder.icmp_signed(">", place_now, INT64(0))
+    builder.cbranch(is_inside, compare, insert)
+    builder.position_at_end(compare)
+    before = builder.sub(place_now, INT64(1))
+    number_before = load_number(builder, low, before)
+    is_greater = builder.fcmp_ordered(">", number_before, value)
+    builder.cbranch(is_greater, shift, insert)
     builder.position_at_end(shift)
-    builder.store(other, builder.gep(low, [now]))
-    builder.store(builder.load(builder.gep(indices, [before])), builder.gep(indices, [now]))
+    builder.store(number_before, builder.gep(low, [place_now]))
+    builder.store(load_number(builder, indices, before), builder.gep(indices, [place_now]))
     builder.store(before, at)
     builder.branch(test)
-    builder.position_at_end(put)
+    builder.position_at_end(insert)
     builder.store(value, builder.gep(low, [builder.load(at)]))
     builder.store(place, builder.gep(indices, [builder.load(at)]))

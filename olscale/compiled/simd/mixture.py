@@ -29,6 +29,7 @@ from olscale.compiled.simd.vectors import (
     accumulate,
     broadcast,
     convert,
+    load_number,
     load_vector,
     multiply_add,
     open_arrays,
@@ -80,26 +81,28 @@ def mix_multiply(typing_context, x, V, c, planes, indices, gates):
             for n in range(groups):
                 builder.store(_SUMS(None), sums[n])
             with cgutils.for_range(builder, arguments[3]) as loop:
-                gate = broadcast(
-                    builder, builder.load(builder.gep(shares.data, [loop.index])), _SUMS
-                )
-                plane = builder.load(builder.gep(places.data, [loop.index]))
+                share = load_number(builder, shares.data, loop.index)
+                gate = broadcast(builder, share, _SUMS)
+                plane = load_number(builder, places.data, loop.index)
                 for n in range(groups):
                     start = _start(builder, weights, plane, arguments[2], j, n)
-                    w = convert(builder, load_vector(builder, weights.data, start, VECTOR), DOUBLE)
+                    stored = load_vector(builder, weights.data, start, VECTOR)
+                    w = convert(builder, stored, DOUBLE)
                     accumulate(builder, sums[n], gate, w, fused=True)
             # The mixture of a tile is multiplied at once: it never goes to memory.
             for n in range(groups):
                 accumulate(builder, total, values(n), builder.load(sums[n]), fused=True)
 
         _visit_tiles(builder, row, mix)
-        numbers = [builder.extract_element(builder.load(total), INT32(n)) for n in range(VECTOR)]
+        numbers = []
+        for n in range(VECTOR):
+            numbers.append(builder.extract_element(builder.load(total), INT32(n)))
         # Groups 0 and 1, 2 and 3, then both: for the current weights (even places) and for the mean
         # (odd ones).
         while len(numbers) > 2:
-            numbers = [
-                builder.fadd(numbers[n], numbers[n + 2]) for n in range(len(numbers)) if n % 4 < 2
-            ]
+            first_pairs = [number for n, number in enumerate(numbers) if n % 4 < 2]
+            second_pairs = [number for n, number in enumerate(numbers) if n % 4 >= 2]
+            numbers = [builder.fadd(a, b) for a, b in zip(first_pairs, second_pairs, strict=True)]
         return context.make_tuple(builder, products, numbers)
 
     return products(x, V, types.intp, types.intp, indices, gates), codegen
@@ -123,23 +126,21 @@ def mix_move(typing_context, x, V, c, planes, indices, gates, a, b):
         def move(j: Any, groups: int, values: Callable[[int], Any]) -> None:
             along = [builder.fmul(steps, values(n)) for n in range(groups)]
             with cgutils.for_range(builder, arguments[3]) as loop:
-                gate = broadcast(
-                    builder, builder.load(builder.gep(shares.data, [loop.index])), _SUMS
-                )
-                plane = builder.load(builder.gep(places.data, [loop.index]))
+                share = load_number(builder, shares.data, loop.index)
+                gate = broadcast(builder, share, _SUMS)
+                plane = load_number(builder, places.data, loop.index)
                 for n in range(groups):
                     start = _start(builder, weights, plane, arguments[2], j, n)
-                    w = convert(builder, load_vector(builder, weights.data, start, VECTOR), DOUBLE)
-                    store_vector(
-                        builder, multiply_add(builder, gate, along[n], w), weights.data, start
-                    )
+                    stored = load_vector(builder, weights.data, start, VECTOR)
+                    w = convert(builder, stored, DOUBLE)
+                    new = multiply_add(builder, gate, along[n], w)
+                    store_vector(builder, new, weights.data, start)
 
         _visit_tiles(builder, row, move)
         return context.get_dummy_value()
 
-    return types.void(
-        x, V, types.intp, types.intp, indices, gates, types.float64, types.float64
-    ), codegen
+    number = types.float64
+    return types.void(x, V, types.intp, types.intp, indices, gates, number, number), codegen
 
 
 def _visit_tiles(
@@ -153,50 +154,66 @@ def _visit_tiles(
     many, and their weights would come from main memory.
     """
     size = builder.extract_value(row.shape, 0)
-    twice = ir.Constant(ir.VectorType(INT32, VECTOR), [n // 2 for n in range(VECTOR)])
+    places = ir.VectorType(INT32, VECTOR)
+    twice = ir.Constant(places, [n // 2 for n in range(VECTOR)])
 
     def four(j: Any, n: int) -> Any:
-        return load_vector(builder, row.data, builder.add(j, INT64(n * GROUPS)), GROUPS)
+        start = builder.add(j, INT64(n * GROUPS))
+        return load_vector(builder, row.data, start, GROUPS)
 
     def values(j: Any, n: int) -> Any:
-        return builder.shuffle_vector(four(j, n), four(j, n), twice)
+        first = four(j, n)
+        second = four(j, n)
+        return builder.shuffle_vector(first, second, twice)
 
     def is_filled(j: Any) -> Any:
         """Return whether a tile has a value other than 0."""
         bits = _BITS(None)
         for n in range(_TILE):
-            bits = builder.or_(bits, builder.bitcast(four(j, n), _BITS))
+            bits_of_four = builder.bitcast(four(j, n), _BITS)
+            bits = builder.or_(bits, bits_of_four)
         # The sign is shifted out, because -0 is 0 as well.
-        unsigned = builder.shl(bits, ir.Constant(_BITS, [1] * GROUPS))
-        filled = builder.bitcast(
-            builder.icmp_unsigned("!=", unsigned, _BITS(None)), ir.IntType(GROUPS)
-        )
-        return builder.icmp_unsigned("!=", filled, ir.IntType(GROUPS)(0))
+        ones = ir.Constant(_BITS, [1] * GROUPS)
+        unsigned = builder.shl(bits, ones)
+        is_set = builder.icmp_unsigned("!=", unsigned, _BITS(None))
+        word = ir.IntType(GROUPS)
+        filled = builder.bitcast(is_set, word)
+        return builder.icmp_unsigned("!=", filled, word(0))
 
-    def rest(j: Any) -> Any:
-        left = zero_slot(builder, ir.VectorType(DOUBLE, GROUPS))
-        place = builder.bitcast(left, DOUBLE.as_pointer())
+    def last_values(j: Any) -> Any:
+        # A vector there would reach past the end of the row, perhaps into memory of others.
+        slot = zero_slot(builder, ir.VectorType(DOUBLE, GROUPS))
+        numbers = builder.bitcast(slot, DOUBLE.as_pointer())
         with cgutils.for_range(builder, builder.sub(size, j)) as loop:
-            value = builder.load(builder.gep(row.data, [builder.add(j, loop.index)]))
-            builder.store(value, builder.gep(place, [loop.index]))
-        return builder.shuffle_vector(builder.load(left), builder.load(left), twice)
+            place = builder.add(j, loop.index)
+            value = load_number(builder, row.data, place)
+            builder.store(value, builder.gep(numbers, [loop.index]))
+        return builder.shuffle_vector(builder.load(slot), builder.load(slot), twice)
 
-    tiles = builder.sub(size, builder.urem(size, INT64(_TILE * GROUPS)))
-    whole = builder.sub(size, builder.urem(size, INT64(GROUPS)))
+    width = INT64(_TILE * GROUPS)
+    tiles = builder.sub(size, builder.urem(size, width))
+    end = builder.sub(size, builder.urem(size, INT64(GROUPS)))
     with (
-        cgutils.for_range_slice(builder, INT64(0), tiles, INT64(_TILE * GROUPS)) as (j, _),
+        cgutils.for_range_slice(builder, INT64(0), tiles, width) as (j, _),
         builder.if_then(is_filled(j)),
     ):
         visit(j, _TILE, lambda n: values(j, n))
-    with cgutils.for_range_slice(builder, tiles, whole, INT64(GROUPS)) as (j, _):
+    with cgutils.for_range_slice(builder, tiles, end, INT64(GROUPS)) as (j, _):
         visit(j, 1, lambda n: values(j, n))
-    with builder.if_then(builder.icmp_signed("<", whole, size)):
-        last = rest(whole)
-        visit(whole, 1, lambda _: last)
+    has_more = builder.icmp_signed("<", end, size)
+    with builder.if_then(has_more):
+        last = last_values(end)
+        visit(end, 1, lambda _: last)
 
 
 def _start(builder: Any, weights: Any, plane: Any, c: Any, j: Any, n: int) -> Any:
     """Return where four features' weights begin, the n-th four from `j` on, in a flat `V`."""
-    outputs, features = (builder.extract_value(weights.shape, axis) for axis in (1, 2))
-    first = builder.mul(builder.add(builder.mul(plane, outputs), c), features)
-    return builder.shl(builder.add(builder.add(first, j), INT64(n * GROUPS)), INT64(1))
+    outputs = builder.extract_value(weights.shape, 1)
+    features = builder.extract_value(weights.shape, 2)
+    first_output = builder.mul(plane, outputs)
+    line = builder.add(first_output, c)
+    first = builder.mul(line, features)
+    feature = builder.add(first, j)
+    feature = builder.add(feature, INT64(n * GROUPS))
+    # Each feature has two weights: the current one and that of the mean.
+    return builder.shl(feature, INT64(1))

@@ -12,30 +12,24 @@ from llvmlite import ir
 from numba import types
 
 from olscale.compiled.intrinsics import intrinsic
+from olscale.compiled.simd.vectors import DOUBLE, INT32, INT64, broadcast, open_arrays
 
 LANES = 16
 
-_INT32 = ir.IntType(32)
-_INT64 = ir.IntType(64)
 _HALVES = ir.VectorType(ir.IntType(16), LANES)
-_INDICES = ir.VectorType(_INT32, LANES)
-_VALUES = ir.VectorType(ir.DoubleType(), LANES)
+_INDICES = ir.VectorType(INT32, LANES)
+_VALUES = ir.VectorType(DOUBLE, LANES)
 _ONES = ir.Constant(_VALUES, [1.0] * LANES)
 
 
-def _address(context: Any, builder: Any, array: Any, value: Any, index: Any, vector: Any) -> Any:
-    data = context.make_array(array)(context, builder, value).data
-    return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
+def _address(builder: Any, array: Any, index: Any, vector: Any) -> Any:
+    first = builder.gep(array.data, [index])
+    return builder.bitcast(first, vector.as_pointer())
 
 
-def _splat(builder: Any, value: Any) -> Any:
-    undefined = ir.Constant(_INDICES, ir.Undefined)
-    one = builder.insert_element(undefined, value, ir.Constant(_INT32, 0))
-    return builder.shuffle_vector(one, undefined, ir.Constant(_INDICES, [0] * LANES))
-
-
-def _mask(builder: Any, found: Any) -> Any:
-    return builder.zext(builder.bitcast(found, ir.IntType(LANES)), _INT64)
+def _mask(builder: Any, bits: Any) -> Any:
+    word = builder.bitcast(bits, ir.IntType(LANES))
+    return builder.zext(word, INT64)
 
 
 @intrinsic
@@ -43,14 +37,16 @@ def split_halves(typing_context: Any, halves: Any, i: Any, indices: Any, j: Any,
     """``halves[i:i+16] = indices[j:j+16] & 0xffff``; return a mask of those not in half `high`."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        loaded = builder.load(
-            _address(context, builder, signature.args[2], arguments[2], arguments[3], _INDICES)
-        )
+        source, target = open_arrays(context, builder, signature, arguments, 2, 0)
+        loaded = builder.load(_address(builder, source, arguments[3], _INDICES))
         loaded.align = 4
-        address = _address(context, builder, signature.args[0], arguments[0], arguments[1], _HALVES)
-        builder.store(builder.trunc(loaded, _HALVES), address).align = 2
+        lower = builder.trunc(loaded, _HALVES)
+        address = _address(builder, target, arguments[1], _HALVES)
+        builder.store(lower, address).align = 2
         upper = builder.lshr(loaded, ir.Constant(_INDICES, [16] * LANES))
-        return _mask(builder, builder.icmp_unsigned("!=", upper, _splat(builder, arguments[4])))
+        expected = broadcast(builder, arguments[4], _INDICES)
+        differs = builder.icmp_unsigned("!=", upper, expected)
+        return _mask(builder, differs)
 
     return types.uint64(halves, types.uintp, indices, types.uintp, types.uint32), codegen
 
@@ -60,15 +56,13 @@ def join_halves(typing_context: Any, indices: Any, i: Any, halves: Any, j: Any, 
     """``indices[i:i+16] = halves[j:j+16] + (high << 16)``."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        loaded = builder.load(
-            _address(context, builder, signature.args[2], arguments[2], arguments[3], _HALVES)
-        )
+        source, target = open_arrays(context, builder, signature, arguments, 2, 0)
+        loaded = builder.load(_address(builder, source, arguments[3], _HALVES))
         loaded.align = 2
-        upper = builder.shl(arguments[4], ir.Constant(_INT32, 16))
-        joined = builder.or_(builder.zext(loaded, _INDICES), _splat(builder, upper))
-        address = _address(
-            context, builder, signature.args[0], arguments[0], arguments[1], _INDICES
-        )
+        upper = builder.shl(arguments[4], INT32(16))
+        lower = builder.zext(loaded, _INDICES)
+        joined = builder.or_(lower, broadcast(builder, upper, _INDICES))
+        address = _address(builder, target, arguments[1], _INDICES)
         builder.store(joined, address).align = 4
         return context.get_dummy_value()
 
@@ -76,15 +70,16 @@ def join_halves(typing_context: Any, indices: Any, i: Any, halves: Any, j: Any, 
 
 
 @intrinsic
-def others(typing_context: Any, data: Any, i: Any) -> Any:
+def others_than_one(typing_context: Any, data: Any, i: Any) -> Any:
     """Return a mask of the numbers in ``data[i:i+16]`` other than 1."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        loaded = builder.load(
-            _address(context, builder, signature.args[0], arguments[0], arguments[1], _VALUES)
-        )
+        numbers = open_arrays(context, builder, signature, arguments, 0)[0]
+        loaded = builder.load(_address(builder, numbers, arguments[1], _VALUES))
         loaded.align = 8
-        return _mask(builder, builder.fcmp_unordered("!=", loaded, _ONES))  # NaN is not 1 either
+        # Unordered, since NaN is not 1 either.
+        differs = builder.fcmp_unordered("!=", loaded, _ONES)
+        return _mask(builder, differs)
 
     return types.uint64(data, types.uintp), codegen
 
@@ -94,7 +89,8 @@ def fill_ones(typing_context: Any, data: Any, i: Any) -> Any:
     """``data[i:i+16] = 1``."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address = _address(context, builder, signature.args[0], arguments[0], arguments[1], _VALUES)
+        numbers = open_arrays(context, builder, signature, arguments, 0)[0]
+        address = _address(builder, numbers, arguments[1], _VALUES)
         builder.store(_ONES, address).align = 8
         return context.get_dummy_value()
 

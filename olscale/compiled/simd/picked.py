@@ -23,6 +23,7 @@ from olscale.compiled.simd.vectors import (
     accumulate,
     broadcast,
     convert,
+    load_number,
     load_vector,
     open_arrays,
     store_vector,
@@ -47,36 +48,43 @@ def add_picked(typing_context, features, values, start, stop, mask, W, f):
             def load(array: Any, at: Any) -> Any:
                 if vectors:
                     return load_vector(builder, array.data, at, VECTOR)
-                return builder.load(builder.gep(array.data, [at]))
+                return load_number(builder, array.data, at)
 
+            kind = _DOUBLES if vectors else DOUBLE
             starts = [builder.add(first, INT64(n * VECTOR)) for n in range(max(1, vectors))]
-            totals = [zero_slot(builder, _DOUBLES if vectors else DOUBLE) for _ in starts]
+            totals = [zero_slot(builder, kind) for _ in starts]
             for total, at in zip(totals, starts, strict=True):
                 builder.store(load(sums, at), total)
             with cgutils.for_range(builder, arguments[3], start=arguments[2]) as loop:
-                feature = builder.sext(builder.load(builder.gep(places.data, [loop.index])), INT64)
-                line = builder.mul(builder.and_(feature, arguments[4]), width)
-                value = builder.load(builder.gep(row.data, [loop.index]))
-                x = broadcast(builder, value, _DOUBLES) if vectors else value
+                number = load_number(builder, places.data, loop.index)
+                feature = builder.sext(number, INT64)
+                masked = builder.and_(feature, arguments[4])
+                line = builder.mul(masked, width)
+                value = load_number(builder, row.data, loop.index)
+                if vectors:
+                    x = broadcast(builder, value, _DOUBLES)
+                else:
+                    x = value
                 for total, at in zip(totals, starts, strict=True):
-                    accumulate(
-                        builder,
-                        total,
-                        x,
-                        convert(builder, load(weights, builder.add(line, at)), DOUBLE),
-                    )
+                    stored = load(weights, builder.add(line, at))
+                    weight = convert(builder, stored, DOUBLE)
+                    accumulate(builder, total, x, weight)
             for total, at in zip(totals, starts, strict=True):
                 if vectors:
                     store_vector(builder, builder.load(total), sums.data, at)
                 else:
                     builder.store(builder.load(total), builder.gep(sums.data, [at]))
 
+        # 64 columns at a time fit the registers; then 8, then one by one.
         for vectors in (8, 1, 0):
             size = INT64(max(1, vectors * VECTOR))
-            count = builder.udiv(builder.sub(width, first), size)
+            remaining = builder.sub(width, first)
+            count = builder.udiv(remaining, size)
             with cgutils.for_range(builder, count) as loop:
-                loop_over_row(vectors, builder.add(first, builder.mul(loop.index, size)))
-            first = builder.add(first, builder.mul(count, size))
+                offset = builder.mul(loop.index, size)
+                loop_over_row(vectors, builder.add(first, offset))
+            covered = builder.mul(count, size)
+            first = builder.add(first, covered)
         return context.get_dummy_value()
 
     return types.void(features, values, types.intp, types.intp, types.intp, W, f), codegen

@@ -19,7 +19,7 @@ from numba.core import cgutils
 
 from olscale.compiled.intrinsics import intrinsic
 from olscale.compiled.simd.blocks import ColumnBlock, for_each_block
-from olscale.compiled.simd.vectors import INT64, convert, open_arrays
+from olscale.compiled.simd.vectors import INT64, convert, load_number, open_arrays
 
 # Features by which the added row is ahead of the products. A processor forwards a number that was
 # just written to a load of that number, but not to a load of the vector around it, which would wait
@@ -56,7 +56,7 @@ def add_multiply_dense(typing_context, before, column, a, row, S, f):
 
         def write(block: ColumnBlock) -> None:
             def add(j: Any) -> None:
-                block.add(builder.load(builder.gep(values.data, [j])), block.load(j), fused=True)
+                block.add(load_number(builder, values.data, j), block.load(j), fused=True)
 
             # The first block adds the row, in any column: later blocks then find it there.
             pending = builder.and_(

@@ -24,6 +24,7 @@ from olscale.compiled.simd.vectors import (
     VECTOR,
     accumulate,
     broadcast,
+    load_number,
     load_vector,
     open_arrays,
     store_vector,
@@ -65,7 +66,7 @@ def multiply_rows(
             totals = [[zero_slot(builder, _DOUBLES) for _ in starts] for _ in rows]
             with cgutils.for_range(builder, stop) as loop:
                 place, p = (
-                    builder.zext(builder.load(builder.gep(array.data, [loop.index])), INT64)
+                    builder.zext(load_number(builder, array.data, loop.index), INT64)
                     for array in (at, position)
                 )
                 line = builder.mul(place, width)
@@ -73,12 +74,12 @@ def multiply_rows(
                     load_vector(builder, weights.data, builder.add(line, start), VECTOR)
                     for start in starts
                 ]
-                for beginning, mine in zip(rows, totals, strict=True):
-                    value = builder.load(builder.gep(row.data, [builder.add(beginning, p)]))
-                    for total, weight in zip(mine, w, strict=True):
+                for beginning, totals_of_row in zip(rows, totals, strict=True):
+                    value = load_number(builder, row.data, builder.add(beginning, p))
+                    for total, weight in zip(totals_of_row, w, strict=True):
                         accumulate(builder, total, broadcast(builder, value, _DOUBLES), weight)
-            for r, mine in enumerate(totals):
-                for total, start in zip(mine, starts, strict=True):
+            for r, totals_of_row in enumerate(totals):
+                for total, start in zip(totals_of_row, starts, strict=True):
                     store_vector(
                         builder,
                         builder.load(total),

@@ -32,6 +32,7 @@ from olscale.compiled.simd.vectors import (
     VECTOR,
     accumulate,
     broadcast,
+    load_number,
     load_vector,
     multiply_add,
     open_arrays,
@@ -67,39 +68,38 @@ def multiply_panel(typing_context: Any, S: Any, start: Any, first: Any, z: Any, 
         half, vector, sums = open_arrays(context, builder, signature, arguments, 0, 3, 4)
         start, first = arguments[1:3]
         width = builder.extract_value(vector.shape, 0)
-        left = builder.sub(width, first)
+        length = builder.sub(width, first)
         for part in range(0, PANEL, _ROWS):
             rows = [builder.add(first, INT64(part + n)) for n in range(_ROWS)]
-            # Position of column 0 of a row, so that other positions are those of columns.
-            bases = [
-                builder.sub(builder.add(start, builder.mul(INT64(part + n), left)), first)
-                for n in range(_ROWS)
-            ]
-            factors = [
-                broadcast(builder, builder.load(builder.gep(vector.data, [row])), _DOUBLES)
-                for row in rows
-            ]
+            bases = _row_bases(builder, start, first, length, part)
+            factors = []
+            for row in rows:
+                number = load_number(builder, vector.data, row)
+                factors.append(broadcast(builder, number, _DOUBLES))
             totals = [zero_slot(builder, _DOUBLES) for _ in rows]
             for total in totals:
                 builder.store(ir.Constant(_DOUBLES, [0.0] * VECTOR), total)
+            # The block on the diagonal is full: it is multiplied once, and not across as well.
             values = load_vector(builder, vector.data, first, VECTOR)
             for base, total in zip(bases, totals, strict=True):
-                line = load_vector(builder, half.data, builder.add(base, first), VECTOR)
+                place = builder.add(base, first)
+                line = load_vector(builder, half.data, place, VECTOR)
                 accumulate(builder, total, line, values, fused=True)
             begin = builder.add(first, INT64(VECTOR))
             with cgutils.for_range_slice(builder, begin, width, INT64(VECTOR)) as (column, _):
                 values = load_vector(builder, vector.data, column, VECTOR)
                 across = load_vector(builder, sums.data, column, VECTOR)
                 for base, factor, total in zip(bases, factors, totals, strict=True):
-                    line = load_vector(builder, half.data, builder.add(base, column), VECTOR)
+                    place = builder.add(base, column)
+                    line = load_vector(builder, half.data, place, VECTOR)
                     accumulate(builder, total, line, values, fused=True)
                     across = multiply_add(builder, line, factor, across)
                 store_vector(builder, across, sums.data, column)
             for row, total in zip(rows, totals, strict=True):
                 place = builder.gep(sums.data, [row])
-                builder.store(
-                    builder.fadd(builder.load(place), _sum(builder, builder.load(total))), place
-                )
+                before = builder.load(place)
+                across = _sum(builder, builder.load(total))
+                builder.store(builder.fadd(before, across), place)
         return context.get_dummy_value()
 
     return types.void(S, types.intp, types.intp, z, g), codegen
@@ -118,21 +118,20 @@ def subtract_panel(typing_context: Any, S: Any, start: Any, first: Any, H: Any, 
         first = arguments[2]
         count = arguments[4]
         width = builder.extract_value(lines.shape, 1)
-        left = builder.sub(width, first)
+        length = builder.sub(width, first)
         for part in range(0, PANEL, _ROWS):
             row = builder.add(first, INT64(part))
-            bases = [
-                builder.sub(builder.add(start, builder.mul(INT64(part + n), left)), first)
-                for n in range(_ROWS)
-            ]
+            bases = _row_bases(builder, start, first, length, part)
             slots = [zero_slot(builder, _DOUBLES) for _ in bases]
             with cgutils.for_range_slice(builder, first, width, INT64(VECTOR)) as (column, _):
                 places = [builder.add(base, column) for base in bases]
                 for place, slot in zip(places, slots, strict=True):
-                    builder.store(load_vector(builder, half.data, place, VECTOR), slot)
+                    values = load_vector(builder, half.data, place, VECTOR)
+                    builder.store(values, slot)
                 with cgutils.for_range(builder, count) as loop:
                     line = builder.mul(loop.index, width)
-                    h = load_vector(builder, lines.data, builder.add(line, column), VECTOR)
+                    start_of_h = builder.add(line, column)
+                    h = load_vector(builder, lines.data, start_of_h, VECTOR)
                     own = builder.add(line, row)
                     for n, slot in enumerate(slots):
                         factor = builder.load(builder.gep(lines.data, [builder.add(own, INT64(n))]))
@@ -145,9 +144,21 @@ def subtract_panel(typing_context: Any, S: Any, start: Any, first: Any, H: Any, 
     return types.void(S, types.intp, types.intp, H, types.intp), codegen
 
 
+def _row_bases(builder: Any, start: Any, first: Any, left: Any, part: int) -> list[Any]:
+    """Return where column 0 of rows would be, so that other positions are those of columns."""
+    bases = []
+    for n in range(_ROWS):
+        offset = builder.mul(INT64(part + n), left)
+        begin = builder.add(start, offset)
+        bases.append(builder.sub(begin, first))
+    return bases
+
+
 def _sum(builder: Any, vector: Any) -> Any:
     """Return the sum of the numbers of a vector, neighbours first."""
     numbers = [builder.extract_element(vector, INT32(n)) for n in range(VECTOR)]
     while len(numbers) > 1:
-        numbers = [builder.fadd(numbers[n], numbers[n + 1]) for n in range(0, len(numbers), 2)]
+        even = numbers[::2]
+        odd = numbers[1::2]
+        numbers = [builder.fadd(a, b) for a, b in zip(even, odd, strict=True)]
     return numbers[0]

@@ -39,25 +39,42 @@ def open_arrays(
 def convert(builder: Any, value: Any, element: Any) -> Any:
     """Return a number or vector in the precision `element`, unchanged if it has that already."""
     count = getattr(value.type, "count", 0)
-    target = ir.VectorType(element, count) if count else element
+    if count:
+        target = ir.VectorType(element, count)
+    else:
+        target = element
     if value.type == target:
         return value
-    return builder.fpext(value, target) if element == DOUBLE else builder.fptrunc(value, target)
+    if element == DOUBLE:
+        return builder.fpext(value, target)
+    return builder.fptrunc(value, target)
 
 
 def broadcast(builder: Any, value: Any, vector: Any) -> Any:
     """Return a vector filled with one number."""
-    one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, INT32(0))
-    mask = ir.Constant(ir.VectorType(INT32, vector.count), [0] * vector.count)
-    return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), mask)
+    undefined = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(undefined, value, INT32(0))
+    places = ir.VectorType(INT32, vector.count)
+    zeros = ir.Constant(places, [0] * vector.count)
+    return builder.shuffle_vector(first, undefined, zeros)
 
 
 def load_vector(builder: Any, data: Any, first: Any, count: int) -> Any:
     """Return `count` numbers of an array from `first` on, in the array's precision."""
-    address = builder.bitcast(
-        builder.gep(data, [first]), ir.VectorType(data.type.pointee, count).as_pointer()
-    )
+    vector = ir.VectorType(data.type.pointee, count)
+    address = builder.bitcast(builder.gep(data, [first]), vector.as_pointer())
+    # Rows of a slice begin at any number, so a vector is no better aligned than its numbers.
     return builder.load(address, align=_bytes(data))
+
+
+def load_number(builder: Any, data: Any, place: Any) -> Any:
+    """Return the number at a place of an array."""
+    return builder.load(builder.gep(data, [place]))
+
+
+def load_feature(builder: Any, features: Any, p: Any) -> Any:
+    """Return the number of the feature of entry `p` of sparse rows, which is never negative."""
+    return builder.zext(load_number(builder, features.data, p), INT64)
 
 
 def store_vector(builder: Any, vector: Any, data: Any, first: Any) -> None:
@@ -73,10 +90,10 @@ def multiply_add(builder: Any, x: Any, w: Any, total: Any) -> Any:
     It is one instruction where the processor has it, with the same bits elsewhere.
     """
     vector = x.type
-    name = f"llvm.fma.v{vector.count}f{64 if vector.element == DOUBLE else 32}"
-    function = cgutils.get_or_insert_function(
-        builder.module, ir.FunctionType(vector, [vector] * 3), name
-    )
+    bits = 64 if vector.element == DOUBLE else 32
+    kind = ir.FunctionType(vector, [vector] * 3)
+    name = f"llvm.fma.v{vector.count}f{bits}"
+    function = cgutils.get_or_insert_function(builder.module, kind, name)
     return builder.call(function, [x, w, total])
 
 
@@ -88,10 +105,12 @@ def zero_slot(builder: Any, kind: Any) -> Any:
 def accumulate(builder: Any, slot: Any, x: Any, w: Any, fused: bool = False) -> None:
     """Add ``x w`` to a slot; if `fused`, product and sum are rounded together."""
     total = builder.load(slot)
-    builder.store(
-        multiply_add(builder, x, w, total) if fused else builder.fadd(total, builder.fmul(x, w)),
-        slot,
-    )
+    if fused:
+        total = multiply_add(builder, x, w, total)
+    else:
+        product = builder.fmul(x, w)
+        total = builder.fadd(total, product)
+    builder.store(total, slot)
 
 
 def _bytes(data: Any) -> int:
@@ -99,4 +118,6 @@ def _bytes(data: Any) -> int:
 
     As slices of rows they have no greater alignment.
     """
-    return 8 if data.type.pointee in (DOUBLE, INT64) else 4
+    if data.type.pointee in (DOUBLE, INT64):
+        return 8
+    return 4

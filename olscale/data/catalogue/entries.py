@@ -118,6 +118,7 @@ def catalogue() -> dict[str, CatalogueEntry]:
     ({'train': 15000, 'test': 5000}, 16, 26)
     """
     content = tomllib.loads(
+        # Found in a wheel, too, wherever that is installed.
         files("olscale.data.catalogue").joinpath("catalogue.toml").read_text(encoding="utf-8")
     )
     return {

@@ -17,8 +17,8 @@ from olscale.data.catalogue.entries import CatalogueEntry, CatalogueFile, find_e
 from olscale.data.dataset import Dataset, Progress, open_dataset
 from olscale.data.generators import generate
 from olscale.data.ingest.ingest import ingest
-from olscale.data.ingest.sources import sha256_and_size
-from olscale.data.manifest import MANIFEST
+from olscale.data.ingest.sources import natural_key, sha256_and_size
+from olscale.data.manifest import MANIFEST, MARKER
 from olscale.errors import DatasetError
 from olscale.storage.open import open_storage
 from olscale.system.paths import path_text
@@ -29,20 +29,22 @@ MIRROR = "OLSCALE_DATA"
 Say = Callable[[str], None]
 """A function that shows a line to the user."""
 
+# Seconds to wait for a connection and between two pieces of a file.
 _TIMEOUT = (20, 60)
-"""Seconds to wait for a connection and between two pieces of a file."""
 
 HOME = "OLSCALE_DATASETS"
 """Environment variable that names the data home."""
 
+# Seconds between two checks of a dataset that another process is making.
 _WAIT = 0.2
-"""Seconds between two checks of a dataset that another process is making."""
 
 
 def data_home() -> str:
     """Return the folder or address where the datasets that experiments name are kept."""
     home = os.environ.get(HOME)
-    return open_storage(home).path if home else str(_cache() / "datasets")
+    if home:
+        return open_storage(home).path
+    return str(_cache() / "datasets")
 
 
 def fetch(
@@ -75,6 +77,7 @@ def fetch(
     """
     entry = _obtainable(name)
     path = path_text(dest, "dest")
+    # Before anything is downloaded, which may take long.
     if open_storage(path).exists(MANIFEST):
         raise DatasetError(
             f"{path} already is a dataset; choose another directory, or remove this one first"
@@ -142,6 +145,7 @@ def _kept(name: str, make: Callable[[str], object]) -> str:
     try:
         while not home.exists(f"{name}/{MANIFEST}"):
             with home.lock(f".{name.replace('/', '-')}.lock") as is_locked:
+                # Another process may have made it between the check and the lock.
                 if is_locked and not home.exists(f"{name}/{MANIFEST}"):
                     make(path)
             if not is_locked:
@@ -178,11 +182,9 @@ def availability(entry: CatalogueEntry) -> str:
         return "generated"
     if all(_mirrored(file) for file in entry.files):
         return "mirror"
-    return (
-        "download"
-        if all(file.url or _mirrored(file) for file in entry.files)
-        else f"needs {MIRROR}"
-    )
+    if all(file.url or _mirrored(file) for file in entry.files):
+        return "download"
+    return f"needs {MIRROR}"
 
 
 def _cache() -> Path:
@@ -194,11 +196,20 @@ def _cache() -> Path:
 def _mirrored(file: CatalogueFile) -> Path | None:
     """Return the path of `file` in the mirror, or None."""
     root = os.environ.get(MIRROR)
-    path = Path(root).expanduser() / file.path if root else None
-    return path if path is not None and path.is_file() else None
+    path = None
+    if root:
+        path = Path(root).expanduser() / file.path
+    if path is not None and path.is_file():
+        return path
+    return None
 
 
-def _obtain(entry: CatalogueEntry, file: CatalogueFile, keep: Path, say: Say) -> Path:
+def _obtain(
+    entry: CatalogueEntry,
+    file: CatalogueFile,
+    keep: Path,
+    say: Say,
+) -> Path:
     """Return the path of `file`, downloaded into `keep` if necessary.
 
     Raises `DatasetError` if it is wrong or unavailable.
@@ -230,7 +241,9 @@ def _obtain(entry: CatalogueEntry, file: CatalogueFile, keep: Path, say: Say) ->
     # requests raises OSError, and pooch raises ValueError for a wrong checksum.
     except (OSError, ValueError) as error:
         # Report the cause where the error only says that all attempts failed.
-        argument = error.args[0] if error.args else None
+        argument = None
+        if error.args:
+            argument = error.args[0]
         reason = getattr(argument, "reason", error)
         raise DatasetError(
             f"{file.url} cannot be downloaded ({' '.join(str(reason).split())[:300]}), and "
@@ -244,15 +257,20 @@ def _download(file: CatalogueFile, url: str, target: Path, say: Say) -> Path:
 
     if target.is_file():
         got, _ = sha256_and_size(str(target))
+        # A kept file may be an earlier edition of the set.
         if not file.published or got in file.sha256:
             return target
         say(f"{target} has a wrong checksum and is downloaded again")
         target.unlink()
-    megabytes = f" ({file.size / 1e6:,.1f} MB)" if file.size else ""
+    megabytes = ""
+    if file.size:
+        megabytes = f" ({file.size / 1e6:,.1f} MB)"
     say(f"downloading {url}{megabytes}")
     pooch.get_logger().setLevel("ERROR")  # ours are the lines to read
+    # Named by the process: two downloads of a file must not write into one.
     part = f"{target.name}.{os.getpid()}.part"
     try:
+        # pooch gets no checksum: it knows one for a file, and a set may have several valid copies.
         pooch.retrieve(
             url,
             None,
@@ -261,6 +279,7 @@ def _download(file: CatalogueFile, url: str, target: Path, say: Say) -> Path:
             downloader=pooch.HTTPDownloader(timeout=_TIMEOUT),
         )
         complete_file = target.parent / part
+        # Before it gets its name: what stands under that is right.
         got, size = sha256_and_size(str(complete_file))
         if got not in file.sha256:
             if file.published:
@@ -272,3 +291,29 @@ def _download(file: CatalogueFile, url: str, target: Path, say: Say) -> Path:
     finally:
         (target.parent / part).unlink(missing_ok=True)
     return target
+
+
+def datasets_under(root: str) -> list[tuple[str, Dataset | str]]:
+    """Return name and dataset of every dataset directly under `root`, in natural order.
+
+    A dataset that does not open is represented by a word: ``"unfinished"`` or ``"broken"``.
+
+    Raises
+    ------
+    DatasetError
+        When there is no directory `root`.
+    """
+    directory = open_storage(root)
+    if not directory.exists():
+        raise DatasetError(f"there is no directory {root}")
+    datasets: list[tuple[str, Dataset | str]] = []
+    for name in sorted(directory.entries(), key=natural_key):
+        path = f"{directory.path}/{name}"
+        if directory.exists(f"{name}/{MANIFEST}"):
+            try:
+                datasets.append((name, open_dataset(path)))
+            except DatasetError:
+                datasets.append((name, "broken"))
+        elif directory.exists(f"{name}/{MARKER}"):
+            datasets.append((name, "unfinished"))
+    return datasets

@@ -48,6 +48,7 @@ def sample(dataset: Dataset, dest: str | os.PathLike[str], rows: int) -> Dataset
     """
     if rows < 1:
         raise ParameterError(f"rows is {rows}, expected at least 1")
+    # Declared, since few rows may have too few values to look like a regression.
     labels = Labels({"classification": "classes", "regression": "real"}.get(dataset.task))
     if dataset.task == "novelty":
         labels = Labels(novel=str(NOVEL))
@@ -66,6 +67,7 @@ def sample(dataset: Dataset, dest: str | os.PathLike[str], rows: int) -> Dataset
         for split in dataset.splits:
             index = drawn(dataset.rows(split), rows)
             source = f"sample:{dataset.name}:rows={rows}"
+            # Ascending rows need neither memory nor a scratch file: each chunk is read once.
             some = Subset(dataset, split, index)
             for number in range(-(-len(index) // chunk_rows)):
                 chunk = some.chunk(number)

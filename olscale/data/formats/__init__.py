@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from olscale.data.formats.base import Batch, Format, ReadOptions, split_fragment
 from olscale.data.formats.compression import strip_compression
-from olscale.data.formats.delimiter import text_lines
+from olscale.data.formats.dialect import text_lines
 from olscale.data.formats.other_kinds import refuse_other_kinds
 from olscale.data.formats.text import open_text
 from olscale.errors import FormatError, NoRowsError
@@ -56,8 +56,8 @@ TABLE_FORMATS = ("arff", "csv", "jsonl", "parquet", "tsv")
 ENCODED_FORMATS = (*TABLE_FORMATS, "vw")
 """Formats that take codings of features."""
 
+# Text formats that take almost any text.
 _PERMISSIVE = ("csv", "tsv")
-"""Text formats that take almost any text."""
 _PAIRS = re.compile(r"\s*[-+\w.]+(?:\s+\d+:[-+\w.]+)+\s*(?:#.*)?")
 _TIMES = re.compile(r"\s*[-+\w.]+(?:\s+\d\d?:\d\d)+\s*")
 _HEAD_BYTES = 1 << 16
@@ -74,7 +74,9 @@ def known_suffixes() -> frozenset[str]:
 
 
 def find_format(
-    source: str, name: str | None = None, stream: io.BufferedReader | None = None
+    source: str,
+    name: str | None = None,
+    stream: io.BufferedReader | None = None,
 ) -> Format:
     """Return the format called `name`, or guess that of `source`.
 
@@ -120,7 +122,9 @@ def find_format(
     if not source.startswith("sklearn:"):
         head = _head(path, stream)
         if not head.strip():
-            problem = "has empty lines only" if head else "is empty"
+            problem = "is empty"
+            if head:
+                problem = "has empty lines only"
             raise NoRowsError(source, f"no rows: the file {problem}")
     # Text comes last: files that no other reader accepts might pass for a table.
     for format in formats:
@@ -142,7 +146,12 @@ def find_format(
     )
 
 
-def _check_suffix(source: str, path: str, format: Format, stream: io.BufferedReader | None) -> None:
+def _check_suffix(
+    source: str,
+    path: str,
+    format: Format,
+    stream: io.BufferedReader | None,
+) -> None:
     """Refuse text that is not of the format of its file name; a reader might not notice."""
     if format.name not in TEXT_FORMATS:
         return

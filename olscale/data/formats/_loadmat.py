@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 _SPARE_BYTES = 1 << 30
+# Memory in addition to the libraries', and per byte of the file, which may be compressed.
 _BYTES_A_BYTE = 256
-"""Memory in addition to the libraries', and per byte of the file, which may be compressed."""
+# SciPy's name for variables of newer classes (string, categorical, table), without their names.
 _OBJECTS = "None"
-"""SciPy's name for variables of newer classes (string, categorical, table), without their names."""
 _CLASSES = {"MatlabFunction": "function handle", "MatlabObject": "object"}
 
 

@@ -1,7 +1,7 @@
 """The byte loop over LIBSVM/SVMlight text.
 
 Every buffer ends with a newline at ``stop - 1``, so no inner loop needs its own bounds check: a
-newline stops every scan. After it there is room for `many_bytes.BYTES` more.
+newline stops every scan. After it there is room for `byte_words.BYTES` more.
 """
 
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
@@ -10,8 +10,8 @@ newline stops every scan. After it there is room for `many_bytes.BYTES` more.
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.byte_words import byte_at, digit_run
 from olscale.compiled.decorator import compiled
-from olscale.compiled.eight_bytes import byte_at, digit_run
 from olscale.compiled.number import HARD, NOT_A_NUMBER, digits_at, number_at
 
 (
@@ -69,7 +69,7 @@ def parse_rows(
     Parameters
     ----------
     buffer : ndarray of uint8
-        Text whose byte ``stop - 1`` is a newline, with `many_bytes.BYTES` more after it.
+        Text whose byte ``stop - 1`` is a newline, with `byte_words.BYTES` more after it.
     pos, stop : int
         Where to begin (a line's first byte) and to end.
     max_rows, max_nonzeros : int

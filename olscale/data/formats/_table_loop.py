@@ -5,8 +5,9 @@ for a missing value, quotes as Python's csv reads them. It stops at any other ro
 parses that row or reports what is wrong.
 
 Every buffer ends with a newline at ``stop - 1``, so scanning a cell without quotes needs no bounds
-check. After it there is room for `many_bytes.BYTES` more.
+check. After it there is room for `byte_words.BYTES` more.
 """
+
 
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
 # ruff: noqa: SIM109, SIM110
@@ -14,9 +15,8 @@ check. After it there is room for `many_bytes.BYTES` more.
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.byte_words import BYTES, byte_at, bytes_like, trailing_zeros
 from olscale.compiled.decorator import compiled
-from olscale.compiled.eight_bytes import byte_at, trailing_zeros
-from olscale.compiled.many_bytes import BYTES, bytes_like
 from olscale.compiled.number import EXACT, HARD, NOT_A_NUMBER, number_at
 
 NUMBER, TARGET, TEXT, SKIP, EMPTY = range(5)
@@ -99,7 +99,11 @@ def _after_blanks(buffer: NDArray[np.uint8], pos: int, delimiter: int) -> int:
 
 @compiled
 def _quoted_end(
-    buffer: NDArray[np.uint8], pos: int, stop: int, quote: int, escaped: bool
+    buffer: NDArray[np.uint8],
+    pos: int,
+    stop: int,
+    quote: int,
+    escaped: bool,
 ) -> tuple[int, int]:
     """Return the end of the quoted cell at `pos`, 0 if it is not plain, and its line ends."""
     lines = 0
@@ -136,7 +140,12 @@ def _holds(buffer: NDArray[np.uint8], pos: int, end: int, sought: int) -> bool:
 
 
 @compiled
-def _plain_end(buffer: NDArray[np.uint8], pos: int, delimiter: int, escaped: bool) -> int:
+def _plain_end(
+    buffer: NDArray[np.uint8],
+    pos: int,
+    delimiter: int,
+    escaped: bool,
+) -> int:
     """Return the end of the unquoted cell at `pos`, -1 if it is not plain."""
     while delimiter != _SPACE and not escaped:
         ends = bytes_like(buffer, pos, delimiter, _NEWLINE, _RETURN)
@@ -206,7 +215,12 @@ def _number(
 
 
 @compiled
-def _next_cell(buffer: NDArray[np.uint8], pos: int, delimiter: int, at_end: bool) -> int:
+def _next_cell(
+    buffer: NDArray[np.uint8],
+    pos: int,
+    delimiter: int,
+    at_end: bool,
+) -> int:
     """Return the start of the cell or line after a cell that ends at `pos`.
 
     0 if there is none, or if there is one cell too many.
@@ -247,7 +261,7 @@ def parse_rows(
     Parameters
     ----------
     buffer : ndarray of uint8
-        Text whose byte ``stop - 1`` is a newline, with `many_bytes.BYTES` more after it.
+        Text whose byte ``stop - 1`` is a newline, with `byte_words.BYTES` more after it.
     pos, stop : int
         Where to begin (a line's first byte) and to end.
     row, rows : int
@@ -336,7 +350,14 @@ def parse_rows(
                     last = end - 1
                 if is_number:
                     value, after, last, hard_one = _number(
-                        buffer, first, last, delimiter, mark, escaped, words, ends
+                        buffer,
+                        first,
+                        last,
+                        delimiter,
+                        mark,
+                        escaped,
+                        words,
+                        ends,
                     )
                     if after < 0 or (kind == TARGET and value != value):
                         return begin, lines, row, hards, True
@@ -375,7 +396,10 @@ def parse_rows(
 
 @compiled
 def parse_numbers(
-    buffer: NDArray[np.uint8], stop: int, mark: int, numbers: NDArray[np.float64]
+    buffer: NDArray[np.uint8],
+    stop: int,
+    mark: int,
+    numbers: NDArray[np.float64],
 ) -> bool:
     """Fill `numbers` from lines of one plain number each; return whether `buffer` is just that."""
     pos = 0

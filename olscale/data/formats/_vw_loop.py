@@ -1,7 +1,7 @@
 """The byte loop over Vowpal Wabbit text, and the table of the names of its features.
 
 Every buffer ends with a newline at ``stop - 1``, which stops every scan; after it there is room for
-`many_bytes.BYTES` more. The key of a feature is its namespace, NUL, its name, and, if its value is
+`byte_words.BYTES` more. The key of a feature is its namespace, NUL, its name, and, if its value is
 a word, NUL and that word. `arena` holds the keys in order of first appearance, a newline after
 each. `slots`, a hash table with open addressing, holds two words per key: its hash with its number
 plus one, and where it begins.
@@ -13,9 +13,9 @@ plus one, and where it begins.
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.byte_words import byte_at, word_at
 from olscale.compiled.copies import copy_numbers
 from olscale.compiled.decorator import compiled
-from olscale.compiled.eight_bytes import byte_at, word_at
 from olscale.compiled.number import HARD, NOT_A_NUMBER, number_at
 
 (
@@ -49,8 +49,8 @@ _F1 = np.uint64(0x85EBCA6B)
 _F2 = np.uint64(0xC2B2AE35)
 _U0, _U1, _U5, _U10, _U13 = (np.uint64(n) for n in (0, 1, 5, 10, 13))
 _U15, _U16, _U17, _U19, _U32 = (np.uint64(n) for n in (15, 16, 17, 19, 32))
+# Largest number of entries for which a row is sorted by insertion.
 _FEW = 32
-"""Largest number of entries for which a row is sorted by insertion."""
 
 
 @compiled
@@ -62,7 +62,12 @@ def _is_end(byte: int) -> bool:
 
 
 @compiled
-def murmur(text: NDArray[np.uint8], start: int, end: int, seed: np.uint64) -> np.uint64:
+def murmur(
+    text: NDArray[np.uint8],
+    start: int,
+    end: int,
+    seed: np.uint64,
+) -> np.uint64:
     """Return MurmurHash3 (x86, 32 bits) of some bytes, followed by room for seven more."""
     hashed = seed & _LOW
     pos = start
@@ -95,7 +100,12 @@ def _scrambled(word: np.uint64) -> np.uint64:
 
 
 @compiled
-def hash_of(text: NDArray[np.uint8], start: int, end: int, seed: np.uint64) -> np.uint64:
+def hash_of(
+    text: NDArray[np.uint8],
+    start: int,
+    end: int,
+    seed: np.uint64,
+) -> np.uint64:
     """Return the hash of a name as Vowpal Wabbit has it: a whole number is added to the seed."""
     number = np.uint64(0)
     for pos in range(start, end):
@@ -108,7 +118,11 @@ def hash_of(text: NDArray[np.uint8], start: int, end: int, seed: np.uint64) -> n
 
 @compiled
 def _equal(
-    text: NDArray[np.uint8], start: int, end: int, arena: NDArray[np.uint8], first: int
+    text: NDArray[np.uint8],
+    start: int,
+    end: int,
+    arena: NDArray[np.uint8],
+    first: int,
 ) -> bool:
     while start + 8 <= end:
         if word_at(text, start) != word_at(arena, first):
@@ -121,7 +135,11 @@ def _equal(
 
 @compiled
 def _copied(
-    text: NDArray[np.uint8], start: int, end: int, arena: NDArray[np.uint8], first: int
+    text: NDArray[np.uint8],
+    start: int,
+    end: int,
+    arena: NDArray[np.uint8],
+    first: int,
 ) -> int:
     for i in range(end - start):
         arena[first + i] = text[start + i]
@@ -233,7 +251,12 @@ def _sort(
 
 
 @compiled
-def _summed(indices: NDArray[np.int32], data: NDArray[np.float64], first: int, stop: int) -> int:
+def _summed(
+    indices: NDArray[np.int32],
+    data: NDArray[np.float64],
+    first: int,
+    stop: int,
+) -> int:
     """Add up the entries of a sorted row that have the same index; return the new end."""
     last = first
     for i in range(first + 1, stop):
@@ -315,7 +338,12 @@ def _label_at(
             return pos, fault, row, words, label, importance, base, hards
         token = pos
         value, end, is_number, hards_now = _number_or_hard(
-            buffer, pos, hards, hard, hard_values, hard_known
+            buffer,
+            pos,
+            hards,
+            hard,
+            hard_values,
+            hard_known,
         )
         while not _is_end(byte_at(buffer, pos)):
             pos += 1
@@ -370,7 +398,7 @@ def parse_rows(
     Parameters
     ----------
     buffer : ndarray of uint8
-        Text without NUL whose byte ``stop - 1`` is a newline, with `many_bytes.BYTES` more after
+        Text without NUL whose byte ``stop - 1`` is a newline, with `byte_words.BYTES` more after
         it.
     pos, stop : int
         Where to begin (a line's first byte) and to end.
@@ -410,7 +438,11 @@ def parse_rows(
     while pos < stop and rows < max_rows and nonzeros < max_nonzeros:
         row = pos
         pos, fault, token, words, label, importance, base, hards = _label_at(
-            buffer, pos, hard, hard_values, hard_known
+            buffer,
+            pos,
+            hard,
+            hard_values,
+            hard_known,
         )
         byte = byte_at(buffer, pos)
         if fault == OK and byte == _BAR and words == 0 and needs_label:
@@ -436,7 +468,12 @@ def parse_rows(
             scale = 1.0
             if byte_at(buffer, pos) == _COLON:
                 scale, pos, is_number, hards = _number_or_hard(
-                    buffer, pos + 1, hards, hard, hard_values, hard_known
+                    buffer,
+                    pos + 1,
+                    hards,
+                    hard,
+                    hard_values,
+                    hard_known,
                 )
                 if space[0] == space[1] or not is_number or scale - scale != 0.0:
                     fault = BAD_SPACE
@@ -467,7 +504,12 @@ def parse_rows(
                 if byte == _COLON:
                     begin = pos + 1
                     value, pos, is_number, hards_now = _number_or_hard(
-                        buffer, begin, hards, hard, hard_values, hard_known
+                        buffer,
+                        begin,
+                        hards,
+                        hard,
+                        hard_values,
+                        hard_known,
                     )
                     if is_number and _is_end(byte_at(buffer, pos)):
                         hards = hards_now
@@ -502,7 +544,15 @@ def parse_rows(
                     index = int(np.int64(hashed & np.uint64(mask)))
                 else:
                     index = _number_of(
-                        buffer, space, text, name, word, hashed, slots, arena, counts
+                        buffer,
+                        space,
+                        text,
+                        name,
+                        word,
+                        hashed,
+                        slots,
+                        arena,
+                        counts,
                     )
                     if index < 0:
                         return row, lines, rows, FULL, token, hards

@@ -19,10 +19,16 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR
 from olscale.data.formats.cell_form import check_quoting
 from olscale.data.formats.coding import parse_codings
-from olscale.data.formats.constant_columns import Constant, constants_lacking
-from olscale.data.formats.delimiter import check_delimiter
+from olscale.data.formats.dialect import check_delimiter
 from olscale.data.formats.row_weights import checked_weights, weights_position
-from olscale.data.formats.table_columns import TableColumns, TableRows, Target, columns_there
+from olscale.data.formats.table_columns import (
+    Constant,
+    TableColumns,
+    TableRows,
+    Target,
+    columns_there,
+    constants_lacking,
+)
 from olscale.errors import FormatError, NoRowsError, ParameterError
 from olscale.system.plain_arrays import refuse_masked
 
@@ -85,7 +91,8 @@ class Batch:
     def __post_init__(self) -> None:
         refuse_masked(self.X, "the rows of a source")  # from a user's own format
         refuse_masked(
-            None if isinstance(self.target, list) else self.target, "the labels of a source"
+            None if isinstance(self.target, list) else self.target,
+            "the labels of a source",
         )
 
     def __len__(self) -> int:
@@ -163,7 +170,7 @@ class ReadOptions:
         Columns named by folders; a format of tables adds those that the file lacks.
     arrays : mapping of str to str, optional
         ``X``, ``y``, ``X_test``, ``y_test`` -> names of the arrays in NPZ and MAT files, as
-        `olscale.data.formats.array_names.parse_arrays` returns them; the usual ones when left out.
+        `olscale.data.formats.arrays.parse_arrays` returns them; the usual ones when left out.
     quoting : {'none'}, optional
         Of CSV and TSV: quotes are ordinary characters. When left out a cell may stand between
         double quotes.
@@ -214,7 +221,11 @@ class ReadOptions:
             )
 
     def set_aside(
-        self, source: str, names: Sequence[str], dropped: frozenset[int], width: int
+        self,
+        source: str,
+        names: Sequence[str],
+        dropped: frozenset[int],
+        width: int,
     ) -> ColumnsAside:
         """Return which of the columns `names` are no features, other than the labels.
 
@@ -326,7 +337,9 @@ def batches_of_arrays(
     columns = int(np.prod(X.shape[1:]))
     source_dtype = np.dtype(np.uint8) if X.dtype == bool else X.dtype.newbyteorder("=")
     dtype = source_dtype if source_dtype.type in _KEPT else np.dtype(np.float64)
-    counts = None if weights is None else _weights(source, weights, len(X), str(options.weights))
+    counts = None
+    if weights is not None:
+        counts = _weights(source, weights, len(X), str(options.weights))
     for start in range(0, len(X), options.chunk_rows):
         part = slice(start, start + options.chunk_rows)
         rows = np.ascontiguousarray(X[part].reshape(len(target[part]), columns), dtype=dtype)
@@ -341,7 +354,12 @@ def batches_of_arrays(
         )
 
 
-def _weights(source: str, weights: NDArray[Any], rows: int, name: str) -> NDArray[np.float64]:
+def _weights(
+    source: str,
+    weights: NDArray[Any],
+    rows: int,
+    name: str,
+) -> NDArray[np.float64]:
     """Return the array `name` as the weights of `rows` rows."""
     if (
         weights.size != rows
@@ -359,22 +377,22 @@ def _weights(source: str, weights: NDArray[Any], rows: int, name: str) -> NDArra
 def _target_names(y: NDArray[Any] | list[str], rows: int) -> tuple[str, ...]:
     """Return names for the targets of a row if there are several, one array row per row."""
     is_matrix = isinstance(y, np.ndarray) and y.ndim == 2 and len(y) == rows and y.shape[1] > 1
-    return (
-        tuple(f"y{number}" for number in range(y.shape[1]))
-        if isinstance(y, np.ndarray) and is_matrix
-        else ()
-    )
+    if isinstance(y, np.ndarray) and is_matrix:
+        return tuple(f"y{number}" for number in range(y.shape[1]))
+    return ()
 
 
 def _target(source: str, y: NDArray[Any], several: bool) -> Target:
     flat = y.reshape(-1) if y.ndim == 2 and 1 in y.shape and not several else y
     if flat.ndim != 1 and not several:
         raise FormatError(
-            source, f"targets have shape {y.shape}, expected (rows,), or (rows, targets) of numbers"
+            source,
+            f"targets have shape {y.shape}, expected (rows,), or (rows, targets) of numbers",
         )
     if several and flat.dtype.kind not in "buif":
         raise FormatError(
-            source, f"targets are {y.dtype} of shape {y.shape}; several of a row must be numbers"
+            source,
+            f"targets are {y.dtype} of shape {y.shape}; several of a row must be numbers",
         )
     if flat.dtype.kind == "U":
         _check_text(source, flat)
@@ -390,6 +408,7 @@ def _check_text(source: str, labels: NDArray[Any]) -> None:
     """Refuse text that cannot be written: numbers beyond Unicode, or surrogates."""
     if not labels.dtype.itemsize:
         return
+    # NumPy stores text as words of 32 bits, which a damaged file sets to any number.
     codes = np.ascontiguousarray(labels).view(labels.dtype.str[0] + "u4")
     if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes <= 0xDFFF))).any():
         raise FormatError(source, "a label is no valid text")

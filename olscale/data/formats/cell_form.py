@@ -1,8 +1,11 @@
-"""How the cells of CSV and TSV are written: quotes, backslashes, and words for "no value"."""
+"""How the cells of CSV and TSV are written: quotes, backslashes, and words for "no value".
+
+A quoted cell ends only at the next quote, so that one quote may swallow rows; `QuoteWatch` notes it.
+"""
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,11 +17,9 @@ WHITESPACE = " "
 
 _ESCAPED = re.compile(r"\\(\r\n|[\s\S])")
 _MEANT = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+# Added to an ASCII character after a backslash, so that it ends no cell and is no quote.
+# The result is half of a UTF-16 pair, which no UTF-8 text contains.
 _SHIFT = 0xDC00
-"""Added to an ASCII character after a backslash, so that it ends no cell and is no quote.
-
-The result is half of a UTF-16 pair, which no UTF-8 text contains.
-"""
 _NO_VALUE = chr(_SHIFT + 0x100)
 _PLAIN = {_SHIFT + code: chr(code) for code in range(128)} | {ord(_NO_VALUE): "N"}
 
@@ -106,7 +107,11 @@ class CellForm:
         return list(_protected_lines(f"{line}\n" for line in lines))
 
     def split(
-        self, lines: Iterable[str], delimiter: str, *, strict: bool = False
+        self,
+        lines: Iterable[str],
+        delimiter: str,
+        *,
+        strict: bool = False,
     ) -> Iterator[list[str]]:
         """Yield the cells of rows, for `plain`; a quoted cell may continue in the next of `lines`.
 
@@ -126,7 +131,9 @@ class CellForm:
 
     def plain(self, cells: list[str]) -> list[str]:
         """Return the meaning of cells from `split`."""
-        return [_plain(cell) for cell in cells] if self.escaped else cells
+        if self.escaped:
+            return [_plain(cell) for cell in cells]
+        return cells
 
     def cell(self, position: int, raw: str) -> str:
         """Return the cell that is written as `raw`; empty if it has no value."""
@@ -137,7 +144,9 @@ class CellForm:
             raw = raw[1:-1].replace(2 * self.quote, self.quote)
         if self.escaped:
             raw = _plain(raw)
-        return "" if self._is_word(raw) else raw
+        if self._is_word(raw):
+            return ""
+        return raw
 
     def cleared(self, cells: list[str]) -> list[str]:
         """Return `cells`, with those in `words`, or equal to a number in `words`, made empty."""
@@ -160,7 +169,9 @@ class CellForm:
 
 
 def _protected(text: str) -> str:
-    return _ESCAPED.sub(_without_meaning, text) if "\\" in text else text
+    if "\\" in text:
+        return _ESCAPED.sub(_without_meaning, text)
+    return text
 
 
 def _without_meaning(escaped: re.Match[str]) -> str:
@@ -185,4 +196,97 @@ def _protected_lines(lines: Iterator[str]) -> Iterator[str]:
 
 
 def _plain(cell: str) -> str:
-    return "" if cell.strip() == _NO_VALUE else cell.translate(_PLAIN)
+    if cell.strip() == _NO_VALUE:
+        return ""
+    return cell.translate(_PLAIN)
+
+
+CURE = "--quoting none if quotes are part of the text"
+_SINGLE = re.compile(r"\s*'.*'\s*", re.DOTALL)
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_TAB = "\t"
+
+
+def single_quote_notes(
+    source: str,
+    names: Sequence[str],
+    rows: Sequence[Sequence[str]],
+) -> tuple[str, ...]:
+    """Return notes about the first column whose cells all stand between single quotes, if any.
+
+    Examples
+    --------
+    >>> single_quote_notes("t.csv", ["x", "y"], [["1", "'a'"], ["2", "'b'"]])
+    ("t.csv: the cells of column 'y' stand between single quotes, which are part of them; write double ones if not",)
+    """
+    for name, cells in zip(names, zip(*rows, strict=True), strict=True):
+        if all(map(_SINGLE.fullmatch, cells)):
+            problem = (
+                f"the cells of column {name!r} stand between single quotes, which are part of them"
+            )
+            return (f"{source}: {problem}; write double ones if not",)
+    return ()
+
+
+class QuoteWatch:
+    r"""Notes the first quoted cell that spans lines, and the first with a tab if tabs end cells.
+
+    Quotes are meant for cells with commas. A tab is hardly ever quoted, but free text between tabs
+    may well begin with a quote.
+
+    Parameters
+    ----------
+    source : str
+        Named in notes.
+    delimiter : str
+
+    Attributes
+    ----------
+    span_note : str or None
+        The note about the first cell that spans lines.
+
+    Examples
+    --------
+    >>> watch = QuoteWatch("t.tsv", "\t")
+    >>> watch.add_row(7, ["ham", "so\tlong"])
+    >>> watch.take_notes()
+    ('t.tsv, line 7: a cell in quotes holds a tab; --quoting none if quotes are part of the text',)
+    >>> watch.take_notes()
+    ()
+    """
+
+    def __init__(self, source: str, delimiter: str) -> None:
+        self._source = source
+        self.wants_tabs = delimiter == _TAB
+        self.span_note: str | None = None
+        self._notes: list[str] = []
+
+    def add_row(self, line: int, cells: Sequence[str]) -> None:
+        """Look at the cells of a row that begins in `line`."""
+        for cell in cells:
+            ends = len(_LINE_END.findall(cell))
+            if ends:
+                self.add_span(line, line + ends)
+            elif self.wants_tabs and _TAB in cell:
+                self.add_tab(line)
+            line += ends
+
+    def add_span(self, first: int, last: int) -> None:
+        """Note a cell that begins in line `first` and ends in line `last`."""
+        if self.span_note is None:
+            self.span_note = (
+                f"the quote that opens a cell in line {first} closes in line {last}; {CURE}"
+            )
+            self._notes.append(f"{self._source}: {self.span_note}")
+
+    def add_tab(self, line: int) -> None:
+        """Note a cell that holds a tab, in `line`."""
+        if self.wants_tabs:
+            self.wants_tabs = False
+            self._notes.append(f"{self._source}, line {line}: a cell in quotes holds a tab; {CURE}")
+
+    def take_notes(self) -> tuple[str, ...]:
+        """Return the notes that were not returned before."""
+        notes = tuple(self._notes)
+        self._notes.clear()
+        return notes

@@ -69,7 +69,9 @@ class UntypedCells(CellRules):
         return cell.strip()
 
     def label(self, cell: Cell) -> Cell:
-        word = "" if cell is None else cell.strip()
+        word = ""
+        if cell is not None:
+            word = cell.strip()
         if word in NO_LABEL:
             return None
         return word
@@ -131,6 +133,7 @@ def numbers_of(cells: Sequence[Cell], mark: str = ".") -> NDArray[np.float64] | 
         return None
     words = cast(Sequence[str], cells)
     if mark != ".":
+        # One search over all cells is faster than one a cell, and few columns have such cells.
         if "." in "".join(words):
             return None
         words = [word.replace(mark, ".") for word in words]
@@ -162,7 +165,10 @@ def point_cure(cell: str) -> str | None:
 
 
 def checked_rows(
-    source: str, rows: Iterator[Line], width: int | None = None, least: int = 2
+    source: str,
+    rows: Iterator[Line],
+    width: int | None = None,
+    least: int = 2,
 ) -> Iterator[Line]:
     """Yield `rows` as long as they have `width` cells, or as many as the first.
 
@@ -171,12 +177,16 @@ def checked_rows(
     FormatError
         Names the line of a row with another number of cells, or with fewer than `least`.
     """
-    as_what = "as declared" if width else "as in the first row"
+    as_what = "as in the first row"
+    if width:
+        as_what = "as declared"
     for line, row in rows:
         width = width or len(row)
         if len(row) != width:
             raise FormatError(
-                source, f"the row has {len(row)} cells, expected {width} {as_what}", line
+                source,
+                f"the row has {len(row)} cells, expected {width} {as_what}",
+                line,
             )
         if width < least:
             raise FormatError(source, "the row has one cell, expected features and a label", line)

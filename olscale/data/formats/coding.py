@@ -76,6 +76,7 @@ class _Hashed(Coding):
 
     def encode(self, cells: Sequence[Cell]) -> CSR:
         hashed = self._transform(["" if cell is None else cell for cell in cells])
+        # Words of a cell that share a feature are added, and may cancel each other out.
         hashed.sum_duplicates()
         hashed.eliminate_zeros()
         return CSR(hashed.indptr.astype(np.int64), hashed.indices.astype(np.int32), hashed.data)
@@ -179,7 +180,9 @@ CODINGS: dict[str, type[AnyCoding]] = {
 
 
 def coded_as_text(
-    names: Sequence[str], text: Sequence[bool], codings: Mapping[str, AnyCoding]
+    names: Sequence[str],
+    text: Sequence[bool],
+    codings: Mapping[str, AnyCoding],
 ) -> tuple[bool, ...]:
     """Return which columns are read as text, given `text`, the types of their cells.
 
@@ -213,8 +216,12 @@ def parse_codings(texts: Iterable[str]) -> dict[str, AnyCoding]:
     codings: dict[str, AnyCoding] = {}
     for text in texts:
         match = _ENCODE.fullmatch(text)
-        kind = CODINGS.get(match[2]) if match else None
-        number = None if match is None else match[3]
+        kind = None
+        if match:
+            kind = CODINGS.get(match[2])
+        number = None
+        if match is not None:
+            number = match[3]
         if (
             match is None
             or kind is None

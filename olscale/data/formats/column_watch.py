@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, Rows
 from olscale.data.formats.table_columns import TableColumns
 
+# Smallest number of rows for which all values being different means anything.
 _FEW_ROWS = 100
-"""Smallest number of rows for which all values being different means anything."""
+# From here on float64 does not represent every whole number.
 _SAME_WHOLE = 2.0**53
-"""From here on float64 does not represent every whole number."""
 
 
 class RoundedColumns:
@@ -38,15 +38,21 @@ class RoundedColumns:
     def add(self, numbers: NDArray[np.floating[Any]], first_rows: int | None = None) -> None:
         """Examine the next rows; the first `first_rows` rows select the columns to watch."""
         if self._whole is None:
-            self._whole = np.flatnonzero(_are_whole(numbers[:first_rows]).all(axis=0))
+            are_whole = _are_whole(numbers[:first_rows]).all(axis=0)
+            self._whole = np.flatnonzero(are_whole)
         if not len(self._whole):
             return
-        few = 4 * len(self._whole) < numbers.shape[1]
-        if _largest(numbers[:, self._whole] if few else numbers) < _SAME_WHOLE:
+        # To copy columns pays only where they are few.
+        examined = numbers
+        if 4 * len(self._whole) < numbers.shape[1]:
+            examined = numbers[:, self._whole]
+        if _largest(examined) < _SAME_WHOLE:
             return
         watched = numbers[:, self._whole]
         are_whole = _are_whole(watched).all(axis=0)
-        large = ((np.abs(watched) >= _SAME_WHOLE) & np.isfinite(watched)).any(axis=0)
+        are_large = (np.abs(watched) >= _SAME_WHOLE) & np.isfinite(watched)
+        large = are_large.any(axis=0)
+        # A fraction shows that a column holds no identifiers.
         self.positions -= set(self._whole[~are_whole].tolist())
         self.positions |= set(self._whole[are_whole & large].tolist())
         self._whole = self._whole[are_whole]
@@ -89,19 +95,18 @@ class ColumnWatch:
         numeric = self._numeric
         if self._last is None:
             columns.rises.update(dict.fromkeys(numeric, 0))
+            # The same rows however large batches are.
             begin = numbers[:first_rows]
             if len(begin) >= _FEW_ROWS:
-                columns.distinct |= {
-                    position
-                    for j, position in enumerate(numeric)
-                    if (begin[:, j] == np.trunc(begin[:, j])).all()
-                    and len(np.unique(begin[:, j])) == len(begin)
-                }
-        place = (
-            [j for j, position in enumerate(numeric) if position in columns.rises]
-            if columns.rises
-            else []
-        )
+                for j, position in enumerate(numeric):
+                    values = begin[:, j]
+                    is_whole = (values == np.trunc(values)).all()
+                    if is_whole and len(np.unique(values)) == len(values):
+                        columns.distinct.add(position)
+        place = []
+        # Most columns fall in the first rows, and none is left to watch.
+        if columns.rises:
+            place = [j for j, position in enumerate(numeric) if position in columns.rises]
         if place:
             watched = numbers[:, place]
             if self._last is not None:
@@ -117,12 +122,15 @@ class ColumnWatch:
                     columns.rises[numeric[j]] += rose
         self._rounded.add(numbers, first_rows)
         columns.rounded = {numeric[j] for j in self._rounded.positions}
+        # A view would keep the whole batch in memory.
         self._last = numbers[-1].copy()
 
     def _note_large_entries(self, numbers: CSR) -> None:
         data = numbers.data
-        self._fractional[numbers.indices[~_are_whole(data)]] = True
-        self._large[numbers.indices[(np.abs(data) >= _SAME_WHOLE) & np.isfinite(data)]] = True
+        are_large = (np.abs(data) >= _SAME_WHOLE) & np.isfinite(data)
+        fractional = numbers.indices[~_are_whole(data)]
+        self._fractional[fractional] = True
+        self._large[numbers.indices[are_large]] = True
         rounded = np.flatnonzero(self._large & ~self._fractional).tolist()
         self._columns.rounded = {self._numeric[j] for j in rounded}
 
@@ -136,6 +144,7 @@ def _largest(numbers: NDArray[np.floating[Any]]) -> float:
     """Return the largest absolute value, ignoring NaN."""
     high = numbers.max()
     low = numbers.min()
+    # `fmax` is slower, and most columns miss no value.
     if np.isnan(high):
         high = np.fmax.reduce(numbers, axis=None)
         low = np.fmin.reduce(numbers, axis=None)

@@ -13,8 +13,8 @@ from olscale.system.regular_file import open_regular
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 _MAGIC_BYTES = max(map(len, _MAGIC))
+# Few enough to stay in the cache until they are used.
 _READ_BYTES = 1 << 17
-"""Few enough to stay in the cache until they are used."""
 
 
 def strip_compression(source: str) -> str:
@@ -27,7 +27,8 @@ def strip_compression(source: str) -> str:
     """
     lowered = source.lower()
     return next(
-        (source[: -len(suffix)] for suffix in _SUFFIXES if lowered.endswith(suffix)), source
+        (source[: -len(suffix)] for suffix in _SUFFIXES if lowered.endswith(suffix)),
+        source,
     )
 
 
@@ -48,7 +49,8 @@ def open_raw(source: str) -> BinaryIO:
             raise FormatError(source, f"cannot be opened ({RAW_PASSWORD})")
         with errors_of(source):
             return io.BufferedReader(
-                _RemoteFile(source, fsspec.open(source, "rb").open()), _READ_BYTES
+                _RemoteFile(source, fsspec.open(source, "rb").open()),
+                _READ_BYTES,
             )
     except FileNotFoundError:
         raise FormatError(source, "no such file") from None
@@ -138,7 +140,8 @@ def unreadable(source: str, error: Exception) -> FormatError:
     """Return the error for bytes that could not be read."""
     reason = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
     return FormatError(
-        source, f"cannot be read ({reason}); check disk or connection, and run the same again"
+        source,
+        f"cannot be read ({reason}); check disk or connection, and run the same again",
     )
 
 
@@ -168,10 +171,12 @@ class _RemoteFile(io.RawIOBase):
             raise
         except Exception as error:  # the client raises its own classes and those of its libraries
             raise unreadable(self._source, error) from error
+        # Some clients end a broken transfer as if the file were shorter.
         size = getattr(self._file, "size", None)
         if not content and len(buffer) and size is not None and self.tell() < size:
             raise unreadable(
-                self._source, EOFError(f"it ended after {self.tell():,} of {size:,} bytes")
+                self._source,
+                EOFError(f"it ended after {self.tell():,} of {size:,} bytes"),
             )
         buffer[: len(content)] = content
         return len(content)
@@ -185,7 +190,13 @@ class _RemoteFile(io.RawIOBase):
 class _Stream(io.RawIOBase):
     """The decompressed bytes; turns the four libraries' errors for damaged data into one."""
 
-    def __init__(self, source: str, raw: BinaryIO, inner: Any, codec: str) -> None:
+    def __init__(
+        self,
+        source: str,
+        raw: BinaryIO,
+        inner: Any,
+        codec: str,
+    ) -> None:
         self._source = source
         self._raw = raw
         self._inner = inner
@@ -201,7 +212,8 @@ class _Stream(io.RawIOBase):
             raise
         except EOFError:
             raise FormatError(
-                self._source, f"truncated: its {self._codec} data end early; get the file again"
+                self._source,
+                f"truncated: its {self._codec} data end early; get the file again",
             ) from None
         except Exception as error:
             # An error number means the operating system or the network failed, not the file.
@@ -210,9 +222,12 @@ class _Stream(io.RawIOBase):
             if self._codec == "plain":
                 raise
             truncated = "truncat" in str(error).lower()
-            problem = "truncated" if truncated else "corrupt"
+            problem = "corrupt"
+            if truncated:
+                problem = "truncated"
             raise FormatError(
-                self._source, f"{problem} {self._codec} data ({error}); get the file again"
+                self._source,
+                f"{problem} {self._codec} data ({error}); get the file again",
             ) from error
 
     def close(self) -> None:

@@ -2,13 +2,13 @@
 
 *Delimiter*: the one of comma, tab, semicolon and bar that splits the first lines into equally many
 cells; if several do, the one between which most cells are numbers, see
-`olscale.data.formats.delimiter`; if none does, white space. Always a tab for ``tsv``. A first line
+`olscale.data.formats.dialect`; if none does, white space. Always a tab for ``tsv``. A first line
 ``sep=;`` sets it, as in Excel; `ReadOptions.delimiter` overrides all this.
 
 *Header*: the first row is one when it holds text above a column of numbers, or when it is all text,
 without repetition, and none of its cells recurs in its column, or when its numbers count from 0 as
-those of pandas do. If that is ambiguous `Batch.notes` report how the row was read, see
-`olscale.data.formats.header`. `ReadOptions.header` overrides this. A column without a name is
+those of pandas do. See
+`olscale.data.formats.dialect`. `ReadOptions.header` overrides this. A column without a name is
 called as pandas calls it (``Unnamed: 0``), the second ``a`` is called ``a.1``.
 
 *Columns*: a column is text when a cell of the first `SAMPLE_ROWS` rows is neither a number nor
@@ -20,7 +20,7 @@ not examined. A last column without a name that is empty in the first rows resul
 at the end of each row: it is left out.
 
 *Quotes*: a cell may stand between double quotes, and may then contain anything. The first one that
-spans lines, or holds a tab in TSV, is noted with its line, see `olscale.data.formats.quotes`.
+spans lines, or holds a tab in TSV, is noted with its line, see `olscale.data.formats.cell_form`.
 `ReadOptions.quoting` makes quotes plain characters, `ReadOptions.escape` gives a meaning to
 backslashes, see `olscale.data.formats.cell_form`.
 
@@ -42,26 +42,28 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from olscale.data.formats._guess import (
-    MOST_LABELS,
-    fits_number,
-    has_decimal_commas,
-    label_is_first,
-)
 from olscale.data.formats.base import Batch, ReadOptions
-from olscale.data.formats.cell_form import WHITESPACE, CellForm
+from olscale.data.formats.cell_form import (
+    CURE,
+    WHITESPACE,
+    CellForm,
+    QuoteWatch,
+    single_quote_notes,
+)
 from olscale.data.formats.cells import Line, checked_rows, is_missing, is_number
 from olscale.data.formats.coding import coded_as_text, parse_codings
-from olscale.data.formats.delimiter import (
+from olscale.data.formats.dialect import (
+    MOST_LABELS,
     NO_DELIMITER,
-    delimiter_notes,
     delimiter_of,
     excel_delimiter,
+    fits_number,
+    has_decimal_commas,
+    is_header,
+    label_is_first,
     text_lines,
 )
-from olscale.data.formats.header import header_notes, is_header
 from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines, cells_problem
-from olscale.data.formats.quotes import CURE, QuoteWatch, single_quote_notes
 from olscale.data.formats.table_columns import (
     UNLABELLED,
     TableColumns,
@@ -151,19 +153,21 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
         chosen = options.delimiter or excel or delimiter
         sniffed = chosen or delimiter_of(lines, form)
         if sniffed is None and not options.labelled and lines:
+            # Rows to predict may be of one feature, and then hold no delimiter.
             sniffed = NO_DELIMITER
         if sniffed is None or b"\0" in head:
             raise _no_table(source, head)
         if sniffed == WHITESPACE:
+            # Python's csv cannot split at white space of any length, and str.split knows no quotes.
             form = replace(form, quote=None)
         if excel:
             stream.readline()
         text = table_text(source, stream)
+        # Errors count the line that names the delimiter.
         text.line = int(excel is not None)
-        notes = () if chosen or options.decimal else delimiter_notes(lines, form)
         watch = QuoteWatch(source, sniffed)
         try:
-            yield from _batches(text, options, form, sniffed, watch, notes)
+            yield from _batches(text, options, form, sniffed, watch)
         except FormatError as error:
             if watch.span_note is None or CURE in error.problem:
                 raise
@@ -187,15 +191,15 @@ def _batches(
     form: CellForm,
     delimiter: str,
     watch: QuoteWatch,
-    notes: tuple[str, ...],
 ) -> Iterator[Batch]:
-    """Yield the rows of `text`, the first ones with `notes`."""
+    """Yield the rows of `text`; notes about quotes come with the rows that have them."""
     source = text.source
     rows = checked_rows(source, _cells(text, delimiter, form, watch), least=1 + options.labelled)
     sample = list(itertools.islice(rows, 1))
     if sample:
         fit = max(2, _SAMPLE_CELLS // len(sample[0][1]))
         sample += itertools.islice(rows, min(SAMPLE_ROWS, fit))
+    # Before words for "no value" are cleared: a column may be called NA.
     names = [cell.strip() for _, row in sample[:1] for cell in row]
     sample = [(line, form.cleared(row)) for line, row in sample]
     has_labels_file = options.stream is None and labels_beside(source) is not None
@@ -205,10 +209,7 @@ def _batches(
         # With another delimiter 1,5 is a number, which the check below asks about, and not a name.
         marks = [decimal, ","] if options.decimal is None and delimiter != "," else [decimal]
         first_rows = [row for _, row in sample]
-        fits = _fits(*marks)
-        header = not has_labels_file and is_header(first_rows, fits)
-        if not has_labels_file:
-            notes += header_notes(first_rows, header, fits)
+        header = not has_labels_file and is_header(first_rows, _fits(*marks))
         if len(sample) == 1 and not any(map(fits_number, sample[0][1])):
             raise NoRowsError(source, "no rows below the line that names the columns", 1)
     body = sample[1:] if header else sample
@@ -222,7 +223,7 @@ def _batches(
         has_labels_file=has_labels_file,
         commas=delimiter != ",",
     )
-    notes += single_quote_notes(source, columns.names[: columns.width], [row for _, row in body])
+    notes = single_quote_notes(source, columns.names[: columns.width], [row for _, row in body])
     columns.delimiter = delimiter
     columns.header = header
     columns.quoting = options.quoting
@@ -241,7 +242,12 @@ def _batches(
         before=options.table,
     )
     dialect = TextDialect(
-        delimiter, form.quote, decimal, escaped=form.escaped, words=form.words, numbers=form.numbers
+        delimiter,
+        form.quote,
+        decimal,
+        escaped=form.escaped,
+        words=form.words,
+        numbers=form.numbers,
     )
     cleared = ((line, form.cleared(row)) for line, row in rows)
     parser = TableParser(text, cleared, encoder, dialect, form.cell, watch=watch)
@@ -255,7 +261,8 @@ def _no_table(source: str, head: bytes) -> FormatError:
     """Return the error for a text whose first bytes are no rows."""
     if not head.strip():
         return NoRowsError(
-            source, f"no rows: the file {'has empty lines only' if head else 'is empty'}"
+            source,
+            f"no rows: the file {'has empty lines only' if head else 'is empty'}",
         )
     if (nul := head.find(b"\0")) >= 0:
         return FormatError(
@@ -320,7 +327,10 @@ def _columns(
     text = [*coded_as_text(names[:width], text, parse_codings(options.encode))]
     if commas and options.decimal is None:
         _refuse_commas(
-            source, names, body, [position for position, is_text in enumerate(text) if is_text]
+            source,
+            names,
+            body,
+            [position for position, is_text in enumerate(text) if is_text],
         )
     text = [is_text or position in as_written for position, is_text in enumerate(text)]
     chosen = options.label
@@ -368,7 +378,10 @@ def _fits(*marks: str) -> Callable[[str], bool]:
 
 
 def _refuse_commas(
-    source: str, names: Sequence[str], body: Sequence[Line], text: Iterable[int]
+    source: str,
+    names: Sequence[str],
+    body: Sequence[Line],
+    text: Iterable[int],
 ) -> None:
     for position in text:
         if has_decimal_commas([row[position] for _, row in body]):
@@ -382,7 +395,12 @@ def _refuse_commas(
             )
 
 
-def _cells(text: TextBlocks, delimiter: str, form: CellForm, watch: QuoteWatch) -> Iterator[Line]:
+def _cells(
+    text: TextBlocks,
+    delimiter: str,
+    form: CellForm,
+    watch: QuoteWatch,
+) -> Iterator[Line]:
     yield from _cells_without_quotes(text, delimiter, form)
     source = text.source
     lines = TextLines(text, delimiter)
@@ -421,6 +439,7 @@ def _cells_without_quotes(text: TextBlocks, delimiter: str, form: CellForm) -> I
     ):
         return
     lines = block.decode().split("\n")[:-1]
+    # Python's csv refuses such cells, and says so.
     if max(map(len, lines)) > csv.field_size_limit():
         return
     place = text.pos

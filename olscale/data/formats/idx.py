@@ -60,16 +60,22 @@ class IdxFormat:
                 raise FormatError(source, f"holds {shape[0]} rows but {problem}")
             if not math.prod(shape):
                 raise FormatError(
-                    source, f"holds an array of shape {shape}, so no rows of features"
+                    source,
+                    f"holds an array of shape {shape}, so no rows of features",
                 )
+            # Limited in bytes, since images may be large.
             most = max(
-                1, min(options.chunk_rows, _BATCH_BYTES // (math.prod(shape[1:]) * dtype.itemsize))
+                1,
+                min(options.chunk_rows, _BATCH_BYTES // (math.prod(shape[1:]) * dtype.itemsize)),
             )
             for start in range(0, shape[0], most):
                 rows = min(most, shape[0] - start)
                 X = _rows(source, stream, shape, dtype, rows)
-                y = None if labels is None else labels[start : start + rows]
+                y = None
+                if labels is not None:
+                    y = labels[start : start + rows]
                 yield from batches_of_arrays(source, X, y, options)
+            # More bytes than promised: the shape in the header is another one.
             if stream.read(1):
                 raise FormatError(source, f"goes on after the {shape[0]} rows its header promises")
 
@@ -94,7 +100,8 @@ def _labels_beside(source: str, *, needed: bool) -> str | None:
         return None
     if not candidates:
         raise FormatError(
-            source, "its labels cannot be found: expected a name with 'images-idx3', as MNIST has"
+            source,
+            "its labels cannot be found: expected a name with 'images-idx3', as MNIST has",
         )
     for candidate in candidates:
         try:
@@ -132,7 +139,8 @@ def _header(source: str, stream: BufferedReader) -> tuple[tuple[int, ...], np.dt
     magic = stream.read(4)
     if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in _DTYPES:
         raise FormatError(
-            source, f"starts with {magic!r}, expected the magic number of an IDX file"
+            source,
+            f"starts with {magic!r}, expected the magic number of an IDX file",
         )
     sizes = stream.read(4 * magic[3])
     if len(sizes) < 4 * magic[3]:
@@ -149,6 +157,7 @@ def _read(stream: BufferedReader, size: int) -> bytearray:
     while len(got) < size:
         start = len(got)
         got += bytes(min(size - start, _BATCH_BYTES))
+        # Released at once, since a bytearray that is viewed cannot shrink.
         with memoryview(got) as view:
             end = start + stream.readinto(view[start:])
         if end < len(got):
@@ -158,13 +167,18 @@ def _read(stream: BufferedReader, size: int) -> bytearray:
 
 
 def _rows(
-    source: str, stream: BufferedReader, shape: tuple[int, ...], dtype: np.dtype[Any], rows: int
+    source: str,
+    stream: BufferedReader,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    rows: int,
 ) -> NDArray[Any]:
     expected = rows * math.prod(shape[1:]) * dtype.itemsize
     got = _read(stream, expected)
     if len(got) < expected:
         raise FormatError(
-            source, f"truncated: its header promises {shape[0]} rows; get the file again"
+            source,
+            f"truncated: its header promises {shape[0]} rows; get the file again",
         )
     return (
         np.frombuffer(got, dtype)

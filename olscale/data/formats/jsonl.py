@@ -46,8 +46,8 @@ TEXT = "text"
 TRUTH = "true or false"
 """Types of a column."""
 
+# From here on float64 does not represent every whole number.
 _SAME_WHOLE = 2.0**53
-"""From here on float64 does not represent every whole number."""
 
 _TYPES: dict[type, str] = {float: NUMBER, str: TEXT, bool: TRUTH}
 _NESTED: dict[type, str] = {dict: "an object", list: "an array"}
@@ -107,11 +107,13 @@ class _Records:
         before = options.table
         names = [key for _, record in self._sample for key in record]
         if before is not None:
+            # Keys of earlier sources are columns, even if no record here has them.
             names = [*before.names, *names]
         names = list(dict.fromkeys(names))
         if unwritable := [name for name in names if not _is_unicode(name)]:
             raise FormatError(
-                text.source, f"key {unwritable[0][:40]!a} is no valid text; rename it"
+                text.source,
+                f"key {unwritable[0][:40]!a} is no valid text; rename it",
             )
         self._known_rows = len(self._sample)
         width = len(names)
@@ -122,7 +124,10 @@ class _Records:
         drop = [word for word in options.drop if word not in self._late]
         dropped = columns_named(text.source, names, drop, width)
         dropped, carried, as_written, weights = options.set_aside(
-            text.source, names, dropped, width
+            text.source,
+            names,
+            dropped,
+            width,
         )
         segments = segment_position(text.source, names, options.segments)
         labels = self._labels(names, width, dropped, options)
@@ -193,6 +198,7 @@ class _Records:
         text = self._text
         values = 0
         while text.pos < text.stop or (most is not None and text.fill()):
+            # Wide records must not fill the memory before their columns are known.
             if len(records) == most or values > MAX_CELLS:
                 break
             self._lines.begin_row()
@@ -218,7 +224,9 @@ class _Records:
         if not isinstance(record, dict):
             got = _NESTED.get(type(record), repr(line.strip()[:40]))
             raise FormatError(
-                source, f"the line is {got}, expected an object of keys and values", number
+                source,
+                f"the line is {got}, expected an object of keys and values",
+                number,
             )
         return record
 
@@ -232,7 +240,11 @@ class _Records:
         return record
 
     def _labels(
-        self, names: Sequence[str], width: int, dropped: frozenset[int], options: ReadOptions
+        self,
+        names: Sequence[str],
+        width: int,
+        dropped: frozenset[int],
+        options: ReadOptions,
     ) -> tuple[int, ...]:
         source = self._text.source
         label = options.label
@@ -251,7 +263,10 @@ class _Records:
             for key, value in record.items():
                 if key in read and value is not None:
                     self._check_type(
-                        key, value, types.setdefault(key, self._type(key, value, line)), line
+                        key,
+                        value,
+                        types.setdefault(key, self._type(key, value, line)),
+                        line,
                     )
         return types
 
@@ -262,7 +277,13 @@ class _Records:
             raise FormatError(self._text.source, f"{problem}; {cure}", line)
         return _TYPES[type(value)]
 
-    def _check_type(self, key: str, value: object, expected: str, line: int) -> None:
+    def _check_type(
+        self,
+        key: str,
+        value: object,
+        expected: str,
+        line: int,
+    ) -> None:
         got = self._type(key, value, line)
         if got != expected:
             problem = f"key {key[:40]!r} is {got}: {json.dumps(value)[:40]}"
@@ -271,7 +292,12 @@ class _Records:
             raise FormatError(self._text.source, problem, line)
 
     def _check_before(
-        self, name: str, types: dict[str, str], before: TableColumns | None, *, is_label: bool
+        self,
+        name: str,
+        types: dict[str, str],
+        before: TableColumns | None,
+        *,
+        is_label: bool,
     ) -> None:
         """Refuse a key that changed between text and numbers since the previous source."""
         if before is None or name not in before.names:
@@ -304,7 +330,9 @@ class _Records:
             problem = f"key {key[:40]!r} is in none of the first {self._known_rows:,} records"
             cure = f"leave it out with --drop {key}, or put a record that has it among the first"
             raise FormatError(
-                self._text.source, f"{problem}, which decide the columns; {cure}", line
+                self._text.source,
+                f"{problem}, which decide the columns; {cure}",
+                line,
             )
         if expected is not None and expected.is_read and value is not None:
             self._check_type(key, value, expected.type, line)
@@ -334,6 +362,7 @@ class _Records:
             return None
         lines = block.count(b"\n")
         unknown = set(table.column_names) - self._keys.keys() - self._late
+        # Python's json names the key or the line that is wrong.
         if unknown or table.num_rows != lines:
             return None
         columns = [

@@ -21,7 +21,7 @@ BLOCK_BYTES = 1 << 20
 ROOM_BYTES = 32
 """Bytes after the text of a block, which compiled loops read in one step.
 
-See `olscale.compiled.many_bytes`.
+See `olscale.compiled.byte_words`.
 """
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -100,6 +100,7 @@ class TextBlocks:
         while self.pos >= self.stop:
             if self.ended:
                 return False
+            # The begin of a line whose end is still to come.
             self.buffer[: self._filled - self.pos] = self.buffer[self.pos : self._filled]
             self._filled -= self.pos
             self.pos = self.stop = 0
@@ -112,6 +113,7 @@ class TextBlocks:
         """Return whether the lines from `pos` on are UTF-8 text that ends in a newline."""
         if self._plain is None:
             block = self.buffer[self.pos : self.stop]
+            # Most text is ASCII, which is found out faster than text is decoded.
             self._plain = block.endswith(b"\n") and (block.isascii() or _is_text(block))
         return self._plain
 
@@ -223,7 +225,9 @@ class TextLines:
         except UnicodeDecodeError as error:
             cure = "if it is Latin-1, write it anew: iconv -f LATIN1 -t UTF-8 FILE > NEW"
             raise FormatError(
-                text.source, f"is not UTF-8 text ({error.reason}); {cure}", text.line
+                text.source,
+                f"is not UTF-8 text ({error.reason}); {cure}",
+                text.line,
             ) from error
         if len(line) > MAX_CELLS and self._delimiter and line.count(self._delimiter) >= MAX_CELLS:
             raise FormatError(

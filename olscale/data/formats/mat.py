@@ -23,10 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.formats import _loadmat
-from olscale.data.formats.array_names import HeldArray, choose_arrays, path_and_split, weights_array
+from olscale.data.formats.arrays import (
+    HeldArray,
+    batches_of_sparse,
+    choose_arrays,
+    path_and_split,
+    weights_array,
+)
 from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays
 from olscale.data.formats.compression import open_raw
-from olscale.data.formats.sparse_arrays import batches_of_sparse
 from olscale.errors import FormatError
 
 _NAMES = {
@@ -40,8 +45,8 @@ _NAMES = {
     ),
     "test": (("X_test", "y_test"),),
 }
+# White space that ``cellstr`` removes at a row's end.
 _FILL = " \0\t\n\v\f\r"
-"""White space that ``cellstr`` removes at a row's end."""
 _CURE = "save a matrix of real numbers, and labels as numbers or text (table2array(T), cellstr(y))"
 _TOO_NEW = b"MATLAB 7.3"
 _COPY_BYTES = 1 << 17
@@ -80,13 +85,19 @@ class MatFormat:
                 problem = f"its {_held(name, variables[name])} cannot be read; {_CURE}"
                 raise FormatError(source, problem)
         X = variables[features]
-        y = None if targets is None else _labels(source, targets, variables[targets], X.shape)
-        weights = (
-            None if counting is None else _labels(source, counting, variables[counting], X.shape)
-        )
+        y = None
+        if targets is not None:
+            y = _labels(source, targets, variables[targets], X.shape)
+        weights = None
+        if counting is not None:
+            weights = _labels(source, counting, variables[counting], X.shape)
         if isinstance(X, np.ndarray):
             yield from batches_of_arrays(
-                source, _side_by_side(source, X), y, options, weights=weights
+                source,
+                _side_by_side(source, X),
+                y,
+                options,
+                weights=weights,
             )
         else:
             yield from batches_of_sparse(source, X, y, options, weights)
@@ -108,16 +119,24 @@ class Other:
 
 
 def _held(name: str, variable: Any) -> HeldArray:
-    kind = variable.what if isinstance(variable, Other) else ""
+    kind = ""
+    if isinstance(variable, Other):
+        kind = variable.what
     return HeldArray(name, tuple(variable.shape), kind)
 
 
-def _labels(source: str, name: str, y: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+def _labels(
+    source: str,
+    name: str,
+    y: Any,
+    shape: tuple[int, ...],
+) -> NDArray[Any]:
     """Return the targets for features of that `shape`."""
     if not isinstance(y, np.ndarray):
         if math.prod(y.shape) > max(shape):
             problem = f"its targets {name} are a sparse matrix of shape {y.shape}"
             raise FormatError(source, f"{problem}, expected one per row")
+        # It holds a label a row at most, so that it fits in memory.
         y = y.toarray()
     if y.dtype == object:
         return np.array([_text(source, name, cell) for cell in y.reshape(-1)])
@@ -146,7 +165,8 @@ def _side_by_side(source: str, X: NDArray[Any]) -> NDArray[Any]:
     shapes = [np.shape(view) for view in views]
     if not views or any(len(shape) != 2 or shape[0] != shapes[0][0] for shape in shapes):
         raise FormatError(
-            source, f"its cells have shapes {shapes}, expected views of the same rows"
+            source,
+            f"its cells have shapes {shapes}, expected views of the same rows",
         )
     return np.hstack(views)
 
@@ -156,9 +176,13 @@ def start_reader() -> subprocess.Popen[bytes]:
 
     See `_loadmat`.
     """
+    # -P, since modules beside that file, such as csv, would hide Python's own.
     command = [sys.executable, "-P", str(Path(_loadmat.__file__))]
     return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )
 
 

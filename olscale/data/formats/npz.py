@@ -13,10 +13,17 @@ from typing import Any, BinaryIO, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.formats.array_names import HeldArray, choose_arrays, path_and_split, weights_array
+from olscale.data.formats.arrays import (
+    HeldArray,
+    batches_of_sparse,
+    choose_arrays,
+    path_and_split,
+    sparse_matrix,
+    sparse_members,
+    weights_array,
+)
 from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays, split_fragment
 from olscale.data.formats.compression import open_raw
-from olscale.data.formats.sparse_arrays import batches_of_sparse, sparse_matrix, sparse_members
 from olscale.errors import FormatError
 from olscale.storage.npz import array_header, check_size
 
@@ -30,8 +37,8 @@ _NAMES: Mapping[str, tuple[tuple[str, str], ...]] = {
     ),
     "test": (("X_test", "y_test"), ("x_test", "y_test")),
 }
+# Name of the matrix of an archive that holds a sparse one.
 _SPARSE = "X"
-"""Name of the matrix of an archive that holds a sparse one."""
 _USABLE = "buifUS"
 _OBJECTS = "of Python objects"
 _BARE = "is a single array of NumPy, expected an archive of features and targets"
@@ -55,7 +62,9 @@ class NpzFormat:
         with open_raw(path) as file, _archive(path, file) as arrays:
             held = set(arrays.files)
             both = all(any(held.issuperset(pair) for pair in pairs) for pairs in _NAMES.values())
-            return ("train", "test") if both else ("train",)
+            if both:
+                return ("train", "test")
+            return ("train",)
 
     def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
         """Yield the rows of one split of `source`.
@@ -72,8 +81,12 @@ class NpzFormat:
             held = _held(source, arrays, sparse)
             features, targets = choose_arrays(source, held, _NAMES, options, split)
             counting = weights_array(source, held, options, split)
-            weights = None if counting is None else _array(source, arrays, counting)
-            y = None if targets is None else _labels(source, arrays, targets, options)
+            weights = None
+            if counting is not None:
+                weights = _array(source, arrays, counting)
+            y = None
+            if targets is not None:
+                y = _labels(source, arrays, targets, options)
             if sparse and features == _SPARSE:
                 members = {name: _array(source, arrays, name) for name in sparse}
                 X = sparse_matrix(source, members)
@@ -108,7 +121,9 @@ def _held_array(arrays: np.lib.npyio.NpzFile, name: str) -> HeldArray:
 def _kind(dtype: np.dtype[Any]) -> str:
     if dtype.hasobject:
         return _OBJECTS
-    return f"of {dtype}" if dtype.names is None else "with fields"
+    if dtype.names is None:
+        return f"of {dtype}"
+    return "with fields"
 
 
 def _archive(path: str, file: BinaryIO) -> np.lib.npyio.NpzFile:
@@ -118,7 +133,8 @@ def _archive(path: str, file: BinaryIO) -> np.lib.npyio.NpzFile:
         raise
     except Exception as error:  # zipfile raises nearly anything for damaged bytes
         raise FormatError(
-            path, f"is no NPZ archive or is truncated ({str(error) or repr(error)})"
+            path,
+            f"is no NPZ archive or is truncated ({str(error) or repr(error)})",
         ) from error
     if not isinstance(archive, np.lib.npyio.NpzFile):
         raise FormatError(path, f"{_BARE}; keep both together: numpy.savez(FILE, X=X, y=y)")
@@ -138,7 +154,8 @@ def _array(source: str, arrays: np.lib.npyio.NpzFile, key: str) -> NDArray[Any]:
     # zipfile, its four decompressors and NumPy raise nearly anything for damaged bytes.
     except Exception as error:
         raise FormatError(
-            source, f"its array {key} cannot be read ({str(error) or repr(error)})"
+            source,
+            f"its array {key} cannot be read ({str(error) or repr(error)})",
         ) from error
     if not isinstance(array, np.ndarray):
         raise FormatError(source, f"its member {key} is no array")
@@ -146,7 +163,10 @@ def _array(source: str, arrays: np.lib.npyio.NpzFile, key: str) -> NDArray[Any]:
 
 
 def _labels(
-    source: str, arrays: np.lib.npyio.NpzFile, key: str, options: ReadOptions
+    source: str,
+    arrays: np.lib.npyio.NpzFile,
+    key: str,
+    options: ReadOptions,
 ) -> NDArray[Any] | None:
     """Return the labels; None if the array holds only `None` and labels are not needed."""
     try:

@@ -1,7 +1,7 @@
 """Text columns as one-hot columns, numbered in order of first appearance."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, Rows, rows_of, take_rows
 from olscale.data.formats.cells import Cell
 from olscale.data.formats.coding import OTHER, Coding, CodingError, FirstValues
-from olscale.data.formats.feature_owners import FeatureOwners
+from olscale.errors import FormatError
 
 _ABSENT = np.iinfo(np.int32).max
 _LOOP = "olscale.compiled.decorator"
+# Cells of a batch that NumPy makes sparse, five times as slowly as the loop.
 _FEW_CELLS = 1 << 20
-"""Cells of a batch that NumPy makes sparse, five times as slowly as the loop."""
 
 
 class OneHot:
@@ -34,8 +34,6 @@ class OneHot:
     kept : mapping of int to list of str, optional
         For each column of `FirstValues` the values that have features so far; new ones are
         appended.
-    owners : FeatureOwners, optional
-        Refuses features of two columns with the same name.
 
     Attributes
     ----------
@@ -58,9 +56,7 @@ class OneHot:
         values: Mapping[int, Sequence[str]],
         codings: Mapping[int, Coding | FirstValues] = MappingProxyType({}),
         kept: Mapping[int, list[str]] = MappingProxyType({}),
-        owners: FeatureOwners | None = None,
     ) -> None:
-        self._owners = owners if owners else None
         self.feature_names = [names[position] for position in numeric]
         chosen = {j: codings[position] for j, position in enumerate(text) if position in codings}
         self._coded = {j: coding for j, coding in chosen.items() if isinstance(coding, Coding)}
@@ -71,6 +67,7 @@ class OneHot:
         self._first: dict[int, int] = {}
         for j, coding in self._coded.items():
             self._first[j] = len(self.feature_names)
+            # Named beforehand: features of a coded column do not depend on the rows to come.
             for part in coding.parts:
                 self._add(names[text[j]], part)
         self._names = [names[position] for position in text]
@@ -82,7 +79,10 @@ class OneHot:
                 self._declared[j][value] = self._number(j, value)
 
     def rows(
-        self, numbers: Rows, ids: NDArray[np.int32], values: Sequence[Sequence[Cell]]
+        self,
+        numbers: Rows,
+        ids: NDArray[np.int32],
+        values: Sequence[Sequence[Cell]],
     ) -> tuple[CSR, NDArray[np.bool_]]:
         """Return some rows as sparse ones, and which text cells are missing.
 
@@ -97,22 +97,27 @@ class OneHot:
         """
         rows = rows_of(numbers)
         for j in self._bounds:
+            # Values of bounded columns are numbered anew in each batch: the encoder forgets them.
             self._codes[j] = self._codes[j][:0]
         self._learn(ids, values)
         codes = np.full((rows, len(ids)), _ABSENT, dtype=np.int32)
         missing = np.empty(codes.shape, dtype=np.bool_)
         for j, column in enumerate(ids):
             if j in self._coded:
-                missing[:, j] = np.array([value is None for value in values[j]], dtype=np.bool_)[
-                    column
-                ]
+                are_missing = np.array([value is None for value in values[j]], dtype=np.bool_)
+                missing[:, j] = are_missing[column]
             else:
                 codes[:, j] = self._codes[j][column]
                 missing[:, j] = codes[:, j] == _ABSENT
         parts = [self._in_code(j, ids[j], values[j]) for j in self._coded]
         return side_by_side([_with_codes(numbers, codes), *parts]), missing
 
-    def _in_code(self, j: int, ids: NDArray[np.int32], values: Sequence[Cell]) -> CSR:
+    def _in_code(
+        self,
+        j: int,
+        ids: NDArray[np.int32],
+        values: Sequence[Cell],
+    ) -> CSR:
         """Return the features of the cells of a coded column.
 
         Raises `CodingError` for an invalid cell.
@@ -134,11 +139,11 @@ class OneHot:
             if j not in self._coded and len(values[j]) > len(codes):
                 unseen = np.flatnonzero(ids[j] >= len(codes))
                 ids_seen, first = np.unique(ids[j][unseen], return_index=True)
-                new += [
-                    (row, j, i)
-                    for row, i in zip(unseen[first].tolist(), ids_seen.tolist(), strict=True)
-                ]
-                more = np.full(len(values[j]) - len(codes), _ABSENT, dtype=np.int32)
+                first_rows = unseen[first].tolist()
+                for row, i in zip(first_rows, ids_seen.tolist(), strict=True):
+                    new.append((row, j, i))
+                count = len(values[j]) - len(codes)
+                more = np.full(count, _ABSENT, dtype=np.int32)
                 self._codes[j] = np.concatenate([codes, more])
         for _, j, i in sorted(new):
             value = values[j][i]
@@ -157,7 +162,8 @@ class OneHot:
         first_values = self._kept[j]
         if value not in numbers:
             full = len(first_values) - (OTHER in numbers) >= self._bounds[j]
-            value = OTHER if full else value
+            if full:
+                value = OTHER
             if value not in numbers:
                 first_values.append(value)
                 numbers[value] = self._number(j, value)
@@ -168,14 +174,12 @@ class OneHot:
         return len(self.feature_names) - 1
 
     def _add(self, column: str, value: str) -> None:
-        feature = f"{column}={value}"
-        if self._owners is not None:
-            self._owners.claim(column, feature)
-        self.feature_names.append(feature)
+        self.feature_names.append(f"{column}={value}")
 
 
 def _with_codes(numbers: Rows, codes: NDArray[np.int32]) -> CSR:
     """Return the nonzero numbers of each row, followed by a 1 for each of its codes."""
+    # To import Numba takes longer than to make some rows sparse without it.
     if isinstance(numbers, np.ndarray) and _LOOP not in sys.modules and numbers.size < _FEW_CELLS:
         return _dense_with_codes(numbers, codes)
     from olscale.data.formats._one_hot_loop import fill_rows, fill_sparse_rows
@@ -183,6 +187,7 @@ def _with_codes(numbers: Rows, codes: NDArray[np.int32]) -> CSR:
     values = numbers.data if isinstance(numbers, CSR) else numbers
     entries = np.count_nonzero(values) + np.count_nonzero(codes != _ABSENT)
     indptr = np.zeros(len(codes) + 1, dtype=np.int64)
+    # One more: the loop writes an entry before it knows whether that stays.
     indices = np.empty(entries + 1, dtype=np.int32)
     data = np.empty(entries + 1)
     if isinstance(numbers, CSR):
@@ -194,13 +199,47 @@ def _with_codes(numbers: Rows, codes: NDArray[np.int32]) -> CSR:
 
 def _dense_with_codes(numbers: NDArray[np.float64], codes: NDArray[np.int32]) -> CSR:
     """Do what the loop does with NumPy: faster than importing Numba if there are few cells."""
-    columns = np.broadcast_to(np.arange(numbers.shape[1], dtype=np.int32), numbers.shape)
-    indices = np.hstack([columns, np.sort(codes, axis=1)])  # `_ABSENT` is the greatest
+    places = np.arange(numbers.shape[1], dtype=np.int32)
+    columns = np.broadcast_to(places, numbers.shape)
+    # `_ABSENT` is greater than any code, so that it comes last.
+    sorted_codes = np.sort(codes, axis=1)
+    indices = np.hstack([columns, sorted_codes])
     values = np.hstack([numbers, np.ones(codes.shape)])
-    is_entry = np.hstack([numbers != 0, indices[:, numbers.shape[1] :] != _ABSENT])
+    is_entry = np.hstack([numbers != 0, sorted_codes != _ABSENT])
     indptr = np.zeros(len(codes) + 1, dtype=np.int64)
     is_entry.sum(axis=1).cumsum(out=indptr[1:])
     return CSR(indptr, indices[is_entry], values[is_entry])
+
+
+def refuse_shared_names(source: str, names: Iterable[str], text: Iterable[str]) -> None:
+    """Refuse columns that are called as values of a column in `text` are.
+
+    Raises
+    ------
+    FormatError
+        When one is: a value of ``color`` makes the feature ``color=red``.
+
+    Examples
+    --------
+    >>> refuse_shared_names("t.csv", ["size", "color=red"], ["color"])
+    Traceback (most recent call last):
+    ...
+    olscale.errors.FormatError: t.csv: column 'color=red' is called as a value of column 'color' is; rename one of \
+them in the file, or leave one out with --drop
+    """
+    columns = set(text)
+    # Names may have many equal signs, columns have few lengths.
+    lengths = {len(column) for column in columns}
+    for name in names:
+        if "=" not in name:
+            continue
+        for length in lengths:
+            if name[length : length + 1] == "=" and name[:length] in columns:
+                raise FormatError(
+                    source,
+                    f"column {name!r} is called as a value of column {name[:length]!r} is; rename "
+                    "one of them in the file, or leave one out with --drop",
+                )
 
 
 def side_by_side(parts: Sequence[CSR]) -> CSR:

@@ -9,7 +9,7 @@ only if it begins as no table does, such as a page of HTML.
 import re
 from dataclasses import dataclass
 
-from olscale.data.formats.delimiter import text_lines
+from olscale.data.formats.dialect import text_lines
 from olscale.errors import FormatError
 
 _NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
@@ -95,7 +95,9 @@ CERTAIN = (
         rb"\x93NUMPY",
     ),
     _magic(
-        _PICKLE, f"load it where you trust it, and {_AS_CSV}", rb"\x80[\x02-\x05][\x95ccX}(\]K]"
+        _PICKLE,
+        f"load it where you trust it, and {_AS_CSV}",
+        rb"\x80[\x02-\x05][\x95ccX}(\]K]",
     ),
     _magic("an Avro file", _AS_CSV, rb"Obj\x01"),
     _magic("an ORC file", "save it as Parquet", rb"ORC(?=.*\0)"),
@@ -114,7 +116,9 @@ CERTAIN = (
     _magic("a binary file of XGBoost", "name the text that it was made of", rb"\x01\xab\xff\xff"),
     _magic("a binary file of LightGBM", "name the text that it was made of", rb"_+LightGBM_Binary"),
     _magic(
-        "an image", "save the pixels of all images as NPZ", rb"\x89PNG\r|\xff\xd8\xff|GIF8[79]a"
+        "an image",
+        "save the pixels of all images as NPZ",
+        rb"\x89PNG\r|\xff\xd8\xff|GIF8[79]a",
     ),
     _begin(
         "a Git LFS pointer and not the file itself",
@@ -296,7 +300,9 @@ def refuse_other_kinds(source: str, head: bytes, *, guessed: bool) -> None:
     ...
     olscale.errors.FormatError: rows: is a PDF document; save it as CSV or Parquet
     """
-    lines = "\n".join(text_lines(head)) if guessed else ""
+    lines = ""
+    if guessed:
+        lines = "\n".join(text_lines(head))
     kinds = (*CERTAIN, *LIKELY) if guessed else CERTAIN
     for kind in kinds:
         if kind.matches(head, lines):

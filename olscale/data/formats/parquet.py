@@ -8,27 +8,25 @@ target is the last column or `ReadOptions.label`. The index of a pandas data fra
 unless it is named as the label: it stands after all columns, where the label is expected.
 """
 
+import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, BinaryIO, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from olscale.data.formats.base import Batch, ReadOptions
-from olscale.data.formats.cells import TypedCells
+from olscale.data.formats.cells import Cell, TypedCells
 from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.compression import open_raw
-from olscale.data.formats.parquet_columns import (
-    declared_categories,
-    holds_words,
-    number_cells,
-    text_cells,
-    text_fields,
-)
 from olscale.data.formats.table_columns import (
     UNLABELLED,
     TableColumns,
     columns_named,
     label_positions,
+    listed_columns,
     segment_position,
     text_columns,
     unique_names,
@@ -38,8 +36,8 @@ from olscale.errors import FormatError, NoRowsError
 
 _ENCRYPTED = "is encrypted; write it without encryption"
 _ARROW = "is an Arrow (Feather) file, no Parquet file; write it as Parquet"
+# First bytes of files that are called .parquet but cannot be read -> their kinds.
 _OTHER_KINDS = {b"PARE": _ENCRYPTED, b"ARROW1": _ARROW, b"FEA1": _ARROW}
-"""First bytes of files that are called .parquet but cannot be read -> their kinds."""
 _MAGIC_BYTES = 6
 
 
@@ -149,7 +147,8 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     declared = options.labelled and all(names[label] in categories for label in labels)
     row = 1
     for part in table.iter_batches(
-        batch_size=encoder.batch_rows(options.chunk_rows), use_threads=False
+        batch_size=encoder.batch_rows(options.chunk_rows),
+        use_threads=False,
     ):
         cells = [
             _cells(column, is_text) if is_read else ()
@@ -179,7 +178,11 @@ def _index_of(schema: Any, names: list[str]) -> frozenset[int]:
 
 
 def _labels_named(
-    source: str, names: list[str], options: ReadOptions, dropped: frozenset[int], width: int
+    source: str,
+    names: list[str],
+    options: ReadOptions,
+    dropped: frozenset[int],
+    width: int,
 ) -> frozenset[int]:
     if not options.labelled or options.label is None:
         return frozenset()
@@ -199,3 +202,260 @@ def _cells(column: Any, is_text: bool) -> Column:
     if is_text or holds_words(column.type):
         return text_cells(column)
     return number_cells(column)
+
+
+# Up to here every whole number is a double.
+_EXACT = 2**53
+# The powers of ten that are doubles.
+_POWERS = 10.0 ** np.arange(23)
+
+
+def decimals_as_floats(column: Any) -> NDArray[np.float64]:
+    """Return an array of decimals of any width as doubles, NaN for missing values.
+
+    The quotient of two doubles is rounded once. So if the digits of a decimal and its power of ten
+    are both exact doubles, their quotient is the double nearest to the decimal. Python converts all
+    others.
+
+    Parameters
+    ----------
+    column : pyarrow.Array
+        Of ``decimal32``, ``decimal64``, ``decimal128`` or ``decimal256``.
+
+    Returns
+    -------
+    ndarray of shape (rows,), float64
+
+    Examples
+    --------
+    >>> from decimal import Decimal
+    >>> import pyarrow
+    >>> decimals_as_floats(pyarrow.array([Decimal("1003.858"), None]))
+    array([1003.858,      nan])
+    """
+    numbers = np.full(len(column), np.nan)
+    present = column.is_valid().to_numpy(zero_copy_only=False)
+    digits, short = _digits(column)
+    digits, scales = _without_end_zeros(digits, column.type.scale)
+    exact = present & short & (scales >= 0) & (scales < len(_POWERS))
+    exact &= (digits >= -_EXACT) & (digits <= _EXACT)
+    numbers[exact] = digits[exact].astype(np.float64) / _POWERS[scales[exact]]
+    inexact = np.flatnonzero(present & ~exact)
+    if len(inexact):
+        numbers[inexact] = [float(decimal) for decimal in column.take(inexact).to_pylist()]
+    return numbers
+
+
+def _digits(column: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the digits of each decimal as a whole number, and whether they fit into 64 bits."""
+    rows = len(column)
+    if not rows:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
+    width = column.type.byte_width
+    begin = column.offset * width
+    end = (column.offset + rows) * width
+    octets = np.frombuffer(column.buffers()[1], dtype=np.uint8)[begin:end]
+    if width < 8:
+        return octets.view("<i4").astype(np.int64), np.ones(rows, dtype=np.bool_)
+    words = octets.view("<i8").reshape(rows, width // 8)
+    # The other words only repeat the sign of a number that fits into the first.
+    short = (words[:, 1:] == (words[:, :1] >> 63)).all(axis=1)
+    return words[:, 0].astype(np.int64), short
+
+
+def _without_end_zeros(
+    digits: NDArray[np.int64],
+    scale: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return `digits` and their scales after cutting trailing zeros off large ones.
+
+    Spark writes 1.5 with 18 digits after the point.
+    """
+    digits = digits.copy()
+    scales = np.full(len(digits), scale)
+    large = np.flatnonzero((digits < -_EXACT) | (digits > _EXACT))
+    for zeros in (16, 8, 4, 2, 1):
+        power = 10**zeros
+        ends = large[digits[large] % power == 0]
+        digits[ends] //= power
+        scales[ends] -= zeros
+    return digits, scales
+
+
+# From here on float64 does not represent every whole number.
+_SAME_WHOLE = 2.0**53
+
+# Largest number of characters of a column's type in errors: a struct lists all its fields.
+_LONGEST_TYPE = 40
+
+
+def text_fields(
+    source: str,
+    fields: Sequence[Any],
+    names: Sequence[str],
+    before: TableColumns | None,
+) -> tuple[bool, ...]:
+    """Return which columns hold text; the others hold numbers.
+
+    Parameters
+    ----------
+    source : str
+        Named in errors.
+    fields : sequence of pyarrow.Field or None
+        The columns; None for those that are not read.
+    names : sequence of str
+        Their names.
+    before : TableColumns, optional
+        Columns of an earlier source. A column without any value is text where it was text there.
+
+    Raises
+    ------
+    FormatError
+        When columns hold neither: names them all.
+    """
+    from pyarrow import types
+
+    read = [(name, field) for name, field in zip(names, fields, strict=True) if field is not None]
+    refused = {name: field.type for name, field in read if not _is_read(field.type)}
+    if refused:
+        raise FormatError(source, _refusal(refused))
+    texts = {name for name, field in read if holds_words(field.type)}
+    if before is not None:
+        texts_before = {name for name, text in zip(before.names, before.text, strict=True) if text}
+        texts |= {name for name, field in read if types.is_null(field.type)} & texts_before
+    return tuple(name in texts for name in names)
+
+
+def declared_categories(metadata: Mapping[bytes, bytes]) -> frozenset[str]:
+    """Return the columns that Arrow or pandas declared as categories.
+
+    Parquet itself does not record that for numbers.
+    """
+    import pyarrow
+
+    names: set[str] = set()
+    try:
+        arrow = pyarrow.BufferReader(base64.b64decode(metadata[b"ARROW:schema"]))
+        schema = pyarrow.ipc.read_schema(arrow)
+        names.update(field.name for field in schema if pyarrow.types.is_dictionary(field.type))
+    except (LookupError, ValueError, OSError, pyarrow.ArrowException):  # from another writer
+        pass
+    try:
+        columns = json.loads(metadata[b"pandas"])["columns"]
+        names.update(
+            str(column["field_name"])
+            for column in columns
+            if column["pandas_type"] == "categorical"
+        )
+    except (LookupError, ValueError, TypeError):  # not written by pandas, or by an unknown version
+        pass
+    return frozenset(names)
+
+
+def text_cells(column: Any) -> Sequence[Cell]:
+    """Return the cells of a column as words, None where there is no value."""
+    from pyarrow import types
+
+    column = _stored(column)
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    cells: Sequence[Cell] = column.to_pylist()
+    if holds_words(column.type) or types.is_null(column.type):
+        return cells
+    return [_word(cell) for cell in cells]
+
+
+def _word(value: Any) -> Cell:
+    """Return a value of a numeric column as the name of a category; 7.0 becomes 7."""
+    if value is None or value != value:
+        return None
+    if isinstance(value, float) and value.is_integer() and abs(value) < _SAME_WHOLE:
+        return str(int(value))
+    return str(value)
+
+
+def number_cells(column: Any) -> NDArray[np.float64]:
+    """Return the cells of a column of numbers, NaN where there is no value."""
+    import pyarrow
+
+    column = _stored(column)
+    if pyarrow.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pyarrow.types.is_null(column.type):
+        return np.full(len(column), np.nan)
+    if pyarrow.types.is_decimal(column.type):
+        return decimals_as_floats(column)
+    if pyarrow.types.is_boolean(column.type):
+        column = column.cast("uint8")
+    # Whole numbers beyond 2^53, as in identifiers, are rounded as they are in text.
+    safe = not pyarrow.types.is_integer(column.type)
+    floats = column.cast(pyarrow.float64(), safe=safe).to_numpy(zero_copy_only=False)
+    return np.asarray(floats, dtype=np.float64)
+
+
+def _is_read(type: Any) -> bool:
+    return holds_words(type) or _is_number(_value_type(type))
+
+
+def holds_words(type: Any) -> bool:
+    """Return whether a column of a type holds text, also as a dictionary or an extension."""
+    from pyarrow import types
+
+    value = _value_type(type)
+    is_text = (types.is_string, types.is_large_string, types.is_string_view)
+    return any(is_kind(value) for is_kind in is_text)
+
+
+def _is_number(value: Any) -> bool:
+    from pyarrow import types
+
+    is_number = (
+        types.is_integer,
+        types.is_floating,
+        types.is_boolean,
+        types.is_decimal,
+        types.is_null,
+    )
+    return any(is_kind(value) for is_kind in is_number)
+
+
+def _value_type(type: Any) -> Any:
+    """Return the type of the values of a dictionary, or the storage type of an extension."""
+    from pyarrow import BaseExtensionType, types
+
+    if isinstance(type, BaseExtensionType):
+        type = type.storage_type
+    if types.is_dictionary(type):
+        return type.value_type
+    return type
+
+
+def _stored(column: Any) -> Any:
+    """Return the storage of an array of an extension type; any other array unchanged."""
+    from pyarrow import ExtensionArray
+
+    if isinstance(column, ExtensionArray):
+        return column.storage
+    return column
+
+
+def _refusal(refused: dict[str, Any]) -> str:
+    kinds = {name: _short(str(type)) for name, type in refused.items()}
+    pronoun = "them"
+    if len(kinds) == 1:
+        pronoun = "it"
+    cure = (
+        f"leave {pronoun} out with --drop {listed_columns(kinds)}, or cast {pronoun} to numbers or "
+        "text (a time as text: --encode makes numbers of it)"
+    )
+    if len(kinds) == 1:
+        ((name, kind),) = kinds.items()
+        return f"column {name!r} is {kind}, expected numbers or text; {cure}"
+    columns = ", ".join(f"{name!r} ({kind})" for name, kind in kinds.items())
+    return f"columns {columns} hold neither numbers nor text; {cure}"
+
+
+def _short(type: str) -> str:
+    if len(type) <= _LONGEST_TYPE:
+        return type
+    return f"{type[: _LONGEST_TYPE - 3]}..."

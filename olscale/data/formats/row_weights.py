@@ -21,7 +21,9 @@ def first_wrong_weight(weights: NDArray[np.float64]) -> int | None:
     2
     """
     right = (weights >= 0.0) & (weights < np.inf)
-    return None if right.all() else int(np.argmin(right))
+    if right.all():
+        return None
+    return int(np.argmin(right))
 
 
 def weight_problem(weight: float, column: str) -> str:
@@ -48,7 +50,8 @@ def checked_weights(source: str, weights: NDArray[np.float64], column: str) -> N
     wrong = first_wrong_weight(weights)
     if wrong is not None:
         raise FormatError(
-            source, f"row {1 + wrong}: {weight_problem(float(weights[wrong]), column)}"
+            source,
+            f"row {1 + wrong}: {weight_problem(float(weights[wrong]), column)}",
         )
     return weights + 0.0
 
@@ -90,14 +93,18 @@ def weights_position(
     positions = column_positions(source, names, [weights], "for the weights", width)
     if len(positions) != 1:
         raise FormatError(
-            source, f"{len(positions)} columns are named for the weights, {weights!r}; name one"
+            source,
+            f"{len(positions)} columns are named for the weights, {weights!r}; name one",
         )
     [position] = positions
-    conflict = "is to be dropped" if position in dropped else ""
+    conflict = ""
+    if position in dropped:
+        conflict = "is to be dropped"
     if label is not None and position in label_positions(source, names, label, width=width):
         conflict = "is the label"
     if conflict:
         raise FormatError(
-            source, f"column {names[position]!r} has the weights and {conflict}; choose one of them"
+            source,
+            f"column {names[position]!r} has the weights and {conflict}; choose one of them",
         )
     return position

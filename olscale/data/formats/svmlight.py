@@ -32,12 +32,12 @@ from olscale.errors import FormatError, NoRowsError
 MAX_NONZEROS = 4_000_000
 
 _ROW = re.compile(rb"\s*[-+]?[\w.][-+\w.]*(\s+qid:\S+)?(\s+\d+:[-+\w.]+)+\s*(#.*)?")
+# Also matches a row with several labels, which is refused by name.
 _ROW_WITHOUT_LABEL = re.compile(
     rb"\s*((\?|\d+(,\d+)+)\s+)?(qid:\S+\s+)?\d+:[-+\w.]+(\s+\d+:[-+\w.]+)*\s*"
 )
-"""Also matches a row with several labels, which is refused by name."""
+# Larger than any index.
 _NO_INDEX = 2**31 - 1
-"""Larger than any index."""
 
 
 class ZeroIndexError(FormatError):
@@ -53,6 +53,7 @@ class SvmlightFormat:
     def matches(self, source: str, head: bytes) -> bool:
         """Return whether the first lines, except empty rows and comments, look like rows."""
         lines = head.splitlines()
+        # The last line may go on beyond the head.
         complete = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines
         for line in complete[:100]:
             text = line.split(b"#")[0]
@@ -75,7 +76,9 @@ class SvmlightFormat:
 
 
 def read_svmlight(
-    source: str, options: ReadOptions, block_bytes: int | None = None
+    source: str,
+    options: ReadOptions,
+    block_bytes: int | None = None,
 ) -> Iterator[Batch]:
     """Yield the rows of `source` in its order as CSR batches.
 
@@ -162,7 +165,10 @@ class _Parser:
         buffer = np.frombuffer(text.buffer, dtype=np.uint8)
         while text.pos < text.stop:
             zero_allowed = self._zero_based is True or self._open
-            base = 0 if zero_allowed else 1
+            base = 1
+            if zero_allowed:
+                base = 0
+            # The loop checks no bounds.
             self._make_room(text.stop - text.pos)
             text.pos, lines, self._rows, hards, smallest, largest, fault, token, previous = (
                 loop.parse_rows(
@@ -188,6 +194,7 @@ class _Parser:
                 kind = ZeroIndexError if fault == loop.ZERO_INDEX else FormatError
                 raise kind(text.source, problem, text.line + 1)
             for slot, first, end in self._hard[:hards].tolist():
+                # The loop leaves numbers to Python that it cannot round correctly.
                 number = float(text.buffer[first:end])
                 if slot < 0:
                     self._labels[-1 - slot] = number
@@ -205,7 +212,8 @@ class _Parser:
             yield self._emit()
         if not self._emitted:
             raise NoRowsError(
-                self._text.source, "no rows: the file is empty, or holds only comments"
+                self._text.source,
+                "no rows: the file is empty, or holds only comments",
             )
 
     @property
@@ -217,7 +225,9 @@ class _Parser:
         late = self._open
         if late and self._smallest == 0:
             self._zero_based = True
-        base = 0 if self._zero_based else 1
+        base = 1
+        if self._zero_based:
+            base = 0
         rows = self._rows
         nonzeros = int(self._indptr[self._rows])
         # The large arrays are passed on, not copied: the next batch gets new ones.
@@ -226,6 +236,7 @@ class _Parser:
         self._indices, self._data = np.empty_like(self._indices), np.empty_like(self._data)
         if late and base:
             indices -= np.int32(base)
+        # Small arrays are copied and used again.
         X = CSR(self._indptr[: rows + 1].copy(), indices, data)
         self._columns = max(self._columns, self._largest + 1 - base)
         self._emitted += rows
@@ -249,17 +260,21 @@ class _Parser:
         if len(self._hard) < size // 2 + 1:
             self._hard = np.empty((size // 2 + 1, 3), dtype=np.int64)
 
-    def _problem(self, buffer: bytearray, fault: int, token: int, previous: int) -> str:
+    def _problem(
+        self,
+        buffer: bytearray,
+        fault: int,
+        token: int,
+        previous: int,
+    ) -> str:
         from olscale.data.formats import _svmlight_loop as loop
 
         word = re.split(rb"[ \t\r\n]", bytes(buffer[token : token + 200]), maxsplit=1)[0]
         got = repr(word[:40].decode("utf-8", "replace") + ("..." if len(word) > 40 else ""))
         index = got.strip("'").partition(":")[0]
-        reason = (
-            "in the files before, or as asked"
-            if self._zero_based is False
-            else "in the rows before"
-        )
+        reason = "in the rows before"
+        if self._zero_based is False:
+            reason = "in the files before, or as asked"
         label = "expected a finite number"
         if re.fullmatch(r"'[^',]+(,[^',]+)+'", got):
             label = "which are several, expected one number; a table can have a column for each"
@@ -281,7 +296,12 @@ class _Parser:
         return problems[fault]
 
 
-def _grown(array: NDArray[Any], needed: int, used: int, likely: int) -> NDArray[Any]:
+def _grown(
+    array: NDArray[Any],
+    needed: int,
+    used: int,
+    likely: int,
+) -> NDArray[Any]:
     """Return `array`, or a larger one of `needed` or `likely` entries that begins like it."""
     if len(array) >= needed:
         return array

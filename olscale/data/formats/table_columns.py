@@ -1,10 +1,15 @@
-"""The columns of a table: their names, which are left out, and the treatment of the others."""
+"""The columns of a table: their names, which are left out, and the treatment of the others.
+
+A file lacks a column if all its rows have one value there: its folder is ``day=mon``. Hive, Spark,
+pandas, Dask and DuckDB write tables in such parts. For the table such a column is like any other,
+after those of the file: a feature, a label or the source of the segments, encoded or dropped.
+"""
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -23,8 +28,8 @@ Carried: TypeAlias = NDArray[np.float64] | list[str | None]
 UNLABELLED = -1
 """In place of the position of the target: there is none, all columns are features."""
 
+# The name that pandas gives to a column without one, usually that of its row numbers.
 _UNNAMED = "Unnamed: {}"
-"""The name that pandas gives to a column without one, usually that of its row numbers."""
 
 
 @dataclass(slots=True)
@@ -57,8 +62,6 @@ class TableColumns:
         Coded columns with a feature for each of the first values -> these values.
     more : tuple of int
         Positions of the targets after the first.
-    owners : dict of str to str
-        Features whose name another column may also make -> columns, in all sources so far.
     decimal : str
         The mark between whole part and fraction of a number.
     constants : tuple of str or None
@@ -89,7 +92,6 @@ class TableColumns:
     coded: dict[str, str] = field(default_factory=dict)
     kept: dict[str, list[str]] = field(default_factory=dict)
     more: tuple[int, ...] = ()
-    owners: dict[str, str] = field(default_factory=dict)
     decimal: str = "."
     constants: tuple[str | None, ...] = ()
     carried: tuple[int, ...] = ()
@@ -115,7 +117,9 @@ class TableColumns:
     @property
     def labels(self) -> tuple[int, ...]:
         """Positions of all targets."""
-        return () if self.label == UNLABELLED else (self.label, *self.more)
+        if self.label == UNLABELLED:
+            return ()
+        return (self.label, *self.more)
 
     @property
     def features(self) -> list[int]:
@@ -161,11 +165,15 @@ class TableRows:
 
 
 def _part(
-    missing: NDArray[np.bool_] | CSR | None, first: int, last: int
+    missing: NDArray[np.bool_] | CSR | None,
+    first: int,
+    last: int,
 ) -> NDArray[np.bool_] | CSR | None:
     if isinstance(missing, CSR):
         return CSR(missing.indptr[first : last + 1], missing.indices, missing.data)
-    return None if missing is None else missing[first:last]
+    if missing is None:
+        return None
+    return missing[first:last]
 
 
 def unique_names(cells: Iterable[str]) -> list[str]:
@@ -184,6 +192,7 @@ def unique_names(cells: Iterable[str]) -> list[str]:
         while names[i] in used:
             count[name] = count.get(name, 0) + 1
             numbered = f"{name}.{count[name]}"
+            # Of a, a and a.1 the second must not take the name of the third.
             names[i] = numbered if numbered not in originals else name
         used.add(names[i])
     return names
@@ -242,6 +251,7 @@ def label_positions(
             raise FormatError(source, "all columns are dropped, none is left for the label")
         return (remaining[-1],)
     words: list[str | int] = [label]
+    # A name may have a comma itself, and then is one label.
     if isinstance(label, str) and label not in names and "," in label:
         words = [name.strip() for name in next(csv.reader([label], skipinitialspace=True), [])]
     kind = f"label column of {source}"
@@ -255,13 +265,17 @@ def label_positions(
             )
         if positions.count(position) > 1:
             raise FormatError(
-                source, f"column {names[position]!r} is named twice as a label; name each once"
+                source,
+                f"column {names[position]!r} is named twice as a label; name each once",
             )
     return positions
 
 
 def columns_named(
-    source: str, names: Sequence[str], words: Iterable[str], width: int | None = None
+    source: str,
+    names: Sequence[str],
+    words: Iterable[str],
+    width: int | None = None,
 ) -> frozenset[int]:
     """Return the positions of the columns to drop that `words` name; see `column_positions`."""
     return frozenset(column_positions(source, names, words, "to drop", width))
@@ -293,6 +307,7 @@ def column_positions(
     """
     positions: list[int] = []
     for word in words:
+        # A name that has a comma counts as it stands.
         parts = [word] if word in names else next(csv.reader([word], skipinitialspace=True), [])
         for name in parts:
             exact = name if name in names else name.strip()
@@ -343,7 +358,10 @@ def segment_position(source: str, names: Sequence[str], column: str | None) -> i
 
 
 def text_columns(
-    names: Sequence[str], text: Sequence[bool], labels: Sequence[int], before: TableColumns | None
+    names: Sequence[str],
+    text: Sequence[bool],
+    labels: Sequence[int],
+    before: TableColumns | None,
 ) -> tuple[bool, ...]:
     """Return which columns hold text: as in the source `before`, else as the first rows show."""
     if before is None:
@@ -387,4 +405,52 @@ def _position(
     end = len(names) if width is None else width
     if not -end <= position < len(names):
         raise FormatError(source, f"there is no column {position} {purpose} {len(names)} cells")
-    return position if position >= 0 else position + end
+    if position >= 0:
+        return position
+    return position + end
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A column of one value.
+
+    Parameters
+    ----------
+    name : str
+    value : str or None
+        The cell of every row; None where it holds no value.
+    text : bool
+        Whether the column holds text, here or in another part of the table.
+    """
+
+    name: str
+    value: str | None
+    text: bool
+
+
+def constants_lacking(
+    constants: Iterable[Constant],
+    names: Collection[str],
+    encoded: Collection[str],
+    before: TableColumns | None,
+) -> tuple[Constant, ...]:
+    """Return those of `constants` that a file with the columns `names` lacks.
+
+    Each is text if the previous source `before` decided so or, if there is none, if it is or is
+    `encoded` as text.
+
+    Examples
+    --------
+    >>> day, hour = Constant("day", "mon", True), Constant("hour", "7", False)
+    >>> constants_lacking([day, hour], ["x", "day"], ["hour"], None)
+    (Constant(name='hour', value='7', text=True),)
+    """
+    was_text = {} if before is None else dict(zip(before.names, before.text, strict=True))
+    return tuple(
+        replace(
+            constant,
+            text=was_text.get(constant.name, constant.text or constant.name in encoded),
+        )
+        for constant in constants
+        if constant.name not in names
+    )

@@ -26,19 +26,17 @@ from olscale.data.formats.cells import (
 )
 from olscale.data.formats.coding import AnyCoding, AsNumber, CodingError, FirstValues, coded_as_text
 from olscale.data.formats.column_watch import ColumnWatch
-from olscale.data.formats.feature_owners import FeatureOwners
-from olscale.data.formats.missing_cells import missing_cells
-from olscale.data.formats.one_hot import OneHot
+from olscale.data.formats.one_hot import OneHot, refuse_shared_names
 from olscale.data.formats.row_weights import checked_weights, first_wrong_weight, weight_problem
-from olscale.data.formats.table_cells import CellPlaces, TableCells, Values
+from olscale.data.formats.table_cells import CellPlaces, TableCells, Values, missing_cells
 from olscale.data.formats.table_columns import UNLABELLED, Carried, TableColumns, TableRows
 from olscale.errors import FormatError, UnknownNameError
 
 Column: TypeAlias = Sequence[Cell] | NDArray[np.float64]
 
 _NAN = "nan"
+# Name of the segment of rows without a value in the column of the segments.
 _NO_VALUE = "?"
-"""Name of the segment of rows without a value in the column of the segments."""
 
 
 class FilledCells(Protocol):
@@ -140,17 +138,22 @@ class TableEncoder:
         self._as_numbers = frozenset(positions.values()) - self._codings.keys()
         columns.coded = {name: str(coding) for name, coding in codings.items()}
         columns.kept = columns.kept if before is None else before.kept
-        columns.owners = columns.owners if before is None else before.owners
         bounded = [name for name, coding in codings.items() if isinstance(coding, FirstValues)]
         first_values = {self._position(name): columns.kept.setdefault(name, []) for name in bounded}
         numeric = self.places.numeric
         text = self.places.categorical
-        numbers, words = (
-            [self._names[position] for position in positions] for positions in (numeric, text)
+        refuse_shared_names(
+            source,
+            [self._names[position] for position in columns.features],
+            [self._names[position] for position in text],
         )
-        owners = FeatureOwners(source, numbers, words, columns.owners)
         self._one_hot = OneHot(
-            self._names, numeric, text, values or {}, self._codings, first_values, owners
+            self._names,
+            numeric,
+            text,
+            values or {},
+            self._codings,
+            first_values,
         )
         self._feature_names: tuple[str, ...] = ()
         self._watch = ColumnWatch(columns, self.places.numeric)
@@ -203,7 +206,12 @@ class TableEncoder:
             )
         return float(value)
 
-    def put(self, cells: TableCells, columns: Sequence[Column], lines: Sequence[int]) -> None:
+    def put(
+        self,
+        cells: TableCells,
+        columns: Sequence[Column],
+        lines: Sequence[int],
+    ) -> None:
         """Fill some rows into `cells`.
 
         Parameters
@@ -230,13 +238,20 @@ class TableEncoder:
             raise
         cells.rows += len(lines)
 
-    def _put(self, cells: TableCells, columns: Sequence[Column], lines: Sequence[int]) -> None:
+    def _put(
+        self,
+        cells: TableCells,
+        columns: Sequence[Column],
+        lines: Sequence[int],
+    ) -> None:
         span = slice(cells.rows, cells.rows + len(lines))
         labels = self.columns.labels
         self._check_empty(columns, lines)
         in_file = self.columns.in_file
         for j, position in sorted(
-            in_file(self.places.others), key=lambda place: place[1] not in labels
+            # A label that is missing is reported before what else is wrong in its row.
+            in_file(self.places.others),
+            key=lambda place: place[1] not in labels,
         ):
             cells.others[j, span] = self.floats(position, columns[position], lines)
             if position in labels:
@@ -271,7 +286,9 @@ class TableEncoder:
         self._watch.add(numbers, first_rows)
         by = self.columns.segments
         # Before the cells of coded columns are cleared, since they may make the segments as well.
-        segments = None if by is None else self._column(cells, by)
+        segments = None
+        if by is not None:
+            segments = self._column(cells, by)
         carried = {
             self._names[position]: self._carried(cells, position)
             for position in self.columns.carried
@@ -281,9 +298,14 @@ class TableEncoder:
         if places.categorical:
             X, absent = self._in_features(numbers, cells.ids[: len(places.categorical), :rows])
         missing = missing_cells(
-            numbers, places.numeric, absent, places.categorical, len(self._names)
+            numbers,
+            places.numeric,
+            absent,
+            places.categorical,
+            len(self._names),
         )
         names = self._one_hot.feature_names
+        # One tuple for all batches as long as no feature is new: there may be millions.
         if len(self._feature_names) != len(names):
             self._feature_names = tuple(names)
         for j, position in enumerate(places.text):
@@ -300,12 +322,15 @@ class TableEncoder:
         )
         if self.columns.more:
             batch = replace(
-                batch, targets=tuple(self._names[label] for label in self.columns.labels)
+                batch,
+                targets=tuple(self._names[label] for label in self.columns.labels),
             )
         if self.columns.weights is not None:
             weights = cells.others[places.others.index(self.columns.weights), :rows]
             batch = replace(batch, weights=weights + 0.0)  # -0 becomes 0
-        return batch if self._labelled else replace(batch, label=None, unlabelled=True)
+        if self._labelled:
+            return batch
+        return replace(batch, label=None, unlabelled=True)
 
     def _in_features(self, numbers: Rows, ids: NDArray[np.int32]) -> tuple[CSR, NDArray[np.bool_]]:
         """Return rows of numbers and text as features, and which cells of text are missing."""
@@ -328,11 +353,14 @@ class TableEncoder:
             raise UnknownNameError(f"column of {self._source} to encode", name, self._names)
         position = self._names.index(name)
         if position not in self.columns.features:
-            kind = "the label" if position in self.columns.labels else "dropped"
+            kind = "dropped"
+            if position in self.columns.labels:
+                kind = "the label"
             if position == self.columns.weights:
                 kind = "that of the weights"
             raise FormatError(
-                self._source, f"column {name!r} is {kind}, expected a feature for --encode"
+                self._source,
+                f"column {name!r} is {kind}, expected a feature for --encode",
             )
         return position
 
@@ -340,7 +368,9 @@ class TableEncoder:
         columns = [self._column(cells, label) for label in self.columns.labels]
         if self.columns.more:
             return np.column_stack(columns)
-        return columns[0] if columns else np.zeros(cells.rows)
+        if columns:
+            return columns[0]
+        return np.zeros(cells.rows)
 
     def _column(self, cells: FilledCells, position: int) -> Target:
         places = cells.places
@@ -379,7 +409,12 @@ class TableEncoder:
                     line,
                 )
 
-    def check_label(self, position: int, absent: Sequence[bool], lines: Sequence[int]) -> None:
+    def check_label(
+        self,
+        position: int,
+        absent: Sequence[bool],
+        lines: Sequence[int],
+    ) -> None:
         """Refuse the first label of the column `position` that is absent."""
         if True in absent:
             name = self._names[position] if self.columns.more else self._label_name
@@ -411,7 +446,12 @@ class TableEncoder:
             is None
         )
 
-    def floats(self, position: int, cells: Column, lines: Sequence[int]) -> NDArray[np.float64]:
+    def floats(
+        self,
+        position: int,
+        cells: Column,
+        lines: Sequence[int],
+    ) -> NDArray[np.float64]:
         """Return `cells` of a numeric column, NaN if missing; refuse other words."""
         if isinstance(cells, np.ndarray):
             return cells
@@ -431,7 +471,9 @@ class TableEncoder:
             elif cell is None or self._rules.is_missing(cell):
                 numbers[i] = np.nan
             else:
-                what = "label" if position in self.columns.labels else "column"
+                what = "column"
+                if position in self.columns.labels:
+                    what = "label"
                 if position == self.columns.weights:
                     what = "weight"
                 name = self._names[position]
@@ -439,7 +481,9 @@ class TableEncoder:
                 if position in self._as_numbers:
                     expected = f"a number, as --encode {name}=number says"
                 problem = f"{what} {name!r} is {cell[:40]!r}, expected {expected}"
-                cure = None if mark == "." else point_cure(cell)
+                cure = None
+                if mark != ".":
+                    cure = point_cure(cell)
                 problem += "" if cure is None else f"; with --decimal , {cure}"
                 raise FormatError(self._source, problem, lines[i])
         return numbers

@@ -1,40 +1,147 @@
 """Rows of cells, from text to batches: by a compiled loop, or row by row where it stops.
 
 Both ways give the same bytes. Only the slow one (Python's csv, or ARFF's own) reports what is
-wrong.
+wrong. They take turns: the loop stops before a row that is not plain; the exact way then reads a few
+rows, and more and more as long as the loop makes no progress.
 """
 
 import io
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.formats.base import Batch
-from olscale.data.formats.cell_spans import different_cells
+from olscale.data.formats.cell_form import QuoteWatch
 from olscale.data.formats.cells import Cell, Row, numbers_of
 from olscale.data.formats.lines import ROOM_BYTES, TextBlocks
-from olscale.data.formats.quotes import QuoteWatch
 from olscale.data.formats.table_cells import TableCells
 from olscale.data.formats.table_encoder import Column, TableEncoder
-from olscale.data.formats.turns import Turns
 from olscale.errors import FormatError
+
+
+def different_cells(
+    buffer: NDArray[np.uint8],
+    spans: NDArray[np.int32],
+) -> tuple[list[str], NDArray[Any]]:
+    """Return the distinct cells in order of first appearance, and the number of each cell's.
+
+    Parameters
+    ----------
+    buffer : ndarray of uint8
+        UTF-8 text.
+    spans : ndarray of shape (cells, 2)
+        First byte and end of each.
+    """
+    import pyarrow
+
+    from olscale.data.formats._table_loop import gather_cells
+
+    offsets = np.zeros(len(spans) + 1, dtype=np.int32)
+    np.cumsum(spans[:, 1] - spans[:, 0], out=offsets[1:])
+    data = np.empty(offsets[-1], dtype=np.uint8)
+    gather_cells(buffer, spans, offsets, data)
+    buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(data)]
+    coded = pyarrow.Array.from_buffers(pyarrow.binary(), len(spans), buffers).dictionary_encode()
+    return [cell.decode() for cell in coded.dictionary.to_pylist()], codes_of(coded)
+
+
+def codes_of(coded: Any) -> NDArray[np.int32]:
+    """Return the dictionary entry of each item of an encoded array without missing items.
+
+    Arrow's ``to_numpy`` imports pandas if it is installed, which takes longer than reading 30 MB of
+    text.
+    """
+    items = coded.indices
+    return np.frombuffer(
+        items.buffers()[1],
+        dtype=np.int32,
+        count=len(items),
+        offset=4 * items.offset,
+    )
+
+
+class Fillable(Protocol):
+    """Rows that are filled in step by step."""
+
+    rows: int
+
+    @property
+    def room(self) -> int:
+        """The number of rows that still fit."""
+        ...
+
+
+F = TypeVar("F", bound=Fillable)
+R = TypeVar("R")
+
+
+class Turns(Generic[F, R]):
+    """Fills in rows by turns.
+
+    Parameters
+    ----------
+    rows : iterator
+        The rows of the text, read the exact way; it reads no further than asked.
+    put : callable
+        Fills in some of them.
+    most : int
+        Largest number of rows filled in at once.
+    """
+
+    def __init__(
+        self,
+        rows: Iterator[R],
+        put: Callable[[F, list[R]], None],
+        most: int,
+    ) -> None:
+        self._rows = rows
+        self._put = put
+        self._most = most
+        self._odd_rows = 1
+
+    def exact(self, cells: F) -> None:
+        """Fill in rows only the exact way."""
+        self._read(cells, self._most)
+
+    def both(self, cells: F, loop: Callable[[F], bool]) -> None:
+        """Fill in rows by `loop`, which returns whether that was all, then some the exact way."""
+        before = cells.rows
+        if loop(cells):
+            return
+        plain = cells.rows - before
+        self._odd_rows = 1 if plain > 8 * self._odd_rows else min(2 * self._odd_rows, self._most)
+        self._read(cells, self._odd_rows)
+
+    def _read(self, cells: F, most: int) -> None:
+        """Fill in at most `most` rows; raise an error only after filling in the rows before it."""
+        block: list[R] = []
+        fault: FormatError | None = None
+        try:
+            for row in islice(self._rows, min(most, cells.room)):
+                block.append(row)  # rows before an error are kept
+        except FormatError as error:
+            fault = error
+        if block:
+            self._put(cells, block)
+        if fault is not None:
+            raise fault
+
 
 BLOCK_BYTES = 1 << 22
 """Bytes of text parsed at a time, about as many as Python's csv reads while Numba starts."""
 
+# Cells of a batch: 8 MB of numbers.
 _MOST_CELLS = 1 << 20
-"""Cells of a batch: 8 MB of numbers."""
 _FEW_ROWS = 2_048
+# Rows parsed at once as Python strings, of some 60 bytes per cell.
+# The first so many also show whether the values of a column differ.
 _FEW_CELLS = 200_000
-"""Rows parsed at once as Python strings, of some 60 bytes per cell.
-
-The first so many also show whether the values of a column differ.
-"""
 _LOOP = "olscale.data.formats._table_loop"
 
 
@@ -136,10 +243,14 @@ def column_of(cells: Sequence[str], text: TextBlocks, mark: str) -> NDArray[np.f
     if pays(text):
         from olscale.data.formats._table_loop import parse_numbers
 
+        # The loop reads vectors, also behind the last cell.
         lines = bytearray("\n".join([*cells, ""]).encode() + bytes(ROOM_BYTES))
         numbers = np.empty(len(cells))
         if parse_numbers(
-            np.frombuffer(lines, dtype=np.uint8), len(lines) - ROOM_BYTES, ord(mark), numbers
+            np.frombuffer(lines, dtype=np.uint8),
+            len(lines) - ROOM_BYTES,
+            ord(mark),
+            numbers,
         ):
             return numbers
     return numbers_of(cells, mark)
@@ -186,7 +297,10 @@ class TableParser:
         self._turns = Turns(rows, self._put, self._few_rows)
 
     def batches(
-        self, chunk_rows: int, first: Sequence[Column] = (), lines: Sequence[int] = ()
+        self,
+        chunk_rows: int,
+        first: Sequence[Column] = (),
+        lines: Sequence[int] = (),
     ) -> Iterator[Batch]:
         """Yield all rows as batches of `chunk_rows`, smaller if rows are wide.
 
@@ -274,7 +388,10 @@ class _Loop:
         )
 
     def parse(
-        self, text: TextBlocks, cells: TableCells, cell_of: Callable[[int, str], Cell]
+        self,
+        text: TextBlocks,
+        cells: TableCells,
+        cell_of: Callable[[int, str], Cell],
     ) -> bool:
         """Fill in the plain rows of a block; return whether all of them were plain."""
         if not text.is_plain():
@@ -282,6 +399,7 @@ class _Loop:
         buffer = np.frombuffer(text.buffer, dtype=np.uint8)
         before = cells.rows
         width = cells.numbers.shape[1]
+        # The loop notes where cells of text are: only distinct ones are decoded.
         spans = np.empty((len(cells.ids), len(cells.numbers), 2), dtype=np.int32)
         pos, lines, rows, hards, odd = self._parse_rows(
             buffer,
@@ -297,6 +415,7 @@ class _Loop:
         )
         self._note_quotes(text.line)
         for slot, row, first, end in self._hard[:hards].tolist():
+            # The loop leaves numbers to Python that it cannot round correctly.
             number = float(text.buffer[first:end].replace(self._decimal, b"."))
             if slot < width:
                 cells.numbers[row, slot] = number
@@ -304,6 +423,7 @@ class _Loop:
                 cells.others[slot - width, row] = number
         if self._absent and not self._clear(cells, before, rows):
             return False
+        # The exact way reads these rows again and names the line.
         if not self._encoder.takes_weights(cells, before, rows):
             return False
         if len(self._declared[0]):
@@ -314,7 +434,12 @@ class _Loop:
         encoder = self._encoder
         for j, position in encoder.columns.in_file(encoder.places.text):
             if rows > before and not self._put_text(
-                buffer, spans[j, before:rows], j, position, cells, cell_of
+                buffer,
+                spans[j, before:rows],
+                j,
+                position,
+                cells,
+                cell_of,
             ):
                 return False
         text.pos = pos

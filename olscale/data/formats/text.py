@@ -19,6 +19,7 @@ from olscale.storage.clients import split_url
 _FEATURES = ".data"
 _LABELS = ".labels"
 _HEAD_BYTES = 1 << 12
+# Of fewer bytes a share of zeros says nothing.
 _FEW_BYTES = 8
 
 
@@ -48,7 +49,9 @@ def labels_names(source: str) -> list[str]:
 
 
 def open_text(
-    source: str, stream: io.BufferedReader | None = None, delimiter: str | None = None
+    source: str,
+    stream: io.BufferedReader | None = None,
+    delimiter: str | None = None,
 ) -> io.BufferedReader:
     """Open text to read it from its first byte to its last.
 
@@ -78,11 +81,9 @@ def open_text(
         return _checked(source, stream)
     opened = _checked(source, open_source(source))
     labels = labels_beside(source)
-    return (
-        opened
-        if labels is None
-        else io.BufferedReader(_Labelled(source, opened, labels, delimiter), 1 << 20)
-    )
+    if labels is None:
+        return opened
+    return io.BufferedReader(_Labelled(source, opened, labels, delimiter), 1 << 20)
 
 
 def _checked(source: str, text: io.BufferedReader) -> io.BufferedReader:
@@ -112,7 +113,11 @@ class _Labelled(io.RawIOBase):
     """The rows of one file, each preceded by its label from another file."""
 
     def __init__(
-        self, source: str, rows: io.BufferedReader, labels: str, delimiter: str | None
+        self,
+        source: str,
+        rows: io.BufferedReader,
+        labels: str,
+        delimiter: str | None,
     ) -> None:
         self._rows = rows
         self._labels = open_source(labels)
@@ -144,7 +149,11 @@ class _Labelled(io.RawIOBase):
 
 
 def _joined(
-    source: str, rows: io.BufferedReader, labels: str, of: io.BufferedReader, separator: bytes
+    source: str,
+    rows: io.BufferedReader,
+    labels: str,
+    of: io.BufferedReader,
+    separator: bytes,
 ) -> Iterator[bytes]:
     label_lines = (line.strip() for line in _lines(labels, of) if line.strip())
     pairs = False
@@ -155,7 +164,9 @@ def _joined(
             separator = next((mark for mark in (b",", b"\t", b";") if mark in text), b" ")
             pairs = b":" in text
         # A blank line between pairs is a row of zeros.
-        label = next(label_lines, None) if text or pairs else b""
+        label: bytes | None = b""
+        if text or pairs:
+            label = next(label_lines, None)
         if label is None and text:
             raise FormatError(
                 labels,
@@ -166,7 +177,8 @@ def _joined(
         yield label + separator + text + b"\n" if label else b"\n"
     if next(label_lines, None) is not None:
         raise FormatError(
-            source, f"ends after {count} rows but {labels} goes on; expected a row for each label"
+            source,
+            f"ends after {count} rows but {labels} goes on; expected a row for each label",
         )
 
 

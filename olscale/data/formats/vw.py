@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, stack_rows
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.coding import Hash, parse_codings
-from olscale.data.formats.delimiter import text_lines
+from olscale.data.formats.dialect import text_lines
 from olscale.data.formats.lines import TextBlocks
 from olscale.data.formats.row_weights import EXPECTED
 from olscale.data.formats.table_columns import UNLABELLED, TableColumns, TableRows
@@ -128,6 +128,7 @@ class _Names:
         """Make room for as many names again, and for `more` bytes after the `used` ones."""
         from olscale.data.formats._vw_loop import move_names
 
+        # Doubled, so that all growing together costs as much as the last time.
         arena = np.empty(2 * used + more, dtype=np.uint8)
         arena[:used] = self.arena[:used]
         slots = np.zeros(2 * len(self.slots), dtype=np.uint64)
@@ -147,7 +148,12 @@ class _Names:
 class _Parser:
     """Collects parsed rows into batches whose bounds do not depend on the blocks."""
 
-    def __init__(self, text: TextBlocks, options: ReadOptions, coding: Hash | None) -> None:
+    def __init__(
+        self,
+        text: TextBlocks,
+        options: ReadOptions,
+        coding: Hash | None,
+    ) -> None:
         self._text = text
         self._options = options
         self._names = _Names()
@@ -166,6 +172,7 @@ class _Parser:
     def batches(self) -> Iterator[Batch]:
         """Yield all rows; notes come with the last ones."""
         text = self._text
+        # One batch is held back: notes that count all rows come with the last.
         last: Batch | None = None
         while text.fill():
             self._check_text()
@@ -203,15 +210,25 @@ class _Parser:
         unlabelled = bool(np.isnan(labels).all())
         if unlabelled:
             labels = np.zeros(len(labels))
-        weights = importances if self._weighted else None
+        weights = None
+        if self._weighted:
+            weights = importances
         return Batch(
-            X, labels, len(names), names, table=self._table, unlabelled=unlabelled, weights=weights
+            X,
+            labels,
+            len(names),
+            names,
+            table=self._table,
+            unlabelled=unlabelled,
+            weights=weights,
         )
 
     def _notes(self) -> tuple[str, ...]:
         from olscale.data.formats import _vw_loop as loop
 
-        unused = 0 if self._weighted else self._counts[loop.WEIGHTED]
+        unused = 0
+        if not self._weighted:
+            unused = self._counts[loop.WEIGHTED]
         kinds = {
             "an importance other than 1, which is not used without --weights importance": unused,
             "a base (an initial prediction), which is not used": self._counts[loop.BASED],
@@ -274,6 +291,7 @@ class _Parser:
             hard_values = np.empty(0)
             if fault == loop.FULL:
                 names.grow(int(self._counts[loop.BYTES]), size + loop.ROOM)
+            # The loop starts the row anew, with the numbers that Python converts.
             elif fault == loop.HARD_NUMBERS:
                 spans = hard[:hards].tolist()
                 hard_values = np.array([float(text.buffer[start:end]) for start, end in spans])
@@ -283,6 +301,7 @@ class _Parser:
                 break
         stop = int(indptr[row_count])
         if row_count:
+            # Copied, since the arrays have room for any rows of the block.
             X = CSR(indptr[: row_count + 1], indices[:stop].copy(), data[:stop].copy())
             self._parts.append((X, labels[:row_count], importances[:row_count]))
 

@@ -83,7 +83,9 @@ def generate(
     batches = module.batches(**arguments)
     labels = Labels(novel=str(NOVEL)) if getattr(module, "TASK", None) == "novelty" else Labels()
     sources = [SourceEntry(name=source, split="train")]
-    segments = "files" if module.SEGMENTS else None
+    segments = None
+    if module.SEGMENTS:
+        segments = "files"
     with (
         claim(path_text(dest, "dest"), {"generator": name, **arguments}) as directory,
         DatasetWriter(directory, layout, chunk_rows, segments, labels=labels) as writer,
@@ -99,7 +101,11 @@ def generate(
 
 
 def recipe(
-    name: str, form: str, seed: int, rows: int | None, columns: int | None
+    name: str,
+    form: str,
+    seed: int,
+    rows: int | None,
+    columns: int | None,
 ) -> tuple[Any, dict[str, int], str]:
     """Return the generator's module, the arguments of its function `form`, and a name."""
     module = GENERATORS.load(name)

@@ -29,5 +29,6 @@ def batches(rows: int, seed: int) -> Iterator[Batch]:
     for start in range(0, rows, _BATCH_ROWS):
         y = np.where(generator.uniform(-0.05, 0.95, _BATCH_ROWS) < 0.0, float(NOVEL), float(NORMAL))
         X = 2.0 * y[:, None] + generator.standard_normal((_BATCH_ROWS, 2))
+        # Whole batches are drawn, so that fewer rows are the beginning of more.
         remaining = slice(0, rows - start)
         yield Batch(X[remaining], y[remaining], 2)

@@ -27,5 +27,6 @@ def batches(rows: int, seed: int) -> Iterator[Batch]:
     for start in range(0, rows, _BATCH_ROWS):
         means = 2.0 * generator.integers(2, size=(_BATCH_ROWS, 2)) - 1.0
         X = means + _DEVIATION * generator.standard_normal((_BATCH_ROWS, 2))
+        # Whole batches are drawn, so that fewer rows are the beginning of more.
         remaining = slice(0, rows - start)
         yield Batch(X[remaining], means.prod(axis=1)[remaining], 2)

@@ -28,6 +28,7 @@ def batches(rows: int, seed: int) -> Iterator[Batch]:
     for start in range(0, rows, _BATCH_ROWS):
         x = generator.uniform(-np.pi, np.pi, _BATCH_ROWS)
         y = curve(x) + generator.uniform(-0.5, 0.5, _BATCH_ROWS)
+        # Whole batches are drawn, so that fewer rows are the beginning of more.
         remaining = slice(0, rows - start)
         yield Batch(x[remaining, None], y[remaining], 1, regression=True)
 

@@ -29,5 +29,6 @@ def batches(rows: int, seed: int, deviation: float = 1.0) -> Iterator[Batch]:
     for start in range(0, rows, _BATCH_ROWS):
         y = 2.0 * generator.integers(2, size=_BATCH_ROWS) - 1.0
         X = y[:, None] + deviation * generator.standard_normal((_BATCH_ROWS, 2))
+        # Whole batches are drawn, so that fewer rows are the beginning of more.
         remaining = slice(0, rows - start)
         yield Batch(X[remaining], y[remaining].astype(np.float64), 2)

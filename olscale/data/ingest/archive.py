@@ -1,33 +1,106 @@
-"""Archives of several files, and reading tar: one file per segment, as the URL set is published.
+"""Archives of several files, tar and zip: one file per segment, as the URL set is published.
 
-A tar archive is read in one pass, with its members in any order; see
-`olscale.data.ingest.zip_archive` for zip.
+A tar archive is read in one pass, with its members in any order; a thread decompresses it while
+earlier bytes are parsed. A zip archive has a table at its end that says where members are, so each
+can be opened on its own.
 """
 
+import io
+import os
 import re
+import stat
 import tarfile
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from io import BufferedReader, RawIOBase
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import Any, cast
+from queue import Empty, Queue
+from threading import Event, Thread
+from typing import IO, Any, cast
+from zipfile import ZipFile, ZipInfo
 
-from olscale.data.formats.ahead import read_ahead
 from olscale.data.formats.compression import decompressed, open_raw, open_source
 from olscale.data.formats.npz import NpzFormat
 from olscale.data.ingest.data_files import is_note, looks_like_rows, tells_format
 from olscale.errors import FormatError
 
+_BLOCK_BYTES = 1 << 18
+_BLOCKS = 4
+_STOP_SECONDS = 0.01
+
+
+def read_ahead(stream: io.BufferedReader) -> io.BufferedReader:
+    """Return `stream`, read ahead in a thread if a second core is available.
+
+    Closing it closes `stream`. Errors of `stream` are raised where its bytes would have been.
+    """
+    # Those that the process may use, which containers limit.
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    if cores < 2:
+        return stream
+    return io.BufferedReader(_Ahead(stream), _BLOCK_BYTES)
+
+
+class _Ahead(io.RawIOBase):
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._stream = stream
+        self._rest = memoryview(b"")
+        self._blocks: Queue[bytes | BaseException] = Queue(_BLOCKS)
+        self._last: bytes | BaseException | None = None
+        self._stop = Event()
+        # A daemon: a process that ends does not wait for a slow source.
+        self._thread = Thread(target=self._read, name="olscale-read-ahead", daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        block: bytes | BaseException = b"more"
+        while block and not isinstance(block, BaseException) and not self._stop.is_set():
+            try:
+                block = self._stream.read(_BLOCK_BYTES)
+            except BaseException as error:  # raised again in the reading thread
+                block = error
+            self._blocks.put(block)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        if not self._rest:
+            block = self._blocks.get() if self._last is None else self._last
+            if isinstance(block, BaseException):
+                self._last = block
+                raise block
+            self._last = None if block else block
+            self._rest = memoryview(block)
+        size = min(len(buffer), len(self._rest))
+        buffer[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
+        return size
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stop.set()
+            while self._thread.is_alive():  # the thread may wait for room
+                try:
+                    self._blocks.get(timeout=_STOP_SECONDS)
+                except Empty:
+                    continue
+            self._stream.close()
+        super().close()
+
+
 _TAR = r"\.(?:tar|tar\.(?:gz|bz2|xz|zst)|tgz|tbz2|txz)"
 _ARCHIVE = re.compile(rf"(?:{_TAR}|\.zip)$", re.IGNORECASE)
 _MEMBERS = re.compile(rf"(.*?(?:{_TAR}|\.zip))[#/](.+)", re.IGNORECASE | re.DOTALL)
 _HEAD_BYTES = 512
+# Few enough to stay in the cache between decompressing and writing.
 _READ_BYTES = 1 << 17
-"""Few enough to stay in the cache between decompressing and writing."""
 
+# Largest size of a name; the contents of members are read in much smaller pieces.
 _MOST_BYTES = 1 << 24
-"""Largest size of a name; the contents of members are read in much smaller pieces."""
 
 
 def is_archive(source: str) -> bool:
@@ -77,10 +150,17 @@ def fits(path: str, pattern: str) -> bool:
 
 def may_be_data(path: str, pattern: str | None) -> bool:
     """Return whether a member's name matches `pattern` or, without one, is not that of a note."""
-    return not is_note(path) if pattern is None else fits(path, pattern)
+    if pattern is None:
+        return not is_note(path)
+    return fits(path, pattern)
 
 
-def is_data(path: str, pattern: str | None, format: str | None, content: BufferedReader) -> bool:
+def is_data(
+    path: str,
+    pattern: str | None,
+    format: str | None,
+    content: BufferedReader,
+) -> bool:
     """Return whether a member that `may_be_data` is data: it is named, or looks like rows.
 
     Parameters
@@ -92,6 +172,7 @@ def is_data(path: str, pattern: str | None, format: str | None, content: Buffere
     content : BufferedReader
         The member's bytes; the position, the first byte, does not change.
     """
+    # What the user or an ending names is not opened only to be looked at.
     if pattern is not None or format is not None or tells_format(path):
         return True
     return looks_like_rows(path, content)
@@ -123,6 +204,7 @@ def open_members(
     with read_ahead(open_source(archive)) as stream:
         forward = _Forward(archive, stream)
         try:
+            # As an uncompressed one: `open_source` decompresses it, and ahead of the reader.
             with tarfile.open(fileobj=cast(Any, forward), mode="r:") as tar:
                 for info in tar:
                     path = info.name
@@ -145,7 +227,8 @@ def _opened(archive: str, forward: "_Forward", info: tarfile.TarInfo) -> Buffere
     if info.issparse():
         # Holes are zero bytes, in any number that a header of 512 bytes claims.
         raise FormatError(
-            archive, f"{info.name} has holes, which no text has; pack it without --sparse"
+            archive,
+            f"{info.name} has holes, which no text has; pack it without --sparse",
         )
     if not info.isfile():
         return None
@@ -163,6 +246,7 @@ def _holds_arrays(source: str) -> bool:
             head = file.read(_HEAD_BYTES)
     except FormatError:
         return False
+    # Arrays may be called .zip as well, since NumPy's archives are zip files.
     return NpzFormat().matches(source, head)
 
 
@@ -200,7 +284,8 @@ class _Forward:
         while self._at < position:
             if not self.read(min(position - self._at, _READ_BYTES)):
                 raise FormatError(
-                    self.archive, "truncated: a file in it is longer than the archive; get it again"
+                    self.archive,
+                    "truncated: a file in it is longer than the archive; get it again",
                 )
 
 
@@ -216,10 +301,13 @@ class _Content(RawIOBase):
 
     def readinto(self, buffer: Any, /) -> int:
         size = min(len(buffer), self._left)
-        got = self._forward.readinto(memoryview(buffer)[:size]) if size else 0
+        got = 0
+        if size:
+            got = self._forward.readinto(memoryview(buffer)[:size])
         if size and not got:
             raise FormatError(
-                self._forward.archive, "is no tar archive or is damaged (unexpected end of data)"
+                self._forward.archive,
+                "is no tar archive or is damaged (unexpected end of data)",
             )
         self._left -= got
         return got
@@ -238,6 +326,129 @@ def open_member(archive: str, number: int) -> Iterator[BufferedReader]:
         member = next(islice(members, number, None), None)
         if member is None:
             raise FormatError(
-                archive, "changed while it was read: files in it are gone; ingest it again"
+                archive,
+                "changed while it was read: files in it are gone; ingest it again",
             )
         yield member[1]
+
+
+_SPREADSHEET = "[Content_Types].xml"
+
+
+def open_zip_members(
+    archive: str,
+    pattern: str | None,
+    format: str | None,
+    passed_over: list[str],
+) -> Generator[tuple[int, str, BufferedReader]]:
+    """Yield number, path and decompressed content of the data files in a zip archive.
+
+    Parameters
+    ----------
+    archive : str
+    pattern, format : str, optional
+        See `olscale.data.ingest.archive.is_data`.
+    passed_over : list of str
+        Receives the paths of all other files.
+
+    Raises
+    ------
+    FormatError
+        When `archive` is missing, damaged, encrypted or a spreadsheet.
+    """
+    with _open_zip(archive) as opened:
+        infos = opened.infolist()
+        if any(info.filename == _SPREADSHEET for info in infos):
+            raise FormatError(archive, "is a spreadsheet, which is not read; save it as CSV")
+        for number, info in enumerate(infos):
+            path = info.filename
+            if info.is_dir():
+                continue
+            # The content of a link is a path, which is no row.
+            if may_be_data(path, pattern) and not stat.S_ISLNK(info.external_attr >> 16):
+                with _opened_in_zip(archive, opened, info) as content:
+                    if is_data(path, pattern, format, content):
+                        yield number, path, content
+                        continue
+            passed_over.append(path)
+
+
+@contextmanager
+def open_zip_member(archive: str, number: int) -> Iterator[BufferedReader]:
+    """Open file `number` of a zip archive, counted from 0.
+
+    Raises
+    ------
+    FormatError
+        When there are fewer.
+    """
+    with _open_zip(archive) as opened:
+        infos = opened.infolist()
+        if number >= len(infos):
+            problem = "changed while it was read: files in it are gone; ingest it again"
+            raise FormatError(archive, problem)
+        with _opened_in_zip(archive, opened, infos[number]) as content:
+            yield content
+
+
+@contextmanager
+def _open_zip(archive: str) -> Iterator[ZipFile]:
+    with open_raw(archive) as file:
+        try:
+            opened = ZipFile(file)
+        except FormatError:
+            raise
+        except Exception as error:  # zipfile raises nearly anything for damaged bytes
+            raise _damaged(archive, error) from error
+        with opened:
+            yield opened
+
+
+def _opened_in_zip(archive: str, opened: ZipFile, info: ZipInfo) -> BufferedReader:
+    try:
+        member = opened.open(info)
+    except FormatError:
+        raise
+    except Exception as error:  # also for an unknown encryption or compression
+        raise _damaged(archive, error) from error
+    content = BufferedReader(_ZipContent(archive, member), _READ_BYTES)
+    name = f"{archive}: {PurePosixPath(info.filename).name}"
+    return decompressed(name, content, content.peek(6)[:6])
+
+
+class _ZipContent(RawIOBase):
+    """A member: every read succeeds or raises `FormatError`."""
+
+    def __init__(self, archive: str, member: IO[bytes]) -> None:
+        self._archive = archive
+        self._member = member
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        try:
+            part = self._member.read(len(buffer))
+        except FormatError:
+            raise
+        except Exception as error:  # zipfile and its decompressors raise nearly anything
+            raise _damaged(self._archive, error) from error
+        buffer[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._member.close()
+        super().close()
+
+
+def _damaged(archive: str, error: Exception) -> FormatError:
+    if isinstance(error, RuntimeError) and "password" in str(error):
+        return FormatError(archive, "is encrypted; unpack it, and name the data files")
+    if isinstance(error, NotImplementedError):
+        problem = (
+            f"is compressed in a way that is not read ({error}); unpack it, and name the data files"
+        )
+        return FormatError(archive, problem)
+    reason = str(error) or repr(error)
+    return FormatError(archive, f"is no zip archive or is damaged ({reason}); get it again")

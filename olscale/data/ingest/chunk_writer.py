@@ -6,7 +6,7 @@ from concurrent.futures import Executor, Future
 from olscale.data.checksums import SplitHash
 from olscale.data.layouts import Block, open_writer
 from olscale.data.manifest import ChunkEntry, Segment, SplitEntry
-from olscale.data.rebatch import Rebatch
+from olscale.data.stored_rows import Rebatch
 from olscale.storage.base import Storage
 
 
@@ -105,12 +105,14 @@ class ChunkWriter:
 
     def _submit(self, parts: Sequence[Block]) -> None:
         self._wait()
+        # One at a time: running hashes need the chunks in order, and each takes memory.
         self._pending = self._background.submit(self._append, parts)
 
     def _wait(self) -> None:
         pending = self._pending
         self._pending = None
         if pending is not None:
+            # Raises what the thread has met.
             pending.result()
 
     def _append(self, parts: Sequence[Block]) -> None:

@@ -1,17 +1,21 @@
-"""One numbering of the columns for all sources of a dataset."""
+"""The columns of a dataset while it is built: one numbering for all sources, weights, segments."""
 
-from typing import Any, Literal
+import itertools
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR
-from olscale.data.formats.base import Batch
+from olscale.compiled.csr import CSR, rows_of
+from olscale.data.formats.base import Batch, Target
+from olscale.data.formats.row_weights import checked_weights
+from olscale.data.ingest.members import Member
 from olscale.data.layouts.base import StoredRows
-from olscale.errors import DatasetError
+from olscale.data.manifest import Segment, WeightsEntry
+from olscale.errors import DatasetError, FormatError, UnknownNameError
 
+# Types whose every value is exact as float64.
 _STORED = tuple(np.dtype(name) for name in ("u1", "i1", "u2", "i2", "u4", "i4", "f4", "f8"))
-"""Types whose every value is exact as float64."""
 
 
 class Columns:
@@ -41,7 +45,9 @@ class Columns:
     @property
     def names(self) -> tuple[str, ...] | None:
         """Names of the columns, if there are any."""
-        return None if self._names is None else tuple(self._names)
+        if self._names is None:
+            return None
+        return tuple(self._names)
 
     def align(self, batch: Batch, source: str) -> StoredRows:
         """Return the rows of `batch` in the dataset's columns and stored type.
@@ -52,6 +58,7 @@ class Columns:
             When the kind or width of `batch` differs from earlier batches, or two of its features
             have the same name.
         """
+        # Dense and sparse forms of the same rows are two datasets: they do not mix.
         kind: Literal["dense", "sparse"] = "sparse" if isinstance(batch.X, CSR) else "dense"
         first = self.kind is None
         if first:
@@ -65,7 +72,13 @@ class Columns:
             return self._align_sparse(batch, batch.X, source)
         return self._align_dense(batch, batch.X, source, first)
 
-    def _align_dense(self, batch: Batch, X: NDArray[Any], source: str, first: bool) -> NDArray[Any]:
+    def _align_dense(
+        self,
+        batch: Batch,
+        X: NDArray[Any],
+        source: str,
+        first: bool,
+    ) -> NDArray[Any]:
         dtype = X.dtype if X.dtype in _STORED else np.dtype(np.float64)
         if first:
             self.width = batch.columns
@@ -99,10 +112,15 @@ class Columns:
             raise DatasetError(f"{source} names its columns but the sources before it did not")
         target = self._placed(batch.feature_names, self._names, source)
         self.width = len(self._names)
-        return X if bool((target == np.arange(len(target))).all()) else _renumber(X, target)
+        if bool((target == np.arange(len(target))).all()):
+            return X
+        return _renumber(X, target)
 
     def _placed(
-        self, names: tuple[str, ...], known: dict[str, int], source: str
+        self,
+        names: tuple[str, ...],
+        known: dict[str, int],
+        source: str,
     ) -> NDArray[np.int32]:
         """Return the dataset's column of each of `names`; a source only ever appends columns."""
         count = len(self._seen)
@@ -110,7 +128,8 @@ class Columns:
             count = 0
         if len(names) > count:
             new = np.array(
-                [known.setdefault(name, len(known)) for name in names[count:]], dtype=np.int32
+                [known.setdefault(name, len(known)) for name in names[count:]],
+                dtype=np.int32,
             )
             self._target = np.concatenate([self._target[:count], new])
             self._seen = names
@@ -127,5 +146,210 @@ def _renumber(X: CSR, target: NDArray[np.int32]) -> CSR:
     span = slice(int(X.indptr[0]), int(X.indptr[-1]))
     indices = target[X.indices[span]]
     row = np.repeat(np.arange(len(X.indptr) - 1), np.diff(X.indptr))
+    # Features of a row ascend, which loops and layouts rely on.
     order = np.lexsort((indices, row))
     return CSR(X.indptr - X.indptr[0], indices[order], X.data[span][order])
+
+
+class Weights:
+    """Collects the weights of one batch after another.
+
+    Parameters
+    ----------
+    column : str
+        The column of weights, as ``--weights`` takes it.
+    """
+
+    def __init__(self, column: str) -> None:
+        self._asked = column
+        self._name = column
+        self._least = np.inf
+        self._greatest = 0.0
+        self._zeros: dict[str, int] = {}
+        self._split = "train"
+
+    def begin(self, split: str) -> None:
+        """Begin a split, or restart it."""
+        self._split = split
+        self._zeros[split] = 0
+
+    def take(self, batch: Batch, source: str) -> NDArray[np.float64]:
+        """Return the weights of the next rows, those of `batch`, and count them.
+
+        Raises
+        ------
+        FormatError
+            If there are none, or one of them is negative or not finite.
+        """
+        if batch.weights is None:
+            raise FormatError(
+                source,
+                "its rows have no column of weights; leave --weights out, or write them as a "
+                "table (CSV, ARFF, JSON lines, "
+                "Parquet), as arrays (NPZ, MAT) or as VW text",
+            )
+        weights = checked_weights(source, np.asarray(batch.weights, dtype=np.float64), self._asked)
+        if batch.table is not None and batch.table.columns.weights is not None:
+            self._name = batch.table.columns.names[batch.table.columns.weights]
+        self._least = min(self._least, float(weights.min()))
+        self._greatest = max(self._greatest, float(weights.max()))
+        self._zeros[self._split] += int(np.count_nonzero(weights == 0.0))
+        return weights
+
+    @property
+    def zeros(self) -> int:
+        """How many are 0, over all splits."""
+        return sum(self._zeros.values())
+
+    def entry(self) -> WeightsEntry:
+        """Return the manifest's entry for the weights."""
+        return WeightsEntry(
+            column=self._name,
+            least=self._least,
+            greatest=self._greatest,
+            zeros=self.zeros,
+        )
+
+
+# Name of the segment of rows whose folder says that there is no value.
+_NO_VALUE = "?"
+
+
+class Segments(Protocol):
+    """Cuts the rows of a split into segments."""
+
+    def add(
+        self,
+        member: Member,
+        X: StoredRows,
+        names: tuple[str, ...] | None,
+        cells: Target | None,
+    ) -> None:
+        """Record the next rows, `X` of `member`, with column `names` and, in tables, `cells`.
+
+        The cells are those of the segments' column.
+        """
+        ...
+
+    def finish(self) -> list[Segment]:
+        """Return the segments."""
+        ...
+
+
+def segments_by(by: str | None) -> Segments | None:
+    """Return a maker of segments by ``"files"`` or by a column called `by`, or None."""
+    if by is None:
+        return None
+    if by == "files":
+        return _MemberSegments()
+    return _ColumnSegments(by)
+
+
+class _MemberSegments:
+    """Makes a segment of each member."""
+
+    def __init__(self) -> None:
+        self._members: list[Member] = []
+        self._rows: list[int] = []
+
+    def add(
+        self,
+        member: Member,
+        X: StoredRows,
+        names: tuple[str, ...] | None,
+        cells: Target | None,
+    ) -> None:
+        if not self._members or member is not self._members[-1]:
+            self._members.append(member)
+            self._rows.append(0)
+        self._rows[-1] += rows_of(X)
+
+    def finish(self) -> list[Segment]:
+        starts = itertools.accumulate(self._rows, initial=0)
+        return [
+            Segment(name=member.segment, start=start, rows=rows)
+            for member, start, rows in zip(self._members, starts, self._rows, strict=False)
+        ]
+
+
+class _ColumnSegments:
+    """Cuts rows into segments at the changes of a column.
+
+    Parameters
+    ----------
+    column : str
+        Its name in the source.
+    """
+
+    def __init__(self, column: str) -> None:
+        self._column = column
+        self._starts: list[int] = []
+        self._values: list[Any] = []
+        self._rows = 0
+
+    def add(
+        self,
+        member: Member,
+        X: StoredRows,
+        names: tuple[str, ...] | None,
+        cells: Target | None,
+    ) -> None:
+        """Record the next rows; the column need not be a feature.
+
+        Raises
+        ------
+        DatasetError
+            When the source does not name its columns.
+        UnknownNameError
+            When no column has that name.
+        """
+        constant = next(
+            (column for column in member.constants if column.name == self._column),
+            None,
+        )
+        if cells is None and constant is not None:
+            cells = [constant.value or _NO_VALUE] * rows_of(X)
+        if cells is None:
+            if names is None:
+                raise DatasetError(
+                    f"{member.name} does not name its columns, so none is called {self._column!r}; "
+                    "use segments 'files', one segment a source"
+                )
+            if self._column not in names:
+                raise UnknownNameError("segment column", self._column, names)
+            cells = _values(X, names.index(self._column))
+        values: NDArray[Any] = np.array(cells)
+        changes = np.flatnonzero(values[1:] != values[:-1]) + 1
+        # The first row continues the last segment if it has the same value.
+        if not self._values or values[0] != self._values[-1]:
+            changes = np.concatenate(([0], changes))
+        self._starts += (changes + self._rows).tolist()
+        self._values += values[changes].tolist()
+        self._rows += len(values)
+
+    def finish(self) -> list[Segment]:
+        """Return the segments, named by the values of the column."""
+        ends = [*self._starts[1:], self._rows]
+        return [
+            Segment(name=_name(value), start=start, rows=end - start)
+            for value, start, end in zip(self._values, self._starts, ends, strict=True)
+        ]
+
+
+def _name(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    if value.is_integer():
+        return str(int(value))
+    return repr(value)
+
+
+def _values(X: StoredRows, column: int) -> NDArray[np.float64]:
+    if not isinstance(X, CSR):
+        return X[:, column].astype(np.float64)
+    values = np.zeros(len(X.indptr) - 1)
+    span = slice(int(X.indptr[0]), int(X.indptr[-1]))
+    entries = np.flatnonzero(X.indices[span] == column)
+    row = np.searchsorted(X.indptr - X.indptr[0], entries, side="right") - 1
+    values[row] = X.data[span][entries]
+    return values

@@ -89,6 +89,7 @@ def data_among(paths: Iterable[str], holds_data: Callable[[str], bool]) -> list[
     data: `holds_data` opens it.
     """
     candidates = [path for path in paths if not is_note(path)]
+    # Files of one kind belong together, whatever their ending says.
     if len({kind_of(path) for path in candidates}) < 2:
         return candidates
     return [path for path in candidates if tells_format(path) or holds_data(path)]
@@ -102,6 +103,7 @@ def looks_like_rows(path: str, content: BufferedReader) -> bool:
     FormatError
         When it is damaged.
     """
+    # Here, where an error of reading is raised: below it would look like a file without rows.
     content.peek(1)
     try:
         find_format(path, None, content)
@@ -142,6 +144,7 @@ def conflict(paths: Sequence[str], pattern: Callable[[Sequence[str]], str]) -> s
     if len(kinds) < 2:
         return None
     endings = ", ".join(sorted({suffix_of(path) or path for path in paths})[:_MOST_NAMES])
+    # Most files of a known kind are the likeliest wish.
     most = max(kinds.values(), key=lambda group: (tells_format(group[0]), len(group)))
     return (
         f"holds files of different kinds ({endings}); name the data files with a pattern such "
@@ -177,7 +180,9 @@ def _common_start(words: Sequence[str]) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """Return the first of `names`, and the number of the rest."""
-    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+    more = ""
+    if len(names) > _MOST_NAMES:
+        more = f" and {len(names) - _MOST_NAMES:,} more"
     return ", ".join(names[:_MOST_NAMES]) + more
 
 

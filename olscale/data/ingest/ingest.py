@@ -14,19 +14,24 @@ from typing import Any
 from olscale.addresses import redacted_parts
 from olscale.data.dataset import Dataset, Progress, open_dataset
 from olscale.data.formats import splits_in
-from olscale.data.formats.array_names import names_test_arrays, parse_arrays
+from olscale.data.formats.arrays import names_test_arrays, parse_arrays
 from olscale.data.formats.base import ReadOptions
 from olscale.data.formats.cell_form import missing_words
 from olscale.data.formats.coding import parse_codings
-from olscale.data.formats.delimiter import delimiter_called
+from olscale.data.formats.dialect import delimiter_called
 from olscale.data.formats.svmlight import ZeroIndexError
 from olscale.data.ingest.archive import is_archive
-from olscale.data.ingest.claim import SPILL, claim, start_over
-from olscale.data.ingest.partitions import partition_names, with_partitions
+from olscale.data.ingest.claim import SPILL, Journal, claim, start_over
 from olscale.data.ingest.reader import Reader
-from olscale.data.ingest.resume import Journal
 from olscale.data.ingest.selection import rows_between
-from olscale.data.ingest.sources import Source, expand, sha256_and_size, stamp
+from olscale.data.ingest.sources import (
+    Source,
+    expand,
+    partition_names,
+    sha256_and_size,
+    stamp,
+    with_partitions,
+)
 from olscale.data.ingest.writer import DatasetWriter
 from olscale.data.labels import Labels
 from olscale.data.manifest import SourceEntry
@@ -161,7 +166,7 @@ def ingest(
 
     If killed, it leaves ``ingest.json`` without a manifest, which nothing opens. Ingesting the same
     sources again with the same options continues, for SVMlight text, with the first source or
-    archive member whose rows were not all written (see `olscale.data.ingest.resume`), and starts
+    archive member whose rows were not all written (see `olscale.data.ingest.claim`), and starts
     over for other formats.
 
     Examples
@@ -178,17 +183,16 @@ def ingest(
     if not paths["train"]:
         raise DatasetError("no source was given; name at least one file")
     if train_rows is not None and (train_rows < 1 or paths["test"]):
-        wrong = (
-            "with sources of the test split"
-            if paths["test"]
-            else f"as {train_rows}, expected at least 1"
-        )
+        wrong = "with sources of the test split"
+        if not paths["test"]:
+            wrong = f"as {train_rows}, expected at least 1"
         raise ParameterError(f"train_rows was given {wrong}; leave one of them out")
     if target not in (None, "classes", "real") or (target and novel is not None):
         wrong = f"was {target!r}" + (f", with novel = {novel!r}" if novel is not None else "")
         raise ParameterError(f"target {wrong}; expected 'classes' or 'real', or novel alone")
     if index_base not in (None, 0, 1):
         raise ParameterError(f"index_base was {index_base!r}, expected 0 or 1")
+    # A notebook shows a bar unasked, a script stays quiet.
     if progress is None and "IPython" in sys.modules:
         progress = make_view("ingest")
     delimiter = None if delimiter is None else delimiter_called(delimiter)
@@ -202,8 +206,12 @@ def ingest(
     }
     options |= {"drop": list(names), "train_rows": train_rows, "decimal": decimal}
     # Only if given: an ingest that an earlier version began can still be continued.
-    column_of_weights = None if weights is None else str(weights)
-    names_of_arrays = None if arrays is None else parse_arrays(arrays)
+    column_of_weights = None
+    if weights is not None:
+        column_of_weights = str(weights)
+    names_of_arrays = None
+    if arrays is not None:
+        names_of_arrays = parse_arrays(arrays)
     later = {
         "target": target,
         "novel": novel,
@@ -219,6 +227,7 @@ def ingest(
     options |= {name: value for name, value in later.items() if value is not None}
     codings = (encode,) if isinstance(encode, str) else tuple(encode)
     if codings:
+        # A wrong coding is refused before any source is opened.
         parse_codings(codings)
         options["encode"] = list(codings)
     keep_freed_memory()
@@ -236,10 +245,13 @@ def ingest(
             if source.file
         )
     )
+    # A source that has changed must not continue an interrupted ingest of the old one.
     stamps = {file: stamp(file) for file in files}
     with (
         claim(
-            path_text(dest, "dest"), redacted_parts({**paths, "options": options, "stamps": stamps})
+            # Without passwords: the marker stays on disk if the process is killed.
+            path_text(dest, "dest"),
+            redacted_parts({**paths, "options": options, "stamps": stamps}),
         ) as directory,
         ExitStack() as stack,
     ):
@@ -247,7 +259,9 @@ def ingest(
         hashing = stack.enter_context(ThreadPoolExecutor(1))
         stack.callback(hashing.shutdown, cancel_futures=True)
         hashes = {file: hashing.submit(sha256_and_size, file) for file in files}
-        by_column = None if segments == "files" else segments
+        by_column = None
+        if segments != "files":
+            by_column = segments
         first = ReadOptions(
             label=label,
             drop=names,
@@ -283,12 +297,14 @@ def ingest(
                 else:
                     _write(writer, reader, by_split["train"], "test", train_rows)
                 if index_base is None:
+                    # Where the user says how indices count, sources may look otherwise.
                     reader.check_bases()
                 entries = [
                     _entry(source, split, hashes)
                     for split, split_sources in by_split.items()
                     for source in split_sources
                 ]
+                # Before the manifest is there: a dataset holds nothing but its own files.
                 directory.remove(SPILL)
                 writer.finish(entries, densify=reader.may_be_dense)
 

@@ -18,9 +18,16 @@ from shlex import quote
 from olscale.data.formats import TEXT_FORMATS, find_format
 from olscale.data.formats.base import Batch, Format, ReadOptions
 from olscale.data.formats.compression import open_source
-from olscale.data.formats.constant_columns import Constant
+from olscale.data.formats.table_columns import Constant
 from olscale.data.formats.text import labels_names
-from olscale.data.ingest.archive import fits, is_zip, open_member, open_members
+from olscale.data.ingest.archive import (
+    fits,
+    is_zip,
+    open_member,
+    open_members,
+    open_zip_member,
+    open_zip_members,
+)
 from olscale.data.ingest.data_files import (
     conflict,
     has_role,
@@ -29,14 +36,12 @@ from olscale.data.ingest.data_files import (
     passed_over_note,
     pattern_of,
 )
-from olscale.data.ingest.partitions import constants_of, folder_columns
 from olscale.data.ingest.selection import SVMLIGHT
-from olscale.data.ingest.sources import natural_key, segment_names
-from olscale.data.ingest.zip_archive import open_zip_member, open_zip_members
+from olscale.data.ingest.sources import constants_of, folder_columns, natural_key, segment_names
 from olscale.errors import FormatError, NoRowsError
 
+# Few enough to stay in the cache between decompressing and writing.
 _COPY_BYTES = 1 << 17
-"""Few enough to stay in the cache between decompressing and writing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,9 @@ class Member:
     @property
     def key(self) -> str:
         """The key by which a resumed ingest finds it; names alone are not unique in an archive."""
-        return self.name if self.archive is None else f"{self.name} ({self.number})"
+        if self.archive is None:
+            return self.name
+        return f"{self.name} ({self.number})"
 
 
 def spill_archive(
@@ -117,6 +124,8 @@ def spill_archive(
     opened = _opened(archive, pattern, format, passed_over)
     for number, path, content in opened:
         paths.append(path)
+        # Only such a member can conflict with those before it: thousands of others are not
+        # compared.
         odd = has_role(path) or kind_of(path) != kind_of(paths[0])
         if pattern is None and odd and conflict(paths, " ".join) is not None:
             # Spilling stops, but the error needs all names to say which members to choose from.
@@ -146,13 +155,19 @@ def spill_archive(
     return [
         replace(member, segment=segment, constants=columns, part=len(members) > 1)
         for (_, member), segment, columns in zip(
-            members, segment_names(paths), constants, strict=True
+            members,
+            segment_names(paths),
+            constants,
+            strict=True,
         )
     ]
 
 
 def _opened(
-    archive: str, pattern: str | None, format: str | None, passed_over: list[str]
+    archive: str,
+    pattern: str | None,
+    format: str | None,
+    passed_over: list[str],
 ) -> Iterator[tuple[int, str, BufferedReader]]:
     if is_zip(archive):
         yield from open_zip_members(archive, pattern, format, passed_over)
@@ -190,28 +205,39 @@ def _check_labels(archive: str, paths: list[str], others: list[str]) -> None:
 
 def _shown(path: str) -> str:
     """Return the displayed name of a member: its file name, or its path in folders ``a=b``."""
-    return path if folder_columns(path) else PurePosixPath(path).name
+    if folder_columns(path):
+        return path
+    return PurePosixPath(path).name
 
 
 def _no_data(pattern: str | None, passed_over: list[str]) -> str:
-    files = f" (it has {listed(passed_over)})" if passed_over else ""
+    files = ""
+    if passed_over:
+        files = f" (it has {listed(passed_over)})"
     if pattern is not None:
         return f"holds no file {pattern!r}{files}"
     return f"holds no data files, as .svm or .csv{files}"
 
 
-def _spill(member: Member, name: str | None, content: BufferedReader, file: Path) -> Member:
+def _spill(
+    member: Member,
+    name: str | None,
+    content: BufferedReader,
+    file: Path,
+) -> Member:
     """Spill a member to `file`: SVMlight as rows, a quarter of the text, all others unchanged."""
     assert member.archive is not None
     format = find_format(member.name, name, content)
     if format.name == "idx":
         raise FormatError(
-            member.name, "is idx, whose labels are a file of their own; unpack the archive"
+            member.name,
+            "is idx, whose labels are a file of their own; unpack the archive",
         )
     if format.name not in TEXT_FORMATS:
         file = file.with_name(file.name + PurePosixPath(member.name).suffix)
         _copy(content, file)
         return replace(member, format=format, file=file)
+    # A member of a zip archive can be opened on its own again, without a copy.
     if is_zip(member.archive):
         return replace(member, format=format)
     if format.name != SVMLIGHT:
@@ -219,7 +245,7 @@ def _spill(member: Member, name: str | None, content: BufferedReader, file: Path
         return replace(member, format=format, text=file)
     # Imported here and in the reader: no other source needs compiled loops before its rows do, and
     # they take long to import.
-    from olscale.data.ingest.spill_svmlight import spill_svmlight
+    from olscale.data.ingest.spill import spill_svmlight
 
     try:
         spill_svmlight(format, member.name, content, file)
@@ -240,7 +266,7 @@ def _copy(content: BufferedReader, file: Path) -> None:
 def read_member(member: Member, format: Format, options: ReadOptions) -> Iterator[Batch]:
     """Yield the rows of `member` in order, and remove its spill."""
     if member.rows is not None and member.archive is not None:
-        from olscale.data.ingest.spill_svmlight import read_spill
+        from olscale.data.ingest.spill import read_spill
 
         again = partial(open_member, member.archive, member.number)
         yield from read_spill(member.name, member.rows, options.zero_based, again)
@@ -252,6 +278,7 @@ def read_member(member: Member, format: Format, options: ReadOptions) -> Iterato
         try:
             yield from format.read(str(member.file), options)
         except FormatError as error:
+            # Under the name that the user knows, not under that of the copy.
             raise type(error)(member.name, error.problem, error.line) from error
         member.file.unlink()
     elif member.archive is not None:

@@ -12,16 +12,16 @@ from olscale.data.formats.compression import open_source
 from olscale.data.formats.svmlight import IndexRange, ZeroIndexError
 from olscale.data.formats.table_columns import TableColumns
 from olscale.data.ingest.archive import is_archive
+from olscale.data.ingest.claim import Earlier, Journal
 from olscale.data.ingest.data_files import listed
 from olscale.data.ingest.members import Member, read_member, spill_archive
-from olscale.data.ingest.resume import Earlier, Journal
 from olscale.data.ingest.selection import SVMLIGHT, check_form, drop_columns
 from olscale.data.ingest.sources import Source
-from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
+from olscale.data.stored_rows import DEFAULT_CHUNK_ROWS
 from olscale.errors import DatasetError, FormatError, NoRowsError
 
+# Rows per batch requested from formats that may be dense and wide.
 _BATCH_ROWS = 2_048
-"""Rows per batch requested from formats that may be dense and wide."""
 
 
 class Reader:
@@ -48,7 +48,11 @@ class Reader:
     """
 
     def __init__(
-        self, format: str | None, options: ReadOptions, folder: Path, journal: Journal
+        self,
+        format: str | None,
+        options: ReadOptions,
+        folder: Path,
+        journal: Journal,
     ) -> None:
         self.formats: set[str] = set()
         self.notes: list[str] = []
@@ -59,6 +63,7 @@ class Reader:
         self.journal = journal
         self._earlier = Earlier(journal.directory)
         self._empty: list[str] = []
+        # As the user gave them, before any source has decided something.
         self._first = options
         self._label: str | int | None = None
         self._ranges: list[tuple[str, IndexRange]] = []
@@ -173,7 +178,8 @@ class Reader:
         self.formats.add(format.name)
         if self._options.encode and format.name not in ENCODED_FORMATS:
             raise FormatError(
-                member.name, f"is {format.name} and has no columns of text; leave --encode out"
+                member.name,
+                f"is {format.name} and has no columns of text; leave --encode out",
             )
         check_form(member.name, format.name, self._first)
         # Not the dataset's chunk_rows: what a format learns from its first batch must not depend on
@@ -236,13 +242,19 @@ class Reader:
             self._may_be_dense = (
                 self._may_be_dense and bool(columns.sparse) and not columns.has_categories
             )
+        # The first table decides the columns of all.
         if batch.table is not None and self._options.table is None:
             self._options = replace(self._options, table=batch.table.columns)
             self._label = batch.label
         elif batch.table is not None:
             self._check_label(batch, batch.table.columns, member.name)
 
-    def _check_label(self, batch: Batch, columns: TableColumns, source: str) -> None:
+    def _check_label(
+        self,
+        batch: Batch,
+        columns: TableColumns,
+        source: str,
+    ) -> None:
         """Refuse a table whose label has another name, unless all other columns agree."""
         first = self._options.table
         is_chosen = self._options.label is not None or columns is first

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from olscale.compiled.csr import CSR, slice_rows
-from olscale.data.formats.array_names import ARRAY_FORMATS
+from olscale.data.formats.arrays import ARRAY_FORMATS
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.table_columns import columns_named
 from olscale.errors import FormatError
@@ -16,6 +16,7 @@ SVMLIGHT = "svmlight"
 
 def rows_between(batch: Batch, first: int, last: int) -> Batch:
     """Return rows `first` to `last` of `batch`."""
+    # Most batches lie on one side of the cut, and stay as they are.
     if (first, last) == (0, len(batch)):
         return batch
     return replace(
@@ -39,16 +40,20 @@ def check_form(source: str, format: str, options: ReadOptions) -> None:
     """
     if options.zero_based is not None and format != SVMLIGHT:
         raise FormatError(
-            source, f"is {format} and has no indices to count; leave --index-base out"
+            source,
+            f"is {format} and has no indices to count; leave --index-base out",
         )
     if options.arrays is not None and format not in ARRAY_FORMATS:
         raise FormatError(source, f"is {format} and has no arrays to name; leave --arrays out")
     if format in ("csv", "tsv"):
         return
     if options.header is not None:
-        option = "--header" if options.header else "--no-header"
+        option = "--no-header"
+        if options.header:
+            option = "--header"
         raise FormatError(
-            source, f"is {format} and has no row of names to choose; leave {option} out"
+            source,
+            f"is {format} and has no row of names to choose; leave {option} out",
         )
     if options.delimiter is not None:
         raise FormatError(
@@ -58,7 +63,8 @@ def check_form(source: str, format: str, options: ReadOptions) -> None:
         )
     if options.decimal is not None:
         raise FormatError(
-            source, f"is {format} and has no decimal mark to choose; leave --decimal out"
+            source,
+            f"is {format} and has no decimal mark to choose; leave --decimal out",
         )
     for option, value in (
         ("--quoting", options.quoting),
@@ -81,7 +87,8 @@ def drop_columns(batch: Batch, words: Iterable[str], source: str) -> Batch:
     """
     if isinstance(batch.X, CSR) or batch.feature_names is None:
         raise FormatError(
-            source, "does not name its columns, so none can be dropped; take it out of the file"
+            source,
+            "does not name its columns, so none can be dropped; take it out of the file",
         )
     names = batch.feature_names
     dropped = columns_named(source, names, words)

@@ -1,17 +1,22 @@
-"""The sources of an ingest: files, folders, patterns and names, in a fixed order."""
+"""The sources of an ingest: files, folders, patterns and names, in a fixed order.
+
+Folders such as ``day=mon`` in ``day=mon/part-0.parquet`` name columns, see `Constant`.
+"""
 
 import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import PurePosixPath
 from shlex import quote
 from typing import Any, cast
+from urllib.parse import unquote
 
 from olscale.addresses import redacted, redacted_name
+from olscale.data.formats.cells import is_number
 from olscale.data.formats.compression import (
     errors_of,
     open_raw,
@@ -19,8 +24,8 @@ from olscale.data.formats.compression import (
     strip_compression,
     unreadable,
 )
-from olscale.data.formats.constant_columns import Constant
 from olscale.data.formats.idx import labels_among
+from olscale.data.formats.table_columns import Constant
 from olscale.data.formats.text import labels_beside
 from olscale.data.ingest.archive import split_archive
 from olscale.data.ingest.data_files import (
@@ -66,7 +71,7 @@ class Source:
     members : str, optional
         Pattern of the files of an archive to read.
     constants : tuple of Constant
-        Columns that its folders name, see `olscale.data.ingest.partitions`.
+        Columns that its folders name, see `olscale.data.ingest.sources`.
     """
 
     name: str
@@ -154,7 +159,11 @@ def expand(sources: Iterable[str], note: Callable[[str], None] | None = None) ->
     return [
         replace(source, name=name, below=path, segment=segment)
         for source, name, path, segment in zip(
-            expanded, names, paths, segment_names(paths), strict=True
+            expanded,
+            names,
+            paths,
+            segment_names(paths),
+            strict=True,
         )
     ]
 
@@ -164,6 +173,7 @@ def _say_nothing(line: str) -> None:
 
 
 def _expand_one(source: str, note: Callable[[str], None]) -> list[Source]:
+    # Without fsspec where possible: to import it takes as long as to read a small table.
     place = local_path(source)
     if place is not None and os.path.isfile(place):  # noqa: PTH113 - Path.is_file raises where it may not look
         return [_file(source, place)]
@@ -171,6 +181,7 @@ def _expand_one(source: str, note: Callable[[str], None]) -> list[Source]:
     if fs.exists(path):
         if not fs.isdir(path):
             return [_file(source, path)]
+        # The files of its chunks would pass for a table in parts.
         if fs.exists(f"{path}/{MANIFEST}"):
             raise DatasetError(
                 f"source {source} already is a dataset; name the files it was made from"
@@ -192,13 +203,17 @@ def _expand_one(source: str, note: Callable[[str], None]) -> list[Source]:
     files = [match for match in matches if fs.isfile(match)]
     if not files:
         return _in_folders(fs, matches, root, source, note)
+    # A pattern that fits notes alone means them.
     data = [file for file in files if not is_note(PurePosixPath(file).name)] or files
     _tell_passed_over(source, files, data, note)
     return _files(fs, data, root)
 
 
 def _tell_passed_over(
-    source: str, files: Sequence[str], data: Sequence[str], note: Callable[[str], None]
+    source: str,
+    files: Sequence[str],
+    data: Sequence[str],
+    note: Callable[[str], None],
 ) -> None:
     read = set(data)
     passed_over = [file for file in files if file not in read]
@@ -219,7 +234,11 @@ def _files(fs: Any, paths: Sequence[str], root: str) -> list[Source]:
 
 
 def _in_folders(
-    fs: Any, folders: Sequence[str], root: str, source: str, note: Callable[[str], None]
+    fs: Any,
+    folders: Sequence[str],
+    root: str,
+    source: str,
+    note: Callable[[str], None],
 ) -> list[Source]:
     """Return the data files in `folders`, below `root`; the user wrote `source`."""
     entries = [entry for folder in folders for entry in fs.find(folder, detail=True).items()]
@@ -241,7 +260,9 @@ def _in_folders(
     names = [name for name in names if address(name) not in labels and name not in images]
     data = data_among(names, holds_data)
     if not data:
-        passed_over = f"; passed over: {listed(names)}" if names else ""
+        passed_over = ""
+        if names:
+            passed_over = f"; passed over: {listed(names)}"
         raise DatasetError(f"source {source} holds no files of data{passed_over}")
     base = source.rstrip("/") if len(folders) == 1 and folders[0] == root else root
 
@@ -302,7 +323,78 @@ def stamp(file: str) -> str:
         place = local_path(file)
         if place is not None:
             status = os.stat(place)  # noqa: PTH116 - the path as it was found
+            # The time of change cannot be set back, as that of modification can.
             facts = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
             return hashlib.sha256(facts.encode()).hexdigest()
         fs, path = split_url(file)
+        # Made by the store, of a tag or a time.
         return str(fs.ukey(path))
+
+
+_NO_VALUE = ("", "__HIVE_DEFAULT_PARTITION__")
+
+
+def folder_columns(path: str) -> dict[str, str | None]:
+    """Return the columns that the folders of `path` name, outermost first; None for no value.
+
+    Examples
+    --------
+    >>> folder_columns("sales/day=mon/shop=a%2Fb/item=__HIVE_DEFAULT_PARTITION__/part-0.parquet")
+    {'day': 'mon', 'shop': 'a/b', 'item': None}
+    """
+    columns: dict[str, str | None] = {}
+    for folder in path.split("/")[:-1]:
+        name, mark, value = folder.partition("=")
+        if name and mark:
+            columns[_decoded(name)] = None if value in _NO_VALUE else _decoded(value)
+    return columns
+
+
+def constants_of(files: Iterable[Mapping[str, str | None]]) -> list[tuple[Constant, ...]]:
+    """Return the constant columns of each of `files`; numeric if all files have numbers.
+
+    Examples
+    --------
+    >>> constants_of([{"hour": "07"}, {"hour": None}])  # doctest: +NORMALIZE_WHITESPACE
+    [(Constant(name='hour', value='07', text=False),),
+     (Constant(name='hour', value=None, text=False),)]
+    """
+    files = list(files)
+    words = {
+        name
+        for columns in files
+        for name, value in columns.items()
+        if value is not None and not is_number(value)
+    }
+    return [
+        tuple(Constant(name, value, name in words) for name, value in columns.items())
+        for columns in files
+    ]
+
+
+def partition_names(sources: Iterable[Source]) -> tuple[str, ...]:
+    """Return the columns named by folders below the common folder of all `sources`."""
+    return tuple(dict.fromkeys(name for source in sources for name in folder_columns(source.below)))
+
+
+def with_partitions(sources: Sequence[Source], names: Collection[str]) -> list[Source]:
+    """Return `sources` with those of the columns `names` that their folders name.
+
+    A folder above the named one counts as well, so that a further day, ``days/day=sun``, is read
+    like the days before it, ``days``.
+    """
+    columns = [
+        {name: value for name, value in folder_columns(source.place).items() if name in names}
+        for source in sources
+    ]
+    return [
+        replace(source, constants=constants)
+        for source, constants in zip(sources, constants_of(columns), strict=True)
+    ]
+
+
+def _decoded(word: str) -> str:
+    try:
+        return unquote(word, errors="strict")
+    except UnicodeDecodeError:
+        return word  # a percent sign that stands for itself

@@ -12,8 +12,8 @@ from olscale.data.formats.table_columns import TableColumns, value_of
 from olscale.data.manifest import TableEntry
 from olscale.errors import DatasetError
 
+# Share of the rows in which a column that never falls must rise to be a row number or time.
 _SHARE = 0.5
-"""Share of the rows in which a column that never falls must rise to be a row number or time."""
 
 
 class TableNotes:
@@ -61,6 +61,7 @@ class TableNotes:
         columns = batch.table.columns
         if self._first is None:
             self._first = columns
+        # Batches of a source share their columns, which are compared once.
         elif columns is not self._first and (not self._others or columns is not self._others[-1]):
             _check_alike(self._first, columns, source)
             self._others.append(columns)
@@ -74,10 +75,16 @@ class TableNotes:
             self._note(self._missing, columns.names, counts)
         self._count(batch, batch.X, missing=False)
 
-    def _count(self, batch: Batch, X: NDArray[Any] | CSR, missing: bool) -> None:
+    def _count(
+        self,
+        batch: Batch,
+        X: NDArray[Any] | CSR,
+        missing: bool,
+    ) -> None:
         # A sum is a number only if all values are: one pass that reads, whereas a mask is also
         # written and read again.
         values = X.data[X.indptr[0] : X.indptr[-1]] if isinstance(X, CSR) else X
+        # Integers are always finite.
         if values.dtype.kind != "f":
             return
         with np.errstate(over="ignore", invalid="ignore"):  # for infinities or large numbers
@@ -85,12 +92,17 @@ class TableNotes:
         if np.isfinite(total):
             return
         names = batch.feature_names or tuple(f"x{position}" for position in range(batch.columns))
-        self._note(self._infinite, names, _by_column(X, np.isinf(values), batch.columns))
+        infinite = _by_column(X, np.isinf(values), batch.columns)
+        self._note(self._infinite, names, infinite)
         if missing:
-            self._note(self._missing, names, _by_column(X, np.isnan(values), batch.columns))
+            absent = _by_column(X, np.isnan(values), batch.columns)
+            self._note(self._missing, names, absent)
 
     def _note(
-        self, counted: dict[str, dict[str, int]], names: tuple[str, ...], counts: NDArray[Any]
+        self,
+        counted: dict[str, dict[str, int]],
+        names: tuple[str, ...],
+        counts: NDArray[Any],
     ) -> None:
         counts_by_name = counted[self._split]
         for position in np.flatnonzero(counts).tolist():
@@ -100,7 +112,9 @@ class TableNotes:
 
     def missing(self, split: str) -> dict[str, int] | None:
         """Return the number of missing cells of `split` by column; None for sparse text."""
-        return None if split in self._uncounted else self._missing[split]
+        if split in self._uncounted:
+            return None
+        return self._missing[split]
 
     def infinite(self, split: str) -> dict[str, int] | None:
         """Return the number of infinite cells of `split` by column, or None."""
@@ -121,7 +135,7 @@ class TableNotes:
         numeric = [i for i in table.features if not table.text[i]]
         categorical = {names[i]: 0 for i in table.features if table.text[i]}
         for name in feature_names[len(numeric) :]:
-            categorical[table.owners.get(name) or value_of(name, categorical)[0]] += 1
+            categorical[value_of(name, categorical)[0]] += 1
         sources = [table, *self._others]
         places = [{name: i for i, name in enumerate(source.names)} for source in sources]
         growing = []
@@ -129,10 +143,10 @@ class TableNotes:
             rises = [
                 source.rises.get(place[name]) for source, place in zip(sources, places, strict=True)
             ]
+            # What falls in one source is no row number.
             rise_counts = [count for count in rises if count is not None]
-            if len(rise_counts) == len(sources) and sum(rise_counts) > _SHARE * sum(
-                self._rows.values()
-            ):
+            never_falls = len(rise_counts) == len(sources)
+            if never_falls and sum(rise_counts) > _SHARE * sum(self._rows.values()):
                 growing.append(name)
         distinct = [names[i] for i in sorted(table.distinct) if names[i] not in growing]
         large = {source.names[i] for source in sources for i in source.rounded}

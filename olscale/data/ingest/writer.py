@@ -14,19 +14,15 @@ from olscale.data.checksums import fingerprint
 from olscale.data.dataset import Progress
 from olscale.data.formats.base import Batch
 from olscale.data.ingest.chunk_writer import ChunkWriter
-from olscale.data.ingest.claim import REWRITE
-from olscale.data.ingest.columns import Columns
+from olscale.data.ingest.claim import PROGRESS, REWRITE, Journal
+from olscale.data.ingest.columns import Columns, Segments, Weights, segments_by
 from olscale.data.ingest.members import Member
-from olscale.data.ingest.resume import PROGRESS, Journal
-from olscale.data.ingest.segments import Segments, segments_by
 from olscale.data.ingest.table_notes import TableNotes
-from olscale.data.ingest.weights import Weights
 from olscale.data.labels import Labels
 from olscale.data.layouts import LAYOUTS, Block, SplitShape, open_reader
 from olscale.data.layouts.base import StoredRows
 from olscale.data.manifest import MANIFEST, ChunkEntry, Manifest, SourceEntry
-from olscale.data.rebatch import default_chunk_rows
-from olscale.data.targets import join_targets
+from olscale.data.stored_rows import default_chunk_rows, join_targets
 from olscale.errors import DatasetError, ParameterError
 from olscale.storage.base import Storage
 from olscale.version import __version__
@@ -109,7 +105,9 @@ class DatasetWriter:
 
     def rows(self, split: str) -> int:
         """Return the number of rows of `split` so far."""
-        return self._splits[split].rows if split in self._splits else 0
+        if split in self._splits:
+            return self._splits[split].rows
+        return 0
 
     def write(self, split: str, member: Member, batch: Batch) -> None:
         """Write the next rows of `split`; all rows of a split precede those of the next.
@@ -186,6 +184,7 @@ class DatasetWriter:
             and columns.width <= _DENSE_COLUMNS
             and self._share() >= _DENSE_SHARE
         ):
+            # Many entries would cost an index a value, and learners their dense loops.
             self._densify()
             kind = "dense"
         labels = self._labels
@@ -195,7 +194,10 @@ class DatasetWriter:
         }
         splits = {
             name: writer.entry(
-                segments[name], labels.class_rows(name), notes.missing(name), notes.infinite(name)
+                segments[name],
+                labels.class_rows(name),
+                notes.missing(name),
+                notes.infinite(name),
             )
             for name, writer in self._splits.items()
         }
@@ -203,6 +205,7 @@ class DatasetWriter:
             {
                 "kind": kind,
                 "layout": self._layout,
+                # `join_targets` makes rows float64.
                 "dtype": "float64" if self._targets or self._weights else str(columns.dtype),
                 "columns": columns.width,
                 "nonzeros": sum(split.nonzeros for split in splits.values()),
@@ -235,7 +238,9 @@ class DatasetWriter:
                 ),
             }
         )
+        # Of a writer that was killed.
         self._directory.discard_parts(MANIFEST)
+        # Last, since readers see a dataset as soon as it is there.
         self._directory.put(MANIFEST, manifest.to_json())
         return manifest
 
@@ -266,6 +271,7 @@ class DatasetWriter:
         if split not in self._splits:
             self._splits[split] = self._open(split)
         elif not isinstance(X, CSR) and X.dtype != self._dtype:
+            # They do not fill a chunk yet, so that no file has them.
             blocks = self._splits[split].take_rest()
             self._splits[split].finish(self._width)
             self._rewrite([split], "dense", lambda block: iter([_of_type(block, X.dtype)]))
@@ -276,16 +282,28 @@ class DatasetWriter:
 
     def _settle(self, X: StoredRows) -> None:
         layout, chunk_rows = self._asked
-        usual = "parquet" if isinstance(X, CSR) else "zarr"
+        usual = "zarr"
+        if isinstance(X, CSR):
+            usual = "parquet"
         self._layout = layout or usual
         self._chunk_rows = chunk_rows or default_chunk_rows(X)
 
     def _open(self, split: str) -> ChunkWriter:
         return ChunkWriter(
-            self._directory, split, self._layout, self._chunk_rows, self._background, self._note
+            self._directory,
+            split,
+            self._layout,
+            self._chunk_rows,
+            self._background,
+            self._note,
         )
 
-    def _note(self, split: str, chunks: list[ChunkEntry], files: dict[str, int]) -> None:
+    def _note(
+        self,
+        split: str,
+        chunks: list[ChunkEntry],
+        files: dict[str, int],
+    ) -> None:
         if self._journal is not None:
             self._journal.written(split, chunks, files, self._layout, self._chunk_rows, self._width)
 
@@ -300,17 +318,23 @@ class DatasetWriter:
         return nonzeros / (rows * width)
 
     def _densify(self) -> None:
+        # Dense rows are not those of the text any more: nothing could be resumed from them.
         self._journal = None
         self._directory.remove(PROGRESS)
         width = self._width
         self._rewrite(
-            list(self._splits), "sparse", lambda block: _dense_parts(block, width, self._chunk_rows)
+            list(self._splits),
+            "sparse",
+            lambda block: _dense_parts(block, width, self._chunk_rows),
         )
         for writer in self._splits.values():
             writer.end(width)
 
     def _rewrite(
-        self, splits: Iterable[str], kind: str, change: Callable[[Block], Iterator[Block]]
+        self,
+        splits: Iterable[str],
+        kind: str,
+        change: Callable[[Block], Iterator[Block]],
     ) -> None:
         """Rewrite `splits`, rows of `kind`, as the dense rows that `change` makes of each chunk."""
         layout = self._layout

@@ -9,12 +9,18 @@ from olscale.storage.base import Storage
 __all__ = ["LAYOUTS", "Block", "SplitShape", "open_reader", "open_writer"]
 
 LAYOUTS: Registry[Any] = Registry(
-    "layout", {"parquet": "olscale.data.layouts.parquet", "zarr": "olscale.data.layouts.zarr"}
+    "layout",
+    {"parquet": "olscale.data.layouts.parquet", "zarr": "olscale.data.layouts.zarr"},
 )
 """Name -> a module (or class) with a `SplitWriter` ``Writer`` and a `SplitReader` ``Reader``."""
 
 
-def open_writer(layout: str, directory: Storage, split: str, chunk_rows: int) -> SplitWriter:
+def open_writer(
+    layout: str,
+    directory: Storage,
+    split: str,
+    chunk_rows: int,
+) -> SplitWriter:
     """Return a writer of `split` in `layout`."""
     writer: SplitWriter = LAYOUTS.load(layout).Writer(directory, split, chunk_rows)
     return writer

@@ -22,8 +22,8 @@ import numpy as np
 from numcodecs.lz4 import LZ4
 from numpy.typing import NDArray
 
+from olscale.compiled.byte_words import byte_at, trailing_zeros, word_at
 from olscale.compiled.decorator import compiled
-from olscale.compiled.eight_bytes import byte_at, trailing_zeros, word_at
 from olscale.data.layouts._parquet_file import CREATED_BY
 
 _WRITERS = (CREATED_BY, b"parquet-cpp-arrow")
@@ -47,6 +47,7 @@ _BYTES = 7
 _FIRST = 9
 _DICTIONARY = 11
 _CODEC: Any = LZ4()
+# More than a header of our pages takes.
 _HEADER_BYTES = 256
 _NONE = np.uint64(0)
 _ONE = np.uint64(1)
@@ -76,6 +77,7 @@ def read_plain(file: memoryview) -> dict[str, tuple[NDArray[Any], NDArray[np.int
         Of nearly any class, when the file is damaged; not all damage is detected.
     """
     try:
+        # The last eight bytes are the footer's length and the magic number.
         end = len(file) - 8
         length = int.from_bytes(bytes(file[end : end + 4]), "little")
         footer = _struct(bytes(file[max(0, end - length) : end]), 0)[0]
@@ -165,6 +167,7 @@ class _Offsets:
 
     def of(self, pages: Sequence[_Page], rows: int) -> tuple[NDArray[np.int64], list[int]]:
         """Return row offsets, and the number of values in each page."""
+        # Indices and values have the same levels, which are decoded once for both.
         levels = [(page.entries, page.levels) for page in pages]
         if levels != self._levels:
             self._levels = levels
@@ -189,6 +192,7 @@ def _offsets(pages: Sequence[_Page], rows: int) -> tuple[NDArray[np.int64], list
         raise ValueError(f"{begun} rows, expected {rows}")
     begins[-1] = entries
     if missing:
+        # Empty rows have an entry but no value, and offsets count values.
         begins -= np.searchsorted(empty[:missing], begins)
     return begins, present
 
@@ -200,6 +204,7 @@ def _pages(file: memoryview, chunk: Any) -> Iterator[_Page]:
         raise _OtherPages
     while at < end:
         header, length = _struct(bytes(file[at : at + _HEADER_BYTES]), 0)
+        # Levels of the first version are compressed with the values.
         if header[_KIND] != _DATA_PAGE_V2 or header[_DATA_PAGE][_ENCODING] != _PLAIN:
             raise _OtherPages
         data = header[_DATA_PAGE]
@@ -207,6 +212,7 @@ def _pages(file: memoryview, chunk: Any) -> Iterator[_Page]:
         after = at + header[_PACKED]
         middle = at + data[_REPETITION_BYTES]
         values = middle + data[_DEFINITION_BYTES]
+        # A slice beyond the end would be shorter without an error.
         if not at <= middle <= values <= after <= end:
             raise ValueError(f"a page of {header[_PACKED]} bytes, {end - at} are left")
         levels = bytes(file[at:middle]), bytes(file[middle:values])
@@ -221,6 +227,7 @@ def _struct(data: bytes, at: int) -> tuple[dict[int, Any], int]:
     while data[at]:
         kind = data[at] & 15
         step = data[at] >> 4
+        # Field numbers in long form, which our writer never needs.
         if not step:
             raise _OtherPages
         field += step
@@ -265,7 +272,12 @@ def _found(count: int) -> int:
 
 
 @compiled
-def _zeros(levels: NDArray[np.uint8], entries: int, first: int, out: NDArray[np.int64]) -> int:
+def _zeros(
+    levels: NDArray[np.uint8],
+    entries: int,
+    first: int,
+    out: NDArray[np.int64],
+) -> int:
     """Write the positions, from `first` on, of zeros in `levels`; return their number.
 
     They are stored as runs of one level and groups of eight bits ("RLE/bit-packing hybrid"). The

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
 from olscale.data.layouts.base import Block, SplitReader, SplitWriter
-from olscale.data.rebatch import join
+from olscale.data.stored_rows import join
 
 
 def _file(i: int) -> str:
@@ -43,8 +43,10 @@ class ParquetWriter(SplitWriter):
         from olscale.data.layouts._parquet_file import sparse_file
 
         name = _file(len(self.files))
-        sparse = isinstance(parts[0].X, CSR)
-        self.write(name, sparse_file(parts) if sparse else self._dense_file(join(parts)))
+        if isinstance(parts[0].X, CSR):
+            self.write(name, sparse_file(parts))
+        else:
+            self.write(name, self._dense_file(join(parts)))
         return f"{self.split}/{name}"
 
     def _dense_file(self, block: Block) -> memoryview:
@@ -56,7 +58,9 @@ class ParquetWriter(SplitWriter):
         X: Any = block.X
         # Parquet stores every number in at least four bytes, levels take bits, and lz4 adds little
         # to incompressible data.
-        room = (1 << 20) + (X.size * (max(4, X.itemsize) + 1) + 16 * len(block)) * 9 // 8
+        values = X.size * (max(4, X.itemsize) + 1)
+        labels = 16 * len(block)
+        room = (1 << 20) + (values + labels) * 9 // 8
         # One buffer for all chunks: with a growing one half the time goes into new memory pages.
         if self._buffer is None or self._buffer.size < room:
             self._buffer = pa.allocate_buffer(room)
@@ -90,11 +94,14 @@ class ParquetReader(SplitReader):
         name = _file(i)
         file = self.directory.map(f"{self.shape.split}/{name}")
         self.check(name, file)
+        # pyarrow reads the pages of other writers, in twice the time.
         columns = read_plain(file) or _read(file)
         label = columns["label"][0]
         if self.shape.kind == "dense":
-            return Block(columns["features"][0].reshape(len(label), self.shape.columns), label)
-        (indices, indptr), (values, _) = columns["indices"], columns["values"]
+            features = columns["features"][0]
+            return Block(features.reshape(len(label), self.shape.columns), label)
+        indices, indptr = columns["indices"]
+        values, _ = columns["values"]
         return Block(CSR(indptr, indices, values), label)
 
 
@@ -111,7 +118,8 @@ def _read(file: memoryview) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]]
         if name in ("indices", "values"):
             # `values` ignores the offset of a list array, `offsets` does not: together they are
             # right for any slice.
-            columns[name] = array.values.to_numpy(), array.offsets.to_numpy().astype(np.int64)
+            offsets = array.offsets.to_numpy().astype(np.int64)
+            columns[name] = array.values.to_numpy(), offsets
         else:
             values = array.flatten() if name == "features" else array
             columns[name] = values.to_numpy(), np.arange(len(array) + 1)

@@ -22,12 +22,12 @@ from olscale.compiled.csr import CSR, trim
 from olscale.data.layouts.base import Block, SplitReader, SplitWriter
 from olscale.storage.base import Storage
 
+# Most entries of one piece of ``data`` and ``indices`` (4 MB and 2 MB).
 _PIECE = 1 << 19
-"""Most entries of one piece of ``data`` and ``indices`` (4 MB and 2 MB)."""
 _LEVEL = 5
 _BLOSC: Any = Blosc()
+# The header that blosc writes has the bytes of the data, and those of the file.
 _HEADER = struct.Struct("<4xI4xI")
-"""The header that blosc writes has the bytes of the data, and those of the file."""
 
 
 class _Column:
@@ -100,7 +100,8 @@ class _Column:
 
     def _write(self, parts: list[NDArray[Any]]) -> None:
         piece = np.ascontiguousarray(
-            parts[0] if len(parts) == 1 else np.concatenate(parts), dtype=self._dtype
+            parts[0] if len(parts) == 1 else np.concatenate(parts),
+            dtype=self._dtype,
         )
         self._write_file(f"{self._path}/{self._pieces}{self._tail}", self._codec.encode(piece))
         self._pieces += 1
@@ -115,7 +116,10 @@ class _Column:
 
 
 def array_metadata(
-    shape: tuple[int, ...], piece: tuple[int, ...], dtype: np.dtype[Any], shuffle: int
+    shape: tuple[int, ...],
+    piece: tuple[int, ...],
+    dtype: np.dtype[Any],
+    shuffle: int,
 ) -> dict[str, Any]:
     """Return zarr's ``zarr.json`` of an array: shape, shape of a piece, type, blosc's `shuffle`."""
     order = {} if dtype.itemsize == 1 else {"configuration": {"endian": "little"}}
@@ -184,23 +188,32 @@ class ZarrWriter(SplitWriter):
         if not isinstance(block.X, CSR):
             self._add("X", block.X.dtype, self.chunk_rows, (block.X.shape[1],))
             return
+        # The last piece is filled up with zeros, so that a small dataset gets small pieces.
         self._piece = min(_PIECE, max(1024, sum(part.nonzeros for part in parts)))
         self._add("data", np.float64, self._piece)
         self._add("indices", np.int32, self._piece)
         self._add("indptr", np.int64, self.chunk_rows)
         self._columns["indptr"].append(np.zeros(1, dtype=np.int64))
 
-    def _add(self, name: str, dtype: Any, piece: int, width: tuple[int, ...] = ()) -> None:
+    def _add(
+        self,
+        name: str,
+        dtype: Any,
+        piece: int,
+        width: tuple[int, ...] = (),
+    ) -> None:
         self._columns[name] = _Column(self.write, self._describe, name, dtype, piece, width)
 
     def _describe(self, name: str, metadata: Mapping[str, Any]) -> None:
         """Write the metadata of an array, or of the group if `name` is empty; no checksum."""
         path = f"{self.split}/{name}/zarr.json" if name else f"{self.split}/zarr.json"
+        # Written once more when the shape is known, so that the manifest cannot have its checksum.
         self.directory.replace(path, json.dumps(metadata, indent=2).encode())
 
     def safe(self) -> int:
         """Return the number of chunks whose rows and entries are all in files."""
         written = {name: column.written for name, column in self._columns.items()}
+        # `indptr` has one entry more than there are rows.
         rows = min(written["label"], written["X"] if "X" in written else written["indptr"] - 1)
         entries = min(written.get("data", 0), written.get("indices", 0))
         return sum(last <= rows and end <= entries for last, end in self._ends)

@@ -2,5 +2,5 @@
 
 `ordered_rows` chooses the method. A split that fits is kept in memory (`in_memory`); rows in
 ascending order are a `subset` of the file's; others go to the buckets of a scratch file
-(`external`, `spill_file`), through a `write_buffer`.
+(`external`, `spill_file`).
 """

@@ -23,25 +23,31 @@ from olscale.system.sizes import size_text
 _Rows: TypeAlias = Iterator[tuple[NDArray[Any], Block]]
 _Bucket: TypeAlias = tuple[RowsInMemory, NDArray[np.int64]]
 
+# Smallest size of a slot in bytes: shorter reads would be little but seeks.
 _SHORTEST_PIECE = 1 << 16
-"""Smallest size of a slot in bytes: shorter reads would be little but seeks."""
+# Bytes beyond which longer slots gain nothing.
 _PIECE = 1 << 20
-"""Bytes beyond which longer slots gain nothing."""
 
+# Share of the limit for rows of buckets in memory.
 _SHARE = 0.6
-"""Share of the limit for rows of buckets in memory."""
 
+# Bytes per row of a bucket: its places, entries, label, position, and its destination.
 _FOUND_BYTES = 48
-"""Bytes per row of a bucket: its places, entries, label, position, and its destination."""
 
+# Largest number of rows of a bucket: a row keeps its position within it in four bytes.
 _MOST_ROWS = (1 << 31) - 1
-"""Largest number of rows of a bucket: a row keeps its position within it in four bytes."""
 
 
 class ExternalShuffle:
     """Buckets filled on the first request; parameters and errors are those of `ordered_rows`."""
 
-    def __init__(self, dataset: Dataset, split: str, order: NDArray[np.int64], limit: int) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        split: str,
+        order: NDArray[np.int64],
+        limit: int,
+    ) -> None:
         self._dataset = dataset
         self._split = split
         self._limit = limit
@@ -55,6 +61,7 @@ class ExternalShuffle:
         self._ahead: Future[NDArray[np.float64]] | None = (
             None  # reads the bucket after the current one
         )
+        # One thread: all reads move the one position of the file.
         self._reader = ThreadPoolExecutor(1, "olscale-buckets")
 
     def chunk(self, i: int) -> Chunk:
@@ -64,9 +71,12 @@ class ExternalShuffle:
         """
         rows = self._dataset.manifest.chunk_rows
         size = self._sizes[-1]
+        # A bucket is a number of whole chunks, so that no chunk needs two.
         number, start = divmod(i * rows, size)
         if self._bucket is None or self._bucket[0] != number:
-            following = 0 if self._bucket is None else self._bucket[0] + 1
+            following = 0
+            if self._bucket is not None:
+                following = self._bucket[0] + 1
             forward = number == following
             self._bucket = None  # or memory would hold two buckets
             self._bucket = number, self._read(number, forward)
@@ -94,10 +104,11 @@ class ExternalShuffle:
         row = most_bytes(self._dataset, self._split) / rows + 24
         size = max(1, int(min(self._limit * _SHARE / row, _MOST_ROWS)) // chunk_rows) * chunk_rows
         count = -(-self._rows // size)
+        # The slots of all buckets share an eighth of the limit.
         most = max(2, self._limit // 8 // _SHORTEST_PIECE)
-        return (
-            (size,) if count <= most else (size * min(-(-count // most), _MOST_ROWS // size), size)
-        )
+        if count <= most:
+            return (size,)
+        return (size * min(-(-count // most), _MOST_ROWS // size), size)
 
     def _read(self, number: int, forward: bool) -> _Bucket:
         pending = self._ahead
@@ -123,6 +134,7 @@ class ExternalShuffle:
         if self._first is None:
             release(0)  # this object may use all of the limit
             self._first = self._scatter(self._file_order(), self._rows, self._sizes[0])
+            # The rows carry their positions now, and the order takes 8 bytes a row.
             self._order = np.empty(0, np.int64)
             # Memory that decoding used; a bucket would not fit into it.
             pa.default_memory_pool().release_unused()
@@ -130,6 +142,7 @@ class ExternalShuffle:
             return self._first, number
         wide, narrow = divmod(number, self._sizes[0] // self._sizes[1])
         if self._second is None or self._second[0] != wide:
+            # Before the next one is written: the scratch folder need not have room for both.
             self._second = None
             rows = min(self._sizes[0], self._rows - wide * self._sizes[0])
             self._second = wide, self._scatter(self._first.pieces(wide), rows, self._sizes[1])
@@ -151,6 +164,7 @@ class ExternalShuffle:
         for i, start in enumerate(self._dataset.chunk_starts(self._split)):
             block = self._dataset.block(self._split, i)
             places = position[start : start + len(block)]
+            # Rows that a fold leaves out have no position.
             if places.min() < 0:
                 index = np.flatnonzero(places >= 0)
                 block = Block(take_rows(block.X, index), block.label[index])

@@ -28,8 +28,9 @@ class RowsInMemory:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        parts = self.X if isinstance(self.X, Packed) else (self.X,)
-        return sum(part.nbytes for part in parts) + self.label.nbytes
+        if isinstance(self.X, Packed):
+            return sum(part.nbytes for part in self.X) + self.label.nbytes
+        return self.X.nbytes + self.label.nbytes
 
 
 def most_bytes(dataset: Dataset, split: str) -> int:
@@ -39,20 +40,22 @@ def most_bytes(dataset: Dataset, split: str) -> int:
     """
     rows = dataset.rows(split)
     if dataset.kind == "dense":
-        return rows * (
-            dataset.manifest.stored_columns * np.dtype(dataset.manifest.dtype).itemsize + 8
-        )
+        value_bytes = np.dtype(dataset.manifest.dtype).itemsize
+        row_bytes = dataset.manifest.stored_columns * value_bytes
+        # A label is a float64.
+        return rows * (row_bytes + 8)
     return dataset.nonzeros(split) * ENTRY_BYTES + rows * ROW_BYTES
 
 
+# Splits that this process holds, the most recently used last.
 _SPLITS: OrderedDict[tuple[str, str, str], RowsInMemory] = OrderedDict()
-"""Splits that this process holds, the most recently used last."""
 
 
 def split_in_memory(dataset: Dataset, split: str, limit: int) -> RowsInMemory:
     """Return a split, read on the first request; others are dropped to keep to `limit` bytes."""
     key = (dataset.path, dataset.fingerprint, split)
     if key not in _SPLITS:
+        # Before reading: the old splits and the new one together could exceed the limit.
         release(limit - most_bytes(dataset, split))
         blocks = (dataset.block(split, i) for i in range(dataset.chunk_count(split)))
         _SPLITS[key] = _joined(blocks, dataset.rows(split), dataset.nonzeros(split))
@@ -62,7 +65,10 @@ def split_in_memory(dataset: Dataset, split: str, limit: int) -> RowsInMemory:
 
 def release(limit: int) -> None:
     """Forget splits, the least recently used first, until they take at most `limit` bytes."""
-    while _SPLITS and sum(split.nbytes for split in _SPLITS.values()) > limit:
+    while _SPLITS:
+        held = sum(split.nbytes for split in _SPLITS.values())
+        if held <= limit:
+            return
         _SPLITS.popitem(last=False)
 
 
@@ -82,4 +88,6 @@ def _joined(blocks: Iterable[Block], rows: int, entries: int) -> RowsInMemory:
             dense = np.empty((rows, block.X.shape[1]), block.X.dtype)
         label[span] = block.label
         dense[span] = block.X
-    return RowsInMemory(*packed.rows()) if dense is None else RowsInMemory(dense, label)
+    if dense is None:
+        return RowsInMemory(*packed.rows())
+    return RowsInMemory(dense, label)

@@ -24,12 +24,122 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import slice_rows
-from olscale.data.layouts.base import Block, crc32
-from olscale.data.row_codec import SPARE_WORDS, Pieces
+from olscale.compiled.csr import CSR, slice_rows
+from olscale.compiled.decorator import compiled
+from olscale.data.layouts.base import Block, StoredRows, crc32
+from olscale.data.row_codec import SPARE_WORDS, Pieces, find, pack, row_words
 from olscale.data.shuffle.in_memory import RowsInMemory
-from olscale.data.shuffle.write_buffer import WriteBuffer, open_pieces, record_type, words_of
 from olscale.errors import DatasetError
+
+
+@compiled
+def _dense_words(octets: Any) -> Any:
+    return 2 + (octets + 7) // 8
+
+
+@compiled
+def _lay(
+    X: Any,
+    label: Any,
+    position: Any,
+    size: Any,
+    first: Any,
+    slots: Any,
+    room: Any,
+    words: Any,
+) -> Any:
+    fronts, _, counts = slots
+    octets = words.view(np.uint8)
+    fours = words.view(np.int32)
+    width = X.shape[1]
+    record = _dense_words(width)
+    for i in range(first, len(label)):
+        slot = position[i] // size
+        at = fronts[slot]
+        if at + record > (slot + 1) * room:
+            return i
+        fours[2 * at] = position[i] - slot * size
+        words[at + 1] = label[i]
+        for j in range(width):
+            octets[8 * (at + 2) + j] = X[i, j]
+        fronts[slot] = at + record
+        counts[slot] += 1
+    return len(label)
+
+
+def record_type(X: StoredRows) -> np.dtype[Any] | None:
+    """Return the record type of a dense row, position and label first; None for packed rows."""
+    if isinstance(X, CSR):
+        return None
+    words = _dense_words(X.shape[1] * X.itemsize)
+    # The position takes a word of its own, so that the label is aligned.
+    formats = [np.int32, np.float64, (X.dtype, (X.shape[1],))]
+    return np.dtype(
+        {
+            "names": ["position", "label", "X"],
+            "formats": formats,
+            "offsets": [0, 8, 16],
+            "itemsize": 8 * words,
+        }
+    )
+
+
+class WriteBuffer:
+    """Slots of `room` words for `count` buckets of `size` positions; `rows` counts their rows."""
+
+    def __init__(self, count: int, room: int, size: int) -> None:
+        self.room = room
+        self.rows = np.zeros(count, np.int64)
+        self._size = size
+        self._words = np.empty(count * room)
+        self._begin = np.arange(count) * room
+        self._front = self._begin.copy()
+        self._back = self._begin + room
+
+    def put(self, position: NDArray[Any], block: Block, first: int) -> int:
+        """Add rows of `block` from row `first` on; return the first that does not fit."""
+        slots = (self._front, self._back, self.rows)
+        if isinstance(block.X, CSR):
+            return pack(block.X, block.label, position, self._size, first, slots, self._words)
+        X = np.ascontiguousarray(block.X).view(np.uint8)
+        return int(_lay(X, block.label, position, self._size, first, slots, self.room, self._words))
+
+    def content(self, number: int) -> tuple[NDArray[np.float64], int]:
+        """Return the content of slot `number` as one piece, and the words of its records."""
+        begin, front, back = (
+            int(where[number]) for where in (self._begin, self._front, self._back)
+        )
+        # Moved next to the records, so that a slot is written as one piece.
+        values = self._words[back : begin + self.room]
+        self._words[front : front + len(values)] = values
+        return self._words[begin : front + len(values)], front - begin
+
+    def clear(self, number: int) -> None:
+        """Empty slot `number`."""
+        self.rows[number] = 0
+        self._front[number], self._back[number] = (
+            self._begin[number],
+            self._begin[number] + self.room,
+        )
+
+
+def words_of(X: StoredRows, row: int) -> int:
+    """Return the number of words that a slot must have for a row."""
+    if isinstance(X, CSR):
+        return row_words(int(X.indptr[row + 1] - X.indptr[row]))
+    return int(_dense_words(X.shape[1] * X.itemsize))
+
+
+def open_pieces(
+    pieces: Pieces,
+    record: np.dtype[Any] | None,
+) -> tuple[RowsInMemory, NDArray[np.int32]]:
+    """Return the rows of written slots, in the order they were added, and their positions."""
+    if record is None:
+        rows, label, position = find(pieces)
+        return RowsInMemory(rows, label), position
+    records = pieces.words.view(record)
+    return RowsInMemory(records["X"], records["label"]), records["position"]
 
 
 class SpillFile:
@@ -55,7 +165,13 @@ class SpillFile:
     [[20], [30]]
     """
 
-    def __init__(self, positions: int, size: int, room: int, title: str) -> None:
+    def __init__(
+        self,
+        positions: int,
+        size: int,
+        room: int,
+        title: str,
+    ) -> None:
         self._size = size
         self._title = title
         self._pieces: list[list[_Piece]] = [[] for _ in range(-(-positions // size))]
@@ -81,6 +197,7 @@ class SpillFile:
             if self._slots.rows[number]:
                 self._write(number, self._slots, number)
             else:  # longer than a slot
+                # A piece of its own lets all slots be shorter than the longest row.
                 single_slot = WriteBuffer(1, words_of(block.X, row), self._size)
                 long_row = Block(slice_rows(block.X, row, row + 1), block.label[row : row + 1])
                 single_slot.put(position[row : row + 1] - number * self._size, long_row, 0)
@@ -105,7 +222,9 @@ class SpillFile:
         return self._read_pieces(self._pieces[number], words)
 
     def rows(
-        self, number: int, words: NDArray[np.float64]
+        self,
+        number: int,
+        words: NDArray[np.float64],
     ) -> tuple[RowsInMemory, NDArray[np.int64]]:
         """Return the rows of bucket `number`, from `words`, and the row of each position."""
         rows, position = self._rows_of(self._pieces[number], words)
@@ -117,6 +236,7 @@ class SpillFile:
         if self._slots is not None:
             for number in np.flatnonzero(self._slots.rows).tolist():
                 self._write(number, self._slots, number)
+        # Frees the memory of the slots before the first bucket is read.
         self._slots = None
 
     def _write(self, number: int, slots: WriteBuffer, slot: int) -> None:
@@ -132,7 +252,9 @@ class SpillFile:
         slots.clear(slot)
 
     def _read_pieces(
-        self, pieces: Sequence[_Piece], words: NDArray[np.float64]
+        self,
+        pieces: Sequence[_Piece],
+        words: NDArray[np.float64],
     ) -> NDArray[np.float64]:
         low = 0
         with self._one_line_errors():
@@ -140,13 +262,16 @@ class SpillFile:
                 piece_words = words[low : low + piece.words]
                 self._file.seek(piece.offset)
                 _all(self._file.readinto, piece_words)
+                # A failing disk returns other bytes without an error.
                 if crc32(_bytes(piece_words)) != piece.checksum:
                     raise OSError("what is read is not what was written")
                 low += piece.words
         return words
 
     def _rows_of(
-        self, pieces: Sequence[_Piece], words: NDArray[np.float64]
+        self,
+        pieces: Sequence[_Piece],
+        words: NDArray[np.float64],
     ) -> tuple[RowsInMemory, NDArray[np.int32]]:
         end = np.cumsum([piece.words for piece in pieces])
         begin = end - [piece.words for piece in pieces]
@@ -180,6 +305,7 @@ class _Piece:
 
 
 def _memory(pieces: Sequence[_Piece]) -> NDArray[np.float64]:
+    # Unpacking reads whole vectors, also behind the last word.
     return np.empty(sum(piece.words for piece in pieces) + SPARE_WORDS)[:-SPARE_WORDS]
 
 

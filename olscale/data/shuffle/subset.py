@@ -18,7 +18,12 @@ class OrderedRows(Protocol):
         """Return chunk number `i`."""
 
 
-def ordered_rows(dataset: Dataset, split: str, order: NDArray[np.int64], limit: int) -> OrderedRows:
+def ordered_rows(
+    dataset: Dataset,
+    split: str,
+    order: NDArray[np.int64],
+    limit: int,
+) -> OrderedRows:
     """Return the rows of `split` at `order`, in chunks of as many rows as the file's.
 
     Parameters
@@ -37,6 +42,7 @@ def ordered_rows(dataset: Dataset, split: str, order: NDArray[np.int64], limit: 
     """
     if most_bytes(dataset, split) + order.nbytes + 3 * chunk_bytes(dataset, split) <= limit:
         return InMemory(dataset, split, order, limit)
+    # As the rows of a fold in file order, which need neither memory nor a scratch file.
     if np.all(order[1:] > order[:-1]):
         return Subset(dataset, split, order)
     return ExternalShuffle(dataset, split, order, limit)
@@ -45,7 +51,13 @@ def ordered_rows(dataset: Dataset, split: str, order: NDArray[np.int64], limit: 
 class InMemory:
     """Rows of a split held in memory, shared by all its readers in this process."""
 
-    def __init__(self, dataset: Dataset, split: str, order: NDArray[np.int64], limit: int) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        split: str,
+        order: NDArray[np.int64],
+        limit: int,
+    ) -> None:
         self._dataset = dataset
         self._split = split
         self._order = order
@@ -61,7 +73,12 @@ class InMemory:
 class Subset:
     """Rows in ascending order, taken from the file; each of its chunks is read once per pass."""
 
-    def __init__(self, dataset: Dataset, split: str, order: NDArray[np.int64]) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        split: str,
+        order: NDArray[np.int64],
+    ) -> None:
         self._dataset = dataset
         self._split = split
         self._order = order
@@ -80,6 +97,7 @@ class Subset:
 
     def _read(self, number: int) -> Chunk:
         if self._last is None or self._last[0] != number:
+            # Or memory would hold two chunks during the read.
             self._last = None
             self._last = number, self._dataset.chunk(self._split, number)
         return self._last[1]

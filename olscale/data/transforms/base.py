@@ -85,7 +85,9 @@ class Transform(ABC):
         DatasetError
             If sparse rows are too wide to be made dense.
         """
-        return X if self.takes_sparse else dense_rows(self.name, X, columns)
+        if self.takes_sparse:
+            return X
+        return dense_rows(self.name, X, columns)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the results of `fit` as plain arrays: none if it leaves nothing."""

@@ -16,11 +16,11 @@ from olscale.data.transforms.kernel_features import KernelFeatures, mark_long_ro
 from olscale.data.transforms.matrix import MatrixRows, add_product, borrowed_kept, matrix_of
 from olscale.errors import ParameterError
 
+# No Gaussian number of `olscale.data.transforms.matrix` is beyond this.
 _GREATEST = 6.4
-"""No Gaussian number of `olscale.data.transforms.normal` is beyond this."""
 
+# Angle up to which `sine_cosine` is exact: beyond, whole turns are removed first, at a cost.
 _FAR = 1e5
-"""Angle up to which `sine_cosine` is exact: beyond, whole turns are removed first, at a cost."""
 
 _TURN = 2.0 * np.pi
 
@@ -40,7 +40,11 @@ def set_angles(X: Any, i: int, kept: Any, angles: Any) -> tuple[float, float]:
 
 @compiled
 def set_features(
-    angles: NDArray[np.float64], bound: float, gamma: float, scale: float, z: NDArray[np.float64]
+    angles: NDArray[np.float64],
+    bound: float,
+    gamma: float,
+    scale: float,
+    z: NDArray[np.float64],
 ) -> None:
     """Set `z` to `scale` times the cosines, then the sines, of ``sqrt(2 gamma)`` times `angles`."""
     frequencies = angles.shape[0]
@@ -72,7 +76,11 @@ def _set_rows(X: Any, kept: Any, gamma: float, space: Any, Z: Any) -> None:
 
 
 def set_fourier_features(
-    X: Rows, frequencies: MatrixRows, count: int, gamma: float, Z: NDArray[np.float64]
+    X: Rows,
+    frequencies: MatrixRows,
+    count: int,
+    gamma: float,
+    Z: NDArray[np.float64],
 ) -> None:
     """Set the first `count` columns of `Z` to features of each row, of length 1 in all.
 
@@ -118,7 +126,12 @@ class RandomFourier(KernelFeatures):
     name = "rff"
     least_features = 2
 
-    def __init__(self, features: int, gamma: float | str = "auto", seed: int = 0) -> None:
+    def __init__(
+        self,
+        features: int,
+        gamma: float | str = "auto",
+        seed: int = 0,
+    ) -> None:
         self.features = features
         self.gamma = gamma
         self.seed = seed
@@ -138,6 +151,7 @@ class RandomFourier(KernelFeatures):
         """Return the features of each row, dense."""
         drawn = np.random.SeedSequence([self.seed, self.projection]).generate_state(2)
         matrix = matrix_of((int(drawn[0]), int(drawn[1])), columns, self.features // 2, 0.0)
+        # Gaussian entries are too many to be listed.
         assert isinstance(matrix, MatrixRows)
         out = np.empty((rows_of(X), self.features))
         set_fourier_features(X, matrix, self.features, self._gamma(columns), out)

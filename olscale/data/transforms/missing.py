@@ -17,7 +17,14 @@ MEDIAN_ROWS = 255
 
 
 @compiled
-def _fill_dense(X: Any, trains: Any, rows: Any, total: Any, missing: Any, out: Any) -> None:
+def _fill_dense(
+    X: Any,
+    trains: Any,
+    rows: Any,
+    total: Any,
+    missing: Any,
+    out: Any,
+) -> None:
     for i in range(X.shape[0]):
         if trains[i]:
             rows[0] += 1
@@ -33,7 +40,14 @@ def _fill_dense(X: Any, trains: Any, rows: Any, total: Any, missing: Any, out: A
 
 
 @compiled
-def _fill_sparse(X: Any, trains: Any, rows: Any, total: Any, missing: Any, out: Any) -> None:
+def _fill_sparse(
+    X: Any,
+    trains: Any,
+    rows: Any,
+    total: Any,
+    missing: Any,
+    out: Any,
+) -> None:
     for i in range(X.indptr.shape[0] - 1):
         if trains[i]:
             rows[0] += 1
@@ -55,7 +69,14 @@ def _mean(count: int, total: float) -> float:
 
 
 @compiled
-def _fill_medians(X: Any, trains: Any, seen: Any, latest: Any, ordered: Any, out: Any) -> None:
+def _fill_medians(
+    X: Any,
+    trains: Any,
+    seen: Any,
+    latest: Any,
+    ordered: Any,
+    out: Any,
+) -> None:
     room = latest.shape[1]
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
@@ -146,7 +167,9 @@ class Impute(StreamingTransform):
         else:
             fill = _fill_sparse if isinstance(X, CSR) else _fill_dense
             fill(X, trains, learned["rows"], learned["total"], learned["missing"], filled)
-        return X._replace(data=filled) if isinstance(X, CSR) else filled
+        if isinstance(X, CSR):
+            return X._replace(data=filled)
+        return filled
 
 
 class MissingIndicator(Transform):

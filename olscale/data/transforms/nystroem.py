@@ -26,12 +26,12 @@ from olscale.errors import ParameterError
 from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
+# Smaller eigenvalues, as a share of the largest, are rounding errors.
 _LEAST_EIGENVALUE = 1e-10
-"""Smaller eigenvalues, as a share of the largest, are rounding errors."""
 
 _PANEL = 64
+# Features and rows per block, small enough that the block's data stay in the cache.
 _BLOCK = 32
-"""Features and rows per block, small enough that the block's data stay in the cache."""
 
 
 @compiled
@@ -44,7 +44,14 @@ def _put_rows(X: Any, support: Any) -> None:
 
 
 @compiled
-def _set_values(X: Any, first: int, support: Any, gamma: float, space: Any, K: Any) -> None:
+def _set_values(
+    X: Any,
+    first: int,
+    support: Any,
+    gamma: float,
+    space: Any,
+    K: Any,
+) -> None:
     """Set the rows of `K` to the kernel values of rows from `first` on with all vectors."""
     (at, value, position, squares), done = space, 0
     for i in range(K.shape[0]):
@@ -66,7 +73,14 @@ def _set_values(X: Any, first: int, support: Any, gamma: float, space: Any, K: A
 
 
 @compiled
-def _set_features(X: Any, support: Any, gamma: float, panels: Any, space: Any, out: Any) -> None:
+def _set_features(
+    X: Any,
+    support: Any,
+    gamma: float,
+    panels: Any,
+    space: Any,
+    out: Any,
+) -> None:
     K = np.zeros((_BLOCK, support.sizes.shape[0]))
     for first in range(0, out.shape[0], _BLOCK):
         rows = min(_BLOCK, out.shape[0] - first)
@@ -114,7 +128,12 @@ class Nystroem(KernelFeatures):
 
     name = "nystroem"
 
-    def __init__(self, features: int, gamma: float | str = "auto", seed: int = 0) -> None:
+    def __init__(
+        self,
+        features: int,
+        gamma: float | str = "auto",
+        seed: int = 0,
+    ) -> None:
         self.features = features
         self.gamma = gamma
         self.seed = seed
@@ -141,6 +160,7 @@ class Nystroem(KernelFeatures):
         if self.gamma == "median":
             self._fit_width(sample)
         rows = _rows_for_loops(sample if sample is not None else np.empty((0, columns)))
+        # The median distance may have asked for more rows than there are features.
         rows = CSR(rows.indptr[: self.features + 1], rows.indices, rows.data)
         arrays = grow_places(
             empty_support(columns, self.features, self.features),
@@ -154,7 +174,9 @@ class Nystroem(KernelFeatures):
         _set_values(rows, 0, self._support, self._gamma(columns), self._space(rows), K)
         with threadpool_limits(limits=1):  # sums over several threads would have other bits
             values, vectors = np.linalg.eigh(K[:, :count])
+        # LAPACK sorts eigenvalues in ascending order.
         used = np.flatnonzero(values > _LEAST_EIGENVALUE * values.max(initial=0.0))[::-1]
+        # Slots without a row, and what fills up the last panel, stay 0.
         matrix = np.zeros((slots, -(-self.features // _PANEL) * _PANEL))
         matrix[:count, : len(used)] = vectors[:, used] / np.sqrt(values[used])
         self._panels = np.ascontiguousarray(matrix.reshape(slots, -1, _PANEL).transpose(1, 0, 2))
@@ -164,9 +186,15 @@ class Nystroem(KernelFeatures):
         rows = _rows_for_loops(X)
         out = np.empty((rows_of(X), len(self._panels) * _PANEL))
         _set_features(
-            rows, self._support, self._gamma(columns), self._panels, self._space(rows), out
+            rows,
+            self._support,
+            self._gamma(columns),
+            self._panels,
+            self._space(rows),
+            out,
         )
         mark_long_rows(rows, out)
+        # Without what fills up the last panel.
         return np.ascontiguousarray(out[:, : self.features])
 
     def state(self) -> dict[str, NDArray[Any]]:

@@ -35,7 +35,7 @@ TRANSFORMS: Registry[type[Transform]] = Registry(
         "svd": "olscale.data.transforms.principal:SVD",
         "impute": "olscale.data.transforms.missing:Impute",
         "missing-indicator": "olscale.data.transforms.missing:MissingIndicator",
-        "running-standardize": "olscale.data.transforms.running_standardize:RunningStandardize",
+        "running-standardize": "olscale.data.transforms.scaling:RunningStandardize",
         "ipca": "olscale.data.transforms.principal:IPCA",
     },
 )
@@ -94,7 +94,9 @@ def canonical_transform(text: str) -> str:
     """
     step = make_transform(text)
     params = ",".join(f"{key}={getattr(step, key)}" for key in _parameters(type(step)))
-    return f"{step.name}:{params}" if params else step.name
+    if params:
+        return f"{step.name}:{params}"
+    return step.name
 
 
 def split_transforms(text: str) -> list[str]:
@@ -179,7 +181,9 @@ class Pipeline:
         for step in steps:
             columns, values = step.size_after(columns, values)
             most = max(most, values)
-        return _rows_of_block(most) if steps else max(1, len(chunk))
+        if steps:
+            return _rows_of_block(most)
+        return max(1, len(chunk))
 
     def blocks(self, chunk: Chunk) -> Iterator[Chunk]:
         """Yield the rows of `chunk`, before the transforms, `block_rows` at a time."""
@@ -311,6 +315,7 @@ def check_order(texts: Sequence[str]) -> None:
     for text in texts:
         step = make_transform(text)
         if streaming:
+            # A transform that asks for rows gets the error, one that needs no fit passes.
             step.fit(partial(_refuse, text, streaming), 1)
         if isinstance(step, Impute | MissingIndicator):
             if spread:

@@ -16,8 +16,8 @@ from olscale.system.blas import one_blas_thread
 from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
+# Largest number of bytes of a dense block of rows that `svd` learns at once.
 _BLOCK_BYTES = 16 << 20
-"""Largest number of bytes of a dense block of rows that `svd` learns at once."""
 
 
 class PrincipalFeatures(Transform):
@@ -59,6 +59,7 @@ class PrincipalFeatures(Transform):
     def _project(self, X: Rows, mean: FloatArray, U: FloatArray) -> FloatArray:
         out = np.empty((rows_of(X), self.components))
         with one_blas_thread():
+            # U'(x - mu) = U'x + offset: sparse rows stay sparse.
             offset = 0.0 - mean @ U
         rows = read_only_csr(X)
         set_products(rows, U, offset, out)
@@ -121,8 +122,14 @@ class IPCA(PrincipalFeatures, StreamingTransform):
         self._check_memory(columns, self.components)
         rows, mean, _, _ = empty = no_components(columns)
         U, s = _padded(empty, self.components)
-        waiting = {"waiting": np.zeros((self.block, columns)), "count": np.zeros(1, dtype=np.int64)}
-        self.learned = {"rows": rows, "mean": mean, "U": U, "s": s, **waiting}
+        self.learned = {
+            "rows": rows,
+            "mean": mean,
+            "U": U,
+            "s": s,
+            "waiting": np.zeros((self.block, columns)),
+            "count": np.zeros(1, dtype=np.int64),
+        }
 
     def learn(self, X: Rows, columns: int, trains: NDArray[np.bool_]) -> Rows:
         train = np.flatnonzero(trains & usable_rows(X))
@@ -136,8 +143,9 @@ class IPCA(PrincipalFeatures, StreamingTransform):
             self.learned["count"][0] = waiting + len(rows)
             if waiting + len(rows) == self.block:
                 # Rows before the one that fills the block still get the old components.
-                out[at : block_rows[-1]] = self._features(slice_rows(X, at, int(block_rows[-1])))
-                at = int(block_rows[-1])
+                last = int(block_rows[-1])
+                out[at:last] = self._features(slice_rows(X, at, last))
+                at = last
                 self._absorb()
         out[at:] = self._features(slice_rows(X, at, rows_of(X)))
         return out
@@ -199,12 +207,14 @@ class SVD(PrincipalFeatures):
         """Decompose all rows, in blocks that do not depend on the chunks."""
         most = min(columns, 2 * self.components + 32)
         self._check_memory(columns, most)
+        # As large for any cut into chunks, which must not change a bit of the result.
         block = max(1, min(256, _BLOCK_BYTES // (8 * max(1, columns))))
         components = no_components(columns)
         waiting = np.zeros((0, columns))
         with one_blas_thread():
             for X in chunks():
-                rows = take_rows(X, np.flatnonzero(usable_rows(X)))
+                usable = np.flatnonzero(usable_rows(X))
+                rows = take_rows(X, usable)
                 for start in range(0, rows_of(rows), block):
                     part = to_dense(slice_rows(rows, start, start + block), columns)
                     waiting = np.concatenate([waiting, part])
@@ -228,4 +238,5 @@ class SVD(PrincipalFeatures):
         if got != expected:
             raise ValueError(f"transform svd has arrays {got}, expected {expected}")
         self._mean = state["mean"]
+        # As `fit` leaves it: other flags would have loops compiled once more.
         self._U = np.require(state["U"], requirements=["C", "W"])

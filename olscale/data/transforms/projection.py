@@ -62,7 +62,12 @@ class RandomProjection(Transform):
     is_random = True
     mixes_features = True
 
-    def __init__(self, features: int, kind: str = "gaussian", seed: int = 0) -> None:
+    def __init__(
+        self,
+        features: int,
+        kind: str = "gaussian",
+        seed: int = 0,
+    ) -> None:
         for parameter, value, least in (("features", features, 1), ("seed", seed, 0)):
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 expected = f"expected a whole number of at least {least}"
@@ -83,6 +88,7 @@ class RandomProjection(Transform):
         sparsity = {"gaussian": 0.0, "sparse": 3.0, "very-sparse": float(np.sqrt(columns))}[
             self.kind
         ]
+        # So that squared norms keep their expectation.
         scale = np.sqrt(max(sparsity, 1.0) / self.features)
         matrix = matrix_of(key, columns, self.features, sparsity)
         out = np.empty((rows_of(X), self.features))

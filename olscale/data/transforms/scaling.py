@@ -1,6 +1,10 @@
 """Transforms that scale rows or features, and the bias feature.
 
 Fitting adds row after row, so it gives the same bits for any cut into chunks.
+
+Version 0.1 of olscale mistook a constant feature for a varying one if rounding made the sum of its
+values inexact. Figures on such data were wrong, and a store that has them must not present them as
+current: these runs have other ids (`transforms_version`), all others keep theirs.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,18 +13,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, read_only, trim
+from olscale.compiled.csr import CSR, Rows, read_only, to_dense, trim
 from olscale.compiled.decorator import compiled
+from olscale.data.chunk import Chunk
+from olscale.data.dataset import Dataset
 from olscale.data.transforms.base import FloatArray, Transform
+from olscale.data.transforms.pipeline import fit_transforms
+from olscale.data.transforms.streaming import StreamingTransform
 
 _LEAST = float(np.finfo(np.float64).tiny)
 _EPSILON = float(np.finfo(np.float64).eps)
+# Largest error of a feature's mean, as a share of its deviation; beyond, it is fitted again.
 _LOST = 0.5
-"""Largest error of a feature's mean, as a share of its deviation; beyond, it is fitted again."""
 
 
 @compiled
-def _add_rows(X: FloatArray, total: FloatArray, low: FloatArray, high: FloatArray) -> None:
+def _add_rows(
+    X: FloatArray,
+    total: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+) -> None:
     """Add the rows to `total`; update the minimum and maximum of each feature."""
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
@@ -34,7 +47,10 @@ def _add_rows(X: FloatArray, total: FloatArray, low: FloatArray, high: FloatArra
 
 @compiled
 def _add_deviations(
-    X: FloatArray, centre: FloatArray, total: FloatArray, square: FloatArray
+    X: FloatArray,
+    centre: FloatArray,
+    total: FloatArray,
+    square: FloatArray,
 ) -> None:
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
@@ -85,6 +101,7 @@ class _Scaling(Transform):
         if self._unit is not None:
             X = X * self._unit
         scaled: FloatArray = X - self._centre
+        # In place: a chunk of wide rows takes much memory.
         scaled /= self._scale
         return scaled
 
@@ -211,6 +228,7 @@ class UnitNorm(Transform):
             odd = np.flatnonzero(_beyond(squares))
             if len(odd) and X[odd].any():
                 X = X.copy()
+                # A power of two, by which no digit is lost.
                 X[odd] *= _unit_of(np.abs(X[odd]).max(axis=1))[:, None]
                 squares[odd] = _square_norms(read_only(X[odd]))
             norms = np.sqrt(squares)
@@ -268,3 +286,124 @@ class Bias(Transform):
         ends = indptr[1:]
         added = np.insert(indices, ends, np.int32(columns)), np.insert(data, ends, 1.0)
         return CSR(indptr + np.arange(len(indptr)), *added)
+
+
+@compiled
+def _scale_rows(
+    X: Any,
+    trains: Any,
+    count: Any,
+    mean: Any,
+    squares: Any,
+    out: Any,
+) -> None:
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            value = X[i, j]
+            if not abs(value) < np.inf:  # missing values stay missing, and an infinity ends the run
+                out[i, j] = value
+                continue
+            if trains[i]:
+                before = mean[j]
+                count[j] += 1.0
+                mean[j] += (value - before) / count[j]
+                squares[j] += (value - before) * (value - mean[j])
+            if squares[j] == np.inf:
+                out[i, j] = np.inf
+            else:
+                out[i, j] = (
+                    (value - mean[j]) / np.sqrt(squares[j] / count[j]) if squares[j] > 0.0 else 0.0
+                )
+
+
+class RunningStandardize(StreamingTransform):
+    """Zero mean and unit variance of each feature over the rows so far, including this one.
+
+    A feature is 0 before it varies. The variance is that of the population, by Welford's
+    recurrence; missing values (NaN) are ignored and stay missing. River's ``StandardScaler`` gives
+    these numbers when it learns a row before transforming it.
+
+    Examples
+    --------
+    >>> step = RunningStandardize()
+    >>> step.begin(1)
+    >>> step.learn(np.array([[1.0], [3.0], [5.0]]), 1, np.array([True, True, False]))[:, 0]
+    array([0., 1., 3.])
+    """
+
+    name = "running-standardize"
+    keeps_missing = True
+
+    def begin(self, columns: int) -> None:
+        self.learned = {
+            "count": np.zeros(columns),
+            "mean": np.zeros(columns),
+            "squares": np.zeros(columns),
+        }
+
+    def learn(
+        self,
+        X: FloatArray,
+        columns: int,
+        trains: NDArray[np.bool_],
+    ) -> FloatArray:
+        scaled = np.empty(X.shape)
+        _scale_rows(
+            X,
+            trains,
+            self.learned["count"],
+            self.learned["mean"],
+            self.learned["squares"],
+            scaled,
+        )
+        return scaled
+
+
+def transforms_version(dataset: Dataset, texts: Sequence[str]) -> int:
+    """Return 2 if version 0.1 would fit `texts` on the training split differently, else 1.
+
+    The first chunk rules out nearly all data sets; only one with a suspicious feature is read
+    completely.
+    """
+    scalings = [number for number, text in enumerate(texts) if text == Standardize.name]
+    if not scalings or not dataset.rows("train"):
+        return 1
+    first = [dataset.chunk("train", 0)]
+    if not any(_may_differ(texts[:number], first, dataset.columns) for number in scalings):
+        return 1
+    fitted = _steps(texts[: scalings[-1] + 1], lambda: dataset.chunks("train"), dataset.columns)
+    if any(step.differs for step in fitted):
+        return 2
+    return 1
+
+
+def _may_differ(before: Sequence[str], first: list[Chunk], columns: int) -> bool:
+    if any(
+        step.differs for step in _steps([*before, Standardize.name], lambda: iter(first), columns)
+    ):
+        return True
+    pipeline = fit_transforms(before, lambda: iter(first), columns)
+    row = None
+    constant = np.ones(pipeline.width, dtype=np.bool_)
+    for block in pipeline.dense_blocks(first[0]):
+        X = to_dense(pipeline.apply(block).X, pipeline.width)
+        if row is None:
+            row = X[0]
+        constant &= (row == X).all(axis=0)
+    assert row is not None  # the chunk has rows
+    values = row[constant]
+    # Sums of a million of these are exact, no matter how they are rounded on the way.
+    exact = (values * 2.0**16 == np.rint(values * 2.0**16)) & (np.abs(values) < 2.0**17)
+    return not exact.all()
+
+
+def _steps(
+    texts: Sequence[str],
+    chunks: Callable[[], Iterator[Chunk]],
+    columns: int,
+) -> list[Standardize]:
+    return [
+        step
+        for step in fit_transforms(texts, chunks, columns).steps
+        if isinstance(step, Standardize)
+    ]

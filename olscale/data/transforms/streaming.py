@@ -62,11 +62,14 @@ class StreamingTransform(Transform):
                 f"transform {self.name} has arrays {', '.join(sorted(state))}, expected "
                 f"{', '.join(form)}"
             )
+        # Copies: a stored state may be read-only, and more is learned into it.
         self.learned = {name: np.array(state[name]) for name in form}
 
 
 def go_through(
-    steps: Sequence[Transform], chunk: Chunk, trains: NDArray[np.bool_] | None = None
+    steps: Sequence[Transform],
+    chunk: Chunk,
+    trains: NDArray[np.bool_] | None = None,
 ) -> Chunk:
     """Return `chunk` transformed step by step; streaming steps learn from `trains` rows."""
     X = chunk.X
@@ -78,7 +81,9 @@ def go_through(
         else:
             X = step.apply(X, columns)
         columns = step.width(columns)
-    return replace(chunk, X=X, columns=columns) if steps else chunk
+    if steps:
+        return replace(chunk, X=X, columns=columns)
+    return chunk
 
 
 class StreamingSteps:

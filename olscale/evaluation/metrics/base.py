@@ -2,11 +2,11 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray, IntArray
 from olscale.data.feature_names import NAMELESS, FeatureNames
 from olscale.evaluation.protocol import PLAIN, Scoring
 from olscale.results.record import Series
@@ -48,7 +48,14 @@ class StreamShape:
     features: FeatureNames = NAMELESS
     labels: tuple[int | float | str, ...] = ()
 
-    def points(self) -> NDArray[np.int64]:
+    @property
+    def count_type(self) -> type[np.float64] | type[np.int64]:
+        """Type of counts of rows: numbers of rows are exact, and sums of weights are not whole."""
+        if self.scoring.weighted_measures:
+            return np.float64
+        return np.int64
+
+    def points(self) -> IntArray:
         """Return at most `CURVE_POINTS` evenly spaced numbers of rows, ending with all rows.
 
         Examples
@@ -57,7 +64,21 @@ class StreamShape:
         array([1, 2, 3])
         """
         points = min(CURVE_POINTS, self.rows)
-        return -(-np.arange(1, points + 1, dtype=np.int64) * self.rows // max(points, 1))
+        numbers = np.arange(1, points + 1, dtype=np.int64)
+        # Rounded up, in whole numbers: a float would be off by one in long streams.
+        return -(-numbers * self.rows // max(points, 1))
+
+
+def points_among(points: IntArray, first: int, rows: int) -> slice:
+    """Return which points of a curve are reached in `rows` rows after the first `first` ones.
+
+    Examples
+    --------
+    >>> points_among(np.array([2, 4, 6]), first=2, rows=3)
+    slice(1, 2, None)
+    """
+    low, high = np.searchsorted(points, [first, first + rows], side="right").tolist()
+    return slice(low, high)
 
 
 class Metric(ABC):
@@ -100,8 +121,8 @@ class Metric(ABC):
     watches: ClassVar[bool] = False
     weighs_rows: ClassVar[bool] = False
     tasks: ClassVar[tuple[Task, ...]] = ("classification", "novelty")
-    sums: dict[str, NDArray[Any]]
-    _weights: NDArray[np.float64] | None = None
+    sums: dict[str, Array]
+    _weights: FloatArray | None = None
 
     @classmethod
     def wanted(cls, scoring: Scoring) -> bool:
@@ -116,11 +137,11 @@ class Metric(ABC):
     @abstractmethod
     def __init__(self, shape: StreamShape) -> None: ...
 
-    def see(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+    def see(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Count rows of the stream: targets, predictions and scores before each update."""
         del y, codes, scores
 
-    def arrive(self, labels: NDArray[Any], asked: NDArray[np.int64] | None) -> None:
+    def arrive(self, labels: Array, asked: IntArray | None) -> None:
         """Note the labels that arrive while the next rows are predicted.
 
         Called before `see` when labels do not arrive one by one with its rows: if labels are
@@ -137,26 +158,28 @@ class Metric(ABC):
         """
         del labels, asked
 
-    def weigh(self, weights: NDArray[np.float64]) -> None:
+    def weigh(self, weights: FloatArray) -> None:
         """Note the weights of the rows of the next call to `see`, `test`, `train` or `held_out`.
 
         Called before each of them if the protocol has `weighted_measures`, and never otherwise.
         """
         self._weights = weights
 
-    def weights_of(self, rows: int) -> NDArray[np.float64]:
+    def weights_of(self, rows: int) -> FloatArray:
         """Return the weight of each of so many rows; an empty array if all count alike."""
-        return np.empty(0) if self._weights is None else self._weights[:rows]
+        if self._weights is None:
+            return np.empty(0)
+        return self._weights[:rows]
 
-    def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+    def test(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Count test rows: targets, predictions and scores of the final model."""
         del y, codes, scores
 
-    def train(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
+    def train(self, y: Array, codes: Array) -> None:
         """Count training rows that are predicted again: targets, predictions of the final model."""
         del y, codes
 
-    def held_out(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
+    def held_out(self, y: Array, codes: Array) -> None:
         """Count test rows: targets, and predictions of the model after the rows counted so far."""
         del y, codes
 

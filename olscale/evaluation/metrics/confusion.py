@@ -1,10 +1,8 @@
 """The confusion matrix, as its nonzero cells."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray, IntArray
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.results.record import Series
 
@@ -29,32 +27,30 @@ class Confusion(Metric):
     weighs_rows = True
 
     def __init__(self, shape: StreamShape) -> None:
-        kind = np.float64 if shape.scoring.weighted_measures else np.int64
-        self.sums = {name: np.zeros((2, 0), dtype=kind) for name in ("stream", "test")}
+        self.sums = {name: np.zeros((2, 0), dtype=shape.count_type) for name in ("stream", "test")}
 
-    def see(
-        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
-    ) -> None:
+    def see(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Count rows of the stream."""
         self._count("stream", y, codes)
 
-    def test(
-        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
-    ) -> None:
+    def test(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Count rows of the test split."""
         self._count("test", y, codes)
 
-    def _count(self, split: str, y: NDArray[np.int64], codes: NDArray[np.int64]) -> None:
+    def _count(self, split: str, y: IntArray, codes: IntArray) -> None:
         earlier, counts = self.sums[split]
-        cells, where = np.unique(np.concatenate([earlier, y * 65536 + codes]), return_inverse=True)
-        total: NDArray[Any]
+        new = y * 65536 + codes
+        cells, where = np.unique(np.concatenate([earlier, new]), return_inverse=True)
+        of_earlier = where[: len(earlier)]
+        of_new = where[len(earlier) :]
+        total: Array
         if self._weights is None:
-            total = np.bincount(where[len(earlier) :], minlength=len(cells))
-            total[where[: len(earlier)]] += counts
+            total = np.bincount(of_new, minlength=len(cells))
+            total[of_earlier] += counts
         else:  # row by row, so that chunks do not change a bit
             total = np.zeros(len(cells))
-            total[where[: len(earlier)]] = counts
-            np.add.at(total, where[len(earlier) :], self.weights_of(len(y)))
+            total[of_earlier] = counts
+            np.add.at(total, of_new, self.weights_of(len(y)))
         self.sums[split] = np.stack([cells, total])
 
     def values(self) -> dict[str, float]:

@@ -4,8 +4,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray, IntArray
 from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.protocol import Scoring
@@ -65,9 +65,7 @@ class DriftAlarms(Metric):
             "alarms": np.zeros(0, dtype=np.int64),
         }
 
-    def see(
-        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
-    ) -> None:
+    def see(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Feed the rows to the detector one by one."""
         first = int(self.sums["rows"][0])
         if self._fed != first:  # restored: replay the mistakes into a new detector
@@ -80,7 +78,7 @@ class DriftAlarms(Metric):
         self.sums["alarms"] = np.concatenate([self.sums["alarms"], alarms])
         self.sums["rows"] += len(y)
 
-    def _feed(self, wrong: NDArray[Any]) -> NDArray[np.int64]:
+    def _feed(self, wrong: Array) -> IntArray:
         alarms = []
         for mistake in wrong.astype(np.int64).tolist():
             self._fed += 1
@@ -90,7 +88,9 @@ class DriftAlarms(Metric):
         return np.array(alarms, dtype=np.int64)
 
     def values(self) -> dict[str, float]:
-        return {"drift_alarms": float(len(self.sums["alarms"]))} if self.sums["rows"][0] else {}
+        if not self.sums["rows"][0]:
+            return {}
+        return {"drift_alarms": float(len(self.sums["alarms"]))}
 
     def series(self) -> list[Series]:
         """Return the rows of the alarms, with the number of alarms at each."""

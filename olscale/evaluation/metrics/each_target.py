@@ -1,11 +1,10 @@
 """Measures of several targets: each is measured alone, and the overall measure is the average."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray, IntArray, part_of
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.results.record import Series
 
@@ -40,7 +39,7 @@ class EachTarget(Metric):
         self.reads_probabilities = kind.reads_probabilities  # type: ignore[misc]
 
     @property
-    def sums(self) -> dict[str, NDArray[Any]]:
+    def sums(self) -> dict[str, Array]:
         """All arrays, with names that begin with the number of the target."""
         return {
             f"{i}/{name}": array
@@ -49,32 +48,30 @@ class EachTarget(Metric):
         }
 
     @sums.setter
-    def sums(self, sums: dict[str, NDArray[Any]]) -> None:
+    def sums(self, sums: dict[str, Array]) -> None:
         for i, target_metric in enumerate(self._metrics):
-            mark = f"{i}/"
-            target_metric.sums = {
-                name.removeprefix(mark): array
-                for name, array in sums.items()
-                if name.startswith(mark)
-            }
+            target_metric.sums = part_of(sums, f"{i}/")
 
-    def see(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+    def see(self, y: Array, codes: Array, scores: FloatArray) -> None:
         for i, target_metric in enumerate(self._metrics):
-            target_metric.see(y[:, i], codes[:, i], scores[:, i : i + 1])
+            # The scores of one target keep two dimensions, as a metric expects them.
+            own_scores = scores[:, i : i + 1]
+            target_metric.see(y[:, i], codes[:, i], own_scores)
 
-    def weigh(self, weights: NDArray[np.float64]) -> None:
+    def weigh(self, weights: FloatArray) -> None:
         for metric in self._metrics:
             metric.weigh(weights)
 
-    def arrive(self, labels: NDArray[Any], asked: NDArray[np.int64] | None) -> None:
+    def arrive(self, labels: Array, asked: IntArray | None) -> None:
         for i, metric in enumerate(self._metrics):
             metric.arrive(labels[:, i], asked)
 
-    def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+    def test(self, y: Array, codes: Array, scores: FloatArray) -> None:
         for i, target_metric in enumerate(self._metrics):
-            target_metric.test(y[:, i], codes[:, i], scores[:, i : i + 1])
+            own_scores = scores[:, i : i + 1]
+            target_metric.test(y[:, i], codes[:, i], own_scores)
 
-    def held_out(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
+    def held_out(self, y: Array, codes: Array) -> None:
         for i, target_metric in enumerate(self._metrics):
             target_metric.held_out(y[:, i], codes[:, i])
 
@@ -107,7 +104,9 @@ class EachTarget(Metric):
 
 def make_metric(kind: type[Metric], shape: StreamShape) -> Metric:
     """Return a metric of a stream, for each of several targets unless it observes the model."""
-    return EachTarget(shape, kind) if shape.targets and not kind.watches else kind(shape)
+    if shape.targets and not kind.watches:
+        return EachTarget(shape, kind)
+    return kind(shape)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -1,17 +1,108 @@
-"""Measures of a summary over the stream, a window, with fading, and of held-out and test rows."""
+"""Sums over rows, and their measures over the stream, a window, with fading, and on test rows.
 
-from abc import abstractmethod
+`RowSums` is the contract of summaries: measures as functions of sums. `Estimates` applies one to
+the rows of each form of a measure.
+"""
+
+from abc import ABC, abstractmethod
 from math import isfinite
-from typing import Any
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from olscale.evaluation.metrics.base import Metric, StreamShape
+from olscale.arrays import Array, BoolArray, FloatArray, IntArray
+from olscale.evaluation.metrics.base import Metric, StreamShape, points_among
 from olscale.evaluation.metrics.holdout import HoldoutPlan
-from olscale.evaluation.metrics.summary import NO_WEIGHTS, Events, RowSums
 from olscale.measures import ALONG_THE_STREAM, MEASURES
 from olscale.results.record import Series
+
+NO_WEIGHTS = np.empty(0)
+"""Weights of rows that all count alike."""
+
+
+class Events(NamedTuple):
+    """Rows to be summed: targets, predictions, and predictions of baselines, shape (rows, ...).
+
+    `weights` has the weight of each row; it is empty if all count alike.
+    """
+
+    y: Array
+    predicted: Array
+    dull: Array
+    weights: FloatArray = NO_WEIGHTS
+
+    def rows(self, index: slice | BoolArray) -> "Events":
+        """Return some of the rows."""
+        weights = self.weights[index] if len(self.weights) else self.weights
+        return Events(self.y[index], self.predicted[index], self.dull[index], weights)
+
+    def followed_by(self, later: "Events") -> "Events":
+        """Return these rows followed by `later` ones."""
+        return Events(*map(np.concatenate, zip(self, later, strict=True)))
+
+
+class RowSums(ABC):
+    """Sums over rows; measures are functions of them, and `estimates` defines the rows.
+
+    Parameters
+    ----------
+    shape : StreamShape
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the measures.
+    size : int
+        Number of sums; the first one sums the weights of the rows.
+    base : array
+        What the baselines know before the first row.
+    """
+
+    names: ClassVar[tuple[str, ...]]
+    size: int
+    base: Array
+
+    @abstractmethod
+    def __init__(self, shape: StreamShape) -> None: ...
+
+    @abstractmethod
+    def events(self, y: Array, predicted: Array, dull: bool) -> Events:
+        """Return rows to be summed, with space for predictions of baselines if these are kept."""
+
+    @abstractmethod
+    def dull_before(self, labels: Array, asked: IntArray, base: Array) -> Array:
+        """Return the baselines' predictions before the events `asked`, as they learn `labels`."""
+
+    @abstractmethod
+    def follow(
+        self,
+        events: Events,
+        base: Array,
+        frozen: bool,
+        sums: FloatArray,
+        marks: IntArray,
+        found: FloatArray,
+    ) -> None:
+        """Add new rows one by one; the baselines learn them unless they are `frozen`.
+
+        The sums after `marks` rows are copied to the rows of `found`.
+        """
+
+    @abstractmethod
+    def add(
+        self,
+        events: Events,
+        sums: FloatArray,
+        alpha: float,
+        marks: IntArray,
+        found: FloatArray,
+    ) -> None:
+        """Add rows that `follow` has processed, one by one, while sums fade by `alpha`."""
+
+    @abstractmethod
+    def values(self, sums: FloatArray) -> FloatArray:
+        """Return the measures of rows of sums, shape (rows, names); NaN if undefined."""
+
 
 _NO_MARKS = np.empty(0, dtype=np.int64)
 
@@ -52,10 +143,14 @@ class Estimates(Metric):
             ]
         self._ends = [(i, name) for i, name in enumerate(measures) if ends[i]]
         self._no_rows = np.empty((0, size))
-        self._dull: NDArray[Any] | None = None
+        self._dull: Array | None = None
         self._weighted = scoring.weighted_measures
-        self.sums = {"stream": np.zeros(size), "base": self._summary.base.copy()}
-        self.sums |= {"test": np.zeros(size), "test_base": self._summary.base.copy()}
+        self.sums = {
+            "stream": np.zeros(size),
+            "base": self._summary.base.copy(),
+            "test": np.zeros(size),
+            "test_base": self._summary.base.copy(),
+        }
         if self._weighted:  # otherwise the first sum is their number
             self.sums["rows"] = np.zeros(1, dtype=np.int64)
         if not self._names:
@@ -68,8 +163,8 @@ class Estimates(Metric):
         self.sums["curve"] = np.full((points, width), np.nan)
         if self._window:
             self.sums["window_curve"] = np.full((points, width), np.nan)
-            nothing = self._summary.events(self._no_rows[:, 0], self._no_rows[:, 0], dull=True)
-            self.sums |= self._kept(nothing)
+            no_labels = self._no_rows[:, 0]
+            self.sums |= self._kept(self._summary.events(no_labels, no_labels, dull=True))
         if scoring.fading is not None:
             self.sums |= {
                 "fading": np.zeros(size),
@@ -83,14 +178,17 @@ class Estimates(Metric):
                 "held_at": np.array([-1]),
             }
 
-    def arrive(self, labels: NDArray[Any], asked: NDArray[np.int64] | None) -> None:
+    def arrive(self, labels: Array, asked: IntArray | None) -> None:
         """Let the baselines learn `labels`, and keep their predictions for the rows `asked`."""
         # Baselines learn all labels in order of arrival, even where no row is predicted.
         events = np.empty(0, dtype=np.int64) if asked is None else asked
         dull = self._summary.dull_before(labels, events, self.sums["base"])
-        self._dull = None if asked is None else dull
+        # Without rows to predict there is nothing to keep, and later labels come one by one.
+        self._dull = None
+        if asked is not None:
+            self._dull = dull
 
-    def see(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+    def see(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Add rows of the stream."""
         sums = self.sums
         first = self._rows_seen
@@ -103,9 +201,8 @@ class Estimates(Metric):
         # them.
         needs_rows = any(name in sums for name in ("window_curve", "fading", "held"))
         events = self._events(y, codes, dull=needs_rows)
-        low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
-        reached = slice(low, high)
-        marks = self._points[low:high] - first
+        reached = points_among(self._points, first, len(y))
+        marks = self._points[reached] - first
         sums_at_marks = np.empty((len(marks), self._summary.size))
         events = self._follow(events, marks, sums_at_marks)
         sums["curve"][reached] = self._values(sums_at_marks)
@@ -119,27 +216,32 @@ class Estimates(Metric):
             for at in np.unique(numbers[numbers >= 0]).tolist():
                 self._begin_holdout(at)
                 self._summary.add(
-                    events.rows(numbers == at), sums["held"], 1.0, _NO_MARKS, self._no_rows
+                    events.rows(numbers == at),
+                    sums["held"],
+                    1.0,
+                    _NO_MARKS,
+                    self._no_rows,
                 )
                 sums["holdout_curve"][at] = self._values(sums["held"][np.newaxis])[0]
 
     @property
     def _rows_seen(self) -> int:
         """Number of counted rows of the stream."""
-        return int(self.sums["rows"][0]) if self._weighted else int(self.sums["stream"][0])
+        if self._weighted:
+            return int(self.sums["rows"][0])
+        return int(self.sums["stream"][0])
 
-    def _events(self, y: NDArray[Any], codes: NDArray[Any], dull: bool) -> Events:
+    def _events(self, y: Array, codes: Array, dull: bool) -> Events:
         """Return rows in the form in which they are summed, with their weights."""
-        return self._summary.events(y, codes, dull)._replace(weights=self.weights_of(len(y)))
+        events = self._summary.events(y, codes, dull)
+        return events._replace(weights=self.weights_of(len(y)))
 
-    def _kept(self, events: Events) -> dict[str, NDArray[Any]]:
+    def _kept(self, events: Events) -> dict[str, Array]:
         """Return the rows of a window as plain arrays."""
         names = [name for name in Events._fields if name != "weights" or self._weighted]
         return {f"last_{name}": getattr(events, name).copy() for name in names}
 
-    def _follow(
-        self, events: Events, marks: NDArray[np.int64], found: NDArray[np.float64]
-    ) -> Events:
+    def _follow(self, events: Events, marks: IntArray, found: FloatArray) -> Events:
         """Add rows to the sums of the stream; return them with the predictions of the baselines."""
         stream = self.sums["stream"]
         if self._dull is None:
@@ -150,19 +252,21 @@ class Estimates(Metric):
         self._summary.add(events, stream, 1.0, marks, found)
         return events
 
-    def _slide(self, events: Events, marks: NDArray[np.int64], reached: slice) -> None:
+    def _slide(self, events: Events, marks: IntArray, reached: slice) -> None:
         """Sum the windows that end at `marks`."""
         last = Events(*(self.sums.get(f"last_{name}", NO_WEIGHTS) for name in Events._fields))
         rows = last.followed_by(events)
         sums_at_marks = np.zeros((len(marks), self._summary.size))
-        for sums, stop in zip(sums_at_marks, (marks + len(last.y)).tolist(), strict=True):
+        stops = (marks + len(last.y)).tolist()
+        for sums, stop in zip(sums_at_marks, stops, strict=True):
             window = rows.rows(slice(max(0, stop - self._window), stop))
             self._summary.add(window, sums, 1.0, _NO_MARKS, self._no_rows)
         self.sums["window_curve"][reached] = self._values(sums_at_marks)
         # Slices would keep all earlier rows in memory: copy.
-        self.sums |= self._kept(rows.rows(slice(max(0, len(rows.y) - self._window), None)))
+        oldest = max(0, len(rows.y) - self._window)
+        self.sums |= self._kept(rows.rows(slice(oldest, None)))
 
-    def held_out(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
+    def held_out(self, y: Array, codes: Array) -> None:
         """Add held-out rows of the test split."""
         sums = self.sums
         if "held" in sums:
@@ -176,30 +280,37 @@ class Estimates(Metric):
 
     def _begin_holdout(self, at: int) -> None:
         if at != self.sums["held_at"][0]:
-            self.sums["held"], self.sums["held_at"] = np.zeros(self._summary.size), np.array([at])
+            self.sums["held"] = np.zeros(self._summary.size)
+            self.sums["held_at"] = np.array([at])
 
-    def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+    def test(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Add rows of the test split."""
         # Baselines predict the test split with what they knew at its first row.
         if not self.sums["test"][0]:
             self.sums["test_base"] = self.sums["base"].copy()
         self._predict(y, codes, "test", "test_base")
 
-    def _predict(self, y: NDArray[Any], codes: NDArray[Any], sums: str, base: str) -> None:
+    def _predict(self, y: Array, codes: Array, sums: str, base: str) -> None:
         """Add rows that are only predicted: the baselines know what they learned before."""
         events = self._events(y, codes, dull=False)
         self._summary.follow(
-            events, self.sums[base], True, self.sums[sums], _NO_MARKS, self._no_rows
+            events,
+            self.sums[base],
+            True,
+            self.sums[sums],
+            _NO_MARKS,
+            self._no_rows,
         )
 
-    def _values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _values(self, sums: FloatArray) -> FloatArray:
         """Return the requested measures, shape (rows, measures)."""
         return self._summary.values(sums)[:, self._asked]
 
     def values(self) -> dict[str, float]:
         """Return the measures, without undefined ones such as a quotient of zeros."""
         measures: dict[str, float] = {}
-        ends = self._summary.values(np.stack([self.sums["stream"], self.sums["test"]])).tolist()
+        sums = np.stack([self.sums["stream"], self.sums["test"]])
+        ends = self._summary.values(sums).tolist()
         for form, values in zip(("", "test_"), ends, strict=True):
             measures |= {form + name: values[i] for i, name in self._ends}
         if not self._names:
@@ -227,6 +338,6 @@ class Estimates(Metric):
                     curves.append(Series(form + name, at[defined], values[defined]))
         return curves
 
-    def _curve(self, form: str) -> NDArray[np.float64]:
+    def _curve(self, form: str) -> FloatArray:
         """Return the curves of a form, one per name; empty if the form is not requested."""
         return self.sums.get(f"{form}curve", np.empty((0, 0))).T

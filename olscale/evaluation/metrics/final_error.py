@@ -1,10 +1,11 @@
-"""Error of the final model on the test split."""
+"""Error of the final model on the test split, and on its training rows."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import FloatArray, IntArray
 from olscale.evaluation.metrics.base import Metric, StreamShape
-from olscale.evaluation.metrics.weighted_rates import mistake_terms, running_sums
+from olscale.evaluation.metrics.prequential import mistake_terms, running_sums
+from olscale.evaluation.protocol import Scoring
 
 
 class FinalError(Metric):
@@ -13,21 +14,58 @@ class FinalError(Metric):
     weighs_rows = True
 
     def __init__(self, shape: StreamShape) -> None:
-        kind = np.float64 if shape.scoring.weighted_measures else np.int64
-        self.sums = {"rows": np.zeros(1, dtype=kind), "mistakes": np.zeros(1, dtype=kind)}
+        self.sums = {
+            "rows": np.zeros(1, dtype=shape.count_type),
+            "mistakes": np.zeros(1, dtype=shape.count_type),
+        }
 
-    def test(
-        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
-    ) -> None:
+    def test(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Count the rows whose predicted code is not the target."""
         if self._weights is None:
             self.sums["rows"] += len(y)
             self.sums["mistakes"] += int((codes != y).sum())
         elif len(y):
             before = np.concatenate([self.sums["rows"], self.sums["mistakes"]])
-            after = running_sums(before, mistake_terms(codes != y, self.weights_of(len(y))))[-1]
+            terms = mistake_terms(codes != y, self.weights_of(len(y)))
+            after = running_sums(before, terms)[-1]
+            # Copies: both would be views of the sums of all rows.
             self.sums = {"rows": after[:1].copy(), "mistakes": after[1:].copy()}
 
     def values(self) -> dict[str, float]:
         rows = self.sums["rows"].item()
-        return {"test_error": self.sums["mistakes"].item() / rows} if rows else {}
+        if not rows:
+            return {}
+        return {"test_error": self.sums["mistakes"].item() / rows}
+
+
+class TrainError(FinalError):
+    """`train_error`: fraction of the training rows that the final model predicts wrongly.
+
+    Requested by ``measures = ["train_error"]``; the rows are read once more for it.
+
+    Examples
+    --------
+    >>> from olscale.evaluation.metrics import StreamShape
+    >>> metric = TrainError(StreamShape(rows=4, classes=2))
+    >>> metric.train(np.array([0, 1, 1, 0]), np.array([0, 1, 1, 1]))
+    >>> metric.values()
+    {'train_error': 0.25}
+    """
+
+    # Shards exchange nothing about rows that are predicted again, so the whole model is needed.
+    reads_scores = True
+
+    @classmethod
+    def wanted(cls, scoring: Scoring) -> bool:
+        return scoring.predicts_again
+
+    def test(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
+        """Count nothing: test rows are not training rows."""
+
+    def train(self, y: IntArray, codes: IntArray) -> None:
+        """Count the rows whose predicted code is not the target."""
+        super().test(y, codes, np.empty((0, 0)))
+
+    def values(self) -> dict[str, float]:
+        errors = super().values()
+        return {name.replace("test", "train"): error for name, error in errors.items()}

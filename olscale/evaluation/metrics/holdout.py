@@ -1,8 +1,8 @@
 """Error on held-out rows, measured after every so many rows of the stream."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import BoolArray, FloatArray, IntArray
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
@@ -21,12 +21,15 @@ class HoldoutPlan:
         self._every = shape.scoring.holdout_every or 1
         self._held = shape.scoring.holdout_rows or 0
         self._period = self._every + self._held
-        measurements = shape.rows // self._period if shape.scoring.holdout_every else 0
+        measurements = 0
+        if shape.scoring.holdout_every:
+            measurements = shape.rows // self._period
         self.at = np.arange(measurements, dtype=np.int64) * self._period + self._every
 
-    def numbers(self, row: NDArray[np.int64]) -> NDArray[np.int64]:
+    def numbers(self, row: IntArray) -> IntArray:
         """Return the measurement of each row; -1 for none, as in an incomplete last group."""
-        held = (row % self._period >= self._every) & (row < len(self.at) * self._period)
+        is_complete = row < len(self.at) * self._period
+        held = (row % self._period >= self._every) & is_complete
         return np.where(held, row // self._period, -1)
 
     def last(self, rows: int) -> int:
@@ -62,30 +65,30 @@ class HoldoutError(Metric):
     def __init__(self, shape: StreamShape) -> None:
         self._plan = HoldoutPlan(shape)
         measurements = len(self._plan.at)
-        kind = np.float64 if shape.scoring.weighted_measures else np.int64
         self.sums = {
             "seen": np.zeros(1, dtype=np.int64),
-            "rows": np.zeros(measurements, dtype=kind),
-            "mistakes": np.zeros(measurements, dtype=kind),
+            "rows": np.zeros(measurements, dtype=shape.count_type),
+            "mistakes": np.zeros(measurements, dtype=shape.count_type),
         }
 
-    def see(
-        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
-    ) -> None:
+    def see(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Count the rows of the stream that are held out."""
-        number = self._plan.numbers(np.arange(len(y)) + self.sums["seen"][0])
+        rows = np.arange(len(y)) + self.sums["seen"][0]
+        number = self._plan.numbers(rows)
         held = number >= 0
         weights = self.weights_of(len(y))
-        self._count(number[held], (codes != y)[held], weights[held] if len(weights) else weights)
+        if len(weights):
+            weights = weights[held]
+        wrong = codes != y
+        self._count(number[held], wrong[held], weights)
         self.sums["seen"] += len(y)
 
-    def held_out(self, y: NDArray[np.int64], codes: NDArray[np.int64]) -> None:
-        number = np.full(len(y), self._plan.last(int(self.sums["seen"][0])))
+    def held_out(self, y: IntArray, codes: IntArray) -> None:
+        measurement = self._plan.last(int(self.sums["seen"][0]))
+        number = np.full(len(y), measurement)
         self._count(number, codes != y, self.weights_of(len(y)))
 
-    def _count(
-        self, number: NDArray[np.int64], wrong: NDArray[np.bool_], weights: NDArray[np.float64]
-    ) -> None:
+    def _count(self, number: IntArray, wrong: BoolArray, weights: FloatArray) -> None:
         """Count rows of measurements; each has a weight of 1 if no weights are given."""
         measurements = len(self._plan.at)
         if self._weights is None:
@@ -98,7 +101,9 @@ class HoldoutError(Metric):
     def values(self) -> dict[str, float]:
         """Return the mean of `holdout_error` over the measurements."""
         errors = self.series()[0].values
-        return {"holdout_error": float(errors.mean())} if len(errors) else {}
+        if not len(errors):
+            return {}
+        return {"holdout_error": float(errors.mean())}
 
     def series(self) -> list[Series]:
         measured = self.sums["rows"] > 0

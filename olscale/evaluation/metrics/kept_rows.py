@@ -1,14 +1,15 @@
 """Measures that need all of their rows: no small number of sums suffices."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from olscale.evaluation.metrics.base import Metric, StreamShape
+from olscale.arrays import Array, FloatArray
+from olscale.evaluation.metrics.base import Metric, StreamShape, points_among
 from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
+from olscale.task import Task
 
 
 class EveryRow(Metric):
@@ -35,7 +36,9 @@ class EveryRow(Metric):
         requested = self.name in shape.scoring.measures
         self._width = self.width + shape.scoring.weighted_measures  # the last one is the weight
         self._points = shape.points()
-        self._window = (shape.scoring.window or 0) if requested else 0
+        self._window = 0
+        if requested:
+            self._window = shape.scoring.window or 0
         self.sums = {"test": np.empty((0, self._width))}
         if requested:
             self.sums |= {
@@ -45,51 +48,47 @@ class EveryRow(Metric):
         if self._window:
             self.sums["curve"] = np.full(len(self._points), np.nan)
 
-    def see(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+    def see(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Keep rows of the stream, and measure the windows that end in them."""
         if "stream" not in self.sums:
             return
         first = int(self.sums["rows"][0])
-        self.sums["stream"][first : first + len(y)] = self._weighed(self._kept(y, codes, scores))
+        new_rows = self._weighed(self._kept(y, codes, scores))
+        self.sums["stream"][first : first + len(y)] = new_rows
         self.sums["rows"] += len(y)
         if self._window:
-            low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
-            for i, stop in enumerate(self._points[low:high].tolist(), low):
-                self.sums["curve"][i] = self._value(
-                    self.sums["stream"][max(0, stop - self._window) : stop]
-                )
+            reached = points_among(self._points, first, len(y))
+            for i in range(reached.start, reached.stop):
+                stop = int(self._points[i])
+                window = self.sums["stream"][max(0, stop - self._window) : stop]
+                self.sums["curve"][i] = self._value(window)
 
-    def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+    def test(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Keep rows of the test split."""
-        self.sums["test"] = np.concatenate(
-            [self.sums["test"], self._weighed(self._kept(y, codes, scores))]
-        )
+        new_rows = self._weighed(self._kept(y, codes, scores))
+        self.sums["test"] = np.concatenate([self.sums["test"], new_rows])
 
-    def _weighed(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _weighed(self, rows: FloatArray) -> FloatArray:
         """Return the kept numbers of rows, with their weights if these count."""
-        return (
-            rows if self._weights is None else np.column_stack([rows, self.weights_of(len(rows))])
-        )
+        if self._weights is None:
+            return rows
+        return np.column_stack([rows, self.weights_of(len(rows))])
 
     @abstractmethod
-    def _kept(
-        self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _kept(self, y: Array, codes: Array, scores: FloatArray) -> FloatArray:
         """Return the numbers to keep of rows, shape (rows, width)."""
 
     @abstractmethod
-    def _value(self, rows: NDArray[np.float64]) -> float:
+    def _value(self, rows: FloatArray) -> float:
         """Return the measure of one or more kept rows; NaN if it is undefined.
 
         The weights of rows, if they count, are an additional column.
         """
 
-    def _seen(self) -> NDArray[np.float64]:
-        return (
-            self.sums["stream"][: int(self.sums["rows"][0])]
-            if "stream" in self.sums
-            else np.empty((0, self._width))
-        )
+    def _seen(self) -> FloatArray:
+        if "stream" in self.sums:
+            return self.sums["stream"][: int(self.sums["rows"][0])]
+        return np.empty((0, self._width))
 
     def values(self) -> dict[str, float]:
         """Return the measure of the stream, of its last window and of the test split."""
@@ -107,8 +106,21 @@ class EveryRow(Metric):
         """Return the curve of the windows."""
         curve = self.sums.get("curve", np.empty(0))
         defined = np.isfinite(curve)
-        return (
-            [Series(f"window_{self.name}", self._points[defined], curve[defined])]
-            if defined.any()
-            else []
-        )
+        if not defined.any():
+            return []
+        return [Series(f"window_{self.name}", self._points[defined], curve[defined])]
+
+
+class MedianError(EveryRow):
+    """`medae`: the median of ``|y - prediction|``."""
+
+    name = "medae"
+    width = 1
+    tasks: ClassVar[tuple[Task, ...]] = ("regression",)
+
+    def _kept(self, y: Array, codes: Array, scores: FloatArray) -> FloatArray:
+        distance: FloatArray = np.abs(y - codes)
+        return distance[:, np.newaxis]
+
+    def _value(self, rows: FloatArray) -> float:
+        return float(np.median(rows))

@@ -1,14 +1,14 @@
 """The probability that a model assigns to the true classes."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray, IntArray
 from olscale.compiled.tallies import ABSOLUTE
 from olscale.evaluation.metrics.base import StreamShape
 from olscale.evaluation.metrics.estimates import Estimates
-from olscale.evaluation.metrics.residual_sums import ResidualSums
+from olscale.evaluation.metrics.residuals import ResidualSums
 from olscale.task import Task
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -19,11 +19,14 @@ class LossSums(ResidualSums):
 
     names: ClassVar[tuple[str, ...]] = ("log_loss",)
 
-    def values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    def values(self, sums: FloatArray) -> FloatArray:
         """Return the mean."""
         rows = sums[:, :1]
         return np.divide(
-            sums[:, ABSOLUTE : ABSOLUTE + 1], rows, out=np.full_like(rows, np.nan), where=rows > 0.0
+            sums[:, ABSOLUTE : ABSOLUTE + 1],
+            rows,
+            out=np.full_like(rows, np.nan),
+            where=rows > 0.0,
         )
 
 
@@ -50,21 +53,21 @@ class LogLoss(Estimates):
         """Return sums of losses."""
         return LossSums(shape)
 
-    def see(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+    def see(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Add rows of the stream, if they have probabilities."""
         if scores.shape[1]:
             super().see(_losses(y, scores), np.zeros(len(y)), scores)
 
-    def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+    def test(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Add rows of the test split, if they have probabilities."""
         if scores.shape[1]:
             super().test(_losses(y, scores), np.zeros(len(y)), scores)
 
-    def held_out(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
+    def held_out(self, y: Array, codes: Array) -> None:
         """Add nothing: for held-out rows of the test split only the predictions are known."""
 
 
-def _losses(y: NDArray[np.int64], probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+def _losses(y: IntArray, probabilities: FloatArray) -> FloatArray:
     of_true_class = probabilities[np.arange(len(y)), y]
-    losses: NDArray[np.float64] = -np.log(np.clip(of_true_class, _EPS, 1.0 - _EPS))
+    losses: FloatArray = -np.log(np.clip(of_true_class, _EPS, 1.0 - _EPS))
     return losses

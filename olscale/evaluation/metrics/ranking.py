@@ -1,13 +1,15 @@
-"""How well scores rank rows of two classes: the area under the ROC curve."""
+"""How well scores rank rows of two classes: the ROC curve and the area under it."""
 
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray, IntArray
 from olscale.evaluation.metrics.base import StreamShape
 from olscale.evaluation.metrics.kept_rows import EveryRow
 from olscale.evaluation.protocol import Scoring
+from olscale.results.record import Series
 from olscale.task import Task
 
 
@@ -46,23 +48,25 @@ class Ranking(EveryRow):
         requested = shape.classes == 2 and cls.name in shape.scoring.measures
         return shape.task == "novelty" or (shape.task == "classification" and requested)
 
-    def _kept(
-        self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _kept(self, y: Array, codes: Array, scores: FloatArray) -> FloatArray:
         return np.stack([scores[:, 0], y], axis=1)
 
-    def _value(self, rows: NDArray[np.float64]) -> float:
+    def _value(self, rows: FloatArray) -> float:
         if rows.shape[1] > self.width:
             return _weighted_auc(*rows.T)
-        high, low = (np.sort(rows[rows[:, 1] == code, 0]) for code in (1, 0))
+        scores, codes = rows.T
+        high = np.sort(scores[codes == 1])
+        low = np.sort(scores[codes == 0])
         pairs = len(high) * len(low)
-        below = (np.searchsorted(low, high, side).sum() for side in ("left", "right"))
-        return float(sum(below)) / (2 * pairs) if pairs else np.nan
+        if not pairs:
+            return np.nan
+        # A tie is below on one side only, and so counts half.
+        below = np.searchsorted(low, high, "left").sum()
+        not_above = np.searchsorted(low, high, "right").sum()
+        return float(below + not_above) / (2 * pairs)
 
 
-def _weighted_auc(
-    score: NDArray[np.float64], code: NDArray[np.float64], weight: NDArray[np.float64]
-) -> float:
+def _weighted_auc(score: FloatArray, code: FloatArray, weight: FloatArray) -> float:
     """Return the weighted share of pairs whose row of class 1 has the higher score.
 
     Ties count 1/2.
@@ -75,4 +79,80 @@ def _weighted_auc(
     sides = (below[np.searchsorted(score[low], score[high], side)] for side in ("left", "right"))
     # Sums without BLAS, whose bits depend on the number of threads.
     won = sum(float((weight[high] * of_side).sum()) for of_side in sides)
-    return won / (2.0 * float(pairs)) if pairs > 0.0 else np.nan
+    if pairs > 0.0:
+        return won / (2.0 * float(pairs))
+    return np.nan
+
+
+POINTS = 200
+
+
+class Roc(EveryRow):
+    """`roc` of the stream, by the scores before each update, and `test_roc`, with up to 200 points.
+
+    Positions are numbers of false positives, from 0 to all negative rows, instead of rows of the
+    stream; the value is the largest true positive rate at that number. Positives are rows of class
+    1, or novelties in novelty detection.
+
+    Examples
+    --------
+    >>> from olscale.evaluation.protocol import Scoring
+    >>> metric = Roc(StreamShape(rows=4, classes=2, scoring=Scoring(measures=("roc",))))
+    >>> metric.test(np.array([1, 0, 1, 0]), np.zeros(4), np.array([[2.0], [1.0], [0.5], [-3.0]]))
+    >>> metric.series()
+    [Series(name='test_roc', rows=array([0, 1, 2]), values=array([0.5, 1. , 1. ]))]
+    """
+
+    name = "roc"
+    width = 2
+    reads_scores = ranks_rows = True
+    tasks = ("novelty", "classification")
+
+    @classmethod
+    def meets(cls, shape: StreamShape) -> bool:
+        """Return whether there are two classes and the protocol asks for the curve."""
+        return shape.task in cls.tasks and shape.classes == 2 and cls.wanted(shape.scoring)
+
+    def __init__(self, shape: StreamShape) -> None:
+        # Windows have no curve: a curve would have to be kept for each of them.
+        scoring = replace(shape.scoring, window=None)
+        super().__init__(replace(shape, scoring=scoring))
+        # A novelty has code 0 and a low score.
+        is_novelty = shape.task == "novelty"
+        self._sign = -1.0 if is_novelty else 1.0
+        self._positive = 0 if is_novelty else 1
+
+    def _kept(self, y: Array, codes: Array, scores: FloatArray) -> FloatArray:
+        return np.stack([self._sign * scores[:, 0], y == self._positive], axis=1)
+
+    def _value(self, rows: FloatArray) -> float:
+        return np.nan  # a curve is not a number
+
+    def series(self) -> list[Series]:
+        """Return both curves, if there are rows of both classes."""
+        parts = {"roc": self._seen(), "test_roc": self.sums["test"]}
+        return [
+            Series(name, *_curve(rows))
+            for name, rows in parts.items()
+            if 0.0 < rows[:, 1].sum() < len(rows)
+        ]
+
+
+def _curve(rows: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return false positives and true positive rates; `rows` has scores and whether positive."""
+    scores, positive = rows[np.argsort(-rows[:, 0], kind="stable")].T
+    # Rows of equal scores cannot be distinguished, so points lie between different scores.
+    ends = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))
+    true_positives = np.append(0, np.cumsum(positive)[ends].astype(np.int64))
+    false = np.append(0, ends + 1) - true_positives
+    most = np.append(false[1:] > false[:-1], True)
+    false = false[most]
+    share = true_positives[most] / true_positives[-1]
+    arc_length = false / false[-1] + share
+    if len(false) <= POINTS:
+        return false, share
+    # Evenly along the curve, which is steep at its beginning.
+    steps = np.linspace(arc_length[0], arc_length[-1], POINTS)
+    nearest = np.searchsorted(arc_length, steps).clip(max=len(arc_length) - 1)
+    picked = np.unique(nearest)
+    return false[picked], share[picked]

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.arrays import BoolArray, FloatArray, IntArray
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
@@ -38,23 +39,23 @@ class WrongRows(Metric):
             "test": _words(0),
         }
 
-    def see(
-        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
-    ) -> None:
+    def see(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Keep the bits of rows of the stream."""
         self._keep("stream", 0, codes != y)
 
-    def test(
-        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
-    ) -> None:
+    def test(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Keep the bits of rows of the test split, whose number is not known in advance."""
-        more = len(_words(int(self.sums["rows"][1]) + len(y))) - len(self.sums["test"])
-        self.sums["test"] = np.append(self.sums["test"], np.zeros(more, dtype=np.uint8))
+        bits = self.sums["test"]
+        needed = len(_words(int(self.sums["rows"][1]) + len(y)))
+        more = np.zeros(needed - len(bits), dtype=np.uint8)
+        self.sums["test"] = np.append(bits, more)
         self._keep("test", 1, codes != y)
 
-    def _keep(self, split: str, place: int, wrong: NDArray[np.bool_]) -> None:
+    def _keep(self, split: str, place: int, wrong: BoolArray) -> None:
         first, before = divmod(int(self.sums["rows"][place]), 8)
-        packed = np.packbits(np.append(np.zeros(before, dtype=bool), wrong), bitorder="little")
+        # The last byte so far may be filled in part: its bits come first again, as zeros.
+        begun = np.zeros(before, dtype=bool)
+        packed = np.packbits(np.append(begun, wrong), bitorder="little")
         self.sums[split][first : first + len(packed)] |= packed
         self.sums["rows"][place] += len(wrong)
 
@@ -65,10 +66,14 @@ class WrongRows(Metric):
     def series(self) -> list[Series]:
         """Return the bits, 32 rows per value."""
         curves = []
-        for (name, split), rows in zip(_SPLITS.items(), self.sums["rows"].tolist(), strict=True):
+        counts = self.sums["rows"].tolist()
+        for (name, split), rows in zip(_SPLITS.items(), counts, strict=True):
+            if not rows:
+                continue
             words = self.sums[split].view("<u4")[: -(-rows // 32)]
-            positions = np.minimum(np.arange(1, len(words) + 1, dtype=np.int64) * 32, rows)
-            curves += [Series(name, positions, words.astype(np.float64))] if rows else []
+            ends = np.arange(1, len(words) + 1, dtype=np.int64) * 32
+            # 32-bit integers are exact in float64, the type of a curve's values.
+            curves.append(Series(name, np.minimum(ends, rows), words.astype(np.float64)))
         return curves
 
 

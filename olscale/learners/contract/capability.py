@@ -1,30 +1,32 @@
-"""Capabilities: what a learner can do beyond the contract.
+"""Capabilities: what a learner can do beyond the contract; each is optional.
 
-Each is one file in this folder, and each is optional.
-
-| capability | file | a learner that declares it |
+| capability | module | a learner that declares it |
 |---|---|---|
-| `LooksAhead` | `look_ahead` | sees rows of the stream before the stream begins |
+| `LooksAhead` | `capability` | sees rows of the stream before the stream begins |
+| `LearnsTargets` | `capability` | learns several targets of a row in one pass |
+| `TakesNames` | `capability` | addresses features by name |
+| `GivesProbabilities` | `capability` | says how likely each class is |
+| `RanksRows` | `capability` | has scores to rank rows by, separate from its predictions |
+| `ShiftFree` | `capability` | predicts the same where all rows are shifted alike |
+| `ExplainsNoScore` | `capability` | knows why a row has no score |
+| `CompilesLoops` | `compilation` | has its compiled loops ready before a clock starts |
+| `EstimatesCost` | `cost` | estimates the cost of a row and of the state before a run |
 | `ShardsClasses` | `class_axes` | learns some of the classes apart from the others |
 | `FusesSettings` | `fused_settings` | shares one pass over the rows among several of its settings |
 | `MergesSums` | `merged_sums` | has a final model of sums that workers add up separately |
-| `EstimatesCost` | `cost` | estimates the cost of a row and of the state before a run |
-| `GivesProbabilities` | `probabilities` | says how likely each class is |
-| `RanksRows` | `ranked_rows` | has scores to rank rows by, separate from its predictions |
-| `TakesNames` | `named_rows` | addresses features by name |
-| `LearnsTargets` | `many_targets` | learns several targets of a row in one pass |
-| `CompilesLoops` | `compilation` | has its compiled loops ready before a clock starts |
-| `ShiftFree` | `shift_free` | predicts the same where all rows are shifted alike |
-| `ExplainsNoScore` | `no_score` | knows why a row has no score |
 
 A learner declares a capability by inheriting from its class, as in
 ``class Mine(Classifier, LooksAhead)``. Code that uses a capability asks
-``isinstance(learner, LooksAhead)``, or calls the function of that file which answers for all
+``isinstance(learner, LooksAhead)``, or calls the function next to the class, which answers for all
 learners.
 """
 
-from abc import ABCMeta
-from typing import Any
+from abc import ABCMeta, abstractmethod
+from collections.abc import Sequence
+from typing import Any, TypeGuard
+
+from olscale.compiled.csr import Rows
+from olscale.data.feature_names import FeatureNames
 
 
 class Capability(metaclass=ABCMeta):  # noqa: B024, its subclasses have abstract methods
@@ -37,3 +39,188 @@ class Capability(metaclass=ABCMeta):  # noqa: B024, its subclasses have abstract
     def __subclasshook__(cls, other: type) -> Any:
         methods = cls.__abstractmethods__ if Capability in cls.__bases__ else ()
         return True if any(hasattr(other, method) for method in methods) else NotImplemented
+
+
+class LooksAhead(Capability):
+    """A learner that sees rows without labels between `begin` and the first `learn`."""
+
+    @property
+    @abstractmethod
+    def looks_ahead(self) -> bool:
+        """Whether it looks ahead with its parameters."""
+
+    @abstractmethod
+    def prepare(self, X: Rows) -> None:
+        """Look at all rows that will come, or at a uniform sample of them."""
+
+
+def looks_ahead(learner: object) -> TypeGuard[LooksAhead]:
+    """Return whether `learner` must `prepare` on rows of the stream before it learns.
+
+    Examples
+    --------
+    >>> from olscale.learners import LOL
+    >>> looks_ahead(LOL()), looks_ahead(LOL(prototypes="offline"))
+    (False, True)
+    """
+    return isinstance(learner, LooksAhead) and bool(learner.looks_ahead)
+
+
+class LearnsTargets(Capability):
+    """A regressor that learns several targets of a row in one pass, each as it would alone.
+
+    Targets are then of shape (rows, targets), all known or all NaN, and so are the scores.
+    """
+
+    _targets: int = 1
+
+    def takes_several(self) -> bool:
+        """Return whether the parameters allow several targets."""
+        return True
+
+    def expect_targets(self, targets: int) -> None:
+        """Expect `targets` targets per row from the next `begin` on.
+
+        Raise `ParameterError` where the parameters allow only one.
+        """
+        self._targets = targets
+
+
+def learns_targets(learner: object) -> bool:
+    """Return whether `learner` learns several targets in one pass."""
+    return isinstance(learner, LearnsTargets)
+
+
+def takes_several(learner: object) -> bool:
+    """Return whether `learner`, with its parameters, learns several targets in one pass."""
+    return isinstance(learner, LearnsTargets) and learner.takes_several()
+
+
+def expect_targets(learner: object, targets: int) -> None:
+    """Let `learner` expect `targets` targets per row.
+
+    Raises
+    ------
+    TypeError
+        If the learner learns one target.
+    """
+    if isinstance(learner, LearnsTargets):
+        learner.expect_targets(targets)
+    elif targets > 1:
+        raise TypeError(f"{type(learner).__name__} learns one target, got {targets}")
+
+
+def targets_of(learner: object) -> int:
+    """Return how many targets per row `learner` expects."""
+    if isinstance(learner, LearnsTargets):
+        return learner._targets
+    return 1
+
+
+Label = int | float | str
+
+
+class TakesNames(Capability):
+    """A learner whose model may ask for features by name."""
+
+    @abstractmethod
+    def expect_names(self, features: FeatureNames, labels: Sequence[Label]) -> None:
+        """Name the features from the next `begin` on; `labels` belong to the codes 0, 1, ..."""
+
+
+def expect_names(learner: object, features: FeatureNames, labels: Sequence[Label]) -> None:
+    """Give `learner` the names of features and classes, if it asks for them."""
+    if isinstance(learner, TakesNames):
+        learner.expect_names(features, labels)
+
+
+class ExplainsNoScore(Capability):
+    """A learner whose scores are NaN for its own reason, which the run that ends there reports."""
+
+    @abstractmethod
+    def why_no_score(self, row: Rows) -> str:
+        """Return why the only row of `row` has no score, or an empty text if that is unknown."""
+
+
+class GivesProbabilities(Capability):
+    """A learner whose model gives probabilities of classes; squeezed scores do not count."""
+
+    @abstractmethod
+    def show_probabilities(self) -> bool:
+        """Let `learn` and `scores` append a probability of each class to the scores.
+
+        It is called after `begin`, in runs that measure the log loss. Return whether there are
+        probabilities: if not, the scores stay unchanged.
+        """
+
+
+def show_probabilities(learner: object, classes: int) -> int:
+    """Let a begun learner append its probabilities, if it has any; return their columns."""
+    if isinstance(learner, GivesProbabilities) and learner.show_probabilities():
+        return classes
+    return 0
+
+
+class RanksRows(Capability):
+    """A learner that may have better scores to rank rows by than those it predicts with."""
+
+    @abstractmethod
+    def expect_ranking(self) -> None:
+        """From the next `begin` on, return scores that rank rows of two classes, if there are any.
+
+        They are one column of what `learn` and `scores` return, after the scores and before
+        probabilities: higher for the second class.
+        """
+
+    @property
+    @abstractmethod
+    def ranking_columns(self) -> int:
+        """Number of columns for that: 1, or 0 if there are none; known after `begin`."""
+
+    @property
+    @abstractmethod
+    def ranks_by_class(self) -> bool:
+        """Whether rows can be ranked by the predicted class alone."""
+
+
+def expect_ranking(learner: object) -> None:
+    """Tell `learner` that its scores will rank rows."""
+    if isinstance(learner, RanksRows):
+        learner.expect_ranking()
+
+
+def ranking_columns(learner: object) -> int:
+    """Return how many columns of `learner` only rank rows."""
+    if isinstance(learner, RanksRows):
+        return learner.ranking_columns
+    return 0
+
+
+def ranks_by_class(learner: object) -> bool:
+    """Return whether `learner` only says which class, so that its ranking measures classes."""
+    return isinstance(learner, RanksRows) and learner.ranks_by_class
+
+
+class ShiftFree(Capability):
+    """A learner whose predictions do not change when all rows are shifted alike.
+
+    A Gaussian kernel gives that. `olscale.testing` checks it by an offset of 1e8, of which products
+    of rows leave only rounding.
+    """
+
+    @property
+    @abstractmethod
+    def shift_free(self) -> bool:
+        """Whether that holds with its parameters."""
+
+
+def shift_free(learner: object) -> bool:
+    """Return whether a shift of all rows leaves the predictions of `learner` unchanged.
+
+    Examples
+    --------
+    >>> from olscale.learners import NORMA, LOL
+    >>> shift_free(NORMA()), shift_free(NORMA(kernel="linear")), shift_free(LOL())
+    (True, False, False)
+    """
+    return isinstance(learner, ShiftFree) and bool(learner.shift_free)

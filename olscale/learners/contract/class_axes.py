@@ -70,7 +70,8 @@ def class_axis(axis: int, classes: int, each: int = 1) -> ClassAxis:
     >>> class_axis(0, classes=3, each=2).positions.tolist()
     [[0, 1], [2, 3], [4, 5]]
     """
-    return ClassAxis(axis, np.arange(classes * each, dtype=np.int64).reshape(classes, each))
+    positions = np.arange(classes * each, dtype=np.int64)
+    return ClassAxis(axis, positions.reshape(classes, each))
 
 
 def cut_classes(
@@ -102,12 +103,12 @@ def cut_classes(
         size = own.size + len(shared)
         order = np.empty(size, dtype=np.int64)
         order[own] = positions[classes.start : classes.stop]
-        order[np.setdiff1d(np.arange(size), own)] = shared
+        elsewhere = np.setdiff1d(np.arange(size), own)
+        order[elsewhere] = shared
         filled = filled_blocks(array)
         if filled is not None and not len(filled):  # a wide model has no page at its start
-            cut[name] = aligned_zeros(
-                (*array.shape[:axis], size, *array.shape[axis + 1 :]), array.dtype
-            )
+            shape = (*array.shape[:axis], size, *array.shape[axis + 1 :])
+            cut[name] = aligned_zeros(shape, array.dtype)
         else:
             cut[name] = np.ascontiguousarray(np.take(array, order, axis))
     return cut
@@ -135,13 +136,13 @@ def join_classes(
         joined[name] = np.empty(shape, dtype=first.dtype)
         target = np.moveaxis(joined[name], axis, 0)
         sizes = ((size, positions), (first.shape[axis], parts[0][name].positions))
-        here, there = (
-            np.setdiff1d(np.arange(n), own) for n, own in sizes
-        )  # positions of what all classes share
-        target[here] = np.moveaxis(first, axis, 0)[there]
+        # Positions of what all classes share, in the array of all and in that of the first part.
+        shared, shared_before = (np.setdiff1d(np.arange(n), own) for n, own in sizes)
+        target[shared] = np.moveaxis(first, axis, 0)[shared_before]
         start = 0
         for state, part in zip(states, parts, strict=True):
             own = part[name].positions
-            target[positions[start : start + len(own)]] = np.moveaxis(state[name], axis, 0)[own]
-            start += len(own)
+            stop = start + len(own)
+            target[positions[start:stop]] = np.moveaxis(state[name], axis, 0)[own]
+            start = stop
     return joined

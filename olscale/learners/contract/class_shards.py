@@ -95,13 +95,15 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
         TypeError
             If the learner has no class axes.
         """
-        whole, part = (class_axes(self.learner, count) for count in (classes, len(self.classes)))
-        if whole is None or part is None:
+        axes_of_all = class_axes(self.learner, classes)
+        axes_of_part = class_axes(self.learner, len(self.classes))
+        if axes_of_all is None or axes_of_part is None:
             raise TypeError(
                 f"learner {self.name} cannot be cut into class shards: its class_axes() is None"
             )
+        # All classes begin, and are cut: a random start is that of the full learner.
         self.learner.begin(columns, classes, entropy)
-        state = cut_classes(self.learner.state_, whole, part, self.classes)
+        state = cut_classes(self.learner.state_, axes_of_all, axes_of_part, self.classes)
         self.learner._start(columns, len(self.classes))
         self.learner.restore(state)
 
@@ -142,9 +144,12 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
     def _targets(self, y: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the codes of the rows within the shard's classes; -1 for other classes."""
         if len(self.classes) == 1:  # one score column: its class is the second of two
-            return read_only((y == self.classes.start).astype(np.int64))
-        inside = (y >= self.classes.start) & (y < self.classes.stop)
-        return read_only(np.where(inside, y - self.classes.start, -1))
+            is_class = y == self.classes.start
+            return read_only(is_class.astype(np.int64))
+        first = self.classes.start
+        inside = (y >= first) & (y < self.classes.stop)
+        codes = np.where(inside, y - first, -1)
+        return read_only(codes)
 
     def scores(self, X: Rows) -> FloatArray:
         """Return the scores of the shard's classes without learning from the rows."""

@@ -112,9 +112,10 @@ class WeighsClasses(Learner):
         weights = super()._weights_of(y, weights)
         if self.class_weight is None:
             return weights
-        of_classes = (
-            self._balanced_weights(y) if self.class_weight == BALANCED else self._named_weights(y)
-        )
+        if self.class_weight == BALANCED:
+            of_classes = self._balanced_weights(y)
+        else:
+            of_classes = self._named_weights(y)
         return read_only(of_classes if weights is None else of_classes * weights)
 
     def _balanced_weights(self, y: NDArray[np.int64]) -> FloatArray:
@@ -133,17 +134,17 @@ class WeighsClasses(Learner):
 
     def _class_factors(self) -> FloatArray:
         """Return the weights of all classes in the order of their codes."""
-        named = ClassWeight().accept(NAME, self.class_weight)
+        factors = ClassWeight().accept(NAME, self.class_weight)
         labels = self._labels or range(max(2, self._classes))
-        texts = [_text_of(label, named) for label in labels]
-        unknown = sorted(named.keys() - set(texts))
+        texts = [_text_of(label, factors) for label in labels]
+        unknown = sorted(factors.keys() - set(texts))
         if unknown:
             raise ParameterError(
                 f"learner {self.name}: class_weight names {', '.join(map(repr, unknown))}, and "
                 "the classes are "
                 f"{', '.join(repr(str(label)) for label in labels)}; name some of those"
             )
-        return np.array([named.get(text, 1.0) for text in texts])
+        return np.array([factors.get(text, 1.0) for text in texts])
 
 
 def _text_of(label: Any, named: Mapping[str, float]) -> str:

@@ -3,9 +3,8 @@
 from typing import cast
 
 from olscale.compiled.csr import Rows, slice_rows
-from olscale.learners.contract.capability import Capability
+from olscale.learners.contract.capability import Capability, targets_of
 from olscale.learners.contract.learner import NO_WEIGHTS, Learner, learn_rows, no_labels
-from olscale.learners.contract.many_targets import targets_of
 
 
 class CompilesLoops(Capability):
@@ -17,9 +16,9 @@ class CompilesLoops(Capability):
         Override it where that misses a loop.
         """
         learner = cast("Learner", self)
-        none = slice_rows(X, 0, 0)
-        learner.learn(none, no_labels(learner.task, targets_of(learner)))
-        learner.scores(none)
+        no_rows = slice_rows(X, 0, 0)
+        learner.learn(no_rows, no_labels(learner.task, targets_of(learner)))
+        learner.scores(no_rows)
 
 
 def compile_loops(learner: Learner, X: Rows, weighted: bool = False) -> None:

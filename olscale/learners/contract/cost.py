@@ -6,9 +6,8 @@ Plans warn of long runs and refuse states that do not fit.
 from math import inf
 
 from olscale.errors import ParameterError
-from olscale.learners.contract.capability import Capability
+from olscale.learners.contract.capability import Capability, targets_of
 from olscale.learners.contract.learner import Learner, score_columns
-from olscale.learners.contract.many_targets import targets_of
 from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
@@ -106,7 +105,9 @@ def cost_of(learner: object) -> EstimatesCost:
     >>> [cost_of(learner).row_numbers(columns=100, classes=2, values=100.0) for learner in (PA1(), AROW())]
     [100.0, 1100.0]
     """
-    return learner if isinstance(learner, EstimatesCost) else EstimatesCost()
+    if isinstance(learner, EstimatesCost):
+        return learner
+    return EstimatesCost()
 
 
 def check_row_numbers(learner: Learner, columns: int, classes: int) -> None:
@@ -125,8 +126,8 @@ def check_row_numbers(learner: Learner, columns: int, classes: int) -> None:
             "measure it as olscale bench costs does"
         )
     numbers = cost_of(learner).row_numbers(columns, classes, 1.0)
-    there = memory_bytes()
-    if 8.0 * numbers > _MOST_MEMORIES * there:
+    memory = memory_bytes()
+    if 8.0 * numbers > _MOST_MEMORIES * memory:
         params = learner.get_params(deep=False)
         # Small parameters cannot cause such a size: naming them would mislead.
         sizes = {
@@ -141,7 +142,7 @@ def check_row_numbers(learner: Learner, columns: int, classes: int) -> None:
         raise ParameterError(
             f"learner {learner.name}: {large}, and a row would go through {numbers:.1g} numbers, "
             "where this machine has "
-            f"{size_text(there)} of memory; expected sizes that fit it"
+            f"{size_text(memory)} of memory; expected sizes that fit it"
         )
 
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, rows_of
 from olscale.errors import DivergedError, ParameterError
+from olscale.learners.contract.capability import looks_ahead, targets_of
 from olscale.learners.contract.compilation import CompilesLoops
 from olscale.learners.contract.cost import check_rows
 from olscale.learners.contract.learner import (
@@ -24,13 +25,11 @@ from olscale.learners.contract.learner import (
     State,
     codes_of,
     learn_rows,
+    make_writable,
     no_labels,
 )
-from olscale.learners.contract.look_ahead import looks_ahead
-from olscale.learners.contract.many_targets import targets_of
 from olscale.learners.contract.scikit_learn import inherits
 from olscale.learners.contract.usable_rows import diverged_at, why_no_score
-from olscale.learners.contract.writable_state import make_writable
 from olscale.system.plain_arrays import refuse_masked
 
 
@@ -165,10 +164,10 @@ class Estimator(Learner, CompilesLoops):
             If a parameter was set that is not one of the `update_params`.
         """
         for name, value in self._begun_params.items():
-            now = getattr(self, name)
-            if now != value:
+            value_now = getattr(self, name)
+            if value_now != value:
                 raise ParameterError(
-                    f"learner {self.name}: parameter {name} was {value!r} and is {now!r}: changed "
+                    f"learner {self.name}: parameter {name} was {value!r} and is {value_now!r}: changed "
                     "after fit; call fit"
                 )
         make_writable(self)
@@ -299,7 +298,9 @@ class Classifier(Estimator):
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return the scores: shape (n_samples,) for two classes, else (n_samples, n_classes)."""
         scores = self._scores_of(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        if scores.shape[1] == 1:
+            return scores[:, 0]
+        return scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class labels, shape (n_samples,)."""

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows, read_only
 from olscale.compiled.pages import copy_of, put
 from olscale.errors import ParameterError
-from olscale.learners.contract.init_parameters import InitParameters
-from olscale.learners.contract.many_targets import targets_of
+from olscale.learners.contract.capability import targets_of
+from olscale.learners.contract.parameters import InitParameters
 from olscale.task import Task
 
 FloatArray = NDArray[np.float64]
@@ -55,7 +55,9 @@ def array_of(weights: FloatArray | None) -> FloatArray:
 
     With one type of argument a loop that takes seconds to compile is compiled once.
     """
-    return NO_WEIGHTS if weights is None else weights
+    if weights is None:
+        return NO_WEIGHTS
+    return weights
 
 
 UNKNOWN = -2
@@ -80,7 +82,9 @@ _NORM_LIMITS = {"float64": _norm_limits("float64", 2), "float32": _norm_limits("
 
 def score_columns(classes: int) -> int:
     """Return the number of score columns: one for up to two classes, otherwise one each."""
-    return 1 if classes <= 2 else classes
+    if classes <= 2:
+        return 1
+    return classes
 
 
 def frobenius_norm(W: NDArray[Any]) -> float:
@@ -112,7 +116,9 @@ def predictions_of(scores: FloatArray, task: Task) -> NDArray[Any]:
     (array([ 0.5, -2. ]), array([1, 0]))
     """
     if task == "regression":
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        if scores.shape[1] == 1:
+            return scores[:, 0]
+        return scores
     return codes_of(scores)
 
 
@@ -120,12 +126,17 @@ def no_labels(task: Task, targets: int = 1) -> NDArray[Any]:
     """Return the labels of no rows, with `targets` targets each."""
     if targets > 1:
         return read_only(np.empty((0, targets)))
-    return NO_TARGETS if task == "regression" else NO_LABELS
+    if task == "regression":
+        return NO_TARGETS
+    return NO_LABELS
 
 
 def hide_labels(y: NDArray[Any], hidden: NDArray[np.bool_]) -> NDArray[Any]:
     """Return class codes or targets in which the `hidden` ones are unknown."""
-    rows = hidden if y.ndim == 1 else hidden[:, np.newaxis]
+    if y.ndim == 1:
+        rows = hidden
+    else:
+        rows = hidden[:, np.newaxis]
     return read_only(np.where(rows, np.nan if y.dtype.kind == "f" else UNKNOWN, y))
 
 
@@ -262,7 +273,8 @@ class Learner(InitParameters):
     def _random(self) -> np.random.Generator:
         """Return the generator of this run, from its entropy and the parameter `seed`."""
         seed = int(self.get_params(deep=False).get("seed", 0))
-        return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *self._entropy])))
+        sequence = np.random.SeedSequence([seed, *self._entropy])
+        return np.random.Generator(np.random.PCG64(sequence))
 
     @abstractmethod
     def _allocate(self, columns: int, outputs: int) -> State:
@@ -350,3 +362,12 @@ def no_weights(name: str) -> str:
         "leave the weights out, or take pa1, arow, ogd, lol or bpas, or rls, ridge or pa1-r for "
         "targets"
     )
+
+
+def make_writable(learner: Learner) -> None:
+    """Let `learner` continue from a copy of its state if it cannot write to one of the arrays."""
+    state = getattr(learner, "state_", {})  # a model of another library has none
+    if all(array.flags.writeable for array in state.values()):
+        return
+    learner.begin(learner._columns, learner._classes, learner._entropy)
+    learner.restore(state)

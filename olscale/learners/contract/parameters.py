@@ -7,14 +7,23 @@ A parameter is a field of the class, and needs nothing else::
 
 Its default, domain and meaning make the argument of the constructor, the check of a value and its
 error message, the *Parameters* section of the docstring and of ``olscale learners show``, and what
-scikit-learn lists, sets, clones and shows (`olscale.learners.contract.init_parameters`). Subclasses
-inherit it; one that sets another value changes the default.
+scikit-learn lists, sets, clones and shows (`InitParameters`). Subclasses inherit it; one that sets
+another value changes the default.
+
+A class may also write its ``__init__``, domains and docstring by hand, in scikit-learn's style.
+Estimators have `InitParameters` before their base class of scikit-learn is imported, and use
+nothing of `BaseEstimator` later.
 """
 
+import inspect
 import math
 import numbers
-from dataclasses import dataclass
-from typing import Any, Protocol
+import re
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, ClassVar, Protocol, Self
 
 from olscale.errors import ParameterError
 
@@ -70,16 +79,28 @@ class Real:
         if isinstance(value, str) and value in self.words:
             return value
         number = _finite(value)
-        above = number > self.low if self.open_ in ("low", "both") else number >= self.low
-        below = number < self.high if self.open_ in ("high", "both") else number <= self.high
+        if self.open_ in ("low", "both"):
+            above = number > self.low
+        else:
+            above = number >= self.low
+        if self.open_ in ("high", "both"):
+            below = number < self.high
+        else:
+            below = number <= self.high
         if not (above and below):
             raise _refuse(name, value, self)
         return number
 
     def __str__(self) -> str:
-        left = "(" if self.open_ in ("low", "both") or self.low == -math.inf else "["
-        right = ")" if self.open_ in ("high", "both") or self.high == math.inf else "]"
-        interval = f"a number in {left}{self.low:g}, {self.high:g}{right}"
+        if self.open_ in ("low", "both") or self.low == -math.inf:
+            opening = "("
+        else:
+            opening = "["
+        if self.open_ in ("high", "both") or self.high == math.inf:
+            closing = ")"
+        else:
+            closing = "]"
+        interval = f"a number in {opening}{self.low:g}, {self.high:g}{closing}"
         return interval + "".join(f", or {word!r}" for word in self.words)
 
 
@@ -110,7 +131,9 @@ class Maybe:
 
     def accept(self, name: str, value: Any) -> Any:
         """Return None unchanged, another value as its domain returns it."""
-        return None if value is None else self.domain.accept(name, value)
+        if value is None:
+            return None
+        return self.domain.accept(name, value)
 
     def __str__(self) -> str:
         return f"{self.domain}, or nothing"
@@ -131,7 +154,9 @@ class Choice:
     def word_of(self, value: Any) -> Any:
         """Return the word that an unquoted `value` (``true``, ``none``) is; else `value` itself."""
         word = str(value).lower()
-        return word if (value is None or isinstance(value, bool)) and word in self.words else value
+        if (value is None or isinstance(value, bool)) and word in self.words:
+            return word
+        return value
 
     def __str__(self) -> str:
         return "one of " + ", ".join(repr(word) for word in self.words)
@@ -154,15 +179,182 @@ class Flag:
 def _finite(value: Any) -> float:
     """Return a number as a float; NaN if it is not a finite number, which no record can hold."""
     try:
-        number = (
-            float(value)
-            if isinstance(value, numbers.Real) and not isinstance(value, bool)
-            else math.nan
-        )
+        if isinstance(value, numbers.Real) and not isinstance(value, bool):
+            number = float(value)
+        else:
+            number = math.nan
     except OverflowError:
         return math.nan
-    return number if math.isfinite(number) else math.nan
+    if math.isfinite(number):
+        return number
+    return math.nan
 
 
 def _refuse(name: str, value: Any, domain: Domain) -> ParameterError:
     return ParameterError(f"parameter {name} was {value!r}, expected {domain}")
+
+
+class InitParameters:
+    """An object defined by its parameters, which scikit-learn can list, set, clone and show.
+
+    Attributes
+    ----------
+    declared : mapping of str to Param
+        Parameters that the class and its bases declare as fields, its own first; empty if
+        ``__init__`` is written by hand.
+    domains : mapping of str to Domain
+        Values that each parameter may have.
+    """
+
+    declared: ClassVar[Mapping[str, Param]] = {}
+    domains: ClassVar[Mapping[str, Domain]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = [name for name, value in vars(cls).items() if isinstance(value, Param)]
+        declared = _collect(cls)
+        if "domains" not in vars(cls):
+            cls.domains = {
+                **cls.domains,
+                **{name: parameter.domain for name, parameter in declared.items()},
+            }
+        if _is_made(cls.__init__):
+            cls.declared = declared
+        else:
+            cls.declared = {}
+        if own and not cls.declared and "__init__" not in vars(cls):
+            raise TypeError(
+                f"{cls.__name__} declares {', '.join(own)}, but inherits an __init__ that is "
+                "written by hand; declare the parameters of the base class, too"
+            )
+        if cls.declared:
+            cls.__init__ = _make_init(cls)  # type: ignore[method-assign]
+            cls.__doc__ = _describe(vars(cls).get("__doc__"), declared)
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Return the names of the arguments of ``__init__``, sorted."""
+        return sorted(_defaults(cls))  # type: ignore[arg-type]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; none is an estimator, so `deep` changes nothing."""
+        del deep
+        return {name: getattr(self, name) for name in self._get_param_names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name.
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter.
+        """
+        names = self._get_param_names()
+        for name, value in params.items():
+            if name not in names:
+                raise ValueError(
+                    f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: "
+                    f"{names!r}."
+                )
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        """Return the call that makes this object, without parameters at their defaults."""
+        defaults = _defaults(type(self))  # type: ignore[arg-type]
+        shown = []
+        for name in self._get_param_names():
+            value = repr(getattr(self, name, None))
+            if value != repr(defaults[name]):
+                shown.append(f"{name}={value}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+@cache  # inspecting a signature takes as long as a small run
+def _defaults(of: type) -> dict[str, Any]:
+    """Return the arguments of ``__init__`` with their defaults."""
+    if of.__init__ is object.__init__:  # type: ignore[misc]
+        return {}
+    arguments = list(inspect.signature(of).parameters.values())
+    return {
+        argument.name: argument.default
+        for argument in arguments
+        if argument.kind is not argument.VAR_KEYWORD
+    }
+
+
+def _collect(cls: type[InitParameters]) -> dict[str, Param]:
+    """Return the parameters of a class, its own first, and leave the defaults in its fields."""
+    own = {name: value for name, value in vars(cls).items() if isinstance(value, Param)}
+    for name, parameter in own.items():
+        setattr(cls, name, parameter.default)
+    declared = dict(own)
+    for base in cls.__mro__[1:]:
+        for name, parameter in vars(base).get("declared", {}).items():
+            declared.setdefault(name, parameter)
+    changed = declared.keys() & vars(cls).keys() - own.keys()
+    new_defaults = {name: replace(declared[name], default=vars(cls)[name]) for name in changed}
+    return declared | new_defaults
+
+
+def _is_made(init: Callable[..., None]) -> bool:
+    """Return whether ``__init__`` is made here or that of `object`, not written by hand."""
+    return init is object.__init__ or hasattr(init, "declared")
+
+
+def _make_init(cls: type[InitParameters]) -> Callable[..., None]:
+    """Return an ``__init__`` that takes the declared parameters, by name only."""
+    declared = cls.declared
+    name_in_errors = f"{cls.__qualname__}.__init__"
+
+    def init(self: InitParameters, **values: Any) -> None:
+        for name in values:
+            if name not in declared:
+                raise TypeError(f"{name_in_errors}() got an unexpected keyword argument {name!r}")
+        for name, parameter in declared.items():
+            setattr(self, name, values.get(name, parameter.default))
+
+    arguments = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)]
+    for name, parameter in declared.items():
+        arguments.append(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=parameter.default)
+        )
+    attributes = {
+        "__name__": "__init__",
+        "__qualname__": name_in_errors,
+        "__signature__": inspect.Signature(arguments),
+        "declared": declared,
+    }
+    for name, value in attributes.items():
+        setattr(init, name, value)
+    return init
+
+
+_PARAMETERS = re.compile(r"^Parameters\n---", re.MULTILINE)
+_LATER_SECTIONS = re.compile(
+    r"^(Attributes|Methods|Raises|Warnings|See Also|Notes|References|Examples)\n---", re.MULTILINE
+)
+
+
+def _describe(doc: str | None, declared: Mapping[str, Param]) -> str | None:
+    """Return a docstring with a numpydoc section of the declared parameters, if it has none."""
+    if doc is None:
+        return None
+    text = inspect.cleandoc(doc)
+    if _PARAMETERS.search(text):
+        return text
+    lines = ["Parameters", "----------"]
+    for name, parameter in declared.items():
+        lines.append(f"{name} : {parameter.domain}, default {parameter.default!r}")
+        lines.append(_indent(parameter.meaning))
+    later = _LATER_SECTIONS.search(text)
+    if later:
+        at = later.start()
+    else:
+        at = len(text)
+    return "\n".join([text[:at].rstrip(), "", *lines, "", text[at:]]).rstrip()
+
+
+@cache  # subclasses inherit parameters
+def _indent(meaning: str) -> str:
+    return textwrap.fill(meaning, 96, initial_indent="    ", subsequent_indent="    ")

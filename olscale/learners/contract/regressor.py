@@ -5,9 +5,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from olscale.learners.contract.capability import expect_targets, takes_several, targets_of
 from olscale.learners.contract.estimator import Estimator, OnePass, checked_weights, to_rows
 from olscale.learners.contract.learner import FloatArray
-from olscale.learners.contract.many_targets import expect_targets, takes_several, targets_of
 from olscale.learners.contract.scikit_learn import inherits
 from olscale.system.plain_arrays import refuse_masked
 from olscale.task import Task
@@ -77,7 +77,10 @@ class Regressor(Estimator):
         refuse_masked(y, "y")
         X, y = validate_data(self, X, y, reset=first, multi_output=takes_several(self), **how)
         rows = to_rows(X)
-        targets = y.shape[1] if y.ndim == 2 else 1
+        if y.ndim == 2:
+            targets = y.shape[1]
+        else:
+            targets = 1
         weights = checked_weights(X, sample_weight, whole)
         if first:
             self._many = y.ndim == 2
@@ -87,7 +90,10 @@ class Regressor(Estimator):
             raise ValueError(
                 f"y has {targets} targets, expected {targets_of(self)} as in the first call"
             )
-        column = y[:, 0] if y.ndim == 2 and targets == 1 else y
+        if y.ndim == 2 and targets == 1:
+            column = y[:, 0]
+        else:
+            column = y
         return self._learn_rows(rows, np.asarray(column, dtype=np.float64), weights)
 
     def predict(self, X: ArrayLike) -> FloatArray:
@@ -96,7 +102,9 @@ class Regressor(Estimator):
         The shape is (n_samples,) or (n_samples, n_targets).
         """
         scores = self._scores_of(X)
-        return scores if self._many else scores[:, 0]
+        if self._many:
+            return scores
+        return scores[:, 0]
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the coefficient of determination R2."""

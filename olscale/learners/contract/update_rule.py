@@ -37,7 +37,10 @@ def rule_of(rule_type: Callable[..., Rule], learner: Learner, **computed: Any) -
     """
     values = []
     for name, kind in _kinds(rule_type).items():
-        value = computed[name] if name in computed else getattr(learner, name)
+        if name in computed:
+            value = computed[name]
+        else:
+            value = getattr(learner, name)
         values.append(kind(value))
     return rule_type(*values)
 

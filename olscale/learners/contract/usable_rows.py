@@ -17,9 +17,9 @@ from olscale.compiled.csr import CSR, Rows, read_only_rows, rows_of, slice_rows,
 from olscale.compiled.decorator import compiled
 from olscale.compiled.row_layout import by_layout
 from olscale.errors import DivergedError
+from olscale.learners.contract.capability import ExplainsNoScore
 from olscale.learners.contract.fused_settings import FusedSettings, learn_together
 from olscale.learners.contract.learner import FloatArray, Learner, learn_rows
-from olscale.learners.contract.no_score import ExplainsNoScore
 
 
 @compiled
@@ -43,7 +43,8 @@ def unusable(X: Rows, i: int, square: float, low: float, high: float) -> Any:
         return _any_unusable(X[i], square, low, high)
 
     def csr(X, i, square, low, high):
-        return _any_unusable(X.data[X.indptr[i] : X.indptr[i + 1]], square, low, high)
+        values = X.data[X.indptr[i] : X.indptr[i + 1]]
+        return _any_unusable(values, square, low, high)
 
     return dense, csr
 
@@ -113,25 +114,34 @@ def learn_usable_together(
     if end == len(y):
         return learn_together(fused, X, y, weights)
     first_weights = None if weights is None else weights[:end]
-    found = learn_together(fused, slice_rows(X, 0, end), y[:end], first_weights)
+    outcomes = learn_together(fused, slice_rows(X, 0, end), y[:end], first_weights)
     return [
-        each if isinstance(each, Exception) else _followed_by_nan(each, len(y)) for each in found
+        outcome if isinstance(outcome, Exception) else _followed_by_nan(outcome, len(y))
+        for outcome in outcomes
     ]
 
 
 def _first_unusable(learner: Learner, X: Rows) -> int:
     """Return the first row that the learner must not see, or the number of rows."""
-    usable = () if learner.checks_rows else usable_rows(X, learner.norm_limits())
-    return rows_of(X) if np.all(usable) else int(np.argmin(usable))
+    if learner.checks_rows:
+        return rows_of(X)
+    usable = usable_rows(X, learner.norm_limits())
+    if np.all(usable):
+        return rows_of(X)
+    return int(np.argmin(usable))
 
 
 def _followed_by_nan(scores: FloatArray, rows: int) -> FloatArray:
-    return np.concatenate([scores, np.full((rows - len(scores), scores.shape[1]), np.nan)])
+    after = np.full((rows - len(scores), scores.shape[1]), np.nan)
+    return np.concatenate([scores, after])
 
 
 def score_usable(learner: Learner, X: Rows) -> FloatArray:
     """Let `learner` score the usable rows; scores of the others are NaN."""
-    usable = None if learner.checks_rows else usable_rows(X, learner.norm_limits())
+    if learner.checks_rows:
+        usable = None
+    else:
+        usable = usable_rows(X, learner.norm_limits())
     if usable is None or usable.all():
         return learner.scores(X)
     if usable.any():
@@ -148,11 +158,11 @@ def _no_scores(learner: Learner, X: Rows) -> FloatArray:
 
     Not every library accepts an empty array.
     """
-    empty = (
-        CSR(np.zeros(2, np.int64), X.indices[:0], X.data[:0])
-        if isinstance(X, CSR)
-        else np.zeros((1, X.shape[1]))
-    )
+    empty: Rows
+    if isinstance(X, CSR):
+        empty = CSR(np.zeros(2, np.int64), X.indices[:0], X.data[:0])
+    else:
+        empty = np.zeros((1, X.shape[1]))
     return learner.scores(read_only_rows(empty))[:0]
 
 
@@ -169,22 +179,23 @@ def why_unusable(X: Rows, i: int, limits: tuple[float, float], names: Sequence[s
     if not np.isfinite(x).all():
         odd = int(np.argmin(np.isfinite(x)))
         column = int(values.indices[odd])
-        name = repr(names[column]) if column < len(names) else column
-        cure = (
-            'NaN in column {}; add transforms = ["impute:mean"]'
-            if np.isnan(x[odd])
-            else "infinity in column {}"
-        )
+        name = repr(names[column]) if column < len(names) else str(column)
+        if np.isnan(x[odd]):
+            cure = 'NaN in column {}; add transforms = ["impute:mean"]'
+        else:
+            cure = "infinity in column {}"
         return f"score is not finite, and neither is the row: {cure.format(name)}"
     # The length is computed relative to this: the squares themselves overflow or underflow.
     greatest = np.abs(x).max()
     least, most = np.sqrt(limits)
-    length = (
-        float(greatest * np.sqrt(np.sum((x / greatest) ** 2)))
-        if greatest > 1e-300
-        else float(greatest)
-    )
-    how = "overflows" if greatest > 1.0 else "underflows"
+    if greatest > 1e-300:
+        length = float(greatest * np.sqrt(np.sum((x / greatest) ** 2)))
+    else:
+        length = float(greatest)
+    if greatest > 1.0:
+        how = "overflows"
+    else:
+        how = "underflows"
     return (
         f"the squared norm of the row {how}: its length is {length:.3g}, expected {least:.1g} to "
         f"{most:.1g}; scale the "

@@ -28,7 +28,9 @@ def learner_version(path: str, target: Any) -> int | str:
     digest = _digest(path, target) or _cells_digest(target)
     if not digest:
         return version
-    return f"{version}.{digest}" if "+" in str(version) else f"{version}+{digest}"
+    if "+" in str(version):
+        return f"{version}.{digest}"
+    return f"{version}+{digest}"
 
 
 def source_note(path: str, target: Any) -> str:
@@ -54,7 +56,10 @@ def check_unedited(path: str, target: Any) -> None:
     ------
     ParameterError
     """
-    edits = edited(*_sources(path, target)) if _is_own(path, target) else []
+    if _is_own(path, target):
+        edits = edited(*_sources(path, target))
+    else:
+        edits = []
     if edits:
         raise ParameterError(
             f"learner {path}: {', '.join(edits)} was edited after Python had imported it; start "
@@ -77,14 +82,20 @@ def _is_own(path: str, target: Any) -> bool:
 def _home(path: str, target: Any) -> str:
     """Return the module of a class or function, or the one that holds the model."""
     has_module = isinstance(target, type) or inspect.isfunction(target)
-    return str(target.__module__) if has_module else path.partition(":")[0]
+    if has_module:
+        return str(target.__module__)
+    return path.partition(":")[0]
 
 
 def _sources(path: str, target: Any) -> tuple[list[str], list[str]]:
     """Return the modules that define it and its base classes, and its package."""
-    kind = target if isinstance(target, type) else type(target)
+    if isinstance(target, type):
+        kind = target
+    else:
+        kind = type(target)
     home = _home(path, target)
-    return [home, *(base.__module__ for base in kind.__mro__)], [home.partition(".")[0]]
+    bases = [base.__module__ for base in kind.__mro__]
+    return [home, *bases], [home.partition(".")[0]]
 
 
 def _digest(path: str, target: Any) -> str | None:
@@ -100,13 +111,17 @@ def _cells_digest(target: Any) -> str | None:
                 texts.append(f"{base.__qualname__}.{name}\0{inspect.getsource(method)}\0")
             except (OSError, TypeError):  # not a method, or one without source
                 continue
-    return hashlib.sha256("".join(texts).encode()).hexdigest()[:DIGITS] if texts else None
+    if texts:
+        return hashlib.sha256("".join(texts).encode()).hexdigest()[:DIGITS]
+    return None
 
 
 def _package_version(module: str) -> str:
     """Return the version of the package of a module; ``"0"`` if it belongs to none."""
     distributions = _distributions().get(module.partition(".")[0])
-    return importlib.metadata.version(distributions[0]) if distributions else "0"
+    if distributions:
+        return importlib.metadata.version(distributions[0])
+    return "0"
 
 
 @cache

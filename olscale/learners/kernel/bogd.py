@@ -10,7 +10,7 @@ from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.kernel.kernel_loop import learns
 from olscale.learners.kernel.kernel_model import add, shrink
 from olscale.learners.kernel.norma import check_fading
-from olscale.learners.kernel.random_victim import RandomVictims, random_slot
+from olscale.learners.kernel.rbp import RandomVictims, random_slot
 
 
 class BOGDRule(NamedTuple):
@@ -32,17 +32,24 @@ def learn_bogd(rule: Any, model: Any, row: Any) -> bool:
     moved = False
     for c in range(outputs):
         has_loss = row.margin[c] <= 1.0
-        row.step[c] = row.weight * (rule.eta * row.target[c]) if has_loss else 0.0
+        if has_loss:
+            row.step[c] = row.weight * (rule.eta * row.target[c])
+        else:
+            row.step[c] = 0.0
         moved |= row.step[c] != 0.0
     slot = support.counts[0]
-    kept = 1.0 - rule.eta * rule.lam
+    factor = 1.0 - rule.eta * rule.lam
     if moved and slot == rule.B:
-        slot = support.counts[2] % rule.B if rule.oldest else random_slot(model, row)
+        if rule.oldest:
+            # Vectors take the slots in turn, so the next slot of the circle has the oldest.
+            slot = support.counts[2] % rule.B
+        else:
+            slot = random_slot(model, row)
         take_out(support, slot)
         if rule.rescale:
-            kept *= rule.B / (rule.B - 1.0)
+            factor *= rule.B / (rule.B - 1.0)
     for c in range(outputs):
-        shrink(model, c, kept)
+        shrink(model, c, factor)
     if moved:
         add(model, row, slot)
         clip_coefficients(model, rule.eta * rule.clip, row.pair)
@@ -64,6 +71,7 @@ def clip_coefficients(model: Any, greatest: float, together: bool) -> None:
         if not together and largest > greatest:
             shrink(model, c, greatest / largest)
         over = max(over, largest)
+    # The classes of the max-score form share their vectors' coefficients, and so one factor.
     if together and over > greatest:
         for c in range(outputs):
             shrink(model, c, greatest / over)
@@ -135,6 +143,3 @@ class BOGD(RandomVictims, WeightedClassifier):
 
     def _rule(self) -> BOGDRule:
         return rule_of(BOGDRule, self, oldest=self.removal == "oldest")
-
-    def _slots(self) -> tuple[int, int]:
-        return int(self.B) + 1, int(self.B) + 1

@@ -32,12 +32,14 @@ def _least_loss(model: Any, row: Any) -> int:
         loss[s] = alpha[s, 0] * alpha[s, 0]
         for c in range(1, outputs):
             loss[s] += alpha[s, c] * alpha[s, c]
+    # Gaussian kernels have k(x, x) = 1, which spares the divisions.
     if model.kernel.kind == GAUSSIAN:
         for s in range(count):
             loss[s] *= 1.0 - k[s] * k[s]
     else:
         for s in range(count):
-            loss[s] *= own_value(model.kernel, support.sizes[s]) - k[s] * k[s] / row.own
+            own = own_value(model.kernel, support.sizes[s])
+            loss[s] *= own - k[s] * k[s] / row.own
     return first_least(loss, count)
 
 
@@ -51,16 +53,24 @@ def learn_bpas(rule: Any, model: Any, row: Any) -> bool:
     if moving == 0 or row.own <= 0.0 or row.weight == 0.0:
         return False
     # The two outputs of the max-score form share the loss; each one-vs-all output has its own.
-    parts = 2.0 if row.pair else 1.0
+    if row.pair:
+        parts = 2.0
+    else:
+        parts = 1.0
     for c in range(outputs):
-        loss = max(0.0, 1.0 - row.margin[c]) if row.target[c] != 0.0 else 0.0
-        row.step[c] = row.target[c] * min(row.weight * rule.C, loss / (parts * row.own))
+        if row.target[c] != 0.0:
+            loss = max(0.0, 1.0 - row.margin[c])
+        else:
+            loss = 0.0
+        exact_step = loss / (parts * row.own)
+        row.step[c] = row.target[c] * min(row.weight * rule.C, exact_step)
     support = model.support
     alpha = model.alpha
     slot = support.counts[0]
     if slot == rule.B:
         slot = _least_loss(model, row)
         take_out(support, slot)
+        # The row takes over the part of the vector along it, before its coefficients go.
         for c in range(outputs):
             row.step[c] += alpha[slot, c] * row.k[slot] / row.own
     add(model, row, slot)
@@ -106,6 +116,3 @@ class BPAS(KernelLearner, WeightedClassifier):
 
     B: int = param(100, Whole(1), "Most support vectors.")
     C: float = param(1.0, Real(0.0, open_="low"), "Aggressiveness.")
-
-    def _slots(self) -> tuple[int, int]:
-        return int(self.B) + 1, int(self.B) + 1

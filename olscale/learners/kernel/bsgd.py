@@ -40,7 +40,10 @@ def learn_bsgd(rule: Any, model: Any, row: Any) -> bool:
     moved = False
     for c in range(outputs):
         model.scale[c] = 1.0 / (rule.lam * row.t)
-        row.step[c] = row.weight * row.target[c] if row.margin[c] < 1.0 else 0.0
+        if row.margin[c] < 1.0:
+            row.step[c] = row.weight * row.target[c]
+        else:
+            row.step[c] = 0.0
         moved = moved or row.step[c] != 0.0
     if not moved:
         return False
@@ -150,6 +153,3 @@ class BSGD(GramLearner, KernelLearner, WeightedClassifier):
 
     def _rule(self) -> BSGDRule:
         return rule_of(BSGDRule, self, maintenance=MAINTENANCE.index(self.maintenance))
-
-    def _slots(self) -> tuple[int, int]:
-        return int(self.B) + 1, int(self.B) + 1

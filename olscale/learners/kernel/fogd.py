@@ -12,7 +12,7 @@ from olscale.compiled.dot import vector_dot
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.pages import aligned_space
 from olscale.compiled.row_layout import borrowed_rows
-from olscale.compiled.row_weights import weight_of
+from olscale.compiled.rows import weight_of
 from olscale.data.transforms.fourier import set_angles, set_features
 from olscale.data.transforms.matrix import MatrixRows, borrowed_kept
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
@@ -31,7 +31,7 @@ from olscale.learners.contract.learner import (
 from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.contract.weighted import WeightedClassifier
-from olscale.learners.kernel.kernel_aim import aim
+from olscale.learners.kernel.kernel_loop import aim
 from olscale.learners.kernel.kernel_width import WidthLearner
 
 _SINE_NUMBERS = 3
@@ -182,11 +182,9 @@ class FOGD(
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
         """Return the axis of the weights in the one-vs-all form; all classes share the features."""
-        return (
-            {"W": class_axis(0, outputs)}
-            if self.multiclass == "ova" and not self.looks_ahead
-            else None
-        )
+        if self.multiclass == "ova" and not self.looks_ahead:
+            return {"W": class_axis(0, outputs)}
+        return None
 
     def _pass(
         self,
@@ -198,8 +196,12 @@ class FOGD(
         weights: FloatArray | None = None,
     ) -> None:
         self._check_width(X)
-        one = {**state, "W": state["W"][None], "eta": np.array([self.eta], dtype=np.float64)}
-        self._learn_and_score(X, y, one, learning, scores, weights)
+        setting_state = {
+            **state,
+            "W": state["W"][None],
+            "eta": np.array([self.eta], dtype=np.float64),
+        }
+        self._learn_and_score(X, y, setting_state, learning, scores, weights)
 
     def _learn_and_score(
         self,
@@ -216,7 +218,10 @@ class FOGD(
         """
         rows = read_only_csr(X)
         y = read_only(y)
-        scale = float(self.D) ** -0.5 if self.scale == "unit" else 1.0
+        if self.scale == "unit":
+            scale = float(self.D) ** -0.5
+        else:
+            scale = 1.0
         model = (
             state["W"],
             state["gamma"],
@@ -278,12 +283,15 @@ class FusedFOGD(FusedSettings):
         widths = np.concatenate([state["gamma"] for state in states])
         # Settings of one width follow each other: the loop computes their features once.
         self._order = np.argsort(widths, kind="stable")
+        weights_of_settings = [states[n]["W"] for n in self._order]
+        updates = [states[n]["updates"] for n in self._order]
+        etas = [self._learners[n].eta for n in self._order]
         self._state: State = {
-            "W": np.stack([states[n]["W"] for n in self._order]),
+            "W": np.stack(weights_of_settings),
             "gamma": widths[self._order],
-            "eta": np.array([self._learners[n].eta for n in self._order], dtype=np.float64),
+            "eta": np.array(etas, dtype=np.float64),
             "seen": states[0]["seen"].copy(),
-            "updates": np.concatenate([states[n]["updates"] for n in self._order]),
+            "updates": np.concatenate(updates),
         }
 
     def learn(
@@ -301,5 +309,6 @@ class FusedFOGD(FusedSettings):
     def release(self) -> None:
         for place, n in enumerate(self._order):
             state = self._learners[n].state_
-            state["W"], state["seen"] = self._state["W"][place].copy(), self._state["seen"].copy()
+            state["W"] = self._state["W"][place].copy()
+            state["seen"] = self._state["seen"].copy()
             state["updates"] = self._state["updates"][place : place + 1].copy()

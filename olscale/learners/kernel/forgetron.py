@@ -29,18 +29,23 @@ def learn_forgetron(rule: Any, model: Any, row: Any) -> bool:
     outputs = row.f.shape[0]
     moved = False
     for c in range(outputs):
-        row.step[c] = row.target[c] if row.margin[c] <= 0.0 else 0.0
+        if row.margin[c] <= 0.0:
+            row.step[c] = row.target[c]
+        else:
+            row.step[c] = 0.0
         moved |= row.step[c] != 0.0
     if not moved:
         return False
     model.memory[0, 1] += 1.0
     slot = support.counts[0]
     if slot == rule.B:
+        # Vectors take the slots in turn, so the next slot of the circle has the oldest.
         slot = support.counts[2] % rule.B
         factor = fading(model, row, slot)
         take_out(support, slot)
         for c in range(outputs):
             shrink(model, c, factor)
+            # The row is in the model that fades.
             row.step[c] *= factor
     add(model, row, slot)
     return True
@@ -63,23 +68,28 @@ def fading(model: Any, row: Any, slot: int) -> float:
     combine(alpha, model.scale, row.other, support.counts[0], f)
     # In the max-score form a vector moves two outputs: its part along the model is half the
     # difference of their scores.
-    parts = 2.0 if row.pair else 1.0
+    if row.pair:
+        parts = 2.0
+    else:
+        parts = 1.0
     delta = 0.0
     mu = 0.0
     for c in range(outputs):
         delta = max(delta, abs(alpha[slot, c]) * model.scale[c])
-        mu += np.sign(alpha[slot, c]) * (f[c] + row.step[c] * row.k[slot]) / parts
+        score_after = f[c] + row.step[c] * row.k[slot]
+        mu += np.sign(alpha[slot, c]) * score_after / parts
     a = delta * delta * own_value(model.kernel, support.sizes[slot]) - 2.0 * delta * mu
     b = 2.0 * delta
     c = memory[0] - SHARE * memory[1]
     # The root of a phi^2 + b phi + c in (0, 1], in the form that is accurate for both signs of a
     # and for 0.
-    phi = (
-        1.0
-        if a + b + c <= 0.0
-        else min(1.0, -2.0 * c / (b + np.sqrt(max(0.0, b * b - 4.0 * a * c))))
-    )
-    memory[0] = min(memory[0] + (a * phi + b) * phi, SHARE * memory[1])
+    if a + b + c <= 0.0:
+        phi = 1.0
+    else:
+        discriminant = max(0.0, b * b - 4.0 * a * c)
+        phi = min(1.0, -2.0 * c / (b + np.sqrt(discriminant)))
+    damage = memory[0] + (a * phi + b) * phi
+    memory[0] = min(damage, SHARE * memory[1])
     return phi
 
 
@@ -130,6 +140,3 @@ class Forgetron(KernelLearner):
         "The class against the best of the others. The bound of the mistakes holds where "
         "``k(x, x) <= 1``.",
     )
-
-    def _slots(self) -> tuple[int, int]:
-        return int(self.B) + 1, int(self.B) + 1

@@ -22,12 +22,17 @@ class GramLearner(SupportVectorLearner):
         """Return the bytes of the matrix at the start; with a budget it never grows."""
         del columns, classes
         slots = -(-self._slots()[0] // WIDTH) * WIDTH
-        return 8 * self.matrices * slots**2 if self.keeps_matrix else 0
+        if self.keeps_matrix:
+            return 8 * self.matrices * slots**2
+        return 0
 
     def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
         """Return how many numbers `rows` rows go through: some of them need the matrices."""
         _, mean = self._expected_vectors(rows)
-        matrices = rows * self.matrices * self.matrix_share * mean**2 if self.keeps_matrix else 0.0
+        if self.keeps_matrix:
+            matrices = rows * self.matrices * self.matrix_share * mean**2
+        else:
+            matrices = 0.0
         return super().stream_numbers(columns, classes, values, rows) + matrices
 
     def check_memory(self, columns: int, classes: int) -> None:
@@ -48,14 +53,16 @@ class GramLearner(SupportVectorLearner):
         super()._grow(entries)
 
     def _refuse_more_than_memory(self, needed: int, slots: int) -> None:
-        there = memory_bytes()
-        if needed > there:
+        memory = memory_bytes()
+        if needed > memory:
             raise ParameterError(
                 f"learner {self.name}: the matrix of {slots:,} support vectors needs "
                 f"{size_text(needed)}, this machine has "
-                f"{size_text(there)}; {self.cheaper()}"
+                f"{size_text(memory)}; {self.cheaper()}"
             )
 
     def cheaper(self) -> str:
         """Return how to avoid a large matrix."""
-        return "it has a number for each pair of them: take fewer" if self.keeps_matrix else ""
+        if self.keeps_matrix:
+            return "it has a number for each pair of them: take fewer"
+        return ""

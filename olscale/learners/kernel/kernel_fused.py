@@ -82,21 +82,25 @@ class FusedVectors(FusedSettings):
         scores = [np.empty((count, learner._outputs)) for learner in self._learners]
         start = 0
         usable = True
+        # No rows are one part too: so loops are compiled before a clock starts.
         while start < max(1, count):
-            stop = count if self._alone else min(start + _ROWS, count)
+            if self._alone:
+                stop = count
+            else:
+                stop = min(start + _ROWS, count)
             part = slice(start, stop)
             few = CSR(rows.indptr[start : stop + 1], *rows[1:])
-            mine = [each[part] for each in scores]
+            own_scores = [setting_scores[part] for setting_scores in scores]
             own_weights = None if weights is None else weights[part]
             if not usable:
-                for each in mine:
-                    each[:] = np.nan
+                for setting_scores in own_scores:
+                    setting_scores[:] = np.nan
             elif self._alone:
-                self._go(few, y[part], mine, own_weights)
+                self._go(few, y[part], own_scores, own_weights)
             else:
-                usable = self._learn(few, y[part], mine, own_weights)
+                usable = self._learn(few, y[part], own_scores, own_weights)
             start = max(1, stop)
-        return [self._failed.get(n, mine) for n, mine in enumerate(scores)]
+        return [self._failed.get(n, own_scores) for n, own_scores in enumerate(scores)]
 
     def _learn(
         self, rows: CSR, y: NDArray[Any], scores: Sequence[FloatArray], weights: FloatArray | None
@@ -114,8 +118,8 @@ class FusedVectors(FusedSettings):
             rows, self._support(), self._kernel, self._finished, limits, *space, came, values
         )
         self._shared = [
-            each._replace(values=values, finished=self._finished, came=came)
-            for each in self._shared
+            learner._replace(values=values, finished=self._finished, came=came)
+            for learner in self._shared
         ]
         self._go(rows, y, scores, weights)
         self._keep(values_of(rows) / max(1, count))
@@ -169,13 +173,15 @@ class FusedVectors(FusedSettings):
         for at in own:
             used[at] = True
         keep_vectors(self._support(), used)
-        kept = np.count_nonzero(used)
+        vectors = np.count_nonzero(used)
         total = sum(map(len, own))
-        if kept < _LEAST_VECTORS:
+        if vectors < _LEAST_VECTORS:
             return
         products = _VALUE * values
-        finish = (kept if self._finished else total) * _FINISH
-        if total * (products + _FINISH) < _LEAST_GAIN * (kept * products + finish + total * _TAKE):
+        finish = (vectors if self._finished else total) * _FINISH
+        if total * (products + _FINISH) < _LEAST_GAIN * (
+            vectors * products + finish + total * _TAKE
+        ):
             self._alone = True
             self._arrays = {}
             self._shared = [no_values() for _ in self._shared]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, read_only_csr
-from olscale.compiled.decorator import is_ours, uncached
+from olscale.compiled.decorator import compiled, is_ours, uncached
 from olscale.compiled.pages import aligned_space
 from olscale.compiled.rows_together import together_space
 from olscale.compiled.support_arrays import (
@@ -25,6 +25,7 @@ from olscale.compiled.support_arrays import (
     support_vectors,
 )
 from olscale.errors import ParameterError
+from olscale.learners.contract.capability import ShiftFree
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.detector import OnePassDetector
 from olscale.learners.contract.estimator import OnePassLearner
@@ -39,14 +40,12 @@ from olscale.learners.contract.learner import (
 )
 from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.regressor import OnePassRegressor
-from olscale.learners.contract.shift_free import ShiftFree
 from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.kernel.kernel_fused import FusedVectors
 from olscale.learners.kernel.kernel_loop import learn_and_score, takes_weight
 from olscale.learners.kernel.kernel_model import Model, Space
 from olscale.learners.kernel.kernel_width import WidthLearner
-from olscale.learners.kernel.kernels import DISTANCE_KERNELS, KERNELS, Kernel
-from olscale.learners.kernel.rkhs_norm import MOST_VECTORS, rkhs_norm
+from olscale.learners.kernel.kernels import DISTANCE_KERNELS, KERNELS, Kernel, vector_row
 from olscale.learners.kernel.shared_values import SharedValues, no_values
 
 
@@ -104,12 +103,20 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         """Return the parameters of the update."""
         return rule_of(self.rule_type, self)
 
+    def _budget(self) -> int | None:
+        """Return how many support vectors the budget allows, the parameter `B`; None without one."""
+        budget: int | None = getattr(self, "B", None)
+        return budget
+
     def _slots(self) -> tuple[int, int]:
-        """Return how many support vectors there is room for at first and at most, without a budget.
+        """Return how many support vectors there is room for at first and at most.
 
         There is room for one more than may stay: a row is scored, and may turn out not to need its
         slot, before that is known.
         """
+        budget = self._budget()
+        if budget is not None:
+            return int(budget) + 1, int(budget) + 1
         most = int(self.capacity) + 1
         return min(64, most), most
 
@@ -147,7 +154,10 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         rule = self._rule()
         # Machine code for a rule that is defined elsewhere must not enter our cache: it would
         # outlive an edit.
-        loop = learn_and_score if is_ours(type(rule).__module__) else uncached(learn_and_score)
+        if is_ours(type(rule).__module__):
+            loop = learn_and_score
+        else:
+            loop = uncached(learn_and_score)
         form = (
             self._is_max_score(),
             self.norm_limits(),
@@ -185,11 +195,9 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         alone.
         """
         first, most = self._slots()
-        return (
-            (type(self), self.kernel == "laplacian")
-            if first < most and not self.keeps_matrix
-            else None
-        )
+        if first < most and not self.keeps_matrix:
+            return (type(self), self.kernel == "laplacian")
+        return None
 
     def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
         return FusedVectors(learners)
@@ -213,7 +221,10 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         outputs = self.state_["alpha"].shape[1]
         slots = len(self.state_["sizes"])
         # A row may have more entries than there are places: features that no vector has.
-        longest = 0 if rows is None else int(np.diff(rows.indptr).max(initial=0))
+        if rows is None:
+            longest = 0
+        else:
+            longest = int(np.diff(rows.indptr).max(initial=0))
         entries = max(self.state_["values"].shape[1], longest)
         f, target, margin, step = np.zeros((4, outputs))
         at = np.empty(entries, dtype=np.int32)
@@ -264,26 +275,31 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
             old = self.state_[name]
             new = state[name]
             if old.ndim == new.ndim and old.dtype == new.dtype and new.size >= old.size:
-                self.state_[name] = (
-                    aligned_space(*new.shape)
-                    if name == "values"
-                    else np.zeros(new.shape, new.dtype)
-                )
+                if name == "values":
+                    self.state_[name] = aligned_space(*new.shape)
+                else:
+                    self.state_[name] = np.zeros(new.shape, new.dtype)
         super().restore(state)
         slots = len(self.state_["sizes"])
-        beside = self.state_["matrix"].shape
-        expected = (slots, slots + empty[-1] - empty[-2]) if empty[-2] else empty[-2:]
-        if len(self.state_["alpha"]) != slots or beside[-2:] != expected:
+        before = self.state_["matrix"].shape
+        if empty[-2]:
+            expected = (slots, slots + empty[-1] - empty[-2])
+        else:
+            expected = empty[-2:]
+        if len(self.state_["alpha"]) != slots or before[-2:] != expected:
             raise ValueError(
                 f"state does not fit learner {self.name}: {slots} support vectors, a matrix of "
-                f"{beside}"
+                f"{before}"
             )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: its values times the vectors."""
         del columns
-        now = int(self.state_["counts"][0]) if hasattr(self, "state_") else 0
-        return max(self._slots()[0], now) * self._vector_numbers(classes, values)
+        if hasattr(self, "state_"):
+            vectors = int(self.state_["counts"][0])
+        else:
+            vectors = 0
+        return max(self._slots()[0], vectors) * self._vector_numbers(classes, values)
 
     def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
         """Return how many numbers `rows` rows go through: theirs and those of vectors."""
@@ -330,7 +346,10 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         The first is the number of support vectors, the second is `rkhs_norm`.
         """
         count = int(self.state_["counts"][0])
-        norm = {"norm_w": float(rkhs_norm(self._model()))} if count <= MOST_VECTORS else {}
+        if count <= MOST_VECTORS:
+            norm = {"norm_w": float(rkhs_norm(self._model()))}
+        else:
+            norm = {}
         return {**super().measures(), "support_vectors": float(count), **norm}
 
 
@@ -354,3 +373,30 @@ class KernelRegressor(SupportVectorLearner, OnePassRegressor):
 
 class KernelDetector(SupportVectorLearner, OnePassDetector):
     """Base of the novelty detectors with support vectors."""
+
+
+MOST_VECTORS = 2_000
+"""Vectors up to which the norm is worth a kernel value per pair."""
+
+
+@compiled
+def rkhs_norm(model: Any) -> float:
+    """Return the square root of ``sum_c alpha_c' K alpha_c``."""
+    support = model.support
+    alpha = model.alpha
+    scale = model.scale
+    count = support.counts[0]
+    outputs = alpha.shape[1]
+    places = support.values.shape[1]
+    at = np.empty(places, np.int32)
+    value = np.empty(places)
+    k = np.empty(support.sizes.shape[0])
+    square = 0.0
+    for s in range(count):
+        vector_row(model.kernel, support, s, at, value, k)
+        for c in range(outputs):
+            f = 0.0
+            for r in range(count):
+                f += k[r] * alpha[r, c]
+            square += (scale[c] * alpha[s, c]) * (scale[c] * f)
+    return float(np.sqrt(max(0.0, square)))

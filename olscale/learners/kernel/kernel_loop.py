@@ -1,25 +1,26 @@
 """The loop of all kernel learners: each learner adds a rule for what a row changes.
 
 A rule is a named tuple of parameters together with a function that learns one row; the loop
-provides the row's kernel values, scores and targets.
+provides the row's kernel values, scores and targets. What a row aims at depends on its label: a
+class sets margins, a target residuals.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.decorator import INLINED, compiled
 from olscale.compiled.row_layout import borrowed_rows, is_tuple_of
-from olscale.compiled.row_weights import weight_of
+from olscale.compiled.rows import weight_of
 from olscale.compiled.rows_together import may_go_together, multiply_together, renew, take_products
 from olscale.compiled.simd.row_tiles import ROWS
 from olscale.compiled.support_vectors import find_places, has_room
-from olscale.learners.contract.learner import FloatArray
+from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
-from olscale.learners.kernel.kernel_aim import aim, is_known
 from olscale.learners.kernel.kernel_model import (
     KernelRow,
     Model,
@@ -34,6 +35,79 @@ from olscale.learners.kernel.shared_values import (
     row_square,
     take_values,
 )
+
+
+def is_known(y: float) -> bool:
+    """Return whether a class code or a target is known; for compiled loops only, as `aim`."""
+    raise TypeError("for compiled loops only")
+
+
+def aim(f: Any, y: float, max_score: bool, target: Any, margin: Any, wrong: Any) -> None:
+    """Set targets, margins and mistakes of a row of class or target `y` (see `Space`)."""
+    raise TypeError("for compiled loops only")
+
+
+@overload(is_known, strict=False, jit_options=INLINED)
+def _choose_known(y: types.Type) -> Any:
+    if isinstance(y, types.Array):  # several targets
+        return lambda y: not np.isnan(y[0])
+    if isinstance(y, types.Float):
+        return lambda y: not np.isnan(y)
+    return lambda y: y != UNKNOWN
+
+
+@overload(aim, strict=False, jit_options=INLINED)
+def _choose_aim(f: Any, y: types.Type, max_score: Any, target: Any, margin: Any, wrong: Any) -> Any:
+    if isinstance(y, types.Array):
+        return _aim_at_targets
+    if isinstance(y, types.Float):
+        return _aim_at_target
+    return _aim_at_class
+
+
+def _aim_at_class(f: Any, y: int, max_score: bool, target: Any, margin: Any, wrong: Any) -> None:
+    outputs = f.shape[0]
+    if max_score:
+        if y != 0:
+            rival = 0
+        else:
+            rival = 1
+        for c in range(outputs):
+            target[c] = 0.0
+            wrong[c] = False
+            margin[c] = 0.0
+            if c != y and f[c] > f[rival]:
+                rival = c
+        between = f[y] - f[rival]
+        mistaken = between < 0.0 or (between == 0.0 and rival < y)
+        target[y] = 1.0
+        target[rival] = -1.0
+        margin[y] = margin[rival] = between
+        wrong[y] = wrong[rival] = mistaken
+    else:
+        for c in range(outputs):
+            if outputs > 1:
+                own_class = c
+            else:
+                own_class = 1
+            if y == own_class:
+                target[c] = 1.0
+            else:
+                target[c] = -1.0
+            margin[c] = target[c] * f[c]
+            wrong[c] = (f[c] >= 0.0) != (target[c] > 0.0)
+
+
+def _aim_at_target(f: Any, y: float, max_score: bool, target: Any, margin: Any, wrong: Any) -> None:
+    for c in range(f.shape[0]):
+        target[c] = y
+        margin[c] = y - f[c]
+
+
+def _aim_at_targets(f: Any, y: Any, max_score: bool, target: Any, margin: Any, wrong: Any) -> None:
+    for c in range(f.shape[0]):
+        target[c] = y[c]
+        margin[c] = y[c] - f[c]
 
 
 def learn_row(rule: Any, model: Model, row: KernelRow) -> bool:
@@ -68,7 +142,9 @@ def learns(
 
         @overload(learn_row, strict=False, jit_options=INLINED)
         def choose(rule, model, row):  # type: ignore[no-untyped-def]
-            return function if is_tuple_of(rule, rule_type) else None
+            if is_tuple_of(rule, rule_type):
+                return function
+            return None
 
         return function
 
@@ -101,42 +177,45 @@ def learn_and_score(
     space = borrowed_space(space)
     support = model.support
     kernel = model.kernel
-    f, target, margin, wrong, step, at, value, k, other, together = space
+    f, target, margin, wrong, step, at, value, k, other, block = space
     # bounds of the rows whose products were computed last
     begun = first
-    done = first
+    end_of_block = first
     rows, outputs = scores.shape
-    shared, alone = borrowed_values(shared), shared.values.shape[0] == 0
+    shared, is_alone = borrowed_values(shared), shared.values.shape[0] == 0
     for i in range(first, rows):
         learns = learning and is_known(y[i])
+        # The caller enlarges the arrays, and this row comes again.
         if learns and not has_room(support, X.indptr[i + 1] - X.indptr[i]):
             return i
+        # Not for the Laplacian kernel, whose values come from differences and not from products.
         begins = (
-            alone
-            and i >= done
+            is_alone
+            and i >= end_of_block
             and may_go_together(support, X, i, rows)
             and kernel.kind != LAPLACIAN
         )
-        if begins and multiply_together(support, X, i, at, together):
+        if begins and multiply_together(support, X, i, at, block):
             begun = i
-            done = i + ROWS
-        found = 0
-        ready = i < done
+            end_of_block = i + ROWS
+        places = 0
+        ready = i < end_of_block
         if ready:
-            square = take_products(together, i - begun, support.counts[0], k)
-        elif alone:
-            found, square = find_places(support, X, i, at, value)
+            square = take_products(block, i - begun, support.counts[0], k)
+        elif is_alone:
+            places, square = find_places(support, X, i, at, value)
         else:
             square = row_square(X, i)
         if not (low <= square <= high) and unusable(X, i, square, low, high):
             scores[i:] = np.nan
             break
         size = size_of(kernel, X, i, square)
-        if not alone:
+        if not is_alone:
             take_values(shared, support, i, k)
         elif not ready:
-            raw_row(kernel, support, at, value, found, size, k)
-        if alone or not shared.finished:
+            raw_row(kernel, support, at, value, places, size, k)
+        # Settings of one kernel share values, those of several kernels share products.
+        if is_alone or not shared.finished:
             finish_row(kernel, support, X, i, at, value, size, k)
         combine(model.alpha, model.scale, k, support.counts[0], f)
         for c in range(outputs):
@@ -165,8 +244,8 @@ def learn_and_score(
             )
             if learn_row(rule, model, row):
                 updates[0] += 1
-            if i + 1 < done:
-                renew(support, X, begun, at, together)
-            if not alone:
+            if i + 1 < end_of_block:
+                renew(support, X, begun, at, block)
+            if not is_alone:
                 note_vectors(shared, support, i)
     return int(rows)

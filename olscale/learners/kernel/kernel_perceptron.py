@@ -22,8 +22,14 @@ def learn_step(rule: Any, model: Any, row: Any) -> bool:
     """Add a row with a separate step for each output at fault."""
     moved = False
     for c in range(row.f.shape[0]):
-        fault = row.margin[c] < 1.0 if rule.hinge else row.wrong[c]
-        row.step[c] = row.weight * (rule.eta * row.target[c]) if fault else 0.0
+        if rule.hinge:
+            fault = row.margin[c] < 1.0
+        else:
+            fault = row.wrong[c]
+        if fault:
+            row.step[c] = row.weight * (rule.eta * row.target[c])
+        else:
+            row.step[c] = 0.0
         moved |= row.step[c] != 0.0
     if moved:
         add(model, row, model.support.counts[0])
@@ -125,7 +131,10 @@ def learn_residual(rule: Any, model: Any, row: Any) -> bool:
         return False
     step = rule.eta * error
     if rule.sign:
-        step = rule.eta if error > 0.0 else -rule.eta
+        if error > 0.0:
+            step = rule.eta
+        else:
+            step = -rule.eta
     row.step[0] = row.weight * step
     add(model, row, model.support.counts[0])
     return True

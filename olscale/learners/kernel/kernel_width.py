@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from olscale.compiled.csr import Rows, rows_of
-from olscale.data.transforms.median_width import median_gamma
+from olscale.data.transforms.kernel_features import median_gamma
 from olscale.errors import ParameterError
+from olscale.learners.contract.capability import LooksAhead
 from olscale.learners.contract.estimator import OnePass
 from olscale.learners.contract.learner import FloatArray
-from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.parameters import Maybe, Real, param
 
 
@@ -72,14 +72,16 @@ class WidthLearner(GammaLearner):
         """Return all parameters in canonical form: the width as `gamma`, however it was given."""
         params = super().resolved_params()
         widths = {name: params.pop(name) for name in ("sigma", "p")}
-        given = {name: value for name, value in widths.items() if value is not None}
-        if given and (len(given) > 1 or params["gamma"] != "auto"):
-            names = ", ".join(sorted({*given, *([] if params["gamma"] == "auto" else ["gamma"])}))
+        given_widths = {name: value for name, value in widths.items() if value is not None}
+        if given_widths and (len(given_widths) > 1 or params["gamma"] != "auto"):
+            names = ", ".join(
+                sorted({*given_widths, *([] if params["gamma"] == "auto" else ["gamma"])})
+            )
             raise ParameterError(
                 f"learner {self.name}: {names} were given, expected one of gamma, sigma and p"
             )
-        if "sigma" in given:
-            params["gamma"] = 1.0 / (2.0 * given["sigma"] ** 2)
-        if "p" in given:
-            params["gamma"] = 1.0 / given["p"] ** 2
+        if "sigma" in given_widths:
+            params["gamma"] = 1.0 / (2.0 * given_widths["sigma"] ** 2)
+        if "p" in given_widths:
+            params["gamma"] = 1.0 / given_widths["p"] ** 2
         return params

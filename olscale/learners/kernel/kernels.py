@@ -53,7 +53,9 @@ def own_value(kernel: Any, size: float) -> float:
     """Return ``k(x, x)`` for a row of size `size`."""
     if kernel.kind == POLYNOMIAL:
         return _power(kernel.gamma * size + kernel.coef0, kernel.degree)
-    return size if kernel.kind == LINEAR else 1.0
+    if kernel.kind == LINEAR:
+        return size
+    return 1.0
 
 
 @compiled

@@ -7,8 +7,8 @@ import numpy as np
 from olscale.compiled.decorator import compiled
 from olscale.compiled.inverse_gram import LEAST_DISTANCE, border, project
 from olscale.compiled.simd.columns import multiply_dense
+from olscale.learners.contract.capability import LearnsTargets
 from olscale.learners.contract.learner import FloatArray
-from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.parameters import Maybe, Real, Whole, param
 from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.contract.weighted import WeightedRegressor
@@ -140,6 +140,3 @@ class KRLS(GramLearner, KernelRegressor, WeightedRegressor, LearnsTargets):
 
     def _rule(self) -> KRLSRule:
         return rule_of(KRLSRule, self, B=self.B or 0)
-
-    def _slots(self) -> tuple[int, int]:
-        return super()._slots() if self.B is None else (int(self.B) + 1, int(self.B) + 1)

@@ -42,7 +42,10 @@ def learn_nogd(rule: Any, model: Any, row: Any) -> bool:
     count = model.support.counts[0]
     for c in range(outputs):
         loss = row.target[c] != 0.0 and row.margin[c] < 1.0 and row.weight > 0.0
-        row.step[c] = row.weight * (rule.eta * row.target[c]) if loss else 0.0
+        if loss:
+            row.step[c] = row.weight * (rule.eta * row.target[c])
+        else:
+            row.step[c] = 0.0
         moving |= loss
     if not moving:
         return False
@@ -153,7 +156,9 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
         """Set the matrix to ``V D^-1 V'``, and the room next to it to ``V V' alpha``."""
         from threadpoolctl import threadpool_limits
 
-        state, (count, slots) = self.state_, (int(self.B), len(self.state_["sizes"]))
+        state = self.state_
+        count = int(self.B)
+        slots = len(state["sizes"])
         places = state["values"].shape[1]
         K = np.zeros((count, slots))
         set_gram(self._model(), np.empty(places, np.int32), np.empty(places), K)
@@ -164,7 +169,8 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
             V = vectors[:, used]
             D = values[used]
             state["matrix"][:count, :count] = (V / D) @ V.T
-            state["matrix"][:count, slots:] = V @ (V.T @ state["alpha"][:count])
+            along = V.T @ state["alpha"][:count]
+            state["matrix"][:count, slots:] = V @ along
         # one spare slot lets the loop continue
         state["memory"][0, 0] = _KNOWS_FEATURES
         state["counts"][3] = self.B + 1

@@ -40,8 +40,12 @@ def learn_norma(rule: Any, model: Any, row: Any) -> bool:
     moved = False
     for c in range(row.f.shape[0]):
         shared = 0 if row.pair else c  # the max-score form has one margin
-        hit = row.target[c] != 0.0 and row.margin[c] <= rho[shared, 0] and row.weight > 0.0
-        row.step[c] = row.weight * (eta * row.target[c]) if hit else 0.0
+        is_within = row.margin[c] <= rho[shared, 0]
+        hit = row.target[c] != 0.0 and is_within and row.weight > 0.0
+        if hit:
+            row.step[c] = row.weight * (eta * row.target[c])
+        else:
+            row.step[c] = 0.0
         moved |= hit
         shrink(model, c, 1.0 - eta * rule.lam)
         if rule.bias:
@@ -60,6 +64,7 @@ def slot_of_oldest(support: Any, tau: int) -> int:
     """Return a free slot; with `tau` vectors take out the oldest and return its slot."""
     slot: int = support.counts[0]
     if slot == tau:
+        # Vectors take the slots in turn, so the next slot of the circle has the oldest.
         slot = support.counts[2] % tau
         take_out(support, slot)
     return slot
@@ -113,10 +118,8 @@ class FadingLearner(SupportVectorLearner):
     def _rule(self) -> NamedTuple:
         return rule_of(self.rule_type, self, tau=self.tau or -1)
 
-    def _slots(self) -> tuple[int, int]:
-        if self.tau is not None:
-            return int(self.tau) + 1, int(self.tau) + 1
-        return super()._slots()
+    def _budget(self) -> int | None:
+        return self.tau
 
 
 class NORMA(FadingLearner, KernelLearner, WeightedClassifier):

@@ -32,12 +32,18 @@ def learn_olk(rule: Any, model: Any, row: Any) -> bool:
     """Fade the model, then add a row that falls short of a margin of ``1 + r``."""
     # The two outputs of the max-score form move the margin twice as far.
     shrunk = 1.0 + rule.r
-    parts = 2.0 if row.pair else 1.0
+    if row.pair:
+        parts = 2.0
+    else:
+        parts = 1.0
     largest = 0.0
     for c in range(row.f.shape[0]):
         short = shrunk - row.margin[c]
         most = row.weight * rule.C
-        a = min(most, max(0.0, short / (parts * row.own))) if row.own > 0.0 else 0.0
+        if row.own > 0.0:
+            a = min(most, max(0.0, short / (parts * row.own)))
+        else:
+            a = 0.0
         row.step[c] = row.target[c] * a / shrunk
         largest = max(largest, abs(row.step[c]))
         if rule.r > 0.0:
@@ -55,6 +61,7 @@ def forget_small(model: Any, threshold: float) -> None:
     """Drop the vectors whose coefficients are all less than `threshold`."""
     alpha = model.alpha
     outputs = model.alpha.shape[1]
+    # From the last slot down: the vector that moves into an empty slot has stayed already.
     for s in range(model.support.counts[0] - 1, -1, -1):
         small = True
         for c in range(outputs):
@@ -129,13 +136,19 @@ def learn_olk_r(rule: Any, model: Any, row: Any) -> bool:
     error = shrunk * row.target[0] - row.f[0]
     short = abs(error) - shrunk * rule.epsilon
     most = row.weight * rule.C
-    a = min(most, max(0.0, short / row.own)) / shrunk if row.own > 0.0 else 0.0
-    row.step[0] = a if error > 0.0 else -a
+    if row.own > 0.0:
+        a = min(most, max(0.0, short / row.own)) / shrunk
+    else:
+        a = 0.0
+    if error > 0.0:
+        row.step[0] = a
+    else:
+        row.step[0] = -a
     if rule.r > 0.0:
         shrink(model, 0, 1.0 / shrunk)
     if rule.threshold > 0.0:
         forget_small(model, rule.threshold)
-    comes_in = a > 0.0 and a >= rule.threshold
+    comes_in: bool = a > 0.0 and a >= rule.threshold
     if comes_in:
         add(model, row, model.support.counts[0])
     return comes_in
@@ -212,7 +225,10 @@ def learn_olk_n(rule: Any, model: Any, row: Any) -> bool:
     """Fade the model, add the row, and move rho."""
     shrunk = 1.0 + rule.r
     f = row.f[0] - model.offset[0]
-    a = max(rule.v, min(rule.C, (shrunk - f) / row.own)) if row.own > 0.0 else rule.v
+    if row.own > 0.0:
+        a = max(rule.v, min(rule.C, (shrunk - f) / row.own))
+    else:
+        a = rule.v
     row.step[0] = a / shrunk
     if rule.r > 0.0:
         shrink(model, 0, 1.0 / shrunk)

@@ -41,12 +41,14 @@ def learn_projectron(rule: Any, model: Any, row: Any) -> bool:
     share = row.other
     distance = project(model.matrix, count, row.k, row.own, share)
     full = 0 < rule.B <= count
-    adds = mistakes > 0 and not full and distance > max(rule.eta, LEAST_DISTANCE * row.own)
+    # The distance of a duplicate is rounding: as a vector it would make the inverse meaningless.
+    threshold = max(rule.eta, LEAST_DISTANCE * row.own)
+    adds = mistakes > 0 and not full and distance > threshold
     moved = mistakes > 0
     for c in range(outputs):
         step = row.step[c]
         if adds and step != 0.0:
-            continue
+            continue  # the row becomes a vector with this step
         if near > 0 and step == 0.0 and row.target[c] != 0.0 and 0.0 < row.margin[c] < 1.0:
             step = row.target[c] * _partial_step(rule, row, 1.0 - row.margin[c], distance)
         if step != 0.0:
@@ -70,8 +72,11 @@ def _partial_step(rule: Any, row: Any, loss: float, distance: float) -> float:
         step = min(loss / inside, 1.0)
         progress = 2.0 * loss - step * inside - 2.0 * rule.U * math.sqrt(parts * distance)
         return step if progress >= 0.0 else 0.0
-    rest = loss - distance / rule.eta
-    return min(loss / inside, 1.0, 2.0 * rest / inside) if rest > 0.0 else 0.0
+    remaining = loss - distance / rule.eta
+    share: float = 0.0
+    if remaining > 0.0:
+        share = min(loss / inside, 1.0, 2.0 * remaining / inside)
+    return share
 
 
 class Projectron(GramLearner, KernelLearner):
@@ -143,12 +148,20 @@ class Projectron(GramLearner, KernelLearner):
         return params
 
     def _rule(self) -> ProjectronRule:
-        B = int(self.B) if self.form == "budget" else 0
-        bound = math.sqrt((B + 1) / math.log(B + 1)) / 4.0 if B else 0.0
+        if self.form == "budget":
+            B = int(self.B)
+        else:
+            B = 0
+        if B:
+            bound = math.sqrt((B + 1) / math.log(B + 1)) / 4.0
+        else:
+            bound = 0.0
         return ProjectronRule(float(self.resolved_params()["eta"] or 0.0), B, self.plus, bound)
 
-    def _slots(self) -> tuple[int, int]:
-        return (int(self.B) + 1, int(self.B) + 1) if self.form == "budget" else super()._slots()
+    def _budget(self) -> int | None:
+        if self.form == "budget":
+            return self.B
+        return None
 
 
 class ProjectronPlusPlus(Projectron):

@@ -1,13 +1,49 @@
-"""The random budget perceptron (Cavallanti, Cesa-Bianchi and Gentile 2007)."""
+"""The random budget perceptron (Cavallanti, Cesa-Bianchi and Gentile 2007).
 
-from typing import Any, NamedTuple
+The row's number decides which support vector makes room, so that any split of a stream has the same
+victims.
+"""
 
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from olscale.compiled.decorator import compiled
+from olscale.compiled.philox import philox
 from olscale.compiled.support_vectors import take_out
+from olscale.learners.contract.learner import State
 from olscale.learners.contract.parameters import Whole, param
 from olscale.learners.contract.weighted import WeightedClassifier
+from olscale.learners.kernel.kernel_learner import KernelLearner
 from olscale.learners.kernel.kernel_loop import learns
 from olscale.learners.kernel.kernel_model import add
-from olscale.learners.kernel.random_victim import RandomVictims, random_slot
+
+
+@compiled
+def random_slot(model: Any, row: Any) -> Any:
+    """Return a slot in use, each with equal probability."""
+    t = np.uint64(row.t)
+    zero = np.uint64(0)
+    key = model.memory[0]
+    low = t & np.uint64(0xFFFFFFFF)
+    high = t >> np.uint64(32)
+    first_key = np.uint64(key[0])
+    second_key = np.uint64(key[1])
+    word = philox(low, high, zero, zero, first_key, second_key)[0]
+    # The high half of the product: a division by 2^32, which needs no modulo.
+    count = np.uint64(model.support.counts[0])
+    return np.int64((word * count) >> np.uint64(32))
+
+
+class RandomVictims(KernelLearner):
+    """Base of the learners that draw victims, from the parameter `seed` and the run's entropy."""
+
+    memory: ClassVar[int] = 2
+
+    def _allocate(self, columns: int, outputs: int) -> State:
+        state = super()._allocate(columns, outputs)
+        state["memory"][0] = self._random().integers(0, 2**32, 2)
+        return state
 
 
 class RBPRule(NamedTuple):
@@ -22,7 +58,10 @@ def learn_rbp(rule: Any, model: Any, row: Any) -> bool:
     support = model.support
     moved = False
     for c in range(row.f.shape[0]):
-        row.step[c] = row.weight * row.target[c] if row.wrong[c] else 0.0
+        if row.wrong[c]:
+            row.step[c] = row.weight * row.target[c]
+        else:
+            row.step[c] = 0.0
         moved |= row.step[c] != 0.0
     if moved:
         slot = support.counts[0]
@@ -75,6 +114,3 @@ class RBP(RandomVictims, WeightedClassifier):
     seed: int = param(
         0, Whole(0), "Seed of the victims; the seed and number of the permutation count too."
     )
-
-    def _slots(self) -> tuple[int, int]:
-        return int(self.B) + 1, int(self.B) + 1

@@ -84,6 +84,7 @@ def note_vectors(shared: Any, support: Any, i: int) -> None:
     noted = shared.noted
     count = support.counts[0]
     ever = support.counts[2]
+    # Most rows leave the vectors as they are: two comparisons show it.
     if noted[0] == count and noted[1] == ever:
         return
     first = count - 1 if count == noted[0] + 1 else 0  # nothing was dropped
@@ -93,6 +94,7 @@ def note_vectors(shared: Any, support: Any, i: int) -> None:
             continue
         place = shared.came[i]
         if born != ever - 1 or noted[1] == ever:  # the last vector moved to an earlier slot
+            # It was in a later slot, since only the last vector moves, and only forwards.
             old = s + 1
             while shared.born[old] != born:
                 old += 1
@@ -148,18 +150,18 @@ def set_values(
         rows += 1
     position = np.empty(at.shape[0], np.int32)
     squares = np.empty(ROWS)
-    done = 0
+    end_of_block = 0
     for i in range(rows):
-        if i >= done and may_go_together(support, X, i, rows) and kernel.kind != LAPLACIAN:
-            together = RowsTogether(position, squares, values[i : i + ROWS])
-            if multiply_together(support, X, i, at, together):
-                done = i + ROWS
-        if i < done:
-            size = squares[i + ROWS - done]
+        if i >= end_of_block and may_go_together(support, X, i, rows) and kernel.kind != LAPLACIAN:
+            block = RowsTogether(position, squares, values[i : i + ROWS])
+            if multiply_together(support, X, i, at, block):
+                end_of_block = i + ROWS
+        if i < end_of_block:
+            size = squares[i + ROWS - end_of_block]
         else:
-            found, square = find_places(support, X, i, at, value)
+            places, square = find_places(support, X, i, at, value)
             size = size_of(kernel, X, i, square)
-            raw_row(kernel, support, at, value, found, size, values[i])
+            raw_row(kernel, support, at, value, places, size, values[i])
         if finished:
             finish_row(kernel, support, X, i, at, value, size, values[i])
     return rows

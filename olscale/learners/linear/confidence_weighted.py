@@ -26,7 +26,8 @@ def confidence_gained(alpha: float, v: float, phi: float, factor: float) -> floa
     the difference, which loses its digits where a step is large.
     """
     a = alpha * v * phi
-    gained: float = alpha * phi * 2.0 * (a + np.sqrt(a * a + factor * v)) / (factor * v)
+    root = np.sqrt(a * a + factor * v)
+    gained: float = alpha * phi * 2.0 * (a + root) / (factor * v)
     return gained
 
 
@@ -65,7 +66,8 @@ def _step(rule, m, v, weight):  # type: ignore[no-untyped-def]
         )
     else:
         xi = 1.0 + phi2
-        alpha = (-m * psi + np.sqrt(0.25 * m * m * phi2 * phi2 + v * phi2 * xi)) / (v * xi)
+        discriminant = 0.25 * m * m * phi2 * phi2 + v * phi2 * xi
+        alpha = (-m * psi + np.sqrt(discriminant)) / (v * xi)
     alpha = min(weight * rule.C, alpha)
     return alpha, confidence_gained(alpha, v, rule.phi, 8.0 if rule.max_score else 4.0)
 
@@ -75,7 +77,8 @@ def _variance(rule, m, v):  # type: ignore[no-untyped-def]
     if rule.phi == 0.0:
         return -m / v, 0.0
     b = 1.0 + 2.0 * rule.phi * m
-    alpha = (-b + np.sqrt(b * b - 8.0 * rule.phi * (m - rule.phi * v))) / (4.0 * rule.phi * v)
+    discriminant = b * b - 8.0 * rule.phi * (m - rule.phi * v)
+    alpha = (-b + np.sqrt(discriminant)) / (4.0 * rule.phi * v)
     return alpha, 2.0 * alpha * rule.phi
 
 
@@ -144,11 +147,9 @@ class CW(SecondOrderLearner):
 
     def _rule(self, max_score: bool) -> NamedTuple:
         phi = quantile(self.eta)
-        return (
-            ConfidenceRule(phi, np.inf, max_score)
-            if max_score or self.covariance == "full"
-            else VarianceRule(phi)
-        )
+        if max_score or self.covariance == "full":
+            return ConfidenceRule(phi, np.inf, max_score)
+        return VarianceRule(phi)
 
 
 class SquaredSlackRule(NamedTuple):
@@ -164,10 +165,16 @@ def _squared_slack_step(rule, m, v, weight):  # type: ignore[no-untyped-def]
     if weight == 0.0 or (rule.max_score and m >= rule.phi * np.sqrt(v)):
         return 0.0, 0.0
     phi2 = rule.phi * rule.phi
-    moved = 2.0 if rule.max_score else 1.0
+    if rule.max_score:
+        moved = 2.0
+    else:
+        moved = 1.0
     n = moved * v + 0.5 / (weight * rule.C)
-    root = rule.phi * np.sqrt(phi2 * m * m * v * v + 4.0 * moved * n * v * (n + v * phi2))
-    alpha = (-(2.0 * m * n + phi2 * m * v) + root) / (2.0 * (n * n + n * v * phi2))
+    of_margin = phi2 * m * m * v * v
+    of_variance = 4.0 * moved * n * v * (n + v * phi2)
+    root = rule.phi * np.sqrt(of_margin + of_variance)
+    minus_b = -(2.0 * m * n + phi2 * m * v)
+    alpha = (minus_b + root) / (2.0 * (n * n + n * v * phi2))
     return alpha, confidence_gained(alpha, v, rule.phi, 4.0 * moved)
 
 

@@ -5,6 +5,7 @@ column). It is the inverse whose diagonal is kept: ``1/sigma_j += gamma x_j^2``,
 and SOL do.
 
 One loop is for two classes, whose state is a flat array of pairs; the other is for many columns.
+Both take mean and variance of a row's score from the functions at the top.
 """
 
 from typing import Any
@@ -14,12 +15,23 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
-from olscale.compiled.row_layout import borrowed_rows
-from olscale.compiled.row_weights import weight_of
+from olscale.compiled.intrinsics import prefetch
+from olscale.compiled.row_layout import (
+    FOUR,
+    LINE,
+    ONE,
+    PREFETCH_AHEAD,
+    STREAM_AHEAD,
+    THREE,
+    TWO,
+    borrowed_rows,
+    by_layout,
+)
+from olscale.compiled.rows import weight_of
+from olscale.compiled.simd.covariance import move_four, sum_moments
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
-from olscale.learners.linear.diagonal_moments import moments, move, move_pairs, pair_moments
 from olscale.learners.linear.second_order_rule import (
     FINE,
     MEAN_NOT_FINITE,
@@ -29,6 +41,169 @@ from olscale.learners.linear.second_order_rule import (
     margin_needed,
     step,
 )
+
+
+@by_layout
+def pair_moments(X: Rows, i: int, A: NDArray[Any]) -> Any:
+    """Return ``x_i mu``, ``x_i^2 sigma`` and ``|x_i|^2`` for pairs ``A = (mu_0, sigma_0, ...)``."""
+
+    def dense(X, i, A):
+        x = X[i]
+        score = 0.0
+        variance = 0.0
+        square = 0.0
+        for j in range(x.shape[0]):
+            value = x[j]
+            xx = value * value
+            score += value * A[2 * j]
+            variance += xx * A[2 * j + 1]
+            square += xx
+        return score, variance, square
+
+    def csr(X, i, A):
+        start = np.uint64(X.indptr[i])
+        stop = np.uint64(X.indptr[i + 1])
+        last = np.uint64(X.indices.shape[0])
+        for p in range(start, stop, LINE):
+            prefetch(X.data, p + STREAM_AHEAD)
+            prefetch(X.indices, p + STREAM_AHEAD)
+        for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
+            prefetch(A, np.uint64(np.uint32(X.indices[p])) * TWO)
+        return sum_moments(A, X.indices, X.data, start, stop)
+
+    return dense, csr
+
+
+@by_layout
+def move_pairs(X: Rows, i: int, A: NDArray[Any], a: float, gamma: float, tiny: float) -> Any:
+    """Add ``a Sigma x_i`` to the mean and ``gamma x_i^2`` to 1/variance.
+
+    Return whether a variance is below `tiny`.
+    """
+
+    def dense(X, i, A, a, gamma, tiny):
+        x = X[i]
+        broken = False
+        for j in range(x.shape[0]):
+            value = x[j]
+            variance = A[2 * j + 1]
+            sx = variance * value
+            A[2 * j] += a * sx
+            A[2 * j + 1] = variance / (1.0 + gamma * (sx * value))
+            broken |= not (A[2 * j + 1] >= tiny)
+        return broken
+
+    def csr(X, i, A, a, gamma, tiny):
+        broken = False
+        start = np.uint64(X.indptr[i])
+        stop = np.uint64(X.indptr[i + 1])
+        end_of_fours = stop - (stop - start) % FOUR
+        for p in range(start, end_of_fours, FOUR):
+            m0 = np.uint64(np.uint32(X.indices[p])) * TWO
+            m1 = np.uint64(np.uint32(X.indices[p + ONE])) * TWO
+            m2 = np.uint64(np.uint32(X.indices[p + TWO])) * TWO
+            m3 = np.uint64(np.uint32(X.indices[p + THREE])) * TWO
+            broken |= not move_four(A, m0, m1, m2, m3, X.data, p, a, gamma, tiny)
+        for p in range(end_of_fours, stop):
+            mean = np.uint64(np.uint32(X.indices[p])) * TWO
+            value = X.data[p]
+            variance = A[mean + ONE]
+            sx = variance * value
+            A[mean] += a * sx
+            A[mean + ONE] = variance / (1.0 + gamma * (sx * value))
+            broken |= not (A[mean + ONE] >= tiny)
+        return broken
+
+    return dense, csr
+
+
+@by_layout
+def moments(X: Rows, i: int, A: NDArray[Any], f: FloatArray, v: FloatArray) -> Any:
+    """Set ``f = x_i M`` and ``v = x_i^2 S`` for ``A = [M, S]``; return ``|x_i|^2``."""
+
+    def dense(X, i, A, f, v):
+        x = X[i]
+        outputs = f.shape[0]
+        covariances = v.shape[0]
+        square = 0.0
+        f[:] = 0.0
+        v[:] = 0.0
+        for j in range(A.shape[0]):
+            value = x[j]
+            xx = value * value
+            a = A[j]
+            square += xx
+            for c in range(outputs):
+                f[c] += value * a[c]
+            for c in range(covariances):
+                v[c] += xx * a[outputs + c]
+        return square
+
+    def csr(X, i, A, f, v):
+        outputs = f.shape[0]
+        covariances = v.shape[0]
+        square = 0.0
+        f[:] = 0.0
+        v[:] = 0.0
+        for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+            value = X.data[p]
+            xx = value * value
+            a = A[np.uint32(X.indices[p])]
+            square += xx
+            for c in range(outputs):
+                f[c] += value * a[c]
+            for c in range(covariances):
+                v[c] += xx * a[outputs + c]
+        return square
+
+    return dense, csr
+
+
+@by_layout
+def move(
+    X: Rows,
+    i: int,
+    A: NDArray[Any],
+    c: int,
+    rival: int,
+    u: int,
+    a: float,
+    gamma: float,
+    tiny: float,
+) -> Any:
+    """Add ``a Sigma x_i`` to mean `c`, and then ``gamma x_i^2`` to 1/variance `u`.
+
+    The same move is subtracted from mean `rival` (-1: none).
+
+    Return whether a variance is below `tiny`.
+    """
+
+    def dense(X, i, A, c, rival, u, a, gamma, tiny):
+        x = X[i]
+        broken = False
+        for j in range(A.shape[0]):
+            sx = A[j, u] * x[j]
+            A[j, c] += a * sx
+            if rival >= 0:
+                A[j, rival] -= a * sx
+            A[j, u] /= 1.0 + gamma * (sx * x[j])
+            broken |= not (A[j, u] >= tiny)
+        return broken
+
+    def csr(X, i, A, c, rival, u, a, gamma, tiny):
+        broken = False
+        for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+            w = A[np.uint32(X.indices[p])]
+            value = X.data[p]
+            sx = w[u] * value
+            w[c] += a * sx
+            if rival >= 0:
+                w[rival] -= a * sx
+            w[u] /= 1.0 + gamma * (sx * value)
+            broken |= not (w[u] >= tiny)
+        return broken
+
+    return dense, csr
 
 
 def learn_diagonal(
@@ -46,7 +221,8 @@ def learn_diagonal(
     """Learn the rows; return the breakdown, if any, x' Sigma x there, and its row in `X`."""
     # A step below the first bound cannot exceed the largest representable number: rounding would
     # lose it.
-    limits = (float(np.finfo(A.dtype).max) * 2.0**-60, float(np.finfo(A.dtype).tiny), *norms)
+    precision = np.finfo(A.dtype)
+    limits = (float(precision.max) * 2.0**-60, float(precision.tiny), *norms)
     if scores.shape[1] == 1:
         return _learn_two_classes(X, y, A.reshape(-1), rule, limits, seen, updates, scores, weights)
     return _learn_columns(X, y, A, rule, max_score, limits, seen, updates, scores, weights)
@@ -80,7 +256,10 @@ def _learn_two_classes(
         t += 1
         if square == 0.0:
             continue
-        target = 1.0 if y[i] == 1 else -1.0
+        if y[i] == 1:
+            target = 1.0
+        else:
+            target = -1.0
         m = target * f
         if m >= margin_needed(rule, square):
             continue
@@ -137,14 +316,20 @@ def _learn_columns(
             column = k
             if max_score:
                 column = y[i]
-                rival = 0 if column != 0 else 1
+                if column != 0:
+                    rival = 0
+                else:
+                    rival = 1
                 for c in range(outputs):
                     if c != column and f[c] > f[rival]:
                         rival = c
                 target = 1.0
                 m = f[column] - f[rival]
             else:
-                target = 1.0 if y[i] == k else -1.0
+                if y[i] == k:
+                    target = 1.0
+                else:
+                    target = -1.0
                 m = target * f[k]
             if m >= margin_needed(rule, square):
                 continue

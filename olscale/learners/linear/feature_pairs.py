@@ -25,12 +25,12 @@ class PairsFeatures(Learner, EstimatesCost):
 
     def check_memory(self, columns: int, classes: int) -> None:
         needed = self.state_bytes(columns, classes)
-        there = memory_bytes()
-        if needed > there:
+        memory = memory_bytes()
+        if needed > memory:
             raise ParameterError(
                 f"learner {self.name}: a matrix over {columns} features needs "
                 f"{size_text(needed)}, this machine has "
-                f"{size_text(there)}; {self.cheaper()}"
+                f"{size_text(memory)}; {self.cheaper()}"
             )
 
     def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, rows_of
 from olscale.compiled.decorator import compiled, inlined, is_ours, uncached
+from olscale.compiled.pages import aligned_copy
 from olscale.compiled.row_layout import is_tuple_of
-from olscale.compiled.row_weights import weight_of
-from olscale.compiled.rows import add_column, add_row, borrowed_rows, row_scores
+from olscale.compiled.rows import add_column, add_row, borrowed_rows, row_scores, weight_of
 from olscale.errors import ParameterError
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update
@@ -40,7 +40,58 @@ from olscale.learners.contract.learner import (
 from olscale.learners.contract.parameters import Choice, Real, param
 from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.contract.usable_rows import unusable
-from olscale.learners.linear.first_order_fused import FusedLinear
+
+
+class FusedLinear(FusedSettings):
+    """Settings of a first-order linear learner in one pass.
+
+    Examples
+    --------
+    >>> from olscale.learners.linear.passive_aggressive import PA1
+    >>> learners = [PA1(C=0.1), PA1(C=1.0)]
+    >>> for learner in learners:
+    ...     learner.begin(columns=2, classes=2)
+    >>> fused = FusedLinear(learners)
+    >>> _ = fused.learn(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([0, 1]))
+    >>> fused.release()
+    >>> [learner.coef_.tolist() for learner in learners]
+    [[[-0.2, 0.1]], [[-0.5, 1.0]]]
+    """
+
+    def __init__(self, learners: Sequence[Learner]) -> None:
+        self._learners: list[Any] = list(
+            learners
+        )  # linear models with one rule: `grid_key` guarantees it
+        self.task = self._learners[0].task
+        states = [learner.state_ for learner in self._learners]
+        weights_of_settings = [state["W"] for state in states]
+        updates = [state["updates"] for state in states]
+        self._state: State = {
+            "W": aligned_copy(np.concatenate(weights_of_settings, axis=1)),
+            "seen": states[0]["seen"].copy(),
+            "updates": np.concatenate(updates),
+        }
+        rules = [learner._rule() for learner in self._learners]
+        rule: Any = type(rules[0])
+        self._rule = rule(*(np.concatenate(values) for values in zip(*rules, strict=True)))
+
+    def learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> list[FloatArray]:
+        settings = len(self._learners)
+        first = self._learners[0]
+        scores: FloatArray = first._learn(X, y, self._state, self._rule, settings, weights)
+        return np.split(scores, settings, axis=1)
+
+    def release(self) -> None:
+        blocks = np.split(self._state["W"], len(self._learners), axis=1)
+        for s, learner in enumerate(self._learners):
+            learner.state_ = {
+                "seen": self._state["seen"].copy(),
+                "updates": self._state["updates"][s : s + 1].copy(),
+                "W": np.ascontiguousarray(blocks[s]),
+            }
+
 
 _WEIGHTED: set[type] = set()
 """Rules whose functions take the weight of a row."""
@@ -82,7 +133,9 @@ def implements(rule_type: type) -> Callable[[Callable[..., float]], Callable[...
         def choose(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
             if not is_tuple_of(rule, rule_type):
                 return None
-            return step if takes_weight else step_alone
+            if takes_weight:
+                return step
+            return step_alone
 
         return step
 
@@ -124,8 +177,14 @@ def _learn_one_vs_all(
             for k in range(outputs):
                 c = s * outputs + k
                 scores[i, c] = f[c]
-                own_class = k if outputs > 1 else 1
-                target = 1.0 if y[i] == own_class else -1.0
+                if outputs > 1:
+                    own_class = k
+                else:
+                    own_class = 1
+                if y[i] == own_class:
+                    target = 1.0
+                else:
+                    target = -1.0
                 a[c] = 0.0
                 if target * f[c] < 1.0 and square > 0.0:
                     wrong = (f[c] >= 0.0) != (target > 0.0)
@@ -175,7 +234,10 @@ def _learn_max_score(
         for s in range(settings):
             first = s * classes
             true = first + y[i]
-            rival = first if true != first else first + 1
+            if true != first:
+                rival = first
+            else:
+                rival = first + 1
             for c in range(first, first + classes):
                 if c != true and f[c] > f[rival]:
                     rival = c
@@ -208,7 +270,9 @@ def linear_scores(X: Rows, W: NDArray[Any], limits: tuple[float, float]) -> Floa
 
 def one_or_many(W: NDArray[Any]) -> NDArray[Any]:
     """Return weights of one column as a 1-D view, others unchanged."""
-    return W[:, 0] if W.shape[1] == 1 else W
+    if W.shape[1] == 1:
+        return W[:, 0]
+    return W
 
 
 class LinearModel(Estimator, FusesSettings, EstimatesCost):
@@ -273,7 +337,9 @@ class LinearModel(Estimator, FusesSettings, EstimatesCost):
     def coef_(self) -> FloatArray:
         """Weights, shape (outputs, n_features); 1-D for one target, as in scikit-learn."""
         W = self.state_["W"]
-        return W[:, 0] if self.task == "regression" and W.shape[1] == 1 else W.T
+        if self.task == "regression" and W.shape[1] == 1:
+            return W[:, 0]
+        return W.T
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures and `norm_w`, the Frobenius norm of the weights."""
@@ -290,15 +356,15 @@ class LinearLearner(LinearModel, Classifier, ShardsClasses):
     )
 
     def _loop(self, outputs: int) -> Any:
-        return (
-            _learn_max_score
-            if outputs > 1 and self.multiclass == "max-score"
-            else _learn_one_vs_all
-        )
+        if outputs > 1 and self.multiclass == "max-score":
+            return _learn_max_score
+        return _learn_one_vs_all
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
         """Return the axis of the weights, in the one-vs-all form."""
-        return {"W": class_axis(1, outputs)} if self.multiclass == "ova" else None
+        if self.multiclass == "ova":
+            return {"W": class_axis(1, outputs)}
+        return None
 
     def grid_key(self) -> object:
         """Return class, form and precision: in a pass only the rule may differ."""

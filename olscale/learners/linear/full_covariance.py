@@ -16,8 +16,7 @@ from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import flat
 from olscale.compiled.row_layout import by_layout
-from olscale.compiled.row_weights import weight_of
-from olscale.compiled.rows import row_scores
+from olscale.compiled.rows import row_scores, weight_of
 from olscale.compiled.simd.covariance import subtract_multiply
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
@@ -112,15 +111,24 @@ def learn_full(
             column = k
             if max_score:
                 column = y[i]
-                rival = 0 if column != 0 else 1
+                if column != 0:
+                    rival = 0
+                else:
+                    rival = 1
                 for c in range(outputs):
                     if c != column and f[c] > f[rival]:
                         rival = c
                 target = 1.0
                 m = f[column] - f[rival]
             else:
-                own_class = k if outputs > 1 else 1
-                target = 1.0 if y[i] == own_class else -1.0
+                if outputs > 1:
+                    own_class = k
+                else:
+                    own_class = 1
+                if y[i] == own_class:
+                    target = 1.0
+                else:
+                    target = -1.0
                 m = target * f[k]
             if m >= margin_needed(rule, square):
                 continue
@@ -158,7 +166,10 @@ def learn_full(
                     variances[k, j] -= h[k, j] * h[k, j]
                     broken |= not (variances[k, j] >= tiny)
                 if infinite or broken:
-                    reason = MEAN_NOT_FINITE if infinite else VARIANCE_OF_FEATURE
+                    if infinite:
+                        reason = MEAN_NOT_FINITE
+                    else:
+                        reason = VARIANCE_OF_FEATURE
                     break
         if moved:
             count_update(updates, i)

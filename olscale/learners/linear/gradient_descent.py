@@ -18,7 +18,9 @@ class OGDRule(NamedTuple):
 
 @implements(OGDRule)
 def _ogd(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
-    return weight * (rule.C[s] / np.sqrt(t)) if y * f < 1.0 else 0.0
+    if y * f < 1.0:
+        return weight * (rule.C[s] / np.sqrt(t))
+    return 0.0
 
 
 class OGD(AggressiveLearner, WeightedClassifier):

@@ -36,7 +36,8 @@ def _pa1(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-de
 def _pa2(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
     if weight == 0.0:
         return 0.0
-    return max(0.0, 1.0 - y * f) / (square + 0.5 / (weight * rule.C[s]))
+    loss = max(0.0, 1.0 - y * f)
+    return loss / (square + 0.5 / (weight * rule.C[s]))
 
 
 class PA(LinearLearner):

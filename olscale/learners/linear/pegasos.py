@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, rows_of
 from olscale.compiled.decorator import compiled
-from olscale.compiled.row_weights import weight_of
-from olscale.compiled.rows import add_column, borrowed_rows, row_scores
+from olscale.compiled.rows import add_column, borrowed_rows, row_scores, weight_of
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.cost import EstimatesCost
@@ -34,6 +33,7 @@ FOLD_BELOW = 1e-12
 @compiled
 def _project(V: Any, c: FloatArray, norms: FloatArray, lam: float, t: int, k: int) -> None:
     """Shrink column `k` onto the ball of radius ``1/sqrt(lam)``; `norms` holds ``|V|^2``."""
+    # The sum of updates can be rounded to just below 0.
     norm = np.sqrt(max(norms[k], 0.0)) * c[k] / (lam * t)
     radius = 1.0 / np.sqrt(lam)
     if norm > radius:
@@ -84,28 +84,41 @@ def _learn(
             continue
         seen[0] += 1
         weight = weight_of(weights, i)
+        # Such a row moves nothing, but the step number has grown.
         if square == 0.0 or weight == 0.0:
             continue
         if max_score:
             true = y[i]
-            rival = 0 if true != 0 else 1
+            if true != 0:
+                rival = 0
+            else:
+                rival = 1
             for k in range(outputs):
                 if k != true and scores[i, k] > scores[i, rival]:
                     rival = k
             if scores[i, true] - scores[i, rival] < 1.0:
                 updates[0] += 1
+                # V is multiplied by c when it is used, so what is added is divided by it.
                 step = weight / c[0]
-                norms[0] += 2.0 * step * (f[true] - f[rival]) + 2.0 * step * step * square
+                along = 2.0 * step * (f[true] - f[rival])
+                norms[0] += along + 2.0 * step * step * square
                 add_column(X, i, V, true, step)
                 add_column(X, i, V, rival, -step)
                 if project:
+                    # All columns are one vector in the max-score form: one ball, one factor.
                     _project(V, c, norms, lam, t, 0)
                     c[1:] = c[0]
         else:
             moved = False
             for k in range(outputs):
-                true = k if outputs > 1 else 1
-                target = 1.0 if y[i] == true else -1.0
+                if outputs > 1:
+                    true = k
+                else:
+                    true = 1
+                if y[i] == true:
+                    target = 1.0
+                else:
+                    target = -1.0
                 if target * scores[i, k] < 1.0:
                     moved = True
                     step = weight * target / c[k]
@@ -209,7 +222,8 @@ class Pegasos(WeightedClassifier, ShardsClasses, EstimatesCost):
         norms = state["norms"]
         scores = np.empty((rows_of(X), V.shape[1]))
         shared = V.shape[1] > 1 and self.multiclass == "max-score"
-        settings = (float(self.lam), int(self.offset), self.project, shared, self.norm_limits())
+        limits = self.norm_limits()
+        settings = (float(self.lam), int(self.offset), self.project, shared, limits)
         _learn(X, y, V, c, norms, *settings, state["seen"], state["updates"], scores, weights)
         return scores
 

@@ -12,7 +12,9 @@ class PerceptronRule(NamedTuple):
 
 @implements(PerceptronRule)
 def _perceptron(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
-    return weight if wrong else 0.0
+    if wrong:
+        return weight
+    return 0.0
 
 
 class Perceptron(LinearLearner, WeightedClassifier):

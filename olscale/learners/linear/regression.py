@@ -1,4 +1,7 @@
-"""First-order linear learners of targets: one loop, to which each learner adds only its rule."""
+"""First-order linear learners of targets: one loop, to which each learner adds only its rule.
+
+The loop takes several settings or several targets.
+"""
 
 from typing import Any, NamedTuple
 
@@ -6,15 +9,62 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
+from olscale.compiled.decorator import compiled
 from olscale.compiled.elementary import falling_power
+from olscale.compiled.many_targets import target_of
+from olscale.compiled.row_layout import borrowed_rows
+from olscale.compiled.rows import add_row, row_scores, weight_of
+from olscale.learners.contract.capability import LearnsTargets, targets_of
 from olscale.learners.contract.learner import FloatArray
-from olscale.learners.contract.many_targets import LearnsTargets, targets_of
 from olscale.learners.contract.parameters import Choice, Real, param
 from olscale.learners.contract.regressor import Regressor
 from olscale.learners.contract.update_rule import rule_of
+from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.contract.weighted import WeightedRegressor
-from olscale.learners.linear.first_order import LinearModel, implements
-from olscale.learners.linear.target_loop import learn_targets
+from olscale.learners.linear.first_order import LinearModel, implements, step_size
+
+
+@compiled
+def learn_targets(
+    X: Any,
+    y: NDArray[np.float64],
+    W: Any,
+    rule: Any,
+    settings: int,
+    limits: Any,
+    seen: Any,
+    updates: Any,
+    scores: FloatArray,
+    weights: Any,
+) -> None:
+    """Learn rows with a column of weights per setting or per target."""
+    X, (low, high) = borrowed_rows(X), limits
+    f = np.empty(settings)
+    a = np.zeros(settings)
+    t = seen[0]
+    for i in range(y.shape[0]):
+        square = row_scores(X, i, W, f)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
+        for s in range(settings):
+            scores[i, s] = f[s]
+        if np.isnan(target_of(y, i, 0)):
+            continue
+        t += 1
+        if square == 0.0:
+            continue
+        moved = False
+        for s in range(settings):
+            target = target_of(y, i, s)
+            weight = weight_of(weights, i)
+            a[s] = step_size(rule, s, target, f[s], square, t, False, weight)
+            if a[s] != 0.0:
+                moved = True
+                updates[s] += 1
+        if moved:
+            add_row(X, i, W, a)
+    seen[0] = t
 
 
 class LinearRegressor(LinearModel, Regressor, LearnsTargets):
@@ -25,7 +75,9 @@ class LinearRegressor(LinearModel, Regressor, LearnsTargets):
 
     def grid_key(self) -> object:
         """Return class and precision; with one target, only the rule may differ in a pass."""
-        return (type(self), self.dtype) if targets_of(self) == 1 else None
+        if targets_of(self) == 1:
+            return (type(self), self.dtype)
+        return None
 
     def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
         targets = targets_of(self)
@@ -69,12 +121,14 @@ class SGDRRule(NamedTuple):
 
 @implements(PARRule)
 def _pa_r(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
-    return np.sign(y - f) * max(0.0, abs(y - f) - rule.epsilon[s]) / square
+    loss = max(0.0, abs(y - f) - rule.epsilon[s])
+    return np.sign(y - f) * loss / square
 
 
 @implements(PA1RRule)
 def _pa1_r(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
-    return np.sign(y - f) * min(weight * rule.C[s], max(0.0, abs(y - f) - rule.epsilon[s]) / square)
+    loss = max(0.0, abs(y - f) - rule.epsilon[s])
+    return np.sign(y - f) * min(weight * rule.C[s], loss / square)
 
 
 @implements(PA2RRule)
@@ -82,7 +136,8 @@ def _pa2_r(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-
     if weight == 0.0:
         return 0.0
     slack = 0.5 / (weight * rule.C[s])
-    return np.sign(y - f) * max(0.0, abs(y - f) - rule.epsilon[s]) / (square + slack)
+    loss = max(0.0, abs(y - f) - rule.epsilon[s])
+    return np.sign(y - f) * loss / (square + slack)
 
 
 LOSSES = ("squared", "absolute", "epsilon-insensitive", "huber")
@@ -99,7 +154,8 @@ def _sgd_r(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-
         residual = 0.0
     elif loss == 3.0:
         residual = min(max(residual, -epsilon), epsilon)
-    return weight * (rule.eta[s] * falling_power(float(t), rule.power[s]) * residual)
+    eta = rule.eta[s] * falling_power(float(t), rule.power[s])
+    return weight * (eta * residual)
 
 
 class TubeRegressor(LinearRegressor):

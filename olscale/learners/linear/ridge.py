@@ -10,11 +10,10 @@ from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
 from olscale.compiled.many_targets import add_line, copy_line, divide_line, target_of
 from olscale.compiled.row_layout import by_layout
-from olscale.compiled.row_weights import weight_of
-from olscale.compiled.rows import add_row, row_scores
+from olscale.compiled.rows import add_row, row_scores, weight_of
 from olscale.errors import DivergedError, ParameterError
+from olscale.learners.contract.capability import LearnsTargets
 from olscale.learners.contract.learner import FloatArray, State, frobenius_norm
-from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.parameters import Choice, Real, param
 from olscale.learners.contract.regressor import OnePassRegressor
 from olscale.learners.contract.usable_rows import unusable
@@ -194,9 +193,15 @@ class Ridge(PairsFeatures, OnePassRegressor, WeightedRegressor, LearnsTargets):
         scores: FloatArray,
         weights: FloatArray | None = None,
     ) -> None:
-        rest = (learning, self.norm_limits(), state["seen"], state["updates"], scores, weights)
+        arguments = (learning, self.norm_limits(), state["seen"], state["updates"], scores, weights)
         i = _pass(
-            X, y, state["products"], state["targets"], float(self.lam), self.scaling == "rms", *rest
+            X,
+            y,
+            state["products"],
+            state["targets"],
+            float(self.lam),
+            self.scaling == "rms",
+            *arguments,
         )
         if i >= 0:
             if np.isfinite(scores[:i]).all():

@@ -9,8 +9,8 @@ from olscale.compiled.csr import Rows, rows_of
 from olscale.compiled.pages import aligned_zeros
 from olscale.compiled.simd.vectors import fill_vectors
 from olscale.errors import DivergedError, ParameterError
+from olscale.learners.contract.capability import LearnsTargets
 from olscale.learners.contract.learner import FloatArray, State, frobenius_norm
-from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.parameters import Choice, Real, param
 from olscale.learners.contract.weighted import WeightedRegressor
 from olscale.learners.linear.feature_pairs import PairsFeatures
@@ -87,11 +87,9 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
 
     def cheaper(self) -> str:
         """Return how to avoid a matrix."""
-        return (
-            "use form=diagonal, or fewer features: transform project:features=500"
-            if self._pairs()
-            else ""
-        )
+        if self._pairs():
+            return "use form=diagonal, or fewer features: transform project:features=500"
+        return ""
 
     def _allocate(self, columns: int, outputs: int) -> State:
         scale = np.ones(1)
@@ -116,16 +114,16 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
         """
         state = self.state_
         scores = np.empty((rows_of(X), self._outputs))
-        rest = (self.norm_limits(), state["seen"], state["updates"], scores, weights)
+        arguments = (self.norm_limits(), state["seen"], state["updates"], scores, weights)
         forget = float(self.forget)
         if self._pairs():
             most = 1.0 / (float(self.lam) * float(np.finfo(np.float64).eps))
             reason, i = learn_full(
-                X, y, one_or_many(state["W"]), state["P"], state["scale"], forget, most, *rest
+                X, y, one_or_many(state["W"]), state["P"], state["scale"], forget, most, *arguments
             )
         else:
             reason, i = learn_diagonal(
-                X, y, state["W_variance"].reshape(-1), state["scale"], forget, *rest
+                X, y, state["W_variance"].reshape(-1), state["scale"], forget, *arguments
             )
         if reason != FINE:
             if np.isfinite(scores[: i + 1]).all():
@@ -147,7 +145,9 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
         """Weights, shape (n_features,), or (n_targets, n_features)."""
         # The state decides: `set_params` may have changed the form of a fitted model.
         weights = self.state_["W" if "W" in self.state_ else "W_variance"]
-        return weights[:, 0] if self._outputs == 1 else weights.T
+        if self._outputs == 1:
+            return weights[:, 0]
+        return weights.T
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures and `norm_w`, the norm of the weights."""

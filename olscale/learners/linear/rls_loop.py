@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled
 from olscale.compiled.many_targets import add_steps, target_of
-from olscale.compiled.row_weights import weight_of
-from olscale.compiled.rows import row_scores
+from olscale.compiled.rows import row_scores, weight_of
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.usable_rows import unusable
-from olscale.learners.linear.diagonal_moments import move_pairs, pair_moments
+from olscale.learners.linear.diagonal_covariance import move_pairs, pair_moments
 from olscale.learners.linear.full_covariance import multiply, subtract_outer
 
 FINE, NOT_FINITE, LOST, GREW, SINGULAR = range(5)

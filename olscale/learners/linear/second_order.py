@@ -82,12 +82,17 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         """Return the update rule, a named tuple of floats, for the max-score or binary form."""
 
     def _covariances(self, outputs: int) -> int:
-        return outputs if self.multiclass == "ova" else 1
+        if self.multiclass == "ova":
+            return outputs
+        return 1
 
     def state_bytes(self, columns: int, classes: int) -> int:
         outputs = score_columns(classes)
-        each = columns * fill_vectors(columns) if self.covariance == "full" else columns
-        return (columns * outputs + each * self._covariances(outputs)) * np.dtype(
+        if self.covariance == "full":
+            numbers_of_one = columns * fill_vectors(columns)
+        else:
+            numbers_of_one = columns
+        return (columns * outputs + numbers_of_one * self._covariances(outputs)) * np.dtype(
             self.dtype
         ).itemsize
 
@@ -98,12 +103,11 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         """
         outputs = score_columns(classes)
         beyond = columns * columns / 2 * np.dtype(self.dtype).itemsize / _NEAR_BYTES
-        each = (
-            columns * columns / 10 * min(7.0, max(1.0, beyond))
-            if self.covariance == "full"
-            else values
-        )
-        return values * outputs + each * self._covariances(outputs)
+        if self.covariance == "full":
+            numbers_of_one = columns * columns / 10 * min(7.0, max(1.0, beyond))
+        else:
+            numbers_of_one = values
+        return values * outputs + numbers_of_one * self._covariances(outputs)
 
     def score_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers the weights have."""
@@ -122,16 +126,16 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
 
     def check_memory(self, columns: int, classes: int) -> None:
         needed = self.state_bytes(columns, classes)
-        there = memory_bytes()
+        memory = memory_bytes()
         outputs = score_columns(classes)
-        if needed > there:
+        if needed > memory:
             diagonal = (
                 columns * (outputs + self._covariances(outputs)) * np.dtype(self.dtype).itemsize
             )
             raise ParameterError(
                 f"learner {self.name}: covariance={self.covariance} of {columns} features needs "
                 f"{size_text(needed)}"
-                f" ({self.dtype}), this machine has {size_text(there)}; use covariance=diagonal"
+                f" ({self.dtype}), this machine has {size_text(memory)}; use covariance=diagonal"
                 f" ({size_text(diagonal)}) or project the features to fewer dimensions first"
             )
 
@@ -145,8 +149,8 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         covariances = self._covariances(outputs)
         if self.covariance == "full":
             sigma = aligned_zeros((covariances, columns, fill_vectors(columns)), self.dtype)
-            for one in sigma:
-                np.fill_diagonal(one, 1.0)
+            for matrix in sigma:
+                np.fill_diagonal(matrix, 1.0)
             return {"mean": np.zeros((columns, outputs), dtype=self.dtype), "covariance": sigma}
         # Mean and variance of a feature are adjacent: one cache line holds both.
         state = np.zeros((columns, outputs + covariances), dtype=self.dtype)
@@ -183,11 +187,11 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         if weights is not None and not takes_weight(rule):
             raise ParameterError(no_weights(self.name))
         counts = (state["seen"], state["updates"])
-        rest = (rule, max_score, self.norm_limits(), *counts, scores, weights)
+        arguments = (rule, max_score, self.norm_limits(), *counts, scores, weights)
         if self.covariance == "full":
-            reason, v, i = learn_full(X, y, state["mean"], state["covariance"], *rest)
+            reason, v, i = learn_full(X, y, state["mean"], state["covariance"], *arguments)
         else:
-            reason, v, i = learn_diagonal(X, y, state["mean_variance"], *rest)
+            reason, v, i = learn_diagonal(X, y, state["mean_variance"], *arguments)
         if reason != FINE:
             if np.isfinite(scores[:i]).all():
                 raise DivergedError(self._broken(reason, v), int(state["seen"][0]) - 1)
@@ -197,20 +201,22 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
     def _broken(self, reason: int, v: float) -> str:
         full = self.covariance == "full"
         if reason == VARIANCE_OF_ROW:
-            lost = (
-                "the covariance lost its definiteness"
-                if full and v <= 0.0
-                else "the covariance broke down"
-            )
+            if full and v <= 0.0:
+                lost = "the covariance lost its definiteness"
+            else:
+                lost = "the covariance broke down"
             return f"{lost}: variance x' Sigma x is {v:.3g}"
         if reason == VARIANCE_OF_FEATURE:
-            lost = "the covariance lost its definiteness" if full else "a variance underflowed"
+            if full:
+                lost = "the covariance lost its definiteness"
+            else:
+                lost = "a variance underflowed"
             return (
                 f"{lost}: the variance of a feature is not {np.finfo(self.dtype).tiny:.3g} or more"
             )
-        return (
-            "score or step is not finite" if reason == STEP_NOT_FINITE else "a mean is not finite"
-        )
+        if reason == STEP_NOT_FINITE:
+            return "score or step is not finite"
+        return "a mean is not finite"
 
     def scores(self, X: Rows) -> FloatArray:
         """Return ``X mu``, shape (rows, outputs)."""

@@ -66,11 +66,15 @@ def moves(
         def choose_step(rule, m, v, weight):  # type: ignore[no-untyped-def]
             if not is_tuple_of(rule, rule_type):
                 return None
-            return function if is_weighted else step_alone
+            if is_weighted:
+                return function
+            return step_alone
 
         @overload(margin_needed, inline="always")
         def choose_needed(rule, square):  # type: ignore[no-untyped-def]
-            return needed if is_tuple_of(rule, rule_type) else None
+            if is_tuple_of(rule, rule_type):
+                return needed
+            return None
 
         return function
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
-from olscale.compiled.row_weights import weight_of
-from olscale.compiled.rows import add_column, borrowed_rows, row_scores
+from olscale.compiled.rows import add_column, borrowed_rows, row_scores, weight_of
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State, frobenius_norm
@@ -64,18 +63,19 @@ def _prune(planes: ClassPlanes, most: float) -> None:
             squares[h] += S[j, h] * S[j, h]
     for h in range(counts[0]):
         members[owner[h]] += 1
-    kept = np.ones(counts[0], np.bool_)
+    stays = np.ones(counts[0], np.bool_)
     total = 0.0
+    # Stable: hyperplanes of equal length go in the order of arrival, on every machine.
     for h in np.argsort(squares, kind="mergesort"):
         total += squares[h]
         if total > most:
             break
         if members[owner[h]] > 1:
             members[owner[h]] -= 1
-            kept[h] = False
+            stays[h] = False
     last = 0
     for h in range(counts[0]):
-        if kept[h]:
+        if stays[h]:
             if last < h:
                 owner[last] = owner[h]
                 for j in range(S.shape[0]):
@@ -125,16 +125,22 @@ def _learn_and_score(
                 scores[i, k] = f[best[k]] / scale
         if not learning or y[i] == UNKNOWN:
             continue
+        # Before the row is learned: the caller makes room, and this row comes again.
         if counts[0] == S.shape[1] < classes * rule.limit:
             return i
         seen[0] = t
         true = y[i]
-        rival = 0 if y[i] != 0 else 1
+        if y[i] != 0:
+            rival = 0
+        else:
+            rival = 1
         for k in range(classes):
             if k != true and f[best[k]] > f[best[rival]]:
                 rival = k
         weight = weight_of(weights, i)
-        if square > 0.0 and weight > 0.0 and f[best[true]] - f[best[rival]] < scale:
+        # Sums are not divided by `scale`, so a margin of 1 is a difference of `scale`.
+        has_loss = f[best[true]] - f[best[rival]] < scale
+        if square > 0.0 and weight > 0.0 and has_loss:
             updates[0] += 1
             add_column(X, i, S, best[rival], -weight)
             if f[best[true]] > 0.0:
@@ -258,7 +264,10 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, which may have room for more hyperplanes than this one."""
-        room = len(state["owner"]) if "owner" in state else 0
+        if "owner" in state:
+            room = len(state["owner"])
+        else:
+            room = 0
         if len(self.state_["owner"]) < room <= self._most():
             self.state_.update(self._with_room(self.state_, room))
         super().restore(state)
@@ -272,9 +281,9 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
     def coef_(self) -> FloatArray:
         """Weights of all hyperplanes, shape (hyperplanes, n_features), of the classes `owner_`."""
         state = self.state_
-        return np.asarray(
-            state["S"][:, : state["count"][0]] / ((state["seen"][0] + 1) * float(self.lam))
-        ).T
+        planes = state["S"][:, : state["count"][0]]
+        divisor = (state["seen"][0] + 1) * float(self.lam)
+        return np.asarray(planes / divisor).T
 
     @property
     def owner_(self) -> NDArray[np.int64]:

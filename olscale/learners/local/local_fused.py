@@ -46,11 +46,11 @@ class FusedLocal(FusedSettings, Generic[Rule]):
         size = max(1, int(_NUMBERS * rows / max(1, values_of(X))))
         for start in range(0, max(1, rows), size):
             part = slice(start, min(start + size, rows))
-            own_scores = [mine[part] for mine in scores]
+            own_scores = [setting_scores[part] for setting_scores in scores]
             own_weights = None if weights is None else weights[part]
             if not self._learn(slice_rows(X, start, part.stop), y[part], own_scores, own_weights):
-                for mine in scores:
-                    mine[part.stop :] = np.nan
+                for setting_scores in scores:
+                    setting_scores[part.stop :] = np.nan
                 break
         return scores
 
@@ -66,6 +66,6 @@ class FusedLocal(FusedSettings, Generic[Rule]):
 
     def release(self) -> None:
         """Bring the learners up to date."""
-        first, *others = self._learners
-        for learner in others:
+        first, *further = self._learners
+        for learner in further:
             learner.state_.update({name: copy_of(first.state_[name]) for name in PROTOTYPES})

@@ -1,6 +1,7 @@
 """Local online learning: hyperplanes around prototypes.
 
-Zhou et al., Pattern Recognition 51, 2016.
+Zhou et al., Pattern Recognition 51, 2016. Settings that differ only in C and lam share prototypes
+in one pass.
 """
 
 from collections.abc import Sequence
@@ -13,24 +14,63 @@ from olscale.compiled.near_prototypes import why_hidden
 from olscale.compiled.pages import aligned_zeros
 from olscale.compiled.prototypes import allocate_prototypes, means_of, open_prototypes, same_share
 from olscale.errors import ParameterError
+from olscale.learners.contract.capability import ExplainsNoScore, LooksAhead
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
 from olscale.learners.contract.learner import FloatArray, Learner, State
-from olscale.learners.contract.look_ahead import LooksAhead
-from olscale.learners.contract.no_score import ExplainsNoScore
 from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.weighted import WeightedClassifier
-from olscale.learners.local.lol_fused import FusedLOL
+from olscale.learners.local.local_fused import FusedLocal
 from olscale.learners.local.lol_loop import (
     Hyperplanes,
     LOLRule,
+    assign,
     learn_and_score,
+    learn_assigned,
     open_output_space,
     open_places,
 )
 from olscale.learners.local.offline_prototypes import offline_prototypes
+
+
+class FusedLOL(FusedLocal[LOLRule]):
+    """Settings of LOL or I-LOL.
+
+    Examples
+    --------
+    >>> from olscale.learners.local.lol import LOL
+    >>> learners = [LOL(k=2, C=C) for C in (0.1, 1.0)]
+    >>> for learner in learners:
+    ...     learner.begin(columns=1, classes=2)
+    >>> fused = learners[0].fuse(learners)
+    >>> [scores.tolist() for scores in fused.learn(np.array([[1.0], [2.0], [1.0]]), np.array([1, 0, 0]))]
+    [[[0.0], [0.2], [0.0]], [[0.0], [1.0], [0.5]]]
+    """
+
+    def _learn(
+        self,
+        X: Rows,
+        y: NDArray[np.int64],
+        scores: Sequence[FloatArray],
+        weights: FloatArray | None,
+    ) -> bool:
+        shared = self._learners[0].state_
+        learned = int(shared["seen"][0])
+        places = open_places(len(y))
+        space = open_output_space(self._learners[0]._classes, scores[0].shape[1])
+        prototypes = open_prototypes(shared, X, min(learned, len(shared["members"])))
+        usable = assign(
+            X, y, prototypes, places, self._rules[0], self._learners[0].norm_limits(), learned
+        )
+        for learner, rule, own_scores in zip(self._learners, self._rules, scores, strict=True):
+            state = learner.state_
+            planes = Hyperplanes(state["W"], state["U"])
+            counts = (state["seen"], state["updates"])
+            learn_assigned(X, y, planes, places, space, usable, rule, *counts, own_scores, weights)
+        return bool(usable == len(y))
+
 
 _ROWS = 32  # rows whose prototypes are found before the first of them is scored
 
@@ -97,7 +137,10 @@ class _Local(
 
     def _allocate(self, columns: int, outputs: int) -> State:
         k = int(self.k)
-        common = columns if self._inverse_lam() > 0.0 else 0
+        if self._inverse_lam() > 0.0:
+            common = columns
+        else:
+            common = 0
         return {
             "W": aligned_zeros((common, outputs), self.dtype),
             "U": aligned_zeros((k, columns, outputs), self.dtype),
@@ -148,8 +191,8 @@ class _Local(
         prototypes = open_prototypes(state, X, self._existing(state))
         planes = Hyperplanes(state["W"], state["U"])
         space = open_output_space(self._classes, scores.shape[1])
-        rest = (self._rule(), self.norm_limits(), *counts, learning, scores, weights)
-        learn_and_score(X, y, planes, prototypes, open_places(_ROWS), space, *rest)
+        arguments = (self._rule(), self.norm_limits(), *counts, learning, scores, weights)
+        learn_and_score(X, y, planes, prototypes, open_places(_ROWS), space, *arguments)
 
     def _rule(self) -> LOLRule:
         return LOLRule(
@@ -175,11 +218,9 @@ class _Local(
     def _existing(self, state: State) -> int:
         """Return the number of prototypes so far."""
         members = state["members"]
-        return (
-            int(np.count_nonzero(members))
-            if self.looks_ahead
-            else min(int(state["seen"][0]), len(members))
-        )
+        if self.looks_ahead:
+            return int(np.count_nonzero(members))
+        return min(int(state["seen"][0]), len(members))
 
     def why_no_score(self, row: Rows) -> str:
         """Return that rounding hides distances, if it does."""

@@ -25,8 +25,7 @@ from olscale.compiled.dot import copy_square, dot, dot_both
 from olscale.compiled.intrinsics import borrowed, flat
 from olscale.compiled.near_prototypes import NONE, nearest
 from olscale.compiled.prototypes import Prototypes, begin, flush, measure, move, replace, row_space
-from olscale.compiled.row_weights import weight_of
-from olscale.compiled.rows import add_column, add_row, borrowed_rows, row_scores
+from olscale.compiled.rows import add_column, add_row, borrowed_rows, row_scores, weight_of
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
@@ -85,7 +84,10 @@ def open_output_space(classes: int, outputs: int) -> OutputSpace | None:
 @inlined
 def _one_vs_all_step(f: float, positive: bool, C: float, square: float) -> tuple[float, bool]:
     """Return the step ``eta y`` of one class's binary problem, and whether it has a loss."""
-    target = 1.0 if positive else -1.0
+    if positive:
+        target = 1.0
+    else:
+        target = -1.0
     loss = max(0.0, 1.0 - target * f)
     return target * min(C, loss / square), loss > 0.0
 
@@ -97,9 +99,11 @@ def _set_one_vs_all_steps(
     """Set the step of each class's own binary problem; False if none has a loss."""
     active = False
     for c in range(f.shape[0]):
-        true = (
-            c if f.shape[0] > 1 else 1
-        )  # one output: a single class in its shard, where its label is 1
+        # One output here is a single class in its shard, where its label is 1.
+        if f.shape[0] > 1:
+            true = c
+        else:
+            true = 1
         step[c], has_loss = _one_vs_all_step(f[c], label == true, C, square)
         active = active or has_loss
     return active
@@ -110,12 +114,16 @@ def _set_max_score_steps(
     f: FloatArray, label: int, C: float, square: float, step: FloatArray
 ) -> bool:
     """Set the steps of the true class and the best wrong one; False if the margin is 1."""
-    rival = 0 if label != 0 else 1
+    if label != 0:
+        rival = 0
+    else:
+        rival = 1
     for c in range(f.shape[0]):
         step[c] = 0.0
         if c != label and f[c] > f[rival]:
             rival = c
     loss = max(0.0, 1.0 - (f[label] - f[rival]))
+    # Both classes move, so the margin grows twice as fast as a score.
     step[label] = min(C, loss / (2.0 * square))
     step[rival] = -step[label]
     return bool(loss > 0.0)
@@ -160,6 +168,7 @@ def _learn_binary(
     """
     w = flat(planes.W)
     u = flat(planes.U[p])
+    # With lam infinite there is no common hyperplane, and `W` has no features.
     if rule.inverse_lam > 0.0:
         f, local = dot_both(X, i, w, u)
         f += local
@@ -256,7 +265,9 @@ def _choose_outputs(X, i, f, label, planes, p, square, rule, learns, weight, spa
             _move_planes(X, i, planes, p, rule, step)
         return moves
 
-    return binary if isinstance(space, types.NoneType) else several
+    if isinstance(space, types.NoneType):
+        return binary
+    return several
 
 
 @inlined
@@ -287,7 +298,10 @@ def _assign(
         learns = learning and y[i] != UNKNOWN
         fresh = learns and not rule.fixed and learned < k  # the first k rows are the prototypes
         measure(prototypes, X, i)
-        p = learned if fresh else nearest(prototypes, X, i, square)
+        if fresh:
+            p = learned
+        else:
+            p = nearest(prototypes, X, i, square)
         if p == NONE:
             return i
         if learns:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, rows_of, trim
 from olscale.learners.contract.learner import FloatArray
-from olscale.learners.reference.common_offset import first_row_everywhere, is_far_off, take_off
+from olscale.learners.reference.batch_machine import first_row_everywhere, is_far_off, take_off
 
 
 def offline_prototypes(
@@ -50,10 +50,15 @@ def offline_prototypes(
     if not (len(features) and rows_of(X)):
         return features, np.zeros((1, len(features)))
     # For dense rows KMeans subtracts the mean itself.
-    offset = first_row_everywhere(matrix) if isinstance(X, CSR) and is_far_off(matrix) else None
+    if isinstance(X, CSR) and is_far_off(matrix):
+        offset = first_row_everywhere(matrix)
+    else:
+        offset = None
     if offset is not None:
         matrix = take_off(matrix, offset)
-    model = KMeans(min(k, rows_of(X)), n_init=1, random_state=int(random.integers(2**31)))
+    clusters = min(k, rows_of(X))
+    seed = int(random.integers(2**31))
+    model = KMeans(clusters, n_init=1, random_state=seed)
     # The sums of a cluster are added up thread by thread, so more threads would give other bits.
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter(
@@ -78,4 +83,5 @@ def _compact(X: Rows) -> tuple[NDArray[np.int64], Any]:
     indptr, indices, data = trim(X)
     features, columns = np.unique(indices, return_inverse=True)
     shape = (rows_of(X), len(features))
-    return features.astype(np.int64), csr_matrix((data.astype(np.float64), columns, indptr), shape)
+    matrix = csr_matrix((data.astype(np.float64), columns, indptr), shape)
+    return features.astype(np.int64), matrix

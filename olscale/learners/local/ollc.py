@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.elementary import exponential, logarithm_of_sum
-from olscale.compiled.row_weights import weight_of
-from olscale.compiled.rows import add_row, row_scores, set_column
+from olscale.compiled.rows import add_row, row_scores, set_column, weight_of
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.cost import EstimatesCost
@@ -80,37 +79,51 @@ def _learn_and_score(
         if learns:
             seen[0] += 1
             if anchor[0] == 0.0 and square > 0.0:
+                # The column was 0 when the row was multiplied: its product is now the row's square.
                 set_column(X, i, V, last)
                 anchor[0] = square
                 g[last] = square
                 for c in range(outputs):
                     hold[c] = g[3 * c]
                     lift[c] = max(0.0, (beta - hold[c]) / square)
+            # Other rows move nothing, but make the steps shorter: they count in `seen`.
             learns = square > 0.0 and weight > 0.0
         rate = weight * (1.0 / np.sqrt(max(1, seen[0])))
         for c in range(outputs):
             gate = g[3 * c] + lift[c] * g[last]
-            scores[i, c] = g[3 * c + 1] if gate > 0.0 else g[3 * c + 2]
+            if gate > 0.0:
+                scores[i, c] = g[3 * c + 1]
+            else:
+                scores[i, c] = g[3 * c + 2]
             if learns:
-                own_class = c if outputs > 1 else 1
-                target = 1.0 if y[i] == own_class else -1.0
-                one = target * g[3 * c + 1]
-                two = target * g[3 * c + 2]
+                if outputs > 1:
+                    own_class = c
+                else:
+                    own_class = 1
+                if y[i] == own_class:
+                    target = 1.0
+                else:
+                    target = -1.0
+                margin_of_first = target * g[3 * c + 1]
+                margin_of_second = target * g[3 * c + 2]
                 a[3 * c] = 0.0
                 a[3 * c + 1] = 0.0
                 a[3 * c + 2] = 0.0
                 of_gate = _decay(gate)
-                of_one = _decay(one)
-                of_two = _decay(two)
+                of_one = _decay(margin_of_first)
+                of_two = _decay(margin_of_second)
                 # The softplus of the gate minus that of its negative is the gate.
-                if gate + _softplus(-one, of_one) > _softplus(-two, of_two):
+                if gate + _softplus(-margin_of_first, of_one) > _softplus(
+                    -margin_of_second, of_two
+                ):
                     a[3 * c] = direction * rate * _logistic(gate, of_gate)
-                    a[3 * c + 1] = rate * target * _logistic(-one, of_one)
+                    a[3 * c + 1] = rate * target * _logistic(-margin_of_first, of_one)
                 else:
                     a[3 * c] = -direction * rate * _logistic(-gate, of_gate)
-                    a[3 * c + 2] = rate * target * _logistic(-two, of_two)
+                    a[3 * c + 2] = rate * target * _logistic(-margin_of_second, of_two)
                 hold[c] += a[3 * c] * g[last]
-                lift[c] += max(0.0, (beta - hold[c] - lift[c] * anchor[0]) / anchor[0])
+                missing = beta - hold[c] - lift[c] * anchor[0]
+                lift[c] += max(0.0, missing / anchor[0])
         if learns:
             count_update(updates, i)
             add_row(X, i, V, a)
@@ -177,8 +190,14 @@ class OLLC(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
 
     def _allocate(self, columns: int, outputs: int) -> State:
         V = np.zeros((columns, 3 * outputs + 1))
-        V[:, :-1] = float(self.scale) * self._random().standard_normal((columns, 3 * outputs))
-        return {"V": V, "lift": np.zeros(outputs), "hold": np.zeros(outputs), "anchor": np.zeros(1)}
+        normal = self._random().standard_normal((columns, 3 * outputs))
+        V[:, :-1] = float(self.scale) * normal
+        return {
+            "V": V,
+            "lift": np.zeros(outputs),
+            "hold": np.zeros(outputs),
+            "anchor": np.zeros(1),
+        }
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
         """Return the axes of gates and classifiers; all classes share the anchor."""
@@ -198,7 +217,10 @@ class OLLC(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
         weights: FloatArray | None = None,
     ) -> None:
         arrays = (state["V"], state["lift"], state["hold"], state["anchor"])
-        direction = 1.0 if self.gate == "printed" else -1.0
+        if self.gate == "printed":
+            direction = 1.0
+        else:
+            direction = -1.0
         settings = (float(self.beta), direction, self.norm_limits())
         counts = (state["seen"], state["updates"])
         _learn_and_score(X, y, *arrays, *settings, learning, *counts, scores, weights)

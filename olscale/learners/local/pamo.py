@@ -9,8 +9,7 @@ from olscale.compiled.csr import Rows, values_of
 from olscale.compiled.decorator import compiled
 from olscale.compiled.many_columns import move_multiply, multiply
 from olscale.compiled.pages import aligned_zeros
-from olscale.compiled.row_weights import weight_of
-from olscale.compiled.rows import add_row
+from olscale.compiled.rows import add_row, weight_of
 from olscale.compiled.simd.vectors import VECTOR
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update
@@ -40,6 +39,7 @@ def _project(
     for m in range(z.shape[0]):
         best = first + m * k
         for j in range(best + 1, first + (m + 1) * k):
+            # Not "greater or equal": the first among equals wins.
             if g[j] > g[best]:
                 best = j
         winner[m] = best
@@ -47,7 +47,10 @@ def _project(
         square += raw[m] * raw[m]
     norm = np.sqrt(square)
     for m in range(z.shape[0]):
-        z[m] = raw[m] / norm if norm > 0.0 else 0.0
+        if norm > 0.0:
+            z[m] = raw[m] / norm
+        else:
+            z[m] = 0.0
     return bool(norm > 0.0)
 
 
@@ -64,10 +67,10 @@ def _move(w: FloatArray, z: FloatArray, y: float, loss: float, C: float, alpha: 
         w[m] += tau * y * z[m]
         score += w[m] * z[m]
         square += w[m] * w[m]
-    left = max(0.0, 1.0 - y * score)
+    remaining = max(0.0, 1.0 - y * score)
     if square > 0.0:
         for m in range(z.shape[0]):
-            z[m] += left / square * y * w[m]
+            z[m] += remaining / square * y * w[m]
 
 
 @compiled
@@ -105,6 +108,8 @@ def _learn_classes(
     end = scores.shape[0]
     for i in range(scores.shape[0]):
         learns = learning and y[i] != UNKNOWN
+        # The move of the last row waits for this one: one pass over `theta` serves both, and
+        # fetching it takes most of the time.
         if pending >= 0:
             square = move_multiply(X, pending, a, i, theta, g)
             pending = -1
@@ -113,7 +118,10 @@ def _learn_classes(
         if not (low <= square <= high) and unusable(X, i, square, low, high):
             end = i
             break
-        scale = 1.0 / np.sqrt(square) if square > 0.0 else 0.0
+        if square > 0.0:
+            scale = 1.0 / np.sqrt(square)
+        else:
+            scale = 0.0
         a[:] = 0.0
         moves = False
         pulls = False
@@ -125,8 +133,14 @@ def _learn_classes(
                 score += W[c, m] * z[m]
             scores[i, c] = score
             if learns and valid and most > 0.0:
-                own_class = c if outputs > 1 else 1
-                target = 1.0 if y[i] == own_class else -1.0
+                if outputs > 1:
+                    own_class = c
+                else:
+                    own_class = 1
+                if y[i] == own_class:
+                    target = 1.0
+                else:
+                    target = -1.0
                 loss = max(0.0, 1.0 - target * score)
                 if loss > 0.0:
                     moves = True
@@ -347,7 +361,7 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
             self.norm_limits(),
         )
         counts = (state["seen"], state["updates"])
-        together = self._classes_together(X, state["theta"])
+        classes_together = self._classes_together(X, state["theta"])
         _learn_and_score(
             X,
             y,
@@ -355,7 +369,7 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
             state["W"],
             *settings,
             learning,
-            together,
+            classes_together,
             *counts,
             scores,
             weights,
@@ -368,10 +382,10 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
         takes as much work as a few rows.
         """
         columns, planes = theta.shape
-        each = int(self.h) * int(self.k)
+        numbers_of_class = int(self.h) * int(self.k)
         if theta.nbytes <= 2 * _CACHE_BYTES or values_of(X) < _WORTH_COPYING * columns:
-            return int(planes // each)
-        return max(1, int(_CACHE_BYTES // (columns * each * theta.itemsize)))
+            return int(planes // numbers_of_class)
+        return max(1, int(_CACHE_BYTES // (columns * numbers_of_class * theta.itemsize)))
 
 
 class PAMO2(PAMO1):

@@ -1,4 +1,7 @@
-"""Soft local online learning: olscale's own learner in the family of LOL."""
+"""Soft local online learning: olscale's own learner in the family of LOL.
+
+Settings that differ only in C, lam and averaging share gates in one pass.
+"""
 
 from collections.abc import Sequence
 
@@ -10,23 +13,60 @@ from olscale.compiled.near_prototypes import lost_share, why_hidden
 from olscale.compiled.pages import aligned_zeros
 from olscale.compiled.prototypes import allocate_prototypes, close_share, means_of, open_prototypes
 from olscale.compiled.simd.mixture import GROUPS
+from olscale.learners.contract.capability import ExplainsNoScore
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
 from olscale.learners.contract.learner import FloatArray, Learner, State, array_of
-from olscale.learners.contract.no_score import ExplainsNoScore
 from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.contract.weighted import WeightedClassifier
-from olscale.learners.local.soft_lol_fused import FusedSoftLOL
+from olscale.learners.local.local_fused import FusedLocal
 from olscale.learners.local.soft_lol_loop import (
     EXPONENT,
     MEAN,
     NO_CHOICE,
     SoftLOLRule,
+    assign,
     learn_and_score,
+    learn_assigned,
     open_gates,
 )
+
+
+class FusedSoftLOL(FusedLocal[SoftLOLRule]):
+    """Settings of soft-LOL.
+
+    Examples
+    --------
+    >>> from olscale.learners.local.soft_lol import SoftLOL
+    >>> learners = [SoftLOL(k=2, lam=1.0, C=C) for C in (0.1, 1.0)]
+    >>> for learner in learners:
+    ...     learner.begin(columns=1, classes=2)
+    >>> fused = learners[0].fuse(learners)
+    >>> [scores.tolist() for scores in fused.learn(np.array([[1.0], [2.0]]), np.array([1, 0]))]
+    [[[0.0], [0.1]], [[0.0], [0.5]]]
+    """
+
+    def _learn(
+        self,
+        X: Rows,
+        y: NDArray[np.int64],
+        scores: Sequence[FloatArray],
+        weights: FloatArray | None,
+    ) -> bool:
+        shared = self._learners[0].state_
+        rule = self._rules[0]
+        prototypes = open_prototypes(shared, X, int(np.count_nonzero(shared["members"])))
+        gates = open_gates(len(y), rule.m)
+        usable = assign(X, y, prototypes, gates, rule, self._learners[0].norm_limits())
+        for learner, own_rule, scored in zip(self._learners, self._rules, scores, strict=True):
+            state = learner.state_
+            model = (state["V"], gates, usable, state.get("force", NO_CHOICE))
+            counts = (state["seen"], state["updates"])
+            learn_assigned(X, y, *model, own_rule, *counts, scored, array_of(weights))
+        return bool(usable == len(y))
+
 
 _ROWS = 32  # rows whose prototypes are found before the first of them is scored
 
@@ -135,11 +175,16 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: prototypes, and `m` models."""
-        return values * int(self.k) + int(self.m) * super().row_numbers(columns, classes, values)
+        to_prototypes = values * int(self.k)
+        of_planes = int(self.m) * super().row_numbers(columns, classes, values)
+        return to_prototypes + of_planes
 
     def _allocate(self, columns: int, outputs: int) -> State:
         k = int(self.k)
-        choice = {"force": np.array([MEAN, 0])} if self.averaging == "adaptive" else {}
+        if self.averaging == "adaptive":
+            choice = {"force": np.array([MEAN, 0])}
+        else:
+            choice = {}
         return {
             "V": aligned_zeros((k + 1, outputs, -(-columns // GROUPS) * GROUPS, 2), self.dtype),
             **allocate_prototypes(columns, k, self.dtype),
@@ -184,7 +229,8 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
     def why_no_score(self, row: Rows) -> str:
         """Return that rounding hides distances, if it does."""
         x = to_dense(row, len(self.state_["S"]))[0]
-        unit = x / max(float(np.linalg.norm(x)), np.finfo(np.float64).tiny)
+        length = float(np.linalg.norm(x))
+        unit = x / max(length, np.finfo(np.float64).tiny)
         return why_hidden(self.prototypes_, unit, lost_share(close_share(self.dtype)))
 
     @property

@@ -31,8 +31,7 @@ from olscale.compiled.prototypes import (
     nearest_few,
     row_space,
 )
-from olscale.compiled.row_weights import weight_of
-from olscale.compiled.rows import borrowed_rows
+from olscale.compiled.rows import borrowed_rows, weight_of
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
 
@@ -69,11 +68,17 @@ def _step(f: FloatArray, code: int, norm: float, C: float, step: FloatArray) -> 
     outputs = step.shape[0]
     step[:] = 0.0
     if outputs == 1:
-        target = 1.0 if code == 1 else -1.0
+        if code == 1:
+            target = 1.0
+        else:
+            target = -1.0
         loss = 1.0 - target * f[0, 0]
         step[0] = target * min(C, max(0.0, loss) / norm)
     else:
-        wrong = 1 if code == 0 else 0
+        if code == 0:
+            wrong = 1
+        else:
+            wrong = 0
         for c in range(wrong + 1, outputs):
             if c != code and f[c, 0] > f[wrong, 0]:
                 wrong = c
@@ -110,10 +115,12 @@ def _compare(f: FloatArray, code: int, force: NDArray[np.int64]) -> None:
     ``force`` is the form in force and the lead of the other, which never falls below 0: old rows
     are forgotten.
     """
-    now = force[0]
-    force[1] = max(0, force[1] + int(_errs(f, now, code)) - int(_errs(f, 1 - now, code)))
+    power = force[0]
+    errors_now = int(_errs(f, power, code))
+    errors_of_other = int(_errs(f, 1 - power, code))
+    force[1] = max(0, force[1] + errors_now - errors_of_other)
     if force[1] == _LEAD:
-        force[0] = 1 - now
+        force[0] = 1 - power
         force[1] = 0
 
 
@@ -284,7 +291,7 @@ def learn_and_score(
     y: NDArray[np.int64],
     V: Any,
     prototypes: Prototypes,
-    found: Gates,
+    gates: Gates,
     force: NDArray[np.int64],
     rule: SoftLOLRule,
     limits: Any,
@@ -302,17 +309,17 @@ def learn_and_score(
     V = borrowed(V)
     prototypes = begin(prototypes)
     scores = borrowed(scores)
-    found = _borrowed_gates(found)
+    gates = _borrowed_gates(gates)
     rows = scores.shape[0]
-    size = found.few.shape[0]
+    size = gates.few.shape[0]
     far = np.empty(rule.m)
     existing = prototypes.existing
     for first in range(0, rows, size):
         stop = min(first + size, rows)
         usable, existing = _assign(
-            X, y, first, stop, prototypes, existing, rule, limits, learning, far, found
+            X, y, first, stop, prototypes, existing, rule, limits, learning, far, gates
         )
-        _learn(X, y, first, usable, V, found, force, rule, seen, updates, learning, scores, weights)
+        _learn(X, y, first, usable, V, gates, force, rule, seen, updates, learning, scores, weights)
         if usable < stop:
             scores[usable:] = np.nan
             break
@@ -324,7 +331,7 @@ def assign(
     X: Any,
     y: NDArray[np.int64],
     prototypes: Prototypes,
-    found: Gates,
+    gates: Gates,
     rule: SoftLOLRule,
     limits: Any,
 ) -> int:
@@ -334,7 +341,7 @@ def assign(
     """
     X = borrowed_rows(X)
     prototypes = begin(prototypes)
-    found = _borrowed_gates(found)
+    gates = _borrowed_gates(gates)
     usable: int = _assign(
         X,
         y,
@@ -346,7 +353,7 @@ def assign(
         limits,
         True,
         np.empty(rule.m),
-        found,
+        gates,
     )[0]
     flush(prototypes, X)
     return usable
@@ -357,7 +364,7 @@ def learn_assigned(
     X: Any,
     y: NDArray[np.int64],
     V: Any,
-    found: Gates,
+    gates: Gates,
     usable: int,
     force: NDArray[np.int64],
     rule: SoftLOLRule,
@@ -369,7 +376,7 @@ def learn_assigned(
     """Score and learn the `usable` rows in one setting, with the prototypes that `assign` found."""
     X = borrowed_rows(X)
     V = borrowed(V)
-    found = _borrowed_gates(found)
+    gates = _borrowed_gates(gates)
     scores = borrowed(scores)
-    _learn(X, y, 0, usable, V, found, force, rule, seen, updates, True, scores, weights)
+    _learn(X, y, 0, usable, V, gates, force, rule, seen, updates, True, scores, weights)
     scores[usable:] = np.nan

@@ -87,13 +87,13 @@ class BlockLearner(Classifier, EstimatesCost):
     def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
         rows = read_only_csr(X)
         scores = np.zeros((rows_of(X), self._outputs))
-        known = y != UNKNOWN
+        is_known = y != UNKNOWN
         # Rows without a known label are only scored, by another model than rows that are learned.
-        edges = np.flatnonzero(np.diff(known)) + 1
+        edges = np.flatnonzero(np.diff(is_known)) + 1
         for start, stop in pairwise([0, *edges.tolist(), len(y)]):
-            if start < stop and not known[start]:
+            if start < stop and not is_known[start]:
                 self._score_rows("all", slice_rows(rows, start, stop), scores[start:stop])
-            while start < stop and known[start]:
+            while start < stop and is_known[start]:
                 waiting = self._waiting()
                 end = min(stop, start + int(self.block) - waiting)
                 part = slice_rows(rows, start, end)
@@ -133,26 +133,35 @@ class BlockLearner(Classifier, EstimatesCost):
     def _score_rows(self, of: str, X: Rows, scores: FloatArray) -> None:
         """Set `scores` by the model of all "blocks" or of "all" rows; without rows they stay 0."""
         assert isinstance(X, CSR)
-        model = self._model_of(of) if len(scores) else None
+        if len(scores):
+            model = self._model_of(of)
+        else:
+            model = None
         if model is not None:
             self._score(model, X, scores)
 
     def _model_of(self, of: str) -> Any:
         """Return the model of all "blocks" or of "all" rows, and keep it; None without rows."""
         state = self.state_
-        waiting = self._waiting() if of == "all" else 0
+        if of == "all":
+            waiting = self._waiting()
+        else:
+            waiting = 0
         count = int(state["rows"][0]) + waiting
         if count and self._models.get(of, (0, None))[0] != count:
             # `state` itself does not change: the waiting rows are absorbed again in their full
             # block.
             with one_blas_thread():
-                after = (
-                    self._absorb(state, state["waiting"][:waiting], state["waiting_y"][:waiting])
-                    if waiting
-                    else {}
-                )
+                if waiting:
+                    after = self._absorb(
+                        state, state["waiting"][:waiting], state["waiting_y"][:waiting]
+                    )
+                else:
+                    after = {}
                 self._models[of] = count, self._model({**state, **after})
-        return self._models[of][1] if count else None
+        if count:
+            return self._models[of][1]
+        return None
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, which may have more components."""
@@ -180,14 +189,16 @@ class BlockLearner(Classifier, EstimatesCost):
 
     def start_rows(self, apart: bool) -> tuple[int, str]:
         """Return the rows per block; rows that are only scored use the waiting ones too."""
-        return (0, "") if apart else (int(self.block), "take a smaller block, or rows to test on")
+        if apart:
+            return (0, "")
+        return (int(self.block), "take a smaller block, or rows to test on")
 
     def check_memory(self, columns: int, classes: int) -> None:
         needed = self.state_bytes(columns, classes)
-        there = memory_bytes()
-        if needed > there:
+        memory = memory_bytes()
+        if needed > memory:
             raise ParameterError(
                 f"learner {self.name}: its state over {columns:,} features may need "
                 f"{size_text(needed)}, this machine has "
-                f"{size_text(there)}; {self.cheaper()}"
+                f"{size_text(memory)}; {self.cheaper()}"
             )

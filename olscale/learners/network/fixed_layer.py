@@ -1,4 +1,7 @@
-"""Learners with a fixed layer of features, and recursive least squares on these features."""
+"""Learners with a fixed layer of features, and recursive least squares on these features.
+
+All settings in one pass share the features.
+"""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -12,6 +15,7 @@ from olscale.compiled.half_matrix import half_of_diagonal
 from olscale.compiled.simd.triangle import PANEL, packed_size
 from olscale.compiled.simd.vectors import fill_vectors
 from olscale.errors import DivergedError
+from olscale.learners.contract.capability import targets_of
 from olscale.learners.contract.estimator import OnePass
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
 from olscale.learners.contract.learner import (
@@ -22,12 +26,10 @@ from olscale.learners.contract.learner import (
     frobenius_norm,
     score_columns,
 )
-from olscale.learners.contract.many_targets import targets_of
 from olscale.learners.contract.merged_sums import MergesSums
 from olscale.learners.contract.parameters import Real, Whole, param
 from olscale.learners.linear.feature_pairs import PairsFeatures
 from olscale.learners.linear.rls_loop import FINE, LOST, why_broken
-from olscale.learners.network.fixed_layer_fused import FusedLayers
 from olscale.learners.network.least_squares_loop import (
     MOST_PENDING,
     LeastSquares,
@@ -36,6 +38,52 @@ from olscale.learners.network.least_squares_loop import (
 )
 from olscale.learners.network.product_sums import end_products, no_products, packed, put, room
 from olscale.system.blas import one_blas_thread
+
+
+class FusedLayers(FusedSettings):
+    """Settings with one layer, each with its own weights and P.
+
+    Examples
+    --------
+    >>> from olscale.learners.network.oselm import OSELM
+    >>> learners = [OSELM(nodes=4, lam=lam) for lam in (0.1, 1.0)]
+    >>> for learner in learners:
+    ...     learner.begin(columns=2, classes=2)
+    >>> fused = learners[0].fuse(learners)
+    >>> [scores.round(2).tolist() for scores in fused.learn(np.eye(2), np.array([0, 1]))]
+    [[[0.0], [-1.24]], [[0.0], [-0.65]]]
+    """
+
+    def __init__(self, learners: Sequence[Learner]) -> None:
+        self._learners: list[Any] = list(learners)  # all have one layer: `grid_key` guarantees it
+        self.task = learners[0].task
+        self._ends: list[DivergedError | None] = [None] * len(learners)
+
+    def learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> list[FloatArray | DivergedError]:
+        # Rows after the one at which a setting ends stay NaN.
+        rows = rows_of(X)
+        scores = [np.full((rows, learner._outputs), np.nan) for learner in self._learners]
+        active = [n for n, end in enumerate(self._ends) if end is None]
+        layer = self._learners[0]
+        for first, Z, T in layer.featured_rows(X, y, layer.state_):
+            for n in tuple(active):
+                learner = self._learners[n]
+                try:
+                    fine = learner.learn_featured(first, Z, T, learner.state_, scores[n], weights)
+                except DivergedError as error:
+                    fine = False
+                    self._ends[n] = error
+                if not fine:
+                    active.remove(n)
+        return [
+            end or setting_scores for end, setting_scores in zip(self._ends, scores, strict=True)
+        ]
+
+    def release(self) -> None:
+        """Do nothing: each setting learns in its own arrays, which are up to date."""
+
 
 _AT_ONCE = 256  # rows whose features are in memory at a time
 
@@ -115,16 +163,22 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         count = self._count(columns)
         block = int(self.block)
         width = fill_vectors(count)
-        start = 0.0 if self._gathered() else 1.0 / float(self.lam)
+        if self._gathered():
+            start = 0.0
+        else:
+            start = 1.0 / float(self.lam)
+        # Padding up to full vectors has variance 0, so that it stays 0.
+        diagonal = np.where(np.arange(width) < count, start, 0.0)
+        precision = float(np.finfo(np.float64).eps)
         return {
             "W": np.zeros((outputs, width)),
-            "half": half_of_diagonal(np.where(np.arange(width) < count, start, 0.0)),
+            "half": half_of_diagonal(diagonal),
             "variances": np.full(count, start),
             "pending": np.zeros((MOST_PENDING, width)),
             "waiting": np.zeros((block, width)),
             "targets": np.zeros((block, outputs)),
             "counts": np.zeros(2, dtype=np.int64),
-            "limits": np.array([1.0, start / float(np.finfo(np.float64).eps)]),
+            "limits": np.array([1.0, start / precision]),
         }
 
     def _pass(
@@ -271,8 +325,9 @@ def _set_targets(y: NDArray[Any], T: FloatArray) -> None:
     if y.dtype.kind == "f":
         T[:] = y.reshape(T.shape)
     elif T.shape[1] == 1:
-        np.copyto(T[:, 0], np.where(y == 1, 1.0, -1.0), where=y != UNKNOWN)
+        signs = np.where(y == 1, 1.0, -1.0)
+        np.copyto(T[:, 0], signs, where=y != UNKNOWN)
     else:
-        known = np.flatnonzero(y != UNKNOWN)
-        T[known] = -1.0
-        T[known, y[known]] = 1.0
+        rows = np.flatnonzero(y != UNKNOWN)
+        T[rows] = -1.0
+        T[rows, y[rows]] = 1.0

@@ -79,40 +79,41 @@ class IPCALDA(BlockLearner):
 
     def _allocate(self, columns: int, outputs: int) -> State:
         classes = max(2, self._classes)
-        sums = {"sums": np.zeros((classes, columns)), "counts": np.zeros(classes, dtype=np.int64)}
-        return {**super()._allocate(columns, outputs), **sums}
+        state = super()._allocate(columns, outputs)
+        state["sums"] = np.zeros((classes, columns))
+        state["counts"] = np.zeros(classes, dtype=np.int64)
+        return state
 
     def _absorb(self, state: State, X: FloatArray, y: NDArray[np.int64]) -> State:
-        found, _ = add_block(self._components(state), X, self._most(self._columns))
+        components, _ = add_block(self._components(state), X, self._most(self._columns))
         # A copy, because the result may be only for scoring: then `state` must not change.
         sums = state["sums"].copy()
         for label, row in zip(y, X, strict=True):
             sums[label] += row
-        return {
-            **found._asdict(),
-            "sums": sums,
-            "counts": state["counts"] + np.bincount(y, minlength=len(sums)),
-        }
+        counts = state["counts"] + np.bincount(y, minlength=len(sums))
+        return {**components._asdict(), "sums": sums, "counts": counts}
 
     def _model(self, state: State) -> Discriminants:
-        (n, mean, U, s), counts = self._components(state), state["counts"]
+        n, mean, U, s = self._components(state)
+        counts = state["counts"]
         share = counts / n
-        M = (state["sums"] / np.maximum(counts, 1)[:, None] - mean) @ U
+        class_means = state["sums"] / np.maximum(counts, 1)[:, None]
+        M = (class_means - mean) @ U
         # A class without rows has no mean; `_score` sets its scores.
         M[counts == 0] = 0.0
         variances = s**2 / n
         # In the basis Q the covariance within classes is diagonal, and so is its shrunk inverse.
-        values, Q = np.linalg.eigh(np.diag(variances) - (M.T * share) @ M)
+        between = (M.T * share) @ M
+        values, Q = np.linalg.eigh(np.diag(variances) - between)
         spread = max(0.0, values.sum()) / max(1, len(s))
         # Rounding and dropped directions can make a variance within classes negative.
-        values = (
-            np.maximum(values, 0.0) + float(self.shrink) * spread + _LEAST * variances.mean()
-            if len(s)
-            else values
-        )
+        if len(s):
+            shrinkage = float(self.shrink) * spread
+            values = np.maximum(values, 0.0) + shrinkage + _LEAST * variances.mean()
         L = (M @ Q / values) @ Q.T
         with np.errstate(divide="ignore"):
-            b = np.where(counts > 0, np.log(share), 0.0) - np.sum(M * L, axis=1) / 2.0
+            prior = np.where(counts > 0, np.log(share), 0.0)
+            b = prior - np.sum(M * L, axis=1) / 2.0
         if self._outputs == 1:
             L = L[1:2] - L[:1]
             b = b[1:] - b[:1]
@@ -125,9 +126,13 @@ class IPCALDA(BlockLearner):
             return
         # The only class that has occurred is predicted.
         if self._outputs == 1:
-            scores[:] = 1.0 if model.absent[0] else -1.0
+            if model.absent[0]:
+                scores[:] = 1.0
+            else:
+                scores[:] = -1.0
         else:
-            scores[:, model.absent] = scores[:, ~model.absent].min(axis=1, keepdims=True) - 1.0
+            least = scores[:, ~model.absent].min(axis=1, keepdims=True)
+            scores[:, model.absent] = least - 1.0
 
     def state_bytes(self, columns: int, classes: int) -> int:
         return 8 * columns * (self._most(columns) + max(2, classes) + int(self.block))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from olscale.compiled.decorator import compiled
 from olscale.compiled.dot import vector_dot
 from olscale.compiled.half_matrix import invert, multiply, place, subtract
-from olscale.compiled.row_weights import weight_of
+from olscale.compiled.rows import weight_of
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.linear.rls_loop import FINE, GREW, LARGE_SCALE, LOST, NOT_FINITE, SINGULAR
 
@@ -79,7 +79,10 @@ def learn_features(
     G = np.empty((MOST_PENDING, width))
     for i in range(T.shape[0]):
         for c in range(outputs):
-            scores[i, c] = vector_dot(Z[i], W[c]) if seen[0] >= gathered else 0.0
+            if seen[0] >= gathered:
+                scores[i, c] = vector_dot(Z[i], W[c])
+            else:
+                scores[i, c] = 0.0
         if np.isnan(T[i, 0]):
             continue
         seen[0] += 1

@@ -11,9 +11,9 @@ from olscale.compiled.rows import add_column
 from olscale.data.transforms.fourier import set_fourier_features
 from olscale.data.transforms.matrix import MatrixRows
 from olscale.errors import ParameterError
+from olscale.learners.contract.capability import LearnsTargets
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State
-from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.parameters import Flag, Real, Whole, param
 from olscale.learners.contract.regressor import OnePassRegressor
 from olscale.learners.contract.weighted import WeightedClassifier, WeightedRegressor
@@ -59,7 +59,9 @@ class FourierLayer(GammaLearner, FixedLayer):
 
     def cheaper(self) -> str:
         """Return how to avoid a large matrix."""
-        return "use linear=false, or fewer features" if self.linear else "take fewer features"
+        if self.linear:
+            return "use linear=false, or fewer features"
+        return "take fewer features"
 
     def _count(self, columns: int) -> int:
         return int(self.features) + (columns + 1 if self.linear else 0)
@@ -71,7 +73,9 @@ class FourierLayer(GammaLearner, FixedLayer):
     def _draw(self) -> None:
         """Derive the frequencies from the state's key."""
         first, second = self.state_["key"].tolist()
-        self._frequencies = MatrixRows((first, second), self._columns, int(self.features) // 2, 0.0)
+        key = (first, second)
+        count = int(self.features) // 2  # a cosine and a sine of each
+        self._frequencies = MatrixRows(key, self._columns, count, 0.0)
 
     def _allocate(self, columns: int, outputs: int) -> State:
         key = self._random().integers(1 << 32, size=2)

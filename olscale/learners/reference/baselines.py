@@ -8,21 +8,27 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
 from olscale.compiled.many_targets import target_of
+from olscale.learners.contract.capability import LearnsTargets
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
-from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.regressor import OnePassRegressor
 
 
 @compiled
 def _targets(y: NDArray[np.float64], last: bool, total: Any, seen: Any, scores: FloatArray) -> None:
     for i in range(scores.shape[0]):
-        known = i < y.shape[0] and not np.isnan(target_of(y, i, 0))
+        is_known = i < y.shape[0] and not np.isnan(target_of(y, i, 0))
         for c in range(scores.shape[1]):
-            scores[i, c] = total[c] if last else total[c] / max(1, seen[0])
-            if known:
-                total[c] = target_of(y, i, c) if last else total[c] + target_of(y, i, c)
-        seen[0] += known
+            if last:
+                scores[i, c] = total[c]
+            else:
+                scores[i, c] = total[c] / max(1, seen[0])
+            if is_known:
+                if last:
+                    total[c] = target_of(y, i, c)
+                else:
+                    total[c] = total[c] + target_of(y, i, c)
+        seen[0] += is_known
 
 
 @compiled
@@ -31,8 +37,14 @@ def _classes(y: NDArray[np.int64], last: bool, counts: Any, seen: Any, scores: F
     for i in range(scores.shape[0]):
         best = np.argmax(counts)  # of equal counts the first class
         for c in range(columns):
-            own_class = c if columns > 1 else 1
-            scores[i, c] = 1.0 if best == own_class else -1.0
+            if columns > 1:
+                own_class = c
+            else:
+                own_class = 1
+            if best == own_class:
+                scores[i, c] = 1.0
+            else:
+                scores[i, c] = -1.0
         if i < y.shape[0] and y[i] != UNKNOWN:
             if last:
                 counts[:] = 0

@@ -57,21 +57,23 @@ class SVM(GaussianMachine, WeightedClassifier):
         Scores are 0 for no rows, and 1 for a class that is the only one among them.
         """
         scores = np.zeros((rows_of(X), self._outputs))
-        known = np.unique(self.state_["y"][:count][self._weighing(count)])
-        if not (len(scores) and len(known)):
+        classes = np.unique(self.state_["y"][:count][self._weighing(count)])
+        if not (len(scores) and len(classes)):
             return scores
-        if len(known) == 1:
-            scores[:, 0 if self._outputs == 1 else known[0]] = (
-                1.0 if self._outputs > 1 or known[0] == 1 else -1.0
-            )
+        if len(classes) == 1:
+            if self._outputs > 1 or classes[0] == 1:
+                scores[:, 0 if self._outputs == 1 else classes[0]] = 1.0
+            else:
+                scores[:, 0 if self._outputs == 1 else classes[0]] = -1.0
             return scores
-        found = self._trained(count).decision_function(self._matrix(to_csr(X)))
+        decisions = self._trained(count).decision_function(self._matrix(to_csr(X)))
         if self._outputs == 1:
-            scores[:, 0] = found
+            scores[:, 0] = decisions
             return scores
-        found = np.stack([-found, found], axis=1) if found.ndim == 1 else found
-        scores[:] = found.min(axis=1, keepdims=True) - 1.0  # for classes that have not come
-        scores[:, known] = found
+        if decisions.ndim == 1:
+            decisions = np.stack([-decisions, decisions], axis=1)
+        scores[:] = decisions.min(axis=1, keepdims=True) - 1.0  # for classes that have not come
+        scores[:, classes] = decisions
         return scores
 
 
@@ -216,14 +218,16 @@ class _LeastSquares:
 
         self._rows = X
         K = self._kernel(X)
-        C = self._C if sample_weight is None else self._C * sample_weight
+        C: Any = self._C
+        if sample_weight is not None:
+            C = C * sample_weight
         K[np.diag_indices_from(K)] += 1.0 / C
         # Ones and targets share a factorisation; b makes the coefficients add up to 0.
-        ones, solved = scipy.linalg.solve(
+        solved_ones, solved = scipy.linalg.solve(
             K, np.stack([np.ones(len(y)), y], axis=1), assume_a="pos", overwrite_a=True
         ).T
-        self._b = solved.sum() / ones.sum()
-        self._alpha = solved - self._b * ones
+        self._b = solved.sum() / solved_ones.sum()
+        self._alpha = solved - self._b * solved_ones
         return self
 
     def predict(self, X: Any) -> FloatArray:

@@ -16,14 +16,11 @@ from olscale.report.charts.segments import heat_charts, segment_charts
 from olscale.report.charts.spec import Spec
 from olscale.report.charts.surfaces import surface_charts
 from olscale.report.drawing import Drawing
-from olscale.report.figures.alarms import alarm_figure
-from olscale.report.figures.curves import curve_figure
-from olscale.report.figures.differences import difference_figure
-from olscale.report.figures.heat import heat_figure
-from olscale.report.figures.parameters import parameter_figure
+from olscale.report.figures.curves import alarm_figure, curve_figure
+from olscale.report.figures.parameters import parameter_figure, surface_figure
 from olscale.report.figures.pareto import pareto_figure
-from olscale.report.figures.segments import segment_figure
-from olscale.report.figures.surfaces import surface_figure
+from olscale.report.figures.ranks import difference_figure
+from olscale.report.figures.segments import heat_figure, segment_figure
 
 _OF_FIGURE: Mapping[Callable[..., Any], Callable[..., list[Spec]]] = {
     alarm_figure: alarm_charts,

@@ -8,8 +8,7 @@ from olscale.analysis.sweeps import Sweep
 from olscale.report.charts.spec import ONLY_PICKED, PICKED, Spec, by_learner, names, rounded, spec
 from olscale.report.figures.looks import Looks, looks
 from olscale.report.figures.parameters import BARS
-from olscale.report.figures.scale import is_geometric
-from olscale.report.figures.words import in_unit, metric_text
+from olscale.report.figures.words import in_unit, is_geometric, metric_text
 
 
 def parameter_charts(

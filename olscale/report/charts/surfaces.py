@@ -8,7 +8,7 @@ import numpy as np
 
 from olscale.analysis.sweeps import Sweep
 from olscale.report.charts.spec import Spec, rounded, spec
-from olscale.report.figures.surfaces import map_limits
+from olscale.report.figures.parameters import map_limits
 from olscale.report.figures.words import in_unit, metric_text
 
 

@@ -3,18 +3,13 @@
 They need matplotlib.
 """
 
-from olscale.report.figures.alarms import alarm_figure
 from olscale.report.figures.boundaries import boundary_figure
-from olscale.report.figures.curves import curve_figure
-from olscale.report.figures.differences import difference_figure
-from olscale.report.figures.heat import heat_figure
-from olscale.report.figures.parameters import parameter_figure
+from olscale.report.figures.curves import alarm_figure, curve_figure, roc_figure
+from olscale.report.figures.parameters import parameter_figure, surface_figure
 from olscale.report.figures.pareto import pareto_figure
-from olscale.report.figures.ranks import rank_figure
-from olscale.report.figures.rocs import roc_figure
-from olscale.report.figures.segments import segment_figure
+from olscale.report.figures.ranks import difference_figure, rank_figure
+from olscale.report.figures.segments import heat_figure, segment_figure
 from olscale.report.figures.style import save
-from olscale.report.figures.surfaces import surface_figure
 
 __all__ = [
     "alarm_figure",

@@ -54,8 +54,11 @@ def boundary_figure(
         ):
             _draw(panel, plane, snapshot)
             panel.set_title(figure_text(name))
-            panel.set_xlabel(axes_names[0] if i + across >= len(axes) else "")
-            panel.set_ylabel(axes_names[1] if i % across == 0 else "")
+            # Panels share their axes: names stand below the last line and left of the first column.
+            if i + across >= len(axes):
+                panel.set_xlabel(axes_names[0])
+            if i % across == 0:
+                panel.set_ylabel(axes_names[1])
         if title:
             figure.suptitle(title)
     return figure
@@ -67,6 +70,7 @@ def _draw(panel: Axes, plane: DecisionBoundary, snapshot: Snapshot) -> None:
     scores = snapshot.scores
     ends = [min(-1.0, scores.min()), 0.0, max(1.0, scores.max())]
     panel.contourf(snapshot.x, snapshot.y, scores, levels=ends, colors=_TINTS, zorder=0)
+    # Without a change of sign there is no boundary, and matplotlib warns of an empty contour.
     if scores.min() < 0.0 <= scores.max():
         boundary = panel.contour(
             snapshot.x, snapshot.y, scores, levels=[0.0], colors="black", linewidths=1.5, zorder=3
@@ -92,7 +96,10 @@ def scatter_rows(panel: Axes, plane: DecisionBoundary, rows: NDArray[np.int64]) 
     """Draw some rows of a plane, with a colour and a mark per class."""
     for code, (ink, marker) in enumerate(zip(_INKS, MARKERS, strict=False)):
         X = plane.X[rows[plane.y[rows] == code]]
-        face = "none" if code else ink  # open and filled marks remain distinct in grey
+        # Open and filled marks remain distinct in grey.
+        face = ink
+        if code:
+            face = "none"
         panel.scatter(
             X[:, 0],
             X[:, 1],

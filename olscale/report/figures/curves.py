@@ -1,22 +1,23 @@
-"""Errors along the stream: cumulative ones, and those of recent or held-out rows."""
+"""Curves: errors along the stream, cumulative or of recent or held-out rows; alarms; ROC curves."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.analysis.curves import Curve
+from olscale.analysis.curves import Curve, RocCurve
 from olscale.measures import measure_of
-from olscale.report.figures.looks import Looks, looks
-from olscale.report.figures.style import panels, styled
+from olscale.report.figures.looks import Looks, looks_of
+from olscale.report.figures.style import legend, panels, styled
 from olscale.report.figures.words import figure_text, in_unit, legible, metric_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 SETTLED = 0.1
 """Share of the stream after which all of a curve must be in view; earlier errors are noisy."""
@@ -57,12 +58,18 @@ def curve_figure(
     shown = {figure_text(name): legible(curves) for name, curves in shown.items()}
     every = {label: item for curves in shown.values() for label, item in curves.items()}
     labels = dict.fromkeys(every)
-    of_label = of_learner.of(every) if of_learner else looks(labels)
+    of_label = looks_of(every, of_learner)
     with styled():
         is_single = len(shown) == 1
-        legend = labels if len(labels) > 1 or is_single else ()
-        size = {"width": 4.2 if is_single else 2.6, "height": 3.0 if is_single else 2.3}
-        figure, axes = panels(len(shown), across=across, beside=legend, **size)
+        order = list(labels)
+        size = {"width": 2.6, "height": 2.3}
+        if is_single:  # its legend can follow the lines from top to bottom
+            order = _by_height(next(iter(shown.values())))
+            size = {"width": 4.2, "height": 3.0}
+        named: Collection[str] = ()
+        if len(labels) > 1 or is_single:
+            named = labels
+        figure, axes = panels(len(shown), across=across, beside=named, **size)
         for panel, (name, curves) in zip(axes, shown.items(), strict=True):
             for i, (label, curve) in enumerate(curves.items()):
                 _draw(
@@ -85,17 +92,8 @@ def curve_figure(
             panel.set_ylim(*_span(curves))
             panel.locator_params(axis="x", nbins=4)
             panel.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        handles = {
-            h.get_label(): h for panel in axes for h in panel.get_lines() if h.get_label() in labels
-        }
-        order = _by_height(next(iter(shown.values()))) if is_single else list(labels)
-        if legend:
-            figure.legend(
-                [handles[label] for label in order],
-                order,
-                loc="outside right upper",
-                handlelength=3.2,
-            )
+        if named:
+            legend(figure, {label: of_label[label] for label in order})
         if title:
             figure.suptitle(title)
     return figure
@@ -113,15 +111,17 @@ def _draw(
     every = (0.05 + 0.012 * (i % 9), 0.18)  # spreads the markers of neighbouring lines
     values = in_unit(curve.summary.metric, curve.errors)
     if replicates:
-        for k, line in enumerate(values):
+        name: str | None = label
+        for line in values:
             panel.plot(
                 curve.rows,
                 line,
                 color=look["color"],
                 linewidth=0.8,
                 alpha=0.75,
-                label=label if k == 0 else None,
+                label=name,
             )
+            name = None  # one entry in the legend
         return
     mean = values.mean(axis=0)
     panel.plot(curve.rows, mean, label=label, markevery=every, **look)  # type: ignore[arg-type]
@@ -135,9 +135,8 @@ def _draw(
 def _mark(panel: Axes, curve: Curve, alarms: Curve | None, colour: str) -> None:
     at = alarms_on(curve, alarms) > 0
     mean = in_unit(curve.summary.metric, curve.errors[:, at]).mean(axis=0)
-    panel.plot(
-        curve.rows[at], mean, linestyle="", marker=7, color=colour, markersize=6
-    )  # 7: points down at the curve
+    # Marker 7 is a triangle whose tip points down at the curve.
+    panel.plot(curve.rows[at], mean, linestyle="", marker=7, color=colour, markersize=6)
 
 
 def alarms_on(curve: Curve, alarms: Curve | None) -> NDArray[np.int64]:
@@ -157,10 +156,94 @@ def _span(curves: Mapping[str, Curve]) -> tuple[float, float]:
     ]
     low = min(part.min() for part in errors)
     high = max(part.max() for part in errors)
-    least = 0.5 if measure_of(metric).unit == "percent" else 0.005 * max(abs(low), abs(high), 1e-9)
+    # Curves that hardly differ get a span of their own, or noise would fill the panel.
+    least = 0.5
+    if measure_of(metric).unit != "percent":
+        least = 0.005 * max(abs(low), abs(high), 1e-9)
     room = 0.06 * max(high - low, least)
-    return max(0.0, low - room) if low >= 0.0 else low - room, high + room
+    bottom = low - room
+    if low >= 0.0:  # no error is negative, so the axis does not suggest that one could be
+        bottom = max(0.0, bottom)
+    return bottom, high + room
 
 
 def _by_height(curves: Mapping[str, Curve]) -> list[str]:
     return sorted(curves, key=lambda label: -float(np.mean(curves[label].errors[:, -1])))
+
+
+def alarm_figure(
+    shown: Mapping[str, Curve],
+    rows: int | None = None,
+    title: str = "",
+    of_learner: Looks | None = None,
+) -> Figure:
+    """Draw a stroke at the row of every alarm, one line per label with all its replicates.
+
+    Parameters
+    ----------
+    shown : mapping of str to Curve
+        Numbers of alarms (``curves(..., metric="drift_alarms")``) of one dataset, by label.
+    rows : int, optional
+        Length of the stream; up to the last alarm when left out.
+    title : str
+    of_learner : Looks, optional
+        Looks of the learners in other figures too; by the order of the labels when left out.
+    """
+    shown = legible(shown)
+    of_label = looks_of(shown, of_learner)
+    with styled():
+        figure, [panel] = panels(1, width=5.2, height=0.9 + 0.22 * len(shown))
+        for place, (label, curve) in enumerate(shown.items()):
+            raised = np.diff(curve.errors, axis=1, prepend=0.0).any(axis=0)
+            panel.eventplot(
+                curve.rows[raised],
+                lineoffsets=place,
+                linelengths=0.7,
+                linewidths=0.8,
+                color=of_label[label]["color"],
+            )
+        panel.set_yticks(range(len(shown)), list(shown))
+        panel.set_ylim(len(shown) - 0.4, -0.6)
+        panel.set_xlim(
+            0,
+            rows
+            or max((int(curve.rows[-1]) for curve in shown.values() if len(curve.rows)), default=1),
+        )
+        panel.set(title=title, xlabel="rows")
+        panel.grid(axis="y", visible=False)
+        panel.locator_params(axis="x", nbins=4)
+        panel.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    return figure
+
+
+def roc_figure(shown: Mapping[str, RocCurve], of_learner: Looks | None = None) -> Figure:
+    """Draw the mean ROC of each label; the diagonal is that of chance.
+
+    Parameters
+    ----------
+    shown : mapping of str to RocCurve
+        Of one dataset, by label.
+    of_learner : Looks, optional
+        Looks of the learners in other figures too; by the order of the labels when left out.
+    """
+    shown = legible(shown)
+    of_label = looks_of(shown, of_learner)
+    with styled():
+        figure, [panel] = panels(1, width=3.4, height=3.2, beside=shown)
+        panel.plot([0, 100], [0, 100], color="0.6", linewidth=0.8, linestyle=":")
+        for i, (label, roc) in enumerate(shown.items()):
+            panel.plot(
+                100 * roc.false_positives / roc.false_positives[-1],
+                100 * roc.rates.mean(axis=0),
+                label=label,
+                markevery=(0.05 + 0.012 * (i % 9), 0.18),
+                **of_label[label],
+            )
+        panel.set(
+            xlabel="false positive rate (%)",
+            ylabel="true positive rate (%)",
+            xlim=(0, 100),
+            ylim=(0, 101),
+        )
+        legend(figure, {label: of_label[label] for label in shown})
+    return figure

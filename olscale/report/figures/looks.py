@@ -3,6 +3,8 @@
 Colour and mark identify the learner; dashes and shade identify the setting.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,6 +17,8 @@ from olscale.report.labels import Row, rows_of
 
 Look = dict[str, Any]
 """Keywords of a matplotlib line: colour, dashes and marker."""
+
+_Shown = Mapping[str, Summary] | Mapping[str, AlongStream] | Mapping[str, Sweep]
 
 _SHADES = (0.0, 0.35, 0.55, 0.7)
 """How far settings of one learner are mixed with white; each shade serves four dash patterns."""
@@ -29,6 +33,16 @@ def looks(labels: Iterable[str]) -> dict[str, Look]:
     {'color': '#d55e00', 'linestyle': '--', 'marker': 's'}
     """
     return {label: _look(i, 0) for i, label in enumerate(dict.fromkeys(labels))}
+
+
+def looks_of(shown: _Shown, of_learner: Looks | None) -> dict[str, Look]:
+    """Return the looks that the learners of a figure have in other figures too, if these are given.
+
+    Otherwise they follow the order of the labels.
+    """
+    if of_learner is None:
+        return looks(shown)
+    return of_learner.of(shown)
 
 
 class Looks:
@@ -47,14 +61,15 @@ class Looks:
             label: i for i, label in enumerate(dict.fromkeys(row.label for row in rows))
         }
 
-    def of(
-        self, shown: Mapping[str, Summary] | Mapping[str, AlongStream] | Mapping[str, Sweep]
-    ) -> dict[str, Look]:
+    def of(self, shown: _Shown) -> dict[str, Look]:
         """Return the looks of what a figure shows, by its label there."""
         by_label = {}
         settings = Counter[str]()
         for label, item in shown.items():
-            name = (item if isinstance(item, Summary) else item.summary).label
+            summary = item
+            if not isinstance(summary, Summary):
+                summary = summary.summary
+            name = summary.label
             learner = self._learners.setdefault(name, len(self._learners))
             by_label[label] = _look(learner, settings[name])
             settings[name] += 1
@@ -66,6 +81,7 @@ def _look(learner: int, setting: int) -> Look:
         "color": _shaded(
             COLOURS[learner % len(COLOURS)], _SHADES[setting // len(DASHES) % len(_SHADES)]
         ),
+        # By learner too, since grey print leaves no colours to tell learners apart.
         "linestyle": DASHES[(learner + setting) % len(DASHES)],
         "marker": MARKERS[learner % len(MARKERS)],
     }

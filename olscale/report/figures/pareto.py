@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from olscale.report.figures.looks import Look, looks
-from olscale.report.figures.style import panels, styled
+from olscale.report.figures.style import legend, panels, styled
 from olscale.report.figures.words import figure_text, metric_text
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ def front(points: list[CostPoint], higher: bool) -> list[CostPoint]:
     >>> [point.label for point in front(points, higher=False)]
     ['a', 'b']
     """
-    sign = -1 if higher else 1
+    sign = 1
+    if higher:
+        sign = -1
     best_points: list[CostPoint] = []
     for point in sorted(points, key=lambda point: (sign * point.cost, point.error)):
         if not best_points or point.error < best_points[-1].error:
@@ -59,6 +61,7 @@ def pareto_figure(
     """
     labels = list(dict.fromkeys(point.label for points in shown.values() for point in points))
     of_label = of_label or looks(labels)
+    in_legend: dict[str, Look] = {}
     with styled():
         figure, axes = panels(len(shown), width=2.9, height=2.6, beside=labels)
         for panel, (cost, points) in zip(axes, shown.items(), strict=True):
@@ -68,15 +71,14 @@ def pareto_figure(
                 at = next((point for point in points if point.label == label), None)
                 if at is not None:
                     style = of_label[label] | {"linestyle": "", "markersize": 6}
-                    face = style["color"] if at in best else "white"
-                    panel.plot(
-                        at.cost, at.error, markerfacecolor=face, label=figure_text(label), **style
-                    )
-            panel.set_xscale("log")
+                    # Filled marks are on the front, hollow ones behind it.
+                    style["markerfacecolor"] = style["color"] if at in best else "white"
+                    panel.plot(at.cost, at.error, **style)
+                    in_legend.setdefault(figure_text(label), style)
+            panel.set_xscale("log")  # costs of learners span powers of ten
             panel.set(
                 xlabel=f"{metric_text(cost)} ({'more' if higher[cost] else 'less'} is better)"
             )
             panel.set(ylabel=metric_text(metric))
-        handles, _ = axes[0].get_legend_handles_labels()
-        figure.legend(handles, [figure_text(label) for label in labels], loc="outside right upper")
+        legend(figure, in_legend)
     return figure

@@ -1,18 +1,25 @@
-"""Critical-difference diagram: mean ranks on one axis, bars over groups without significance."""
+"""Ranks and differences of learners over datasets.
+
+A critical-difference diagram has mean ranks on one axis and bars over groups without significance.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from olscale.analysis.compare import Comparison
 from olscale.report.figures.style import panels, styled
-from olscale.report.figures.words import figure_text
+from olscale.report.figures.words import figure_text, in_unit, metric_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 _MOST_TICKS = 20
 """Most ranks with room for their numbers on the axis."""
@@ -62,14 +69,21 @@ def _draw(panel: Axes, one: Comparison) -> None:
         panel.spines[side].set_visible(False)
     panel.spines["top"].set(visible=True, bounds=(1, last))
     for i, (name, mean) in enumerate(zip(one.learners, ranks, strict=True)):
-        is_left = i < half
-        down = first + 0.5 * (i if is_left else k - 1 - i) + 0.2
-        edge = 1 - margin if is_left else last + margin
+        # The better half hangs on the left, the others on the right, the innermost lowest.
+        place = i
+        edge = 1 - margin
+        side = "right"
+        text = f" {figure_text(name)}  {mean:.2f} "
+        if i >= half:
+            place = k - 1 - i
+            edge = last + margin
+            side = "left"
+            text = f" {mean:.2f}  {figure_text(name)} "
+        down = first + 0.5 * place + 0.2
         panel.plot(
             [mean, mean, edge], [-0.1, down, down], color="black", linewidth=0.8, clip_on=False
         )
-        text = f"{figure_text(name)}  {mean:.2f}" if is_left else f"{mean:.2f}  {figure_text(name)}"
-        panel.text(edge, down, f" {text} ", ha="right" if is_left else "left", va="center")
+        panel.text(edge, down, text, ha=side, va="center")
     for level, clique in enumerate(one.cliques):
         ends = [ranks[one.learners.index(name)] for name in (clique[0], clique[-1])]
         at = 0.25 + 0.3 * level
@@ -80,3 +94,47 @@ def _draw(panel: Axes, one: Comparison) -> None:
             linewidth=3.2,
             solid_capstyle="butt",
         )
+
+
+def difference_figure(
+    shown: Mapping[str, NDArray[np.float64]],
+    baseline: str,
+    metric: str,
+    datasets: Sequence[str] = (),
+) -> Figure:
+    """Draw one line per learner: differences on data sets as points, their mean as a bar.
+
+    Parameters
+    ----------
+    shown : mapping of str to array of shape (n_datasets,)
+        By learner, its figures minus those of the baseline.
+    baseline, metric : str
+    datasets : sequence of str
+        Their names, which a chart shows for each point.
+    """
+    with styled():
+        figure, [panel] = panels(1, width=5.2, height=0.9 + 0.24 * len(shown))
+        for i, values in enumerate(shown.values()):
+            points = in_unit(metric, values)
+            panel.plot(
+                points,
+                np.full(len(points), i),
+                linestyle="",
+                marker="o",
+                color="#0072b2",
+                alpha=0.55,
+            )
+            panel.plot(
+                points.mean(),
+                i,
+                linestyle="",
+                marker="|",
+                color="black",
+                markersize=13,
+                markeredgewidth=2,
+            )
+        panel.axvline(0.0, color="black", linewidth=0.8)
+        panel.set_yticks(range(len(shown)), [figure_text(name) for name in shown])
+        panel.set_ylim(len(shown) - 0.5, -0.5)
+        panel.set_xlabel(f"{metric_text(metric)} minus that of {figure_text(baseline)}")
+    return figure

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 FORMATS = ("svg", "pdf", "png")
 
 _SETTINGS: dict[Any, Any] = {
-    "axes.axisbelow": True,
+    "axes.axisbelow": True,  # lines and marks are drawn over the grid
     "axes.grid": True,
     "axes.labelsize": 9,
     "axes.linewidth": 0.8,
@@ -88,15 +88,26 @@ def panels(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    from olscale.report.figures.layout import QuickLayout
+
     across = min(across, count)
     down = -(-count // across)
-    legend = 0.7 + 0.065 * max(map(len, beside)) if beside else 0.0
-    figure = Figure(figsize=(across * width + legend, down * height), layout="constrained")
-    FigureCanvasAgg(figure)
+    legend = 0.0
+    if beside:
+        legend = 0.7 + 0.065 * max(map(len, beside))
+    figure = Figure(figsize=(across * width + legend, down * height), layout=QuickLayout())
+    FigureCanvasAgg(figure)  # without pyplot, which would keep every figure open
     axes = figure.subplots(down, across, squeeze=False, **options).ravel().tolist()
     for spare in axes[count:]:
         spare.set_axis_off()
     return figure, axes[:count]
+
+
+def legend(figure: Figure, looks: Mapping[str, Mapping[str, Any]]) -> None:
+    """Draw a legend at the right of a figure of `panels`: keywords of a line, by label."""
+    from olscale.report.figures.layout import draw_legend
+
+    draw_legend(figure, looks)
 
 
 def save(

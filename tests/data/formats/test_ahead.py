@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from olscale.data.formats import ahead
-from olscale.data.formats.ahead import read_ahead
 from olscale.data.formats.compression import open_source
+from olscale.data.ingest import archive
+from olscale.data.ingest.archive import read_ahead
 from olscale.errors import FormatError
 
 pytestmark = pytest.mark.usefixtures("two_cores")
@@ -64,6 +64,6 @@ def test_closing_early_ends_the_thread_and_closes_the_stream() -> None:
 
 
 def test_one_core_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead.os, "sched_getaffinity", lambda _: {0}, raising=False)
+    monkeypatch.setattr(archive.os, "sched_getaffinity", lambda _: {0}, raising=False)
     stream = io.BufferedReader(io.BytesIO(b"rows"))
     assert read_ahead(stream) is stream

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays, from_dtype
 from scipy.io import savemat
 
+from olscale.cli.columns import identifiers_line
 from olscale.compiled.csr import to_dense
 from olscale.data.export import export
 from olscale.data.formats import ReadOptions, find_format
 from olscale.data.formats.base import Batch
-from olscale.data.ingest.hints import column_hints
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import FormatError
 from tests.fuzz.arrays import ForkedReader
@@ -247,10 +247,8 @@ def test_whole_numbers_that_are_rounded_are_warned_of(
         savemat(path, {"X": X, "y": [0, 1, 0]})
     manifest = ingest(path, tmp_path / "d").manifest
     assert manifest.rounded == (("x1",) if warned else None)
-    hints = column_hints(manifest)
-    assert len(hints) == warned
-    if warned:
-        assert hints[0].startswith("column 'x1' holds whole numbers from 2^53 on")
+    expected = "x1 (from 2^53 on, where float64 rounds); leave out what is no feature (--drop)"
+    assert identifiers_line(manifest) == (expected if warned else None)
 
 
 def test_numbers_that_are_rounded_in_the_test_split_are_warned_of(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from scipy.io import savemat
 
 from olscale.cli.ingest import ingest as ingest_command
 from olscale.data.formats import ReadOptions, find_format
-from olscale.data.formats.array_names import HeldArray, parse_arrays
+from olscale.data.formats.arrays import HeldArray, parse_arrays
 from olscale.data.formats.base import Batch
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import FormatError, ParameterError

@@ -8,7 +8,7 @@ import pytest
 
 from olscale.data.formats.base import ReadOptions
 from olscale.data.formats.csv import read_table
-from olscale.data.formats.delimiter import delimiter_of, text_lines
+from olscale.data.formats.dialect import delimiter_of, text_lines
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import FormatError
 
@@ -64,22 +64,10 @@ def test_decimal_commas_beside_labels_are_asked_about_and_then_read(
     assert set(batch.target) == {"a", "b"}
 
 
-def test_another_delimiter_that_fits_is_noted(tmp_path: Path) -> None:
-    text = "1|2|3,a,b\n4|5|6,b,a\n" * 5
-    assert notes_of(tmp_path, text) == [
-        "cells are taken to end at '|'; --delimiter if they end at ','"
-    ]
-    assert notes_of(tmp_path, text, delimiter=",") == []
-    assert notes_of(tmp_path, text.replace("|", "/")) == []
-
-
-def notes_of(folder: Path, text: str, **options: str) -> list[str]:
-    (folder / "rows.csv").write_text(text)
-    notes: list[str] = []
-    ingest(
-        folder / "rows.csv",
-        folder / f"rows-{len(list(folder.iterdir()))}",
-        note=notes.append,
-        **options,
-    )
-    return notes
+def test_the_delimiter_that_was_found_stands_in_the_manifest(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("1|2|3,a,b\n4|5|6,b,a\n" * 5)
+    for delimiter, found in ((None, "|"), (",", ",")):
+        made = ingest(path, tmp_path / f"d{ord(found)}", delimiter=delimiter)
+        assert made.manifest.table is not None
+        assert made.manifest.table.delimiter == found

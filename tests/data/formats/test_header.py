@@ -1,4 +1,4 @@
-"""First rows: names or data, and what is said where that is unclear."""
+"""First rows: names of columns, or data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from olscale.data.formats.header import header_notes, is_header
+from olscale.data.formats.dialect import is_header
 from olscale.data.ingest.ingest import ingest
 
 
@@ -40,14 +40,6 @@ DATA = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "header"), [*((text, True) for text in NAMES), *((text, False) for text in DATA)]
-)
-def test_a_clear_first_row_is_read_without_a_word(text: str, header: bool) -> None:
-    assert is_header(rows(text)) is header
-    assert header_notes(rows(text), header) == ()
-
-
 UNCLEAR = {
     "unknown,5.5,1\n0.5,2.5,0\n1.5,2.5,1\n": True,
     "color,2020\n1,2\n": True,
@@ -62,23 +54,12 @@ UNCLEAR = {
 }
 
 
-@pytest.mark.parametrize("text", UNCLEAR)
-def test_an_unclear_first_row_is_told(text: str) -> None:
-    header = is_header(rows(text))
-    assert header is UNCLEAR[text]
-    row = text.split("\n")[0].replace(",", ", ")
-    read = (
-        "names of columns; --no-header if it is data"
-        if header
-        else "data, not as names; --header if it is names"
-    )
-    assert header_notes(rows(text), header) == (f"the first row ({row}) is read as {read}",)
-
-
-def test_a_long_row_is_told_in_short() -> None:
-    text = "label" + ",y" * 20 + ",1\n" + "a" * 50 + ",p" * 20 + ",2\n"
-    (note,) = header_notes(rows(text), False)
-    assert "(label, y, y, y, y, y, ...) is read" in note
+@pytest.mark.parametrize(
+    ("text", "header"),
+    [*((text, True) for text in NAMES), *((text, False) for text in DATA), *UNCLEAR.items()],
+)
+def test_a_first_row_is_names_or_data(text: str, header: bool) -> None:
+    assert is_header(rows(text)) is header
 
 
 @pytest.mark.parametrize("index", [False, True])
@@ -97,13 +78,10 @@ def test_an_array_as_pandas_writes_it_has_all_its_rows(tmp_path: Path, index: bo
 
 
 def test_notes_are_given_or_warned_of_and_not_where_the_user_has_decided(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("unknown,5.5,1\n0.5,2.5,0\n1.5,2.5,1\n")
+    (tmp_path / "t.csv").write_text('name,a,y\n"two\nlines",2.5,0\n1.5,2.5,1\n')
     notes: list[str] = []
     ingest([tmp_path / "t.csv"] * 2, tmp_path / "told", note=notes.append)
-    assert notes == [
-        "the first row (unknown, 5.5, 1) is read as names of columns; --no-header if it is data"
-    ]
-    with pytest.warns(UserWarning, match=r"the first row \(unknown, 5\.5, 1\) is read as names"):
+    (note,) = notes
+    assert "the quote that opens a cell in line 2 closes in line 3; --quoting none" in note
+    with pytest.warns(UserWarning, match="the quote that opens a cell in line 2 closes in line 3"):
         ingest(tmp_path / "t.csv", tmp_path / "warned")
-    ingest(tmp_path / "t.csv", tmp_path / "decided", header=False, note=notes.append)
-    assert len(notes) == 1

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from olscale.compiled.csr import to_dense
-from olscale.data.ingest.hints import label_hint
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import FormatError
 
@@ -155,7 +154,6 @@ def test_words_that_mean_missing_elsewhere_are_words(tmp_path: Path) -> None:
     assert made.feature_names == tuple(f"word={word}" for word in words[:-1])
     assert made.splits["train"].missing == {"word": 1}
     assert made.classes == ("", "?", "NA", "none", "x")
-    assert "which are classes now" in (label_hint(made) or "")
 
 
 def test_a_part_without_values_takes_the_type_of_the_parts_before(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from olscale.cli.columns import encoding_line, identifiers_line
 from olscale.compiled.csr import to_dense
 from olscale.data.dataset import Dataset
 from olscale.data.formats.table_columns import label_positions
-from olscale.data.ingest.hints import column_hints
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import DatasetError, FormatError, UnknownNameError
 
@@ -72,27 +72,25 @@ def test_columns_are_dropped_before_anything_is_encoded(tmp_path: Path, kind: st
 
 
 @pytest.mark.parametrize("kind", ["csv", "arff", "parquet"])
-def test_columns_that_are_hardly_features_are_told_with_the_cure(tmp_path: Path, kind: str) -> None:
-    hints = column_hints(ingest(write(tmp_path, kind), tmp_path / "d").manifest)
-    assert [hint.partition(";")[0].partition(",")[0] for hint in hints] == [
-        "column 'id' has 120 values in 120 rows",
-        "column 'row' grows from row to row",
-    ]
-    assert all(f"--drop {name}" in hint for name, hint in zip(("id", "row"), hints, strict=True))
+def test_values_of_text_are_shown_and_growing_numbers_listed(tmp_path: Path, kind: str) -> None:
+    manifest = ingest(write(tmp_path, kind), tmp_path / "d").manifest
+    line = encoding_line(manifest)
+    assert line is not None
+    assert "one a value (id 120 as '" in line
+    assert identifiers_line(manifest) == "row (never falls); leave out what is no feature (--drop)"
 
 
-def test_dates_and_words_among_numbers_are_told(tmp_path: Path) -> None:
+def test_words_among_numbers_are_shown(tmp_path: Path) -> None:
     lines = [
         f"2024-01-{1 + i // 60:02},{'lots' if i == 7 else i * 37 % 101},{i * 7919 % 120},{i % 2}"
         for i in range(120)
     ]
-    made = table(tmp_path, "day,price,key,class\n" + "\n".join(lines) + "\n")
-    date, price, key = column_hints(made.manifest)
-    assert "column 'day' holds dates or times, 2 of them" in date
-    assert "--drop day or --encode day=date (--segments day shows the error in each)" in date
-    assert "column 'price' is text because of 'lots'" in price
-    assert "column 'key' holds whole numbers that are all different" in key
-    assert column_hints(table(tmp_path, "a,b,y\n1,x,0\n2,z,1\n", dest="few").manifest) == []
+    manifest = table(tmp_path, "day,price,key,class\n" + "\n".join(lines) + "\n").manifest
+    line = encoding_line(manifest)
+    assert line is not None
+    assert line.endswith("one a value (price 102 as 'lots', day 2 as '2024-01-01')")
+    assert (identifiers_line(manifest) or "").startswith("key (all different in the first rows);")
+    assert identifiers_line(table(tmp_path, "a,b,y\n1,x,0\n2,z,1\n", dest="few").manifest) is None
 
 
 def test_missing_values_are_counted_by_column_and_split(tmp_path: Path) -> None:
@@ -186,9 +184,7 @@ def test_a_point_is_no_number_beside_a_decimal_comma(
     made = table(tmp_path, text(odd, "7"), decimal=",")
     assert made.manifest.feature_names is not None
     assert made.manifest.feature_names[:2] == ("b", f"a={odd}")
-    (hint,) = column_hints(made.manifest)
-    assert f"column 'a' is text because of '{odd}'" in hint
-    assert said in hint
+    assert f"a 41 as '{odd}'" in (encoding_line(made.manifest) or "")
     for rows in (5_000, 400_000):  # the second is beyond the first block of the compiled loop
         with pytest.raises(
             FormatError, match=f"line {rows + 3}: column 'a' is '{odd}', expected a number.*{said}"
@@ -254,16 +250,9 @@ def test_whole_numbers_that_are_rounded_are_told(tmp_path: Path, kind: str) -> N
     made = ingest(path, tmp_path / "d").manifest
     assert made.table is not None
     assert made.table.rounded == ("id", "late", "gaps")
-    told = [hint for hint in column_hints(made) if "2^53" in hint]
-    assert [hint.partition(" holds")[0] for hint in told] == [
-        "column 'id'",
-        "column 'late'",
-        "column 'gaps'",
-    ]
-    assert told[0].endswith(
-        "which float64 rounds: different ones may be the same now; if they are identifiers: "
-        "--drop id"
-    )
+    line = identifiers_line(made)
+    assert line is not None
+    assert all(name in line for name in made.table.rounded)
 
 
 def test_numbers_that_are_rounded_in_the_test_split_alone_are_told(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ LATE = "".join(f"{i % 2} 1:0.{i + 1} 3:{i % 2}\n" for i in range(9)) + "1 0:5 2:
 def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let batches have four rows, so that a few rows are many batches."""
     monkeypatch.setattr("olscale.data.ingest.reader.DEFAULT_CHUNK_ROWS", 4)
-    monkeypatch.setattr("olscale.data.ingest.spill_svmlight.DEFAULT_CHUNK_ROWS", 4)
+    monkeypatch.setattr("olscale.data.ingest.spill.DEFAULT_CHUNK_ROWS", 4)
 
 
 def rows(dataset: Dataset, split: str = "train") -> list[list[float]]:

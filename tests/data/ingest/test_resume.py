@@ -15,8 +15,8 @@ import pytest
 from olscale.data.dataset import open_dataset
 from olscale.data.formats.base import ReadOptions
 from olscale.data.formats.svmlight import SvmlightFormat
+from olscale.data.ingest.claim import EARLIER, PROGRESS, Earlier, Journal
 from olscale.data.ingest.ingest import ingest
-from olscale.data.ingest.resume import EARLIER, PROGRESS, Earlier, Journal
 from olscale.data.manifest import ChunkEntry
 from olscale.errors import DatasetError, FormatError
 from olscale.storage.open import open_storage

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from olscale.compiled.csr import CSR, read_only, to_csr
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.fourier import RandomFourier
-from olscale.data.transforms.median_width import median_gamma
+from olscale.data.transforms.kernel_features import median_gamma
 from olscale.data.transforms.nystroem import Nystroem
 from olscale.data.transforms.pipeline import (
     canonical_transform,

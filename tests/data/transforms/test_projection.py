@@ -14,8 +14,7 @@ from olscale.compiled.csr import CSR, slice_rows, to_csr
 from olscale.compiled.philox import fill_words, philox
 from olscale.data.chunk import Chunk
 from olscale.data.transforms import matrix
-from olscale.data.transforms.matrix import Listed, MatrixRows
-from olscale.data.transforms.normal import gaussian, quantile, quantiles
+from olscale.data.transforms.matrix import Listed, MatrixRows, gaussian, quantile, quantiles
 from olscale.data.transforms.pipeline import (
     canonical_transform,
     fit_transforms,

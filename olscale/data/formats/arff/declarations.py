@@ -1,15 +1,143 @@
-"""The declarations of an ARFF file before its rows."""
+"""The declarations of an ARFF file before its rows, and the words, quotes and signs of its lines."""
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple, TypeAlias
 
-from olscale.data.formats.arff.tokens import Token, is_weight, tokens, unquoted
 from olscale.data.formats.cells import Cell, is_number
 from olscale.data.formats.lines import TextLines
 from olscale.errors import FormatError
+
+MOST_LETTERS = 131_072
+"""Longest cell, as in other tables."""
+
+_TOKEN = re.compile(
+    r"""[\x00-\x20]*+(?:
+    (?P<quoted> '(?:[^'\\]++|\\.|'')*+' | "(?:[^"\\]++|\\.|"")*+")
+    | (?P<sign> [,{}])
+    | (?P<comment> %.*)
+    | (?P<open> ['"].*)
+    | (?P<word> [^\x00-\x20,{}%]++)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = r"\\(u[0-9a-fA-F]{4}|[0-3][0-7]{0,2}|[4-7][0-7]?|.)"
+_ESCAPES = {quote: re.compile(f"{_ESCAPE}|{quote}{quote}", re.DOTALL) for quote in "'\""}
+_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v"}
+
+Kind: TypeAlias = Literal["word", "quoted", "sign"]
+
+
+class Token(NamedTuple):
+    """A part of a line, as it is written."""
+
+    kind: Kind
+    text: str
+
+    @property
+    def is_cell(self) -> bool:
+        """Whether it is a word or quoted."""
+        return self.kind != "sign"
+
+    @property
+    def name(self) -> str:
+        """The word, or the text between the quotes."""
+        if self.kind == "word":
+            return self.text
+        return unquoted(self.text)
+
+
+def tokens(source: str, line: str, number: int) -> Iterator[Token]:
+    """Yield the tokens of `line`, but for its comment.
+
+    Raises
+    ------
+    FormatError
+        If a quote is not closed in the line, or a cell is too long.
+
+    Examples
+    --------
+    >>> [token.text for token in tokens("t.arff", "1,'a b' {c} % note", 1)]
+    ['1', ',', "'a b'", '{', 'c', '}']
+    """
+    for match in _TOKEN.finditer(line):
+        kind = match.lastgroup
+        text = match[match.lastgroup or 0]
+        if kind == "comment":
+            return
+        if kind == "open":
+            problem = (
+                f"the quote in {text[:40].rstrip()!r} is not closed in its line; a line "
+                "break in a word is \\n"
+            )
+            raise FormatError(source, problem, number)
+        if len(text) > MOST_LETTERS:
+            problem = (
+                "a cell is longer than 131,072 characters, the most that is read; is a "
+                "quote not closed?"
+            )
+            raise FormatError(source, problem, number)
+        yield Token(kind, text)  # type: ignore[arg-type]
+
+
+def is_weight(several: Sequence[Token]) -> bool:
+    """Return whether `several` tokens are a weight in braces.
+
+    Examples
+    --------
+    >>> is_weight([*tokens("t.arff", "{0.5}", 1)]), is_weight([*tokens("t.arff", "{a}", 1)])
+    (True, False)
+    """
+    texts = [token.text for token in several]
+    return len(texts) == 3 and texts[0] == "{" and texts[2] == "}" and is_number(texts[1])
+
+
+def cell_of(text: str) -> Cell:
+    r"""Return the meaning of a cell that is written as `text`; None if it has no value.
+
+    Examples
+    --------
+    >>> cell_of("?"), cell_of("'?'"), cell_of(r"'it\'s'"), cell_of("NA"), cell_of("")
+    (None, '?', "it's", 'NA', None)
+    """
+    if text in ("", "?"):
+        return None
+    if text[0] in "'\"":
+        return unquoted(text)
+    return text
+
+
+def unquoted(text: str) -> str:
+    r"""Return the text between the quotes of `text`, with its escapes resolved.
+
+    Examples
+    --------
+    >>> unquoted(r"'a\tb\u00e9\101'"), unquoted("'it''s'"), unquoted('"\'a\'"')
+    ('a\tbéA', "it's", "'a'")
+    """
+    quote = text[0]
+    inner = text[1:-1]
+    if "\\" not in inner:
+        return inner.replace(2 * quote, quote)
+    word = _ESCAPES[quote].sub(_letter, inner)
+    if any("\ud800" <= letter <= "\udfff" for letter in word):
+        # Java writes a character beyond 16 bits as two halves; a single half is no character.
+        word = word.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return word
+
+
+def _letter(match: re.Match[str]) -> str:
+    code = match[1]
+    if code is None:
+        return match[0][0]
+    if len(code) == 5:
+        return chr(int(code[1:], 16))
+    if code[0] in "01234567":
+        return chr(int(code, 8))
+    return _LETTERS.get(code, code)
+
 
 _NUMERIC = ("numeric", "real", "integer")
 _TEXT = ("string", "date")
@@ -48,7 +176,9 @@ class Attribute:
         """The value of the attribute in a sparse row that leaves it out."""
         if self.kind == "numeric":
             return "0"
-        return self.values[0] if self.values else None
+        if self.values:
+            return self.values[0]
+        return None
 
     @property
     def numbers(self) -> frozenset[float]:
@@ -65,9 +195,12 @@ class Attribute:
         """Refuse two declared values that have the same meaning."""
         readings: dict[str | float, str] = {}
         for value in self.values:
+            # 1 and 1.0 are two words and one number.
             read = float(value) if as_numbers else value
             if read in readings:
-                kind = "number" if as_numbers else "value"
+                kind = "value"
+                if as_numbers:
+                    kind = "number"
                 raise FormatError(
                     source,
                     f"attribute {self.name!r} declares {readings[read][:40]!r} and {value[:40]!r}, "
@@ -94,7 +227,9 @@ def declarations(source: str, lines: TextLines) -> list[Attribute]:
             attributes.append(Attribute(numeric[1], "numeric", lines.number))
             continue
         match = _KEYWORD.match(line)
-        word = "" if match is None else match[1].lower()
+        word = ""
+        if match is not None:
+            word = match[1].lower()
         if match is not None and word == "@data":
             extra_token = next(tokens(source, line[match.end() :], lines.number), None)
             if extra_token is not None:
@@ -108,7 +243,9 @@ def declarations(source: str, lines: TextLines) -> list[Attribute]:
             attributes.append(_attribute(source, line[match.end() :], lines))
         elif word != "@relation" and next(tokens(source, line, lines.number), None) is not None:
             raise FormatError(
-                source, f"got {line.strip()[:40]!r}, expected @attribute or @data", lines.number
+                source,
+                f"got {line.strip()[:40]!r}, expected @attribute or @data",
+                lines.number,
             )
     raise FormatError(source, "there is no @data, so no rows", lines.number or None)
 
@@ -118,14 +255,18 @@ def _attribute(source: str, text: str, lines: TextLines) -> Attribute:
     match = _NAME.match(text)
     if match is None:
         raise FormatError(
-            source, f"got {text.strip()[:40]!r} behind @attribute, expected NAME TYPE", line
+            source,
+            f"got {text.strip()[:40]!r} behind @attribute, expected NAME TYPE",
+            line,
         )
     name = unquoted(match[1]) if match[1][0] in "'\"" else match[1]
     following = _Following(source, text[match.end() :], lines)
     kind = next((token for token in following if token.text != ","), None)
     if kind is None or kind.text.startswith("@"):
         raise FormatError(
-            source, f"attribute {name!r} has no type, expected numeric, {{a,b,...}} or string", line
+            source,
+            f"attribute {name!r} has no type, expected numeric, {{a,b,...}} or string",
+            line,
         )
     if kind == Token("sign", "{"):
         return Attribute(name, "nominal", line, _values(source, name, following, lines))
@@ -168,7 +309,12 @@ class _Following:
         return list(self._line)
 
 
-def _values(source: str, name: str, following: _Following, lines: TextLines) -> tuple[str, ...]:
+def _values(
+    source: str,
+    name: str,
+    following: _Following,
+    lines: TextLines,
+) -> tuple[str, ...]:
     line = lines.number
     values: list[str] = []
     for token in following:

@@ -67,9 +67,9 @@ class ArffDialect:
 
     def loop(self) -> Callable[..., tuple[int, int, int, int, bool]]:
         """Return the loop over such rows."""
-        from olscale.data.formats.arff._dense_loop import parse_rows
+        from olscale.data.formats.arff._rows_loop import parse_dense_rows
 
-        return parse_rows
+        return parse_dense_rows
 
     def form(self, quoted: NDArray[np.int64]) -> tuple[Any, ...]:
         """Return the arguments of the loop before the kinds of the columns."""
@@ -113,9 +113,15 @@ class _Reader:
             )
         else:
             dense = TableParser(
-                self._text, rows.dense(), encoder, ArffDialect(), allowed.read, allowed.numbers
+                self._text,
+                rows.dense(),
+                encoder,
+                ArffDialect(),
+                allowed.read,
+                allowed.numbers,
             )
             batches = dense.batches(options.chunk_rows)
+        # One batch is held back: a note that counts all rows comes with the last.
         last: Batch | None = None
         for batch in batches:
             if last is not None:
@@ -231,4 +237,6 @@ class _Reader:
         """Return whether the label is declared a number (True) or as classes (False), or None."""
         kinds = {self._attributes[label].kind for label in self._columns.labels}
         is_number = {"numeric": True, "nominal": False}
-        return is_number.get(kinds.pop()) if len(kinds) == 1 else None
+        if len(kinds) == 1:
+            return is_number.get(kinds.pop())
+        return None

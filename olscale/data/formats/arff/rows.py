@@ -5,8 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from olscale.data.formats.arff.declarations import Attribute
-from olscale.data.formats.arff.tokens import MOST_LETTERS, Token, cell_of, is_weight, tokens
+from olscale.data.formats.arff.declarations import (
+    MOST_LETTERS,
+    Attribute,
+    Token,
+    cell_of,
+    is_weight,
+    tokens,
+)
 from olscale.data.formats.cells import Cell, Row, is_number
 from olscale.data.formats.lines import TextLines
 from olscale.errors import FormatError
@@ -16,10 +22,10 @@ Listed: TypeAlias = tuple[int, dict[int, Cell]]
 
 _NO_VALUE = frozenset(("", "?"))
 _PLAIN_CELLS = re.compile(r"[!#$&(-z|~]+")
+# Rows without quotes, comments and odd letters; no blanks around the cells of the first kind.
 _PLAIN_PAIRS = re.compile(
     r"\{(?:[ \t,]*+[0-9]{1,9}+[ \t]++[!#$&(-+\--z|~]{1,999}+(?=[ \t,}]))*+[ \t,]*+\}"
 )
-"""Rows without quotes, comments and odd letters; no blanks around the cells of the first kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +150,7 @@ class ArffRows:
                 int(place): None if word == "?" else word
                 for place, word in zip(places, values, strict=False)
             }
+            # A position that is twice in the row, or too large, is reported by way of tokens.
             if len(cells) == len(places) == len(values) and max(cells, default=0) < self._width:
                 return cells
         return None
@@ -168,11 +175,9 @@ class ArffRows:
         if awaited and len(cells) < width:
             cells.append(None)
         if len(cells) != width:
-            cure = (
-                "; a cell with a space needs quotes"
-                if len(cells) > width and _is_spaced(row)
-                else ""
-            )
+            cure = ""
+            if len(cells) > width and _is_spaced(row):
+                cure = "; a cell with a space needs quotes"
             problem = f"the row has {len(cells)} cells, expected {width} as declared{cure}"
             raise FormatError(self._allowed.source, problem, line)
         return cells, row[end:]
@@ -184,7 +189,9 @@ class ArffRows:
         places = [place for place, token in enumerate(row) if token.text == "}"]
         if not places:
             raise FormatError(
-                source, f"the sparse row {row[-1].text[:40]!r} has no end, expected }}", line
+                source,
+                f"the sparse row {row[-1].text[:40]!r} has no end, expected }}",
+                line,
             )
         words = [token for token in row[1 : places[0]] if token.text != ","]
         cells: dict[int, Cell] = {}

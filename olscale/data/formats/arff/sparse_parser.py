@@ -1,32 +1,180 @@
-"""Sparse rows, from text to batches: by a compiled loop, or row by row where it stops."""
+"""Sparse rows, from text to batches: by a compiled loop, or row by row where it stops.
 
-from collections.abc import Iterator, Sequence
+Numbers are CSR, all other cells stand in arrays filled with the defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR
+from olscale.compiled.csr import CSR, stack_rows
 from olscale.data.formats import table_parser
 from olscale.data.formats.arff.rows import Allowed, Listed
-from olscale.data.formats.arff.sparse_cells import (
-    MOST_ENTRIES,
-    SparseCells,
-    SparsePlaces,
-    without_zeros,
-)
 from olscale.data.formats.base import Batch
-from olscale.data.formats.cell_spans import codes_of, different_cells
 from olscale.data.formats.cells import Cell, numbers_of
 from olscale.data.formats.lines import TextBlocks
+from olscale.data.formats.one_hot import side_by_side
+from olscale.data.formats.table_cells import CellPlaces, Values
+from olscale.data.formats.table_columns import TableColumns
 from olscale.data.formats.table_encoder import TableEncoder
-from olscale.data.formats.turns import Turns
+from olscale.data.formats.table_parser import Turns, codes_of, different_cells
 from olscale.errors import FormatError
 
+# In place of the number of a text cell that a row does not list.
+_LEFT_OUT = -1
+
+
+class SparsePlaces(CellPlaces):
+    """The destination of the cells of each column of sparse rows.
+
+    Parameters
+    ----------
+    columns : TableColumns
+    defaults : mapping of int to Cell
+        The value of a column that a row leaves out, by position.
+
+    Attributes
+    ----------
+    filled : list of int
+        Features of numbers that are kept as columns of all rows, among `others`: leaving them out
+        means a number other than 0, or they also make the segments or are carried along.
+    left_out : ndarray of shape (others,)
+        The value of each of `others` in rows that leave it out.
+    """
+
+    def __init__(self, columns: TableColumns, defaults: Mapping[int, Cell]) -> None:
+        super().__init__(columns)
+        zeros = {
+            position: float(defaults[position] or "nan")
+            for position in (*self.numeric, *self.others)
+        }
+        self.filled = [
+            position
+            for position in self.numeric
+            if zeros[position] != 0 or position == columns.segments
+        ]
+        self.others = self.others + self.filled
+        self.left_out = np.array([zeros[position] for position in self.others])
+        self._defaults = [defaults[position] for position in self.text]
+        self._slots = {position: slot for slot, position in enumerate(self.numeric)}
+
+    def numeric_slots(self, columns: int) -> NDArray[np.int32]:
+        """Return the place of each column among the numbers of sparse rows, -1 if it has none."""
+        slots = np.full(columns, -1, dtype=np.int32)
+        slots[self.numeric] = np.arange(len(self.numeric))
+        slots[self.filled] = -1
+        return slots
+
+    def slots(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the positions of the numeric columns, and the place of each: features first."""
+        slots = self._slots | {
+            position: len(self.numeric) + j for j, position in enumerate(self.others)
+        }
+        return np.array([*slots], dtype=np.int64), np.array([*slots.values()], dtype=np.int64)
+
+    def empty_sparse(self, rows: int) -> SparseCells:
+        """Return cells that have room for `rows` rows."""
+        return SparseCells(
+            self,
+            np.repeat(self.left_out[:, None], rows, axis=1),
+            np.full((len(self.text), rows), _LEFT_OUT, dtype=np.int32),
+        )
+
+    def fill_text(self, cells: SparseCells, values: Sequence[Values]) -> None:
+        """Fill the text columns of `cells` with the values of cells that are left out."""
+        for j, default in enumerate(self._defaults):
+            ids = cells.ids[j, : cells.rows]
+            left_out = ids == _LEFT_OUT
+            if left_out.any():
+                ids[left_out] = values[j].ids([default])[0]
+
+    def filled_rows(self, cells: SparseCells) -> CSR:
+        """Return the features of `filled` as sparse rows."""
+        first = len(self.others) - len(self.filled)
+        dense = cells.others[first:, : cells.rows].T
+        row, column = np.nonzero(dense)
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=cells.rows))])
+        slots = np.array([self._slots[position] for position in self.filled], dtype=np.int32)
+        return CSR(indptr.astype(np.int64), slots[column], dense[row, column])
+
+
+class SparseCells:
+    """Sparse rows that are filled in step by step.
+
+    Parameters
+    ----------
+    places : SparsePlaces
+    others : ndarray of shape (other columns of numbers, rows), float64
+    ids : ndarray of shape (text columns, rows), int32
+
+    Attributes
+    ----------
+    rows : int
+        Number of rows filled in so far.
+    """
+
+    def __init__(
+        self,
+        places: SparsePlaces,
+        others: NDArray[np.float64],
+        ids: NDArray[np.int32],
+    ) -> None:
+        self.places: SparsePlaces = places
+        self.others = others
+        self.ids = ids
+        self.rows = self.entries = 0
+        self._most_rows = int(ids.shape[1])
+        self._pieces: list[CSR] = []
+
+    @property
+    def room(self) -> int:
+        """The number of rows that still fit, if they have few numbers."""
+        if self.entries < MOST_ENTRIES:
+            return self._most_rows - self.rows
+        return 0
+
+    def add(self, numbers: CSR) -> None:
+        """Add the numeric features of the next rows, whose other cells are already filled in."""
+        self._pieces.append(numbers)
+        self.rows += len(numbers.indptr) - 1
+        self.entries += len(numbers.indices)
+
+    @property
+    def features(self) -> CSR:
+        """The numeric features of the rows filled in so far."""
+        numbers = stack_rows(self._pieces)
+        assert isinstance(numbers, CSR)
+        if self.places.filled:
+            return side_by_side([numbers, self.places.filled_rows(self)])
+        return numbers
+
+
+def without_zeros(numbers: CSR) -> CSR:
+    """Return sparse rows without the numbers that are 0.
+
+    Examples
+    --------
+    >>> indptr, entries = np.array([0, 1, 2]), np.array([3, 4], dtype=np.int32)
+    >>> without_zeros(CSR(indptr, entries, np.array([0.0, 5.0])))
+    CSR(indptr=array([0, 0, 1]), indices=array([4], dtype=int32), data=array([5.]))
+    """
+    is_nonzero = numbers.data != 0
+    indptr = np.concatenate([[0], np.cumsum(is_nonzero)])[numbers.indptr]
+    return CSR(indptr, numbers.indices[is_nonzero], numbers.data[is_nonzero])
+
+
+MOST_ENTRIES = 1 << 21
+"""Numbers per batch: it ends with the row that reaches them."""
+
+
+# Text cells per batch, including those that are left out.
 _MOST_TEXT = 1 << 20
-"""Text cells per batch, including those that are left out."""
+# Rows parsed at once as Python strings.
 _FEW_ROWS = 256
-"""Rows parsed at once as Python strings."""
 
 FEW_BYTES = 1 << 20
 """Bytes of text that are read row by row in the time in which Numba would start."""
@@ -45,7 +193,11 @@ class SparseParser:
     """
 
     def __init__(
-        self, text: TextBlocks, rows: Iterator[Listed], encoder: TableEncoder, allowed: Allowed
+        self,
+        text: TextBlocks,
+        rows: Iterator[Listed],
+        encoder: TableEncoder,
+        allowed: Allowed,
     ) -> None:
         self._text = text
         self._encoder = encoder
@@ -101,7 +253,9 @@ class SparseParser:
         counts = [len(listed) for _, listed in block]
         rows = np.repeat(np.arange(len(block)), counts)
         positions = np.fromiter(
-            chain.from_iterable(listed for _, listed in block), np.int64, len(rows)
+            chain.from_iterable(listed for _, listed in block),
+            np.int64,
+            len(rows),
         )
         row_cells = [*chain.from_iterable(listed.values() for _, listed in block)]
         slots = self._numeric[positions]
@@ -122,7 +276,14 @@ class SparseParser:
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[order], minlength=len(block)))])
         cells.add(without_zeros(CSR(indptr, slots[order], data)))
 
-    def _put_cell(self, cells: SparseCells, row: int, position: int, cell: Cell, line: int) -> None:
+    def _put_cell(
+        self,
+        cells: SparseCells,
+        row: int,
+        position: int,
+        cell: Cell,
+        line: int,
+    ) -> None:
         """Fill in a cell that is not one of the numbers of a sparse row."""
         encoder = self._encoder
         is_label = position in encoder.columns.labels
@@ -145,12 +306,16 @@ class _Loop:
     """The compiled loop, and what it needs to know about the columns."""
 
     def __init__(
-        self, encoder: TableEncoder, places: SparsePlaces, needed: Sequence[int], allowed: Allowed
+        self,
+        encoder: TableEncoder,
+        places: SparsePlaces,
+        needed: Sequence[int],
+        allowed: Allowed,
     ) -> None:
         from olscale.data.formats import _table_loop as table_loop
-        from olscale.data.formats.arff import _sparse_loop as loop
+        from olscale.data.formats.arff import _rows_loop as loop
 
-        self._parse_rows = loop.parse_rows
+        self._parse_rows = loop.parse_sparse_rows
         self._encoder = encoder
         self._allowed = allowed
         self._places = places
@@ -177,7 +342,8 @@ class _Loop:
         ]
         self._ends = np.cumsum([0, *map(len, number_sets)], dtype=np.int64)
         self._declared = np.array(
-            [number for numbers in number_sets for number in numbers], dtype=np.float64
+            [number for numbers in number_sets for number in numbers],
+            dtype=np.float64,
         )
 
     def parse(self, text: TextBlocks, cells: SparseCells) -> bool:
@@ -218,7 +384,12 @@ class _Loop:
         text.line = text.line + lines
         return not odd
 
-    def _are_declared(self, numbers: CSR, cells: SparseCells, rows: int) -> bool:
+    def _are_declared(
+        self,
+        numbers: CSR,
+        cells: SparseCells,
+        rows: int,
+    ) -> bool:
         if not len(self._declared):
             return True
         from olscale.data.formats._declared_loop import entries_declared
@@ -229,12 +400,18 @@ class _Loop:
         return bool(
             entries_declared(numbers.indices, numbers.data, self._ends, self._declared)
             and entries_declared(
-                by_row, np.ascontiguousarray(columns).reshape(-1), self._ends, self._declared
+                by_row,
+                np.ascontiguousarray(columns).reshape(-1),
+                self._ends,
+                self._declared,
             )
         )
 
     def _put_words(
-        self, buffer: NDArray[np.uint8], words: NDArray[np.int32], cells: SparseCells
+        self,
+        buffer: NDArray[np.uint8],
+        words: NDArray[np.int32],
+        cells: SparseCells,
     ) -> bool:
         """Fill in cells of text; return whether all of them are allowed."""
         if not len(words):
@@ -244,7 +421,9 @@ class _Loop:
         raw, which = different_cells(buffer, words[:, 2:])
         pairs = words[:, 0].astype(np.int64) * len(raw) + which
         items = pyarrow.Array.from_buffers(
-            pyarrow.int64(), len(pairs), [None, pyarrow.py_buffer(pairs)]
+            pyarrow.int64(),
+            len(pairs),
+            [None, pyarrow.py_buffer(pairs)],
         )
         coded = items.dictionary_encode()
         places = self._places

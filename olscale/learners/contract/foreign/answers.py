@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, entries_of
-from olscale.learners.contract.foreign.labels import CODES, ClassLabels
 from olscale.learners.contract.foreign.plain_answers import plain_answer
+from olscale.learners.contract.foreign.probabilities import CODES, ClassLabels
 
 WEIGHTS = frozenset({"coef_", "intercept_", "coefs_", "intercepts_", "dual_coef_"})
 """scikit-learn's names for the arrays behind predictions, which must never be NaN or infinite."""
@@ -52,10 +52,10 @@ def numbers(
     ValueError
         If there is not one per row, or one is not a number.
     """
-    found = _so_many_a_row(predictions, rows, targets, method)
-    if found.dtype.kind not in "biuf":
-        raise ValueError(f"predicted {_shown(_first_odd(found))!r}, expected a number")
-    return found.astype(np.float64)
+    answers = _so_many_a_row(predictions, rows, targets, method)
+    if answers.dtype.kind not in "biuf":
+        raise ValueError(f"predicted {_shown(_first_odd(answers))!r}, expected a number")
+    return answers.astype(np.float64)
 
 
 def normality(score: float, model: Any) -> float:
@@ -68,7 +68,9 @@ def normality(score: float, model: Any) -> float:
     if not hasattr(model, "classify"):
         return 0.0 - score
     rank = (1.0 - score / (1.0 + abs(score))) / 2.0  # from 1 down to 0
-    return min(rank - 1.0, -1e-300) if model.classify(score) else rank
+    if model.classify(score):
+        return min(rank - 1.0, -1e-300)
+    return rank
 
 
 def _one_a_row(predictions: Any, rows: int) -> NDArray[Any]:
@@ -76,14 +78,14 @@ def _one_a_row(predictions: Any, rows: int) -> NDArray[Any]:
 
 
 def _so_many_a_row(predictions: Any, rows: int, count: int, method: str) -> NDArray[Any]:
-    found = plain_answer(predictions, method)
+    answers = plain_answer(predictions, method)
     expected = ((rows,), (rows, 1)) if count == 1 else ((rows, count),)
-    if found.shape not in expected:
+    if answers.shape not in expected:
         raise ValueError(
-            f"{method} gave an array of shape {found.shape} for {rows} row(s), expected "
+            f"{method} gave an array of shape {answers.shape} for {rows} row(s), expected "
             f"{expected[0]}"
         )
-    return found.reshape(rows, count)
+    return answers.reshape(rows, count)
 
 
 def _first_odd(found: NDArray[Any]) -> Any:
@@ -95,7 +97,9 @@ def _first_odd(found: NDArray[Any]) -> Any:
 
 
 def _shown(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
 
 
 def _no_code(value: Any, classes: int, labels: ClassLabels) -> str:
@@ -110,11 +114,10 @@ class Soundness:
 
     def __init__(self, model: Any) -> None:
         self._watch = NumberWatch()
-        words = (
-            ("predict_proba_one",)
-            if hasattr(model, "learn_one")
-            else ("decision_function", "predict_proba")
-        )
+        if hasattr(model, "learn_one"):
+            words = ["predict_proba_one"]
+        else:
+            words = ["decision_function", "predict_proba"]
         self._scores = next((word for word in words if hasattr(model, word)), "")
 
     def of(self, model: Any, rows: Any, usable: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -165,7 +168,7 @@ def _is_sound_naive_bayes(model: Any) -> bool:
 
     Its predictions are still scikit-learn's, as long as what it has learned is finite.
     """
-    bases = (base for _, one in _models(model) for base in type(one).__mro__)
+    bases = (base for _, part in _models(model) for base in type(part).__mro__)
     if not any(base.__module__ == "sklearn.naive_bayes" for base in bases):
         return False
     return all(np.isfinite(array).all() for _, array in numbers_of(model))
@@ -211,23 +214,23 @@ def numbers_of(model: Any) -> Iterator[tuple[str, NDArray[Any]]]:
 
     Its parameters are left out.
     """
-    for path, one in _models(model):
-        params = _parameters(one)
-        for name, value in list(vars(one).items()):
+    for path, part in _models(model):
+        params = _parameters(part)
+        for name, value in list(vars(part).items()):
             if name not in params:
                 yield from _arrays(f"{path}{name}", value)
 
 
 def _models(model: Any) -> Iterator[tuple[str, Any]]:
-    seen: set[int] = set()
+    ids: set[int] = set()
     waiting = [("", model, 0)]
     while waiting:
-        path, one, depth = waiting.pop()
-        if id(one) in seen or depth > _DEEPEST or not hasattr(one, "__dict__"):
+        path, part, depth = waiting.pop()
+        if id(part) in ids or depth > _DEEPEST or not hasattr(part, "__dict__"):
             continue
-        seen.add(id(one))
-        yield path, one
-        for name, value in vars(one).items():
+        ids.add(id(part))
+        yield path, part
+        for name, value in vars(part).items():
             waiting += [
                 (f"{path}{name}." if inner is value else f"{path}{name}.{i}.", inner, depth + 1)
                 for i, inner in enumerate(_inner(value))

@@ -42,16 +42,16 @@ def new_models(name: str, make: Callable[[], Any], is_class: bool) -> tuple[Any,
         raise ParameterError(
             f"learner {name}: {type(model).__name__} is trained where it is made; {_CURE}"
         )
-    other = make()
-    shared = shared_parts(model, other)
+    twin = make()
+    shared = shared_parts(model, twin)
     if not is_class and (shared or is_clonable(model)):
         check_untrained(name, model)
     if not shared:
-        return model, other
+        return model, twin
     fresh, second = (_cloned(name, model, shared[0].way) for _ in range(2))
-    for kept in (shared_parts(fresh, model), shared_parts(fresh, second)):
-        if kept:
-            raise ParameterError(f"learner {name}: {_shared_text(model, kept[0].way)}; {_CURE}")
+    for parts in (shared_parts(fresh, model), shared_parts(fresh, second)):
+        if parts:
+            raise ParameterError(f"learner {name}: {_shared_text(model, parts[0].way)}; {_CURE}")
     return fresh, second
 
 
@@ -129,10 +129,10 @@ def check_untrained(name: str, model: Any) -> None:
     """
     try:
         clone = copy_of(model)
-        other = copy_of(model)
+        second_clone = copy_of(model)
     except Exception:  # its class may raise anything
         return
-    drawn = set(first_few(differences(clone, other)))  # what is random from the start
+    drawn = set(first_few(differences(clone, second_clone)))  # what is random from the start
     learned = [way for way in first_few(differences(model, clone)) if way not in drawn]
     if learned:
         plainest = min(learned, key=lambda way: "._" in way)  # the first public one, if any

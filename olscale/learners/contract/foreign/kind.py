@@ -1,11 +1,39 @@
-"""The task of an external model: classes, targets or novelties; and what it lacks."""
+"""The task of an external model, what it lacks, and the version of its treatment."""
 
 import contextlib
+import re
 from inspect import signature
 from typing import Any
 
 from olscale.errors import ParameterError
 from olscale.task import Task
+
+ADAPTER = 2
+"""Raised when models receive something else than before.
+
+Version 1 passed River's features by number instead of name, ranked rows by the predicted class, and
+left seeds within models open; runs with none of this remain those of version 1 and keep their ids.
+"""
+
+_SUFFIX = re.compile(r"[+.]adapter\d+$")
+
+
+def adapted(version: str) -> str:
+    """Return the version of a learner whose runs differ from those of the first adapter.
+
+    Examples
+    --------
+    >>> adapted("0.26.1"), adapted("0+7ff6253c0c3b"), adapted("0.26.1+adapter2")
+    ('0.26.1+adapter2', '0+7ff6253c0c3b.adapter2', '0.26.1+adapter2')
+    """
+    own = own_version(version)
+    return f"{own}{'.' if '+' in own else '+'}adapter{ADAPTER}"
+
+
+def own_version(version: str) -> str:
+    """Return the version of a learner without the adapter's part."""
+    return _SUFFIX.sub("", version)
+
 
 _TASKS: dict[str, Task] = {"regressor": "regression", "outlier_detector": "novelty"}
 
@@ -28,17 +56,26 @@ def task_of(name: str, model: Any) -> Task:
             f"learner {name} returns a class, {model.__qualname__}; expected a model: call it"
         )
     one_by_one = hasattr(model, "learn_one")
-    learns = "learn_one" if one_by_one else "partial_fit"
+    if one_by_one:
+        learns = "learn_one"
+    else:
+        learns = "partial_fit"
     if not hasattr(model, learns):
-        none = "has neither partial_fit (scikit-learn) nor learn_one (River)"
-        raise ParameterError(f"learner {name}: {none}{_cure(model)}")
+        reason = "has neither partial_fit (scikit-learn) nor learn_one (River)"
+        raise ParameterError(f"learner {name}: {reason}{_cure(model)}")
     kind = _kind(model)
     task = _TASKS.get(kind, "classification")
     answers = "predict"
     if one_by_one:
-        answers = "score_one" if task == "novelty" else "predict_one"
+        if task == "novelty":
+            answers = "score_one"
+        else:
+            answers = "predict_one"
     if kind == "clusterer" or not hasattr(model, answers):
-        fault = f"is a {kind}" if kind == "clusterer" else f"has {learns} but no {answers}"
+        if kind == "clusterer":
+            fault = f"is a {kind}"
+        else:
+            fault = f"has {learns} but no {answers}"
         raise ParameterError(
             f"learner {name}: {fault}; expected a classifier, a regressor or, for novelties, an "
             "outlier detector"
@@ -91,7 +128,9 @@ def fills_in_missing(model: Any) -> bool:
 def last_step(model: Any) -> Any:
     """Return the last step of a River pipeline, which sets its task; other models unchanged."""
     steps = getattr(model, "steps", None)
-    return last_step(list(steps.values())[-1]) if isinstance(steps, dict) and steps else model
+    if isinstance(steps, dict) and steps:
+        return last_step(list(steps.values())[-1])
+    return model
 
 
 def _cure(model: Any) -> str:
@@ -112,17 +151,17 @@ def _cure(model: Any) -> str:
 
 def _kind(model: Any) -> str:
     """Return the kind of model it declares, in scikit-learn's terms."""
-    one = last_step(model)
-    kind = getattr(one, "_estimator_type", None)
+    estimator = last_step(model)
+    kind = getattr(estimator, "_estimator_type", None)
     with contextlib.suppress(Exception):  # a mixin in the wrong order, or no scikit-learn at all
-        kind = one.__sklearn_tags__().estimator_type
+        kind = estimator.__sklearn_tags__().estimator_type
     if kind:
         return str(kind)
-    bases = _river_bases(one)
+    bases = _river_bases(estimator)
     kinds = {"Classifier": "classifier", "Regressor": "regressor", "Clusterer": "clusterer"}
-    found = next((word for base, word in kinds.items() if base in bases), "")
-    detects = hasattr(one, "score_one") and not hasattr(one, "predict_one")
-    return found or ("outlier_detector" if detects else "")
+    word_of_base = next((word for base, word in kinds.items() if base in bases), "")
+    detects = hasattr(estimator, "score_one") and not hasattr(estimator, "predict_one")
+    return word_of_base or ("outlier_detector" if detects else "")
 
 
 def _river_bases(model: Any) -> set[str]:

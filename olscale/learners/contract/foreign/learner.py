@@ -17,8 +17,15 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, to_dense, trim
 from olscale.data.feature_names import NAMELESS, FeatureNames
 from olscale.errors import ParameterError
+from olscale.learners.contract.capability import (
+    GivesProbabilities,
+    Label,
+    LearnsTargets,
+    RanksRows,
+    TakesNames,
+    targets_of,
+)
 from olscale.learners.contract.cost import EstimatesCost
-from olscale.learners.contract.foreign.adapter import adapted
 from olscale.learners.contract.foreign.answers import (
     Soundness,
     class_codes,
@@ -28,21 +35,21 @@ from olscale.learners.contract.foreign.answers import (
     without_infinity,
 )
 from olscale.learners.contract.foreign.kind import (
+    adapted,
     fills_in_missing,
     last_step,
     takes_targets,
     takes_weights,
     task_of,
 )
-from olscale.learners.contract.foreign.labels import ClassLabels
-from olscale.learners.contract.foreign.probabilities import gives_probabilities, probabilities_of
+from olscale.learners.contract.foreign.probabilities import (
+    ClassLabels,
+    RowScores,
+    gives_probabilities,
+    probabilities_of,
+)
 from olscale.learners.contract.foreign.recipe import make_model
-from olscale.learners.contract.foreign.row_scores import RowScores
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
-from olscale.learners.contract.many_targets import LearnsTargets, targets_of
-from olscale.learners.contract.named_rows import Label, TakesNames
-from olscale.learners.contract.probabilities import GivesProbabilities
-from olscale.learners.contract.ranked_rows import RanksRows
 
 
 class ForeignLearner(
@@ -140,9 +147,11 @@ class ForeignLearner(
         self._classes = classes
         self._columns = columns
         self._row_scores = RowScores(self._estimator)
-        self._ranked = int(self._ranks and classes == 2 and bool(self._row_scores.method))
+        has_scores = bool(self._row_scores.method)
+        self._ranked = int(self._ranks and classes == 2 and has_scores)
         self._outputs = max(score_columns(classes), targets_of(self))
-        if self._river and classes > 2 and not getattr(self._estimator, "_multiclass", True):
+        is_binary = self._river and not getattr(self._estimator, "_multiclass", True)
+        if is_binary and classes > 2:
             raise ParameterError(
                 f"learner {self.name}: tells two classes apart, the dataset has {classes}; River's "
                 "river.multiclass.OneVsRestClassifier around it is a class or function of your "
@@ -151,7 +160,10 @@ class ForeignLearner(
         takes_classes = (
             not self._river and self.task == "classification" and _takes_classes(self._estimator)
         )
-        self._arguments = {"classes": np.arange(classes)} if takes_classes else {}
+        if takes_classes:
+            self._arguments = {"classes": np.arange(classes)}
+        else:
+            self._arguments = {}
         self._soundness = Soundness(self._estimator)
         self._fitted = False
         self._updates = 0
@@ -168,7 +180,9 @@ class ForeignLearner(
         del columns, classes
         # SGDClassifier of scikit-learn took 0.85 ms per row, LogisticRegression of River 10 us and
         # 0.2 us per value.
-        return 4e4 + 1e3 * values if self._river else 3e6
+        if self._river:
+            return 4e4 + 1e3 * values
+        return 3e6
 
     def norm_limits(self) -> tuple[float, float]:
         """Return no limits: lengths are for the other library to judge."""
@@ -191,7 +205,10 @@ class ForeignLearner(
             if weights is not None and weights[i] == 0.0 and not self._river:
                 continue  # scikit-learn's models fail if all rows have weight 0
             labels = () if novelty else (self._label(y, i),)
-            learn = self._estimator.learn_one if self._river else self._estimator.partial_fit
+            if self._river:
+                learn = self._estimator.learn_one
+            else:
+                learn = self._estimator.partial_fit
             learn(row, *labels, **self._arguments, **self._weight(weights, i))
             self._fitted = True
             self._updates += 1
@@ -200,15 +217,15 @@ class ForeignLearner(
     def scores(self, X: Rows) -> FloatArray:
         with self._unchecked():
             if not self._river and self._fitted and rows_of(X):
-                whole = self._matrix(X)
-                return self._with_more_columns(self._answer(whole, X), whole)
-            rows = [
-                self._score(row, slice_rows(X, i, i + 1)) for i, row in enumerate(self._each(X))
-            ]
-        scores: FloatArray = np.array(rows, dtype=np.float64).reshape(
-            rows_of(X), self._columns_of_scores
-        )
-        return scores
+                matrix = self._matrix(X)
+                answers = self._answer(matrix, X)
+                return self._with_more_columns(answers, matrix)
+            rows = []
+            for i, row in enumerate(self._each(X)):
+                rows.append(self._score(row, slice_rows(X, i, i + 1)))
+        scores: FloatArray = np.array(rows, dtype=np.float64)
+        # No rows make an array without columns.
+        return scores.reshape(rows_of(X), self._columns_of_scores)
 
     def state(self) -> State:
         """Return nothing: the model cannot be saved as plain arrays."""
@@ -247,13 +264,17 @@ class ForeignLearner(
         """Return the label of row `i` in the model's format."""
         if not self._river:
             return y[i : i + 1]
-        return y[i].item() if self.task == "regression" else self._labels.of(int(y[i]))
+        if self.task == "regression":
+            return y[i].item()
+        return self._labels.of(int(y[i]))
 
     def _weight(self, weights: FloatArray | None, i: int) -> dict[str, Any]:
         """Return the weight of row `i` in the model's format."""
         if weights is None:
             return {}
-        return {"w": float(weights[i])} if self._river else {"sample_weight": weights[i : i + 1]}
+        if self._river:
+            return {"w": float(weights[i])}
+        return {"sample_weight": weights[i : i + 1]}
 
     def _matrix(self, X: Rows) -> Any:
         if not isinstance(X, CSR):
@@ -263,7 +284,8 @@ class ForeignLearner(
         from scipy.sparse import csr_matrix
 
         indptr, indices, data = trim(X)
-        return csr_matrix((data, indices, indptr), (rows_of(X), self._columns))
+        shape = (rows_of(X), self._columns)
+        return csr_matrix((data, indices, indptr), shape)
 
     def _score(self, row: Any, X: Rows) -> FloatArray:
         """Return the scores of one row, given in the model's format and as in the stream."""
@@ -280,7 +302,8 @@ class ForeignLearner(
         if not usable.all():
             return np.full_like(scores, np.nan)
         if self.task == "novelty":
-            score = float(numbers([self._estimator.score_one(row)], 1, method="score_one")[0, 0])
+            answers = numbers([self._estimator.score_one(row)], 1, method="score_one")
+            score = float(answers[0, 0])
             return self._as_numbers([normality(score, last_step(self._estimator))], usable)
         prediction = self._estimator.predict_one(row)
         if prediction is None:
@@ -293,7 +316,9 @@ class ForeignLearner(
 
     def _shown_rows(self, X: Rows) -> NDArray[np.bool_]:
         """Return the rows that the model may see: finite, or with values that it imputes."""
-        return without_infinity(X) if self.checks_rows else finite_rows(X)
+        if self.checks_rows:
+            return without_infinity(X)
+        return finite_rows(X)
 
     @property
     def _columns_of_scores(self) -> int:
@@ -302,7 +327,8 @@ class ForeignLearner(
     def _with_more_columns(self, scores: FloatArray, rows: Any) -> FloatArray:
         """Return scores, then those that rank rows, then probabilities, as far as requested."""
         parts = [scores]
-        sound: NDArray[np.bool_] = np.logical_and(np.isfinite(scores).all(axis=1), self._fitted)
+        is_finite = np.isfinite(scores).all(axis=1)
+        sound: NDArray[np.bool_] = np.logical_and(is_finite, self._fitted)
         if self.ranking_columns:
             parts.append(self._row_scores.of(self._estimator, rows, sound, scores, self._labels))
         if self._shown:
@@ -310,17 +336,20 @@ class ForeignLearner(
                 (len(scores), self._shown), 1.0 / self._shown
             )  # for a model that cannot predict yet
             if sound.any():
-                found = probabilities_of(
+                probabilities = probabilities_of(
                     self._estimator, rows, len(scores), self._shown, self._labels
                 )
-                shown[sound] = found[sound]
+                shown[sound] = probabilities[sound]
             parts.append(shown)
         return np.hstack(parts)
 
     def _answer(self, rows: Any, X: Rows) -> FloatArray:
         if self.task != "classification":
             graded = self.task == "novelty" and hasattr(self._estimator, "decision_function")
-            method = "decision_function" if graded else "predict"
+            if graded:
+                method = "decision_function"
+            else:
+                method = "predict"
             answer = getattr(self._estimator, method)
             finite = finite_rows(X)
             return self._as_numbers(answer(rows[finite]) if finite.any() else [], finite, method)
@@ -335,8 +364,8 @@ class ForeignLearner(
     ) -> FloatArray:
         scores: FloatArray = np.full((len(finite), self._outputs), np.nan)
         if finite.any():
-            found = numbers(predictions, int(finite.sum()), self._outputs, method)
-            scores[finite] = np.where(np.isfinite(found), found, np.nan)
+            finite_numbers = numbers(predictions, int(finite.sum()), self._outputs, method)
+            scores[finite] = np.where(np.isfinite(finite_numbers), finite_numbers, np.nan)
         return scores
 
     def _as_scores(self, prediction: Any, sound: NDArray[np.bool_]) -> FloatArray:
@@ -356,5 +385,5 @@ def _takes_classes(estimator: Any) -> bool:
     except (TypeError, ValueError):  # compiled, without a signature
         return True
     return "classes" in arguments or any(
-        one.kind is Parameter.VAR_KEYWORD for one in arguments.values()
+        argument.kind is Parameter.VAR_KEYWORD for argument in arguments.values()
     )

@@ -58,13 +58,13 @@ def parts_of(model: Any, into_functions: bool = False) -> Iterator[ModelPart]:
     >>> [part.way for part in parts_of({"rates": [0.1], "name": "x"})]
     ['', "['rates']"]
     """
-    seen: set[int] = set()
+    ids: set[int] = set()
     waiting = deque([ModelPart("", model)])
-    while waiting and len(seen) < _MOST:
+    while waiting and len(ids) < _MOST:
         part = waiting.popleft()
-        if isinstance(part.value, _ATOMS) or id(part.value) in seen:
+        if isinstance(part.value, _ATOMS) or id(part.value) in ids:
             continue
-        seen.add(id(part.value))
+        ids.add(id(part.value))
         yield part
         waiting.extend(_inner(part, into_functions))
 
@@ -113,8 +113,10 @@ def _held_by(function: Any) -> Iterator[tuple[str, Any]]:
 
 def shared_parts(one: Any, other: Any) -> list[ModelPart]:
     """Return the mutable parts of a model that another model shares: identical objects."""
-    others = {id(part.value) for part in parts_of(other)}
-    return [part for part in parts_of(one) if id(part.value) in others and _can_change(part.value)]
+    ids_of_other = {id(part.value) for part in parts_of(other)}
+    return [
+        part for part in parts_of(one) if id(part.value) in ids_of_other and _can_change(part.value)
+    ]
 
 
 def _can_change(value: Any) -> bool:
@@ -141,7 +143,7 @@ def is_global_generator(value: Any) -> bool:
     return value is np.random.mtrand._rand or value is getattr(random, "_inst", None)
 
 
-def differences(one: Any, other: Any, way: str = "") -> Iterator[str]:
+def differences(left_part: Any, other: Any, way: str = "") -> Iterator[str]:
     """Yield the paths to unequal parts of two models.
 
     Random numbers, functions and opaque objects are skipped.
@@ -151,27 +153,29 @@ def differences(one: Any, other: Any, way: str = "") -> Iterator[str]:
     >>> list(differences({"w": [1.0, 2.0], "n": 3}, {"w": [1.0, 2.5], "n": 3}))
     ["['w'][1]"]
     """
-    seen: set[tuple[int, int]] = set()
-    waiting = deque([(way, one, other)])
-    while waiting and len(seen) < _MOST:
-        way, one, other = waiting.popleft()
+    pairs: set[tuple[int, int]] = set()
+    waiting = deque([(way, left_part, other)])
+    while waiting and len(pairs) < _MOST:
+        way, left_part, other = waiting.popleft()
         if (
-            one is other
-            or (id(one), id(other)) in seen
-            or isinstance(one, (*GENERATORS, *_FUNCTIONS))
+            left_part is other
+            or (id(left_part), id(other)) in pairs
+            or isinstance(left_part, (*GENERATORS, *_FUNCTIONS))
         ):
             continue
-        seen.add((id(one), id(other)))
-        if type(one) is not type(other):
+        pairs.add((id(left_part), id(other)))
+        if type(left_part) is not type(other):
             yield way
-        elif isinstance(one, np.ndarray):
-            if not _equal_arrays(one, other):
+        elif isinstance(left_part, np.ndarray):
+            if not _equal_arrays(left_part, other):
                 yield way
-        elif isinstance(one, (*_ATOMS, set, frozenset, bytearray)):
-            if not _equal(one, other):
+        elif isinstance(left_part, (*_ATOMS, set, frozenset, bytearray)):
+            if not _equal(left_part, other):
                 yield way
         else:
-            parts, others = (dict(_inner(ModelPart(way, value), False)) for value in (one, other))
+            parts, others = (
+                dict(_inner(ModelPart(way, value), False)) for value in (left_part, other)
+            )
             yield from sorted(parts.keys() ^ others.keys())
             waiting.extend((name, parts[name], others[name]) for name in parts if name in others)
 

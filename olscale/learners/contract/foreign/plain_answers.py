@@ -42,16 +42,16 @@ def plain_answer(answer: Any, method: str) -> NDArray[Any]:
             getattr(answer, "columns", ()), f"{method} gave a {type(answer).__name__} with columns"
         )
     try:
-        found = np.asarray(answer)
+        array = np.asarray(answer)
     except ValueError:  # ragged
         return np.empty((), dtype=object)
-    if found.shape == () and found.dtype == object:
+    if array.shape == () and array.dtype == object:
         raise ValueError(
             f"{method} gave a {type(answer).__name__}, expected an array of one answer a row"
         )
-    if found.dtype == object and all(map(_is_number, found.flat)):
-        return np.array([float(value) for value in found.flat]).reshape(found.shape)
-    return found
+    if array.dtype == object and all(map(_is_number, array.flat)):
+        return np.array([float(value) for value in array.flat]).reshape(array.shape)
+    return array
 
 
 def _is_number(value: Any) -> bool:

@@ -1,13 +1,59 @@
-"""Probabilities of the classes from an external model."""
+"""Probabilities of classes, labels and scores that rank rows, from an external model."""
 
 import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.learners.contract.foreign.labels import CODES, ClassLabels
 from olscale.learners.contract.foreign.plain_answers import plain_answer
+
+
+class ClassLabels:
+    """The labels of the class codes 0, 1, ...; without labels, these numbers.
+
+    Examples
+    --------
+    >>> labels = ClassLabels(["ham", "spam"])
+    >>> labels.of(1), labels.code("ham"), labels.code("eggs")
+    ('spam', 0, 'eggs')
+    """
+
+    def __init__(self, labels: Sequence[Any] = ()) -> None:
+        self._labels = tuple(labels)
+        self._codes = {label: code for code, label in enumerate(self._labels)}
+
+    @property
+    def are_codes(self) -> bool:
+        """Whether each label is its code."""
+        return self._labels == tuple(range(len(self._labels)))
+
+    def of(self, code: int) -> Any:
+        """Return the label of a class code."""
+        if self._labels:
+            return self._labels[code]
+        return code
+
+    def code(self, prediction: Any) -> Any:
+        """Return the class code of a prediction; one that is not a label is returned unchanged."""
+        if not self._labels:
+            return prediction
+        try:
+            return self._codes.get(prediction, prediction)
+        except TypeError:  # a list or array is not a label
+            return prediction
+
+    def text(self, classes: int) -> str:
+        """Return the labels as text for a message."""
+        if self.are_codes:
+            return f"the numbers 0 to {classes - 1}"
+        return ", ".join(map(repr, self._labels))
+
+
+CODES = ClassLabels()
+"""Labels that are the class codes."""
+
 
 _ROUNDING = 1e-9
 _METHOD = {True: "predict_proba_one", False: "predict_proba"}
@@ -34,10 +80,10 @@ def probabilities_of(
     ValueError
         As `given_probabilities`.
     """
-    given = given_probabilities(model, rows, count, classes, labels)
-    total = given.sum(axis=1, keepdims=True)
-    known = are_known(given)[:, np.newaxis]
-    return np.where(known, given / np.where(known, total, 1.0), 1.0 / classes)
+    answered = given_probabilities(model, rows, count, classes, labels)
+    total = answered.sum(axis=1, keepdims=True)
+    is_known = are_known(answered)[:, np.newaxis]
+    return np.where(is_known, answered / np.where(is_known, total, 1.0), 1.0 / classes)
 
 
 def given_probabilities(
@@ -54,65 +100,151 @@ def given_probabilities(
         If there is not one per class, or they are not probabilities.
     """
     if hasattr(model, "learn_one"):
-        given = _by_key(model.predict_proba_one(rows), classes, labels)
+        answered = _by_key(model.predict_proba_one(rows), classes, labels)
     else:
-        given = _by_class(
+        answered = _by_class(
             plain_answer(model.predict_proba(rows), "predict_proba"), model, count, classes
         )
-    low = given[np.isfinite(given).all(axis=1)].min(initial=0.0)
+    low = answered[np.isfinite(answered).all(axis=1)].min(initial=0.0)
     if low < -_ROUNDING:
         raise ValueError(
             f"{_METHOD[hasattr(model, 'learn_one')]} gave {low:g}, expected probabilities: no "
             "scores or logarithms"
         )
-    return np.maximum(given, 0.0)
+    return np.maximum(answered, 0.0)
 
 
 def are_known(given: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return for each row whether a model knows the probability of any class."""
     total = given.sum(axis=1)
-    return np.asarray((given >= 0.0).all(axis=1) & (total > 0.0) & np.isfinite(total))
+    is_positive = (given >= 0.0).all(axis=1)
+    return np.asarray(is_positive & (total > 0.0) & np.isfinite(total))
 
 
 def _by_key(answer: Any, classes: int, labels: ClassLabels) -> NDArray[np.float64]:
-    known = {labels.code(key): value for key, value in answer.items()}
-    odd = [key for key in known if key not in range(classes)]
+    by_code = {labels.code(key): value for key, value in answer.items()}
+    odd = [key for key in by_code if key not in range(classes)]
     if odd:
         raise ValueError(
             f"predict_proba_one gave the class {odd[0]!r}, expected one it was taught: "
             f"{labels.text(classes)}"
         )
-    values = plain_answer([known.get(code, 0.0) for code in range(classes)], "predict_proba_one")
+    values = plain_answer([by_code.get(code, 0.0) for code in range(classes)], "predict_proba_one")
     return _floats(values, "predict_proba_one").reshape(1, classes)
 
 
-def _by_class(found: NDArray[Any], model: Any, count: int, classes: int) -> NDArray[np.float64]:
-    known = codes_of_columns(model)
+def _by_class(answer: NDArray[Any], model: Any, count: int, classes: int) -> NDArray[np.float64]:
+    codes = codes_of_columns(model)
     if (
-        known is not None
-        and found.shape == (count, len(known))
-        and all(code in range(classes) for code in known.tolist())
+        codes is not None
+        and answer.shape == (count, len(codes))
+        and all(code in range(classes) for code in codes.tolist())
     ):
         placed = np.zeros((count, classes))
-        placed[:, known.astype(np.int64)] = _floats(found, "predict_proba")
+        placed[:, codes.astype(np.int64)] = _floats(answer, "predict_proba")
         return placed
-    if found.shape != (count, classes):
+    if answer.shape != (count, classes):
         raise ValueError(
-            f"predict_proba gave an array of shape {found.shape}, expected ({count}, {classes})"
+            f"predict_proba gave an array of shape {answer.shape}, expected ({count}, {classes})"
         )
-    return _floats(found, "predict_proba")
+    return _floats(answer, "predict_proba")
 
 
 def codes_of_columns(model: Any) -> NDArray[Any] | None:
     """Return the codes that a model lists in ``classes_``, each once; None if it lists no codes."""
     with contextlib.suppress(Exception):  # the attribute may be anything
-        known = np.asarray(model.classes_)
-        if known.ndim == 1 and known.dtype.kind in "biuf" and len(np.unique(known)) == len(known):
-            return known
+        codes = np.asarray(model.classes_)
+        if codes.ndim == 1 and codes.dtype.kind in "biuf" and len(np.unique(codes)) == len(codes):
+            return codes
     return None
 
 
-def _floats(found: NDArray[Any], method: str) -> NDArray[np.float64]:
-    if found.dtype.kind not in "biuf":
-        raise ValueError(f"{method} gave values of type {found.dtype}, expected numbers")
-    return found.astype(np.float64)
+def _floats(answer: NDArray[Any], method: str) -> NDArray[np.float64]:
+    if answer.dtype.kind not in "biuf":
+        raise ValueError(f"{method} gave values of type {answer.dtype}, expected numbers")
+    return answer.astype(np.float64)
+
+
+class RowScores:
+    """How a model scores rows, if it does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = np.array([[0.0], [0.1], [1.0], [1.1]]), np.array([0, 0, 1, 1])
+    >>> model = GaussianNB().fit(X, y)
+    >>> scores = RowScores(model)
+    >>> scores.method, scores.of(model, X[1:3], np.ones(2, bool), np.array([[-1.0], [1.0]])).round(3).tolist()
+    ('predict_proba', [[0.0], [1.0]])
+    """
+
+    def __init__(self, model: Any) -> None:
+        if hasattr(model, "learn_one"):
+            words = ["predict_proba_one"]
+        else:
+            words = ["decision_function", "predict_proba"]
+        self._methods = [word for word in words if hasattr(model, word)]
+        if not gives_probabilities(model):
+            self._methods = [word for word in self._methods if word == "decision_function"]
+        self._has_scored = False
+
+    @property
+    def method(self) -> str:
+        """The method that gives scores; empty if the model has none, or only one that fails."""
+        if self._methods:
+            return self._methods[0]
+        return ""
+
+    def of(
+        self,
+        model: Any,
+        rows: Any,
+        sound: NDArray[np.bool_],
+        scores: NDArray[np.float64],
+        labels: ClassLabels = CODES,
+    ) -> NDArray[np.float64]:
+        """Return a score per row, shape (rows, 1): higher for the second class.
+
+        Rows that are not `sound`, as all are before the first row is learned, rank between the
+        classes; where the model's method fails, they rank by `scores`.
+        """
+        if self.method.startswith("predict_proba"):
+            between = 0.5
+        else:
+            between = 0.0
+        ranked: NDArray[np.float64] = np.full((len(scores), 1), between)
+        if not sound.any():
+            return ranked
+        while self._methods:
+            try:
+                own = self._asked(model, rows, len(scores), labels)
+            except Exception:
+                if self._has_scored:
+                    raise
+                del self._methods[0]  # the method exists but fails
+                continue
+            self._has_scored = True
+            ranked[sound] = own[sound]
+            return ranked
+        ranked[sound] = scores[sound]
+        return ranked
+
+    def _asked(self, model: Any, rows: Any, count: int, labels: ClassLabels) -> NDArray[np.float64]:
+        if self.method != "decision_function":
+            probabilities = given_probabilities(model, rows, count, 2, labels)
+            return np.where(are_known(probabilities)[:, np.newaxis], probabilities[:, 1:], 0.5)
+        answer = plain_answer(model.decision_function(rows), "decision_function").astype(np.float64)
+        if answer.shape == (count, 2):
+            answer = answer[:, 1] - answer[:, 0]
+        if answer.size != count:
+            raise ValueError(
+                f"decision_function gave an array of shape {answer.shape} for {count} row(s) of "
+                "two classes"
+            )
+        codes = codes_of_columns(model)
+        is_reversed = codes is not None and codes.tolist() == [1, 0]
+        own = answer.reshape(count, 1)
+        if is_reversed:
+            return -own
+        return own
