@@ -12,7 +12,6 @@ from unittest import mock
 
 import pytest
 from distributed.utils_test import gen_cluster
-from olscale.execution.room import Room
 
 from olscale.errors import StoppedError
 from olscale.evaluation.cut_groups import cut_groups
