@@ -11,11 +11,20 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from olscale.cli.command import collect_as_usual
-from olscale.execution.progress import Tally, Work
-from olscale.execution.task_report import Stand
+from olscale.execution.progress import Silent
+from olscale.execution.work import Work
+from olscale.measures import figure_of, measure_of, metric_words
 from olscale.printable import printable
-from olscale.results.pace import COMPILING
+from olscale.results.live import COMPILING, LiveEvaluation
 from olscale.system.sizes import left_text, speed_text
+
+_MOST_DATASETS = 3
+"""Most datasets whose errors are shown next to each other."""
+
+_LINE_SECONDS = 5.0
+_DRAW_SECONDS = 0.1
+_DRAW_SHARE = 50
+"""A drawing is followed by as many times as long without one: it takes a fiftieth at most."""
 
 
 def progress_for(stream: TextIO) -> TerminalProgress | LineProgress:
@@ -27,21 +36,54 @@ def progress_for(stream: TextIO) -> TerminalProgress | LineProgress:
     return TerminalProgress(stream) if stream.isatty() else LineProgress(stream)
 
 
-class LineProgress(Tally, AbstractContextManager["LineProgress"]):
+def stand_words(evaluation: LiveEvaluation) -> list[str]:
+    """Return where an evaluation stands: runs, time left, speed, errors so far."""
+    words = [f"{evaluation.done}/{evaluation.total} runs"]
+    if evaluation.failed:
+        words.append(f"{evaluation.failed} failed")
+    if evaluation.compiling:
+        words.append(COMPILING)
+    if evaluation.done < evaluation.total:
+        words.append(left_text(evaluation.seconds_left))
+    if evaluation.rows_done:
+        words.append(speed_text(evaluation.rows_per_second))
+    if errors := _error_words(evaluation.errors()):
+        words.append(errors)
+    if not isnan(share := evaluation.share_scored):
+        words.append(f"held-out rows {100 * share:.0f} %")
+    return words
+
+
+def _error_words(errors: Mapping[str, tuple[str, float]]) -> str:
+    """Return the errors of a few datasets; empty without any, or with too many for a line."""
+    if not errors or len(errors) > _MOST_DATASETS:
+        return ""
+    figures = []
+    kinds = []
+    for dataset, (metric, error) in errors.items():
+        unit = " %" if measure_of(metric).unit == "percent" else ""
+        name = f"{dataset} " if len(errors) > 1 else ""
+        figures.append(f"{name}{figure_of(metric, error)}{unit}")
+        kinds.append("error" if metric == "cumulative_error" else metric_words(metric))
+    return f"{' or '.join(dict.fromkeys(kinds))} so far {', '.join(figures)}"
+
+
+class LineProgress(Silent, AbstractContextManager["LineProgress"]):
     """A plain line at the start, at most every five seconds, and at the end.
 
     Parameters
     ----------
     stream : text stream
         Where the lines go.
+    every : float
+        Least number of seconds between two lines.
     """
 
-    every = 5.0
-
-    def __init__(self, stream: TextIO = sys.stderr) -> None:
-        super().__init__()
+    def __init__(self, stream: TextIO = sys.stderr, every: float = _LINE_SECONDS) -> None:
         self._stream = stream
+        self._every = every
         self._last = float("-inf")
+        self._last_done = 0
 
     def note(self, line: str) -> None:
         """Print the line."""
@@ -49,42 +91,18 @@ class LineProgress(Tally, AbstractContextManager["LineProgress"]):
 
     def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
         """Print what there is to do."""
-        super().start(name, runs, done, groups)
+        del groups
+        self._last_done = done
         self._say(f"{name}: {runs} runs, {done} in the store, {runs - done} to do")
 
-    def advance(self, group: str, rows: int, error: float) -> None:
-        """Say where things stand, if the last line is old enough."""
-        super().advance(group, rows, error)
-        if rows:
-            self._stand()
-
-    def details(self, group: str, stand: Stand, worker: str) -> None:
-        """Report activities besides learning, if the last line is old enough."""
-        super().details(group, stand, worker)
-        if stand.scoring[1] or stand.compiling:
-            self._stand()
-
-    def finish(self, run: str, outcome: str) -> None:
+    def show(self, evaluation: LiveEvaluation) -> None:
         """Say where things stand, if this was the last run or the last line is old enough."""
-        super().finish(run, outcome)
-        self._stand(now=self.done == self.runs)
-
-    def _stand(self, now: bool = False) -> None:
-        if now or monotonic() - self._last > self.every:
-            failed = f", {self.failed} failed" if self.failed else ""
-            errors = self.errors_so_far()
-            so_far = f", {self.error_words} so far {errors}" if errors else ""
-            scored = (
-                ""
-                if isnan(self.share_scored)
-                else f", held-out rows {100 * self.share_scored:.0f} %"
-            )
-            speed = f", {speed_text(self.rows_per_second)}" if self.rows_done else ""
-            compiling = f", {COMPILING}" if self.compiling else ""
-            time_left = left_text(self.seconds_left)
-            self._say(
-                f"{self.done}/{self.runs} runs{failed}{speed}{so_far}{scored}{compiling}{time_left}"
-            )
+        if not evaluation.total:  # notes may come before the start
+            return
+        has_ended = evaluation.done == evaluation.total > self._last_done
+        if has_ended or monotonic() - self._last > self._every:
+            self._last_done = evaluation.done
+            self._say(", ".join(stand_words(evaluation)))
 
     def _say(self, line: str) -> None:
         print(printable(line), file=self._stream, flush=True)
@@ -99,7 +117,7 @@ class LineProgress(Tally, AbstractContextManager["LineProgress"]):
         """Leave the lines as they are."""
 
 
-class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
+class TerminalProgress(Silent, AbstractContextManager["TerminalProgress"]):
     """A live bar: runs done, rows per second, error so far, time left.
 
     Parameters
@@ -111,8 +129,8 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
     def __init__(self, stream: TextIO = sys.stderr) -> None:
         from olscale.cli.meter import Bar
 
-        super().__init__()
         self._bar = Bar(stream)
+        self._next = float("-inf")
 
     def __enter__(self) -> Self:
         self._bar.__enter__()
@@ -131,39 +149,12 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
         """Print the line above the bar."""
         self._bar.note(line)
 
-    def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
-        """Show the bar."""
-        super().start(name, runs, done, groups)
-        self._draw()
-
-    def advance(self, group: str, rows: int, error: float) -> None:
-        """Move the bar."""
-        super().advance(group, rows, error)
-        self._draw()
-
-    def details(self, group: str, stand: Stand, worker: str) -> None:
-        """Move the bar while something besides learning is running, or has ended."""
-        before = self.compiling
-        super().details(group, stand, worker)
-        if stand.scoring[1] or self.compiling != before:
-            self._draw()
-
-    def finish(self, run: str, outcome: str) -> None:
-        """Count a run."""
-        super().finish(run, outcome)
-        self._draw()
-
-    def _draw(self) -> None:
-        failed = f" ({self.failed} failed)" if self.failed else ""
-        errors = self.errors_so_far()
-        error = f"{self.error_words} {errors}  " if errors else ""
-        if not isnan(self.share_scored):
-            error += f"held-out rows {100 * self.share_scored:.0f} %  "
-        parts = [
-            f"{self.done}/{self.runs} runs{failed}",
-            speed_text(self.rows_per_second) if self.rows_done else "",
-            error.rstrip(),
-            COMPILING if self.compiling else "",
-            left_text(self.seconds_left).removeprefix(", "),
-        ]
-        self._bar.draw(self.name, "  ".join(part for part in parts if part), self.share_done)
+    def show(self, evaluation: LiveEvaluation) -> None:
+        """Draw the bar, if the last drawing is old enough or nothing follows."""
+        began = monotonic()
+        if not evaluation.total or (began < self._next and evaluation.done < evaluation.total):
+            return
+        words = "  ".join(stand_words(evaluation))
+        self._bar.draw(evaluation.name, words, evaluation.share_done)
+        seconds = monotonic() - began
+        self._next = began + max(_DRAW_SECONDS, _DRAW_SHARE * seconds)

@@ -96,8 +96,8 @@ def _run(experiment: Experiment, store: str, cluster: dict[str, Any]) -> None:
         f"results in {store}",
         err=True,
     )
-    if progress.failed:
-        say(f"{progress.failed} runs failed; see `olscale status {store}`", err=True)
+    if evaluation.failed:
+        say(f"{evaluation.failed} runs failed; see `olscale status {store}`", err=True)
 
 
 def _ledger(

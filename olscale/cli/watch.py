@@ -17,7 +17,8 @@ def watch_store(path: str) -> None:
     from rich.text import Text
 
     from olscale.report.live_text import live_text
-    from olscale.results.live import LiveReader, going_on
+    from olscale.results.live import going_on
+    from olscale.results.live_reader import LiveReader
     from olscale.results.store import open_store
 
     reader = LiveReader(open_store(path))

@@ -277,6 +277,10 @@ class GroupPass:
         running = [state for state in self.states if state.outcome == "ok" and state.position]
         return [(state.run.id, state.position, state.error()) for state in running]
 
+    def failures(self) -> list[tuple[str, int]]:
+        """Return id and rows learned of each run that has failed."""
+        return [(state.run.id, state.position) for state in self.states if state.outcome != "ok"]
+
     def finish(self) -> list[Record]:
         """Run the test split through the final models and return the records.
 

@@ -81,6 +81,14 @@ class Checkpoints:
         """Return the group's progress: its newest checkpoint, and the runs over their budgets."""
         return (*(name.rpartition("/")[2] for name in self._states()[:1]), *self.exceeded())
 
+    def rows(self) -> int:
+        """Return the row-passes of the newest checkpoint, about; 0 without any."""
+        for name in self._states()[:1]:
+            chunks, _, within = name.rpartition("/")[2].removesuffix(".npz").partition("_")
+            row = int(chunks) * self._group.chunk_rows + int(within or 0)
+            return min(row, self._group.rows) * len(self._group.runs)
+        return 0
+
     def exceeded(self) -> dict[str, BudgetExceeded]:
         """Return how runs ended in earlier attempts, by run id, if their budget is unchanged."""
         if not self._begun:

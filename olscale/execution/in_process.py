@@ -76,8 +76,8 @@ class InProcess:
             report = run_as_task(
                 part, self._store, hear, self._is_asked, self._settings, self._datasets
             )
-            self._note(report)
             hear(report.stand)
+            self._note(report)
             if report.stopped:
                 raise self._saved(part, report)
         if group.shards:
@@ -91,8 +91,8 @@ class InProcess:
             )
             # A bundle ends after about a second; there is one report for each group that was begun.
             for group, report in zip(bundle, reports, strict=False):
-                self._note(report)
                 hear(group.name, report.stand)
+                self._note(report)
                 if report.stopped:
                     raise self._saved(group, report)
             bundle = bundle[len(reports) :]

@@ -10,21 +10,15 @@ from olscale.errors import ExecutionError, StoreError
 from olscale.evaluation.budget import Budget
 from olscale.evaluation.class_shards import cut_shards
 from olscale.evaluation.cut_groups import GROUPS_A_THREAD, cut_bundles, cut_groups
-from olscale.evaluation.forecast import (
-    bundled_seconds,
-    check_workers,
-    long_runs,
-    short_seconds,
-    with_pilots,
-)
+from olscale.evaluation.forecast import bundled_seconds, check_workers, long_runs, short_seconds
 from olscale.evaluation.plan import PlannedExperiment
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_plan import RunPlan
 from olscale.evaluation.summed_rows import cut_sums
-from olscale.execution.checkpoints import resumable_groups
-from olscale.execution.expected import Measured, measured, work_of
+from olscale.execution.checkpoints import Checkpoints, resumable_groups
 from olscale.execution.progress import Progress
+from olscale.execution.work import work_of
 from olscale.results.compact import compact_many, set_damaged_aside
 from olscale.results.forget import forget, forget_checkpoints, result_digests, take_out_of_compacted
 from olscale.results.plans import Selection, selection_file, write_plan, write_selection
@@ -62,7 +56,7 @@ class Job:
     ids: tuple[str, ...] = ()
     _renewed: set[str] = field(default_factory=set)
     _timings_lost: bool = False
-    _measured: Measured = field(default_factory=Measured)
+    _begun: Mapping[str, int] = field(default_factory=dict)
     _datasets: Mapping[str, Dataset] = field(default_factory=dict)
 
     def phases(self, planned: PlannedExperiment) -> Iterator[list[RunGroup]]:
@@ -72,7 +66,6 @@ class Job:
         if planned.tuning.searches:
             yield from self._groups(planned.tuning)
             selections = choose(self.store, planned.tuning, self._note_damage)
-            self._measured = measured(self.store, planned.tuning)
         plan = planned.chosen(selections)
         self.ids = tuple(run.id for run in plan.runs)
         yield from self._groups(plan)
@@ -103,8 +96,6 @@ class Job:
             self.progress.note(f"{fault}; nothing is to be computed")
         self.runs = self.runs + len(plan.runs)
         self.computed = self.computed + len(missing)
-        # Costs decide about the cluster and the groups, so pilots run before both.
-        plan = with_pilots(plan, missing)
         seconds = short_seconds(plan, missing)
         self.short = bool(missing) and seconds < self.start_seconds
         if self.short:
@@ -118,10 +109,7 @@ class Job:
         self._note_models(plan, missing)
         for line in long_runs(plan, missing):
             self.progress.note(line)
-        at_once = 1 if self.short else self.parts
-        if not self.own_workers and not self.short:
-            at_once = 0  # another's cluster may gain or lose workers
-        work = work_of(groups, plan, self._measured, at_once)
+        work = work_of(groups, plan, self._begun)
         self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), work)
         if missing:
             before = result_digests(self.store, again)
@@ -201,6 +189,7 @@ class Job:
     def _cut(self, plan: RunPlan, missing: list[Run], again: set[str]) -> list[RunGroup]:
         # Groups with checkpoints stay as they were cut, since their checkpoints depend on it.
         begun = resumable_groups(self.store, missing, plan.sources)
+        self._begun = {group.name: Checkpoints(self.store, group).rows() for group in begun}
         fresh = set(missing).difference(*(group.runs for group in begun))
         left_over = [run for run in missing if run in fresh]
         parts = 1 if self.short else self.parts

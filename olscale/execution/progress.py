@@ -1,58 +1,25 @@
-"""Live progress of an evaluation."""
+"""Live progress of an evaluation: its events make the lines of a journal, and these one model."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from math import isnan, nan
-from time import monotonic
-from types import MappingProxyType
-from typing import NamedTuple, Protocol, runtime_checkable
+import json
+from collections.abc import Callable, Mapping
+from math import isfinite
+from time import time
+from typing import Any, Protocol, runtime_checkable
 
+from olscale.addresses import redacted
 from olscale.evaluation.run import Run
 from olscale.execution.task_report import Stand
-from olscale.learners.foresight import Foresight
-from olscale.measures import figure_of, measure_of, metric_words
-from olscale.results.pace import Pace, share_of_group
+from olscale.execution.work import Work
+from olscale.learners.foresight import is_counted_in_time
+from olscale.results.live import LiveEvaluation
 
-MOST_ERRORS = 3
-"""Most datasets whose errors are shown next to each other."""
-
-
-class Work(NamedTuple):
-    """The size of a run group, or of a class shard.
-
-    Attributes
-    ----------
-    rows : int
-        Row-passes: one row learned by one learner is one.
-    cost : float
-        Relative time of these rows, in any unit.
-    runs : tuple of Run
-        Its runs.
-    metric : str
-        The displayed measure.
-    held : int
-        Cost of predicting the held-out rows at the end, in row-passes of learning.
-    seconds : float
-        Seconds that it adds to the evaluation, if similar runs have been timed; 0 if unknown.
-    ahead : mapping of str to tuple of Foresight
-        Parts of its runs that see rows before their turn, by run id.
-    """
-
-    rows: int
-    cost: float
-    runs: tuple[Run, ...] = ()
-    metric: str = "cumulative_error"
-    held: int = 0
-    seconds: float = 0.0
-    ahead: Mapping[str, tuple[Foresight, ...]] = MappingProxyType({})
-
-    def share(self, rows: int, scoring: tuple[int, int]) -> float:
-        """Return the share of it that is done."""
-        return share_of_group(self.rows, self.held, rows, scoring)
+_POINTS = 200
+_ALL_POINTS = 200_000
+"""Most positions of the error that are kept per run, and for all runs together."""
 
 
 class Progress(Protocol):
-    """Receives progress events; the command line draws them."""
+    """Receives progress events."""
 
     def note(self, line: str) -> None:
         """Show a note to the user: a dataset is fetched, an optional part left out."""
@@ -78,6 +45,14 @@ class Detailed(Protocol):
         """Report where a group stands, on which worker; called after each `Progress.advance`."""
 
 
+@runtime_checkable
+class Display(Protocol):
+    """A `Progress` that draws the evaluation; the command line has one."""
+
+    def show(self, evaluation: LiveEvaluation) -> None:
+        """Draw `evaluation`, if it is time to; called after each event."""
+
+
 def tell(progress: Progress, group: str, stand: Stand, worker: str = "") -> None:
     """Report to `progress` where a group stands."""
     progress.advance(group, stand.rows, stand.error)
@@ -101,163 +76,139 @@ class Silent:
         """Ignore."""
 
 
-@dataclass
-class Tally:
-    """Sums up progress events.
+class LiveProgress:
+    """Keeps the live model of an evaluation up to date, and passes events on.
+
+    Each event is the content of a journal line, so that a terminal shows what the readers of the
+    journal see.
+
+    Parameters
+    ----------
+    progress : Progress, optional
+        Also receives the events, and draws the model if it is a `Display`.
+    clock : callable, optional
+        Returns the seconds since 1970.
 
     Attributes
     ----------
-    runs, done, failed : int
-        Runs in all, in the store, and with an outcome other than ``ok``.
-    rows, rows_done : int
-        Row-passes in all and done.
-    errors : dict of str to float
-        Mean error of the reported streams by dataset: the cumulative error, or the RMSE in a
-        regression.
+    evaluation : LiveEvaluation
     """
 
-    name: str = ""
-    runs: int = 0
-    done: int = 0
-    failed: int = 0
-    rows: int = 0
-    rows_done: int = 0
-    _groups: Mapping[str, Work] = field(default_factory=dict)
-    _cost: float = 0.0
-    _cost_done: float = 0.0
-    _pace: Pace = field(default_factory=Pace)
-    _shares: dict[str, float] = field(default_factory=dict)
-    _scoring: dict[str, tuple[int, int]] = field(default_factory=dict)
-    _compiling: dict[str, bool] = field(default_factory=dict)  # of running groups
-    _sums: dict[str, tuple[float, int]] = field(default_factory=dict)
-    _metrics: dict[str, str] = field(default_factory=dict)
-    _streams: dict[str, tuple[int, float]] = field(default_factory=dict)
+    def __init__(self, progress: Progress | None = None, clock: Callable[[], float] = time) -> None:
+        self.evaluation = LiveEvaluation("")
+        self._progress = progress or Silent()
+        self._clock = clock
+        # Per run: rows of its last error, and the place of it among the positions.
+        self._steps: dict[str, tuple[int, int]] = {}
+        self._rows: dict[str, int] = {}
+        self._points = _POINTS
+        # Groups whose last event says that they predict held-out rows, or compile.
+        self._scoring: set[str] = set()
+        self._compiling: set[str] = set()
+        self._failed: set[str] = set()
 
     def note(self, line: str) -> None:
-        """Ignore."""
+        """Pass a line on."""
+        self._progress.note(line)
+        self._add({"notes": [redacted(line)]})
 
     def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
-        """Begin counting."""
-        self.name = name
-        self.runs = runs
-        self.done = done
-        self.rows = sum(work.rows for work in groups.values())
-        self._cost = sum(work.cost for work in groups.values())
-        self.failed = self.rows_done = 0
-        self._groups = groups
-        self._cost_done = 0.0
-        self._pace = Pace(sum(work.seconds for work in groups.values()))
-        for counts in (self._sums, self._streams, self._shares, self._scoring, self._compiling):
-            counts.clear()
+        """Begin anew with these groups."""
+        self._progress.start(name, runs, done, groups)
+        self._rows = {
+            run.id: max(1, work.rows // max(1, len(work.runs)))
+            for work in groups.values()
+            for run in work.runs
+        }
+        self._points = max(1, min(_POINTS, _ALL_POINTS // max(1, len(self._rows))))
+        for kept in (self._steps, self._scoring, self._compiling, self._failed):
+            kept.clear()
+        self._add({"start": {"name": name, "runs": runs, "done": done, **_content(groups)}})
 
     def advance(self, group: str, rows: int, error: float) -> None:
-        """Note where a stream stands; the first report starts the clock, not the cluster."""
-        before = self._streams.get(group, (0, nan))
-        self._streams[group] = after = (rows, error)
-        # Reports may go backwards, when a group continues from a checkpoint after a death.
-        self.rows_done += rows - before[0]
-        self._note_share(group)
-        dataset = group.partition(", ")[0]  # the first word of a group's name
-        if group in self._groups:
-            self._metrics[dataset] = self._groups[group].metric
-        # Replacing the earlier error keeps the mean at one entry per stream.
-        for sign, (position, value) in ((-1, before), (1, after)):
-            if position and not isnan(value):
-                total, count = self._sums.get(dataset, (0.0, 0))
-                self._sums[dataset] = total + sign * value, count + sign
+        """Pass on where a group stands; `details` says more."""
+        self._progress.advance(group, rows, error)
 
     def details(self, group: str, stand: Stand, worker: str) -> None:
-        """Note the progress of a group's models on held-out rows, and whether it compiles."""
+        """Note where a group stands, on which worker, and the errors so far."""
+        if isinstance(self._progress, Detailed):
+            self._progress.details(group, stand, worker)
+        content: dict[str, Any] = {"at": {group: [stand.rows, worker, stand.memory]}}
         if stand.scoring[1] or group in self._scoring:
-            self._scoring[group] = stand.scoring
-            self._note_share(group)
-        before = sum(self._compiling.values()), len(self._compiling)
-        # Groups that only wait or have ended say nothing about compiling.
-        if stand.compiling or 0.0 < self._shares.get(group, 0.0) < 1.0:
-            self._compiling[group] = stand.compiling
-        else:
-            self._compiling.pop(group, None)
-        if before != (after := (sum(self._compiling.values()), len(self._compiling))):
-            self._pace.compiling(after[0] / max(1, after[1]), monotonic())
+            content["scored"] = {group: stand.scoring}
+            (self._scoring.add if stand.scoring[1] else self._scoring.discard)(group)
+        if stand.compiling or group in self._compiling:
+            content["compiling"] = {group: stand.compiling}
+            (self._compiling.add if stand.compiling else self._compiling.discard)(group)
+        errors = {
+            run: [rows, error]
+            for run, rows, error in stand.errors
+            if isfinite(error) and self._is_due(run, rows)
+        }
+        if errors:
+            content["errors"] = errors
+        if failed := {run: rows for run, rows in stand.failed if run not in self._failed}:
+            content["failed"] = failed
+            self._failed |= failed.keys()
+        self._add(content)
 
     def finish(self, run: str, outcome: str) -> None:
-        """Count a run."""
-        self.done += 1
-        self.failed += outcome != "ok"
+        """Note that a run has ended."""
+        self._progress.finish(run, outcome)
+        self._add({"ended": {run: outcome}})
 
-    def _note_share(self, group: str) -> None:
-        before = self._shares.get(group, 0.0)
-        rows = self._streams.get(group, (0, nan))[0]
-        work = self._groups.get(group)
-        if work is None:  # half of a group whose workers died: the mean suffices
-            self._shares[group], cost = rows / max(1, self.rows), self._cost or self.rows
-        else:
-            self._shares[group] = work.share(rows, self._scoring.get(group, (0, 0)))
-            cost = work.cost if self._cost else work.rows
-        self._cost_done += (self._shares[group] - before) * cost
-        self._pace.step(self.share_done, monotonic())
+    def _add(self, content: dict[str, Any]) -> None:
+        """Take in the content of a line."""
+        self.evaluation.add({"t": self._clock(), **content})
+        if isinstance(self._progress, Display):
+            self._progress.show(self.evaluation)
 
-    @property
-    def errors(self) -> dict[str, float]:
-        """Mean error of the reported streams by dataset; a mean over datasets means nothing."""
-        return {dataset: total / count for dataset, (total, count) in self._sums.items() if count}
+    def _is_due(self, run: str, rows: int) -> bool:
+        total = self._rows.get(run, 0)
+        step = rows * self._points // total if total else rows
+        if step <= self._steps.get(run, (0, -1))[1] and rows < total:
+            return False
+        self._steps[run] = rows, step
+        return True
 
-    def errors_so_far(self) -> str:
-        """Return the errors as text; empty without any, or with too many datasets for a line."""
-        metrics = {
-            dataset: self._metrics.get(dataset, "cumulative_error") for dataset in self.errors
-        }
-        units = {
-            dataset: " %" if measure_of(metric).unit == "percent" else ""
-            for dataset, metric in metrics.items()
-        }
-        shown = [
-            f"{figure_of(metrics[name], error)}{units[name]}" for name, error in self.errors.items()
-        ]
-        if len(shown) > 1:
-            shown = [f"{name} {text}" for name, text in zip(self.errors, shown, strict=True)]
-        return ", ".join(shown) if len(shown) <= MOST_ERRORS else ""
 
-    @property
-    def error_words(self) -> str:
-        """Name of the errors: error, or RMSE in a regression."""
-        shown = self.errors or self._metrics
-        words = {
-            metric: metric_words(metric)
-            for metric in (self._metrics.get(d, "cumulative_error") for d in shown)
-        }
-        return (
-            " or ".join({**words, "cumulative_error": "error"}[metric] for metric in words)
-            or "error"
-        )
+def _content(groups: Mapping[str, Work]) -> dict[str, Any]:
+    """Return the journal's description of groups, with each setting of a learner once."""
+    settings: dict[str, int] = {}
+    of: dict[str, tuple[int, str, str, str]] = {}
+    kinds: dict[tuple[str, ...], int] = {}
+    ahead: dict[str, int] = {}
+    uncounted: list[str] = []
+    for work in groups.values():
+        for run in work.runs:
+            setting = json.dumps([run.learner, run.params], sort_keys=True)
+            number = settings.setdefault(setting, len(settings))
+            of[run.id] = number, run.stream.dataset, _stream(run), work.metric
+            if names := tuple(foresight.name for foresight in work.ahead.get(run.id, ())):
+                ahead[run.id] = kinds.setdefault(names, len(kinds))
+            if not is_counted_in_time(run.learner, run.stream.scoring.definition()):
+                uncounted.append(run.id)
+    return {
+        "groups": {
+            name: (work.rows, work.cost, [run.id for run in work.runs])
+            for name, work in groups.items()
+        },
+        "costs": {name: work.costs for name, work in groups.items() if len(work.costs) > 1},
+        "held": {name: work.held for name, work in groups.items() if work.held},
+        "begun": {name: work.begun for name, work in groups.items() if work.begun},
+        "settings": [json.loads(setting) for setting in settings],
+        "of": of,
+        "kinds": list(kinds),
+        "ahead": ahead,
+        "late": uncounted,
+    }
 
-    @property
-    def rows_per_second(self) -> float:
-        """Row-passes per second, without the time of compiling."""
-        return self.rows_done / max(self._pace.worked(monotonic()), 1e-9)
 
-    @property
-    def compiling(self) -> bool:
-        """Whether machine code is being compiled and nothing else runs."""
-        return bool(self._compiling) and all(self._compiling.values())
-
-    @property
-    def share_done(self) -> float:
-        """Share of the work that is done; rows of different streams take different times."""
-        total = self._cost or self.rows
-        return min(1.0, self._cost_done / total) if total else 1.0
-
-    @property
-    def seconds_left(self) -> float:
-        """Time left at this speed; NaN while unknown."""
-        return self._pace.seconds_left(monotonic())
-
-    @property
-    def share_scored(self) -> float:
-        """Share of held-out rows predicted by groups that predict them now; NaN without any."""
-        unfinished = [(scored, total) for scored, total in self._scoring.values() if scored < total]
-        return (
-            sum(scored for scored, _ in unfinished) / sum(total for _, total in unfinished)
-            if unfinished
-            else nan
-        )
+def _stream(run: Run) -> str:
+    """Return the name of the stream of its dataset that a run is on."""
+    shuffle = run.stream.shuffle
+    part = run.stream.part
+    words = [] if shuffle is None else [f"permutation {shuffle.index}"]
+    words += [] if part is None else [f"fold {part.fold}"]
+    words += [] if run.fold is None else [f"model {run.fold}"]
+    return ", ".join(words) or "time order"

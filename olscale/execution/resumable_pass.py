@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.errors import StoppedError
@@ -31,6 +31,8 @@ from olscale.system.memory import recent_resident_bytes
 
 if TYPE_CHECKING:
     from olscale.execution.watchdog import GroupWatch
+
+T = TypeVar("T")
 
 
 class TaskFiles:
@@ -266,17 +268,22 @@ class ResumablePass:
     def stand(self, most: int = MOST_ERRORS) -> Stand:
         """Return where the runs stand, with the errors of a few runs, which take turns."""
         group_pass = self.group_pass
-        errors = self.group_pass.errors()
-        first = self._reported % max(1, len(errors))
+        turn = self._reported
         self._reported += most
-        shown = (errors[first:] + errors[:first])[:most]
         return Stand(
             group_pass.rows,
             group_pass.error(),
-            tuple(shown),
+            _in_turn(group_pass.errors(), turn, most),
             recent_resident_bytes(),
             group_pass.scoring,
+            failed=_in_turn(group_pass.failures(), turn, most),
         )
+
+
+def _in_turn(entries: list[T], turn: int, most: int) -> tuple[T, ...]:
+    """Return at most `most` entries, from number `turn` on, around their end."""
+    first = turn % max(1, len(entries))
+    return tuple((entries[first:] + entries[:first])[:most])
 
 
 def _leave() -> None:

@@ -31,6 +31,8 @@ class Stand(NamedTuple):
         will predict.
     compiling : bool
         Whether machine code is being compiled, so that nothing else runs.
+    failed : tuple of (str, int)
+        Run id and rows learned of some or all runs that have failed.
     """
 
     rows: int = 0
@@ -39,6 +41,7 @@ class Stand(NamedTuple):
     memory: int = 0
     scoring: tuple[int, int] = (0, 0)
     compiling: bool = False
+    failed: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from olscale.jobs.notify import tell_late
 from olscale.jobs.series import judge, read_series
 from olscale.learners.registry import make_learner
 from olscale.printable import csv_cells
-from olscale.results.live import LiveReader
+from olscale.results.live_reader import LiveReader
 from olscale.results.store import Store
 from olscale.system.sizes import parse_duration, speed_text
 

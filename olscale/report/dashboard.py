@@ -30,7 +30,8 @@ from olscale.report.notes import damage_notes
 from olscale.report.page_server import LOG, MOST_CONNECTIONS, SECONDS_TO_TAKE, PageServer, short_log
 from olscale.report.tables import tables
 from olscale.report.write import write_report
-from olscale.results.live import LiveReader, going_on
+from olscale.results.live import going_on
+from olscale.results.live_reader import LiveReader
 from olscale.results.store import Store
 
 _HERE = ("localhost", "127.0.0.1", "[::1]")

@@ -10,8 +10,7 @@ from olscale.analysis.live import LiveLearner, learners_of
 from olscale.measures import figure_of, measure_of, metric_words
 from olscale.printable import printable, width
 from olscale.report.marks import Mark, footnotes, look_ahead_mark, reference_mark
-from olscale.results.live import LiveEvaluation, LiveGroup
-from olscale.results.pace import COMPILING
+from olscale.results.live import COMPILING, LiveEvaluation, LiveGroup
 from olscale.system.sizes import duration_text, left_text, size_text, speed_text
 
 _BAR = 24
@@ -67,7 +66,7 @@ def stand_text(group: LiveGroup) -> str:
 
 
 def pace_text(evaluation: LiveEvaluation, now: float | None = None) -> str:
-    """Return the speed and the time left, as far as they are known."""
+    """Return the speed, as far as it is known, and the time left."""
     speed = evaluation.rows_per_second
     words = f", {speed_text(speed)}" if speed else ""
     if evaluation.end:
@@ -75,7 +74,7 @@ def pace_text(evaluation: LiveEvaluation, now: float | None = None) -> str:
     if evaluation.state(now) != "running":
         return words
     compiling = f", {COMPILING}" if evaluation.compiling else ""
-    return f"{words}{compiling}{left_text(evaluation.seconds_left)}"
+    return f"{words}{compiling}, {left_text(evaluation.seconds_left)}"
 
 
 def _ended(at: float) -> str:

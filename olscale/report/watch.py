@@ -15,7 +15,8 @@ from typing import Any, Self
 from olscale.errors import StoreError
 from olscale.report.live_html import live_html
 from olscale.report.live_text import live_text
-from olscale.results.live import LiveEvaluation, LiveReader, going_on
+from olscale.results.live import LiveEvaluation, going_on
+from olscale.results.live_reader import LiveReader
 from olscale.results.store import Store, open_store
 
 _EVERY_SECONDS = 1.0

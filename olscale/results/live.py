@@ -5,19 +5,21 @@ r"""The live journal of an evaluation: what it is doing now, as lines of JSON in
     STORE/live/<when>-<host>-<pid>-<random>.<part>.jsonl
 
 The process that drives the evaluation writes it (`olscale.execution.journal`), terminals, notebooks
-and pages read it (`LiveReader`); no result depends on it, and it may be deleted at any time. A line
+and pages read it (`olscale.results.live_reader`); no result depends on it, and it may be deleted at any time. A line
 is an object with the seconds since 1970 as ``t`` and one or more of
 
 - ``begin``: host, process id and version of the writer;
 - ``start``: name and runs of what begins, how many are in the store, its run groups with what they
-  cost, as ``held`` what it takes to predict held-out rows in the end, in row-passes of learning,
-  and the seconds that all is expected to take, 0 where that is unknown; which runs rest on what
-  sees rows ahead, and those of references that predict later than is counted;
+  cost, as ``costs`` what each of several runs of a group costs, as ``held`` what it takes to
+  predict held-out rows in the end, in row-passes of learning, and as ``begun`` the row-passes that
+  groups continue after; which runs rest on what sees rows ahead, and those of references that
+  predict later than is counted;
 - ``at``: group -> row-passes done, worker, bytes of the worker's process;
 - ``scored``: group -> row-passes of held-out rows that its models have predicted, and how many they
   are to predict;
 - ``compiling``: group -> whether machine code is being made for it;
 - ``errors``: run -> rows learned from and the error so far;
+- ``failed``: run -> rows learned from by a run that has failed, while its group continues;
 - ``notes``: lines for the user;
 - ``ended``: run -> outcome;
 - ``end``: how the evaluation ended.
@@ -28,29 +30,23 @@ file without an ``end`` to which nothing was added for a minute is of a process 
 
 from __future__ import annotations
 
-import json
-import re
-import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import groupby
-from math import isfinite, nan
+from math import nan
+from statistics import fmean
 from time import time
 from typing import Any
 
-from olscale.results.pace import Pace, share_of_group
-from olscale.results.store import Store
-from olscale.system.interrupts import let_interrupt_out
-from olscale.system.regular_file import open_regular
-
-FOLDER = "live"
 SILENT_SECONDS = 60.0
 """A journal to which nothing was added for so long is of a process that is gone."""
 
-_MOST_NOTES = 50
+COMPILING = "making machine code"
+"""What is shown while nothing else is done, for seconds, once for each version of the sources."""
 
-# In the place of a position in a part of a journal that has a successor.
-_READ_TO_ITS_END = -1
+KNOWN_SHARE = 0.03
+"""Share of the work that must be done here before the time left is known."""
+
+_MOST_NOTES = 50
 
 
 @dataclass(slots=True)
@@ -58,7 +54,7 @@ class LiveRun:
     """A run of an evaluation: what it is, and its error along the stream.
 
     `ahead` has seen rows before they are predicted; a run that is `late` predicts nothing by the
-    first rows that count.
+    first rows that count. One that fails has learned from `failed_row` rows.
     """
 
     id: str
@@ -72,6 +68,7 @@ class LiveRun:
     errors: list[float] = field(default_factory=list)
     ahead: tuple[str, ...] = ()
     late: bool = False
+    failed_row: int | None = None
 
     @property
     def error(self) -> float:
@@ -81,7 +78,10 @@ class LiveRun:
 
 @dataclass(slots=True)
 class LiveGroup:
-    """A run group: what it costs and where it stands."""
+    """A run group: what it costs and where it stands.
+
+    `costs` has the cost of each of its runs. An earlier process has done `begun` of its row-passes.
+    """
 
     name: str
     rows: int
@@ -95,6 +95,8 @@ class LiveGroup:
     scored: int = 0
     to_score: int = 0
     compiling: bool = False
+    costs: tuple[float, ...] = ()
+    begun: int = 0
 
     @property
     def going(self) -> bool:
@@ -108,18 +110,43 @@ class LiveGroup:
 
     @property
     def share_done(self) -> float:
-        """Share of it that is done."""
-        return share_of_group(
-            self.rows,
-            self.held,
-            self.rows_done,
-            (self.scored, self.to_score),
-        )
+        """Share of it that is done, by the time it takes.
+
+        Examples
+        --------
+        >>> LiveGroup("g", 100, 1.0, (), rows_done=50, held=100).share_done
+        0.25
+        >>> LiveGroup("g", 100, 1.0, (), rows_done=100, held=100, scored=25, to_score=50).share_done
+        0.75
+        """
+        passes = float(self.rows_done)
+        # Models are scored along the stream, too; only the final ones are counted in `held`.
+        if self.rows_done >= self.rows and self.to_score:
+            passes += self.held * self.scored / self.to_score
+        return self._share(passes)
+
+    def run_costs(self) -> Iterator[tuple[str, float]]:
+        """Return its runs with what each costs: equal parts, where nothing else is known."""
+        runs = self.runs or ("",)
+        return zip(runs, self.costs or (self.cost / len(runs),) * len(runs), strict=False)
+
+    @property
+    def share_begun(self) -> float:
+        """Share of it that an earlier process has done."""
+        return self._share(self.begun)
+
+    def share_of_run(self, row: int) -> float:
+        """Return the share of one of its runs that is done after `row` rows."""
+        return self._share(row * len(self.runs))
+
+    def _share(self, passes: float) -> float:
+        work = self.rows + self.held
+        return min(1.0, passes / work) if work else 0.0
 
 
 @dataclass(slots=True)
 class LiveEvaluation:
-    """An evaluation as its journal has it.
+    """An evaluation as its journal has it: the one model that every view of progress draws.
 
     Attributes
     ----------
@@ -135,8 +162,8 @@ class LiveEvaluation:
         How it ended; empty while it has not.
     runs, groups : dict
         By id and by name.
-    pace : Pace
-        Of the work that is done, which gives the time left.
+    worked : float
+        Seconds since the first report of a group, but the time in which machine code is made.
     """
 
     id: str
@@ -153,13 +180,20 @@ class LiveEvaluation:
     runs: dict[str, LiveRun] = field(default_factory=dict)
     groups: dict[str, LiveGroup] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    pace: Pace = field(default_factory=Pace)
+    worked: float = 0.0
+    _running: set[str] = field(default_factory=set)
+    _compiling: set[str] = field(default_factory=set)
+    _has_reported: bool = False
+    # Cost done here and seconds worked at the first report of learned rows.
+    _first_step: tuple[float, float] | None = None
 
     def add(self, line: dict[str, Any]) -> None:
         """Take in a line of the journal."""
-        self.heard = max(self.heard, float(line["t"]))
+        now = float(line["t"])
+        self._pass_time(now)
+        self.heard = max(self.heard, now)
         if begin := line.get("begin"):
-            self.began = float(line["t"])
+            self.began = now
             self.host = str(begin["host"])
             self.pid = _count(begin["pid"])
             self.version = str(begin["version"])
@@ -168,6 +202,9 @@ class LiveEvaluation:
         self._add_groups(line)
         for run, (rows, error) in line.get("errors", {}).items():
             self._add_error(run, _count(rows), float(error))
+        for run, row in line.get("failed", {}).items():
+            if run in self.runs:
+                self.runs[run].failed_row = _count(row)
         self.notes += map(str, line.get("notes", ()))
         del self.notes[:-_MOST_NOTES]
         for run, outcome in line.get("ended", {}).items():
@@ -176,20 +213,32 @@ class LiveEvaluation:
             if run in self.runs:
                 self.runs[run].outcome = str(outcome)
         self.end = str(line.get("end", self.end))
+        if self._first_step is None and any(at[0] for at in line.get("at", {}).values()):
+            self._note_first_step()
 
     def _start(self, start: dict[str, Any]) -> None:
         self.name = str(start["name"])
         self.total = _count(start["runs"])
         self.done = _count(start["done"])
         self.failed = 0
-        expected = float(start.get("seconds", 0.0))
-        self.pace = Pace(expected if isfinite(expected) else 0.0)
+        self.worked = 0.0
+        self._has_reported = False
+        self._first_step = None
+        self._running.clear()
+        self._compiling.clear()
         held = start.get("held", {})
+        costs = start.get("costs", {})
+        begun = start.get("begun", {})
         self.groups = {}
         for name, (rows, cost, runs) in start["groups"].items():
-            group = LiveGroup(name, _count(rows), float(cost), tuple(runs))
+            group = LiveGroup(name, _count(rows), float(cost), tuple(map(str, runs)))
             group.held = _count(held.get(name, 0))
+            group.begun = _count(begun.get(name, 0))
+            group.costs = tuple(map(float, costs.get(name, ())))
             self.groups[name] = group
+        if not any(group.cost for group in self.groups.values()):
+            for group in self.groups.values():
+                group.cost = float(group.rows)
         # A line has each setting once, and runs say which is theirs.
         settings = [(str(learner), dict(params)) for learner, params in start["settings"]]
         self.runs = {}
@@ -210,6 +259,7 @@ class LiveEvaluation:
             self.runs[run].late = True
 
     def _add_groups(self, line: dict[str, Any]) -> None:
+        changed = {}
         for name, (rows, worker, memory) in line.get("at", {}).items():
             if name not in self.groups:  # half of a group whose workers died
                 self.groups[name] = LiveGroup(name, _count(rows), 0.0, ())
@@ -218,18 +268,27 @@ class LiveEvaluation:
             group.memory = _count(memory)
             group.worker = str(worker)
             group.heard = self.heard
+            changed[name] = group
         for name, (scored, to_score) in line.get("scored", {}).items():
             if name in self.groups:
-                self.groups[name].scored = _count(scored)
-                self.groups[name].to_score = _count(to_score)
+                changed[name] = self.groups[name]
+                changed[name].scored = _count(scored)
+                changed[name].to_score = _count(to_score)
         for name, compiling in line.get("compiling", {}).items():
             if name in self.groups:
-                self.groups[name].compiling = bool(compiling)
-        if "at" in line:
-            self.pace.step(self.share_done, self.heard)
-            running = self._running()
-            compiling = sum(group.compiling for group in running)
-            self.pace.compiling(compiling / max(1, len(running)), self.heard)
+                changed[name] = self.groups[name]
+                changed[name].compiling = bool(compiling)
+        for name, group in changed.items():
+            (self._running.add if group.going else self._running.discard)(name)
+            (self._compiling.add if group.compiling else self._compiling.discard)(name)
+        if changed:
+            self._has_reported = True
+
+    def _note_first_step(self) -> None:
+        """Begin to measure the speed; what comes before the first rows would make it too low."""
+        _, _, done_here = self._work()
+        if done_here > 0.0:
+            self._first_step = (done_here, self.worked)
 
     def _add_error(self, id: str, position: int, error: float) -> None:
         run = self.runs.get(id)
@@ -238,8 +297,38 @@ class LiveEvaluation:
             run.rows.append(position)
             run.errors.append(error)
 
-    def _running(self) -> list[LiveGroup]:
-        return [group for group in self.groups.values() if group.going]
+    def _pass_time(self, now: float) -> None:
+        """Count the time since the last line as work, but the share of groups that compile."""
+        if not self._has_reported:
+            return
+        # A longer silence is that of a machine that was suspended: nothing was done.
+        seconds = min(max(0.0, now - self.heard), SILENT_SECONDS)
+        if self._running:
+            seconds *= 1.0 - len(self._compiling) / len(self._running)
+        self.worked += seconds
+
+    def _work(self) -> tuple[float, float, float]:
+        """Return the estimated cost of the work, of what is done, and of what was done here."""
+        total = 0.0
+        done = 0.0
+        done_here = 0.0
+        for group in self.groups.values():
+            begun = group.share_begun
+            # A group that has not reported yet continues from its checkpoint.
+            share_of_group = max(begun, group.share_done)
+            for id, cost in group.run_costs():
+                run = self.runs.get(id)
+                share = share_of_group
+                if run is not None and run.outcome == "ok":
+                    share = 1.0
+                elif run is not None and (run.outcome or run.failed_row is not None):
+                    # A run that has failed costs no more than what it had learned by then.
+                    cost *= group.share_of_run(run.failed_row or 0)
+                    share = 1.0
+                total += cost
+                done += cost * share
+                done_here += cost * (share - begun)
+        return total, done, done_here
 
     def state(self, now: float | None = None) -> str:
         """Return ``"running"``, ``"silent"`` (its process is gone or cannot write), or its end."""
@@ -250,146 +339,61 @@ class LiveEvaluation:
 
     @property
     def share_done(self) -> float:
-        """Share of the work that is done; streams differ in what a row of them takes."""
-        # A journal of before the first start has no costs, and rows at most.
-        groups = self.groups.values()
-        cost = sum(group.cost for group in groups)
-        if cost:
-            return min(
-                1.0,
-                sum(group.cost * group.share_done for group in groups) / cost,
-            )
-        rows = sum(group.rows for group in groups)
-        if rows:
-            return min(1.0, sum(group.rows_done for group in groups) / rows)
-        return 1.0
+        """Share of the work that is done, by its estimated cost; in hand is what has been learned."""
+        total, done, _ = self._work()
+        if not total:
+            return 1.0
+        return max(0.0, min(1.0, done / total))
 
     @property
     def seconds_left(self) -> float:
-        """Time left at the speed so far; NaN while there is none."""
-        return self.pace.seconds_left(self.heard)
+        """Time left, from the share of the work done here and its time; NaN while unknown."""
+        total, done, done_here = self._work()
+        if done >= total:
+            return 0.0
+        if self._first_step is None or self.compiling:
+            return nan
+        first_done, first_worked = self._first_step
+        done_since = done_here - first_done
+        if not done_since >= KNOWN_SHARE * total:
+            return nan
+        return (total - done) / done_since * (self.worked - first_worked)
+
+    @property
+    def rows_done(self) -> int:
+        """Rows learned, each by one learner."""
+        return sum(group.rows_done for group in self.groups.values())
 
     @property
     def rows_per_second(self) -> float:
-        """Rows learned by a learner, per second without the time in which machine code is made."""
-        seconds = self.pace.worked(self.heard)
-        if not seconds:
+        """Rows learned here by a learner, per second without that of making machine code."""
+        if not self.worked:
             return 0.0
-        return sum(group.rows_done for group in self.groups.values()) / seconds
+        begun = sum(group.begun for group in self.groups.values())
+        return max(0, self.rows_done - begun) / self.worked
 
     @property
     def compiling(self) -> bool:
         """Whether all groups at work make machine code."""
-        running = self._running()
-        return bool(running) and all(group.compiling for group in running)
+        return bool(self._running) and self._running == self._compiling
 
+    @property
+    def share_scored(self) -> float:
+        """Share of held-out rows predicted by groups that predict them now; NaN without any."""
+        scoring = [group for group in self.groups.values() if group.scoring]
+        if not scoring:
+            return nan
+        return sum(group.scored for group in scoring) / sum(group.to_score for group in scoring)
 
-# What a line raises that is no JSON, or not that of a journal.
-_UNREADABLE = (
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    OverflowError,
-    RecursionError,
-)
-
-
-class LiveReader:
-    """Reads the journals of a store; each call reads only what was added since the last.
-
-    Parameters
-    ----------
-    store : Store
-
-    Examples
-    --------
-    >>> from olscale.results.store import open_store
-    >>> LiveReader(open_store("memory://doctest-live", create=True)).read()
-    []
-    """
-
-    def __init__(self, store: Store) -> None:
-        self._files = store.files
-        self._known: dict[str, LiveEvaluation] = {}
-        self._read: dict[str, int] = {}
-
-    def read(self) -> list[LiveEvaluation]:
-        """Return the evaluations that have a journal, newest first, by all readable lines."""
-        try:
-            names = [name for name in self._files.names(FOLDER) if name.endswith(".jsonl")]
-        except OSError:
-            names = []
-        # A journal that was away and is there again is read from its begin.
-        self._read = {name: position for name, position in self._read.items() if name in names}
-        journals = {journal_of(name) for name in names}
-        for journal in self._known.keys() - journals:
-            del self._known[journal]
-        for journal, group in groupby(sorted(names), journal_of):
-            parts = list(group)
-            # Parts before the last that was read are never added to.
-            for name in parts:
-                self._read_part(journal, name, is_last=name == parts[-1])
-        evaluations = [evaluation for evaluation in self._known.values() if evaluation.began]
-        return sorted(
-            evaluations,
-            key=lambda one: (one.began, one.id),
-            reverse=True,
-        )
-
-    def _read_part(self, journal: str, name: str, is_last: bool) -> None:
-        position = self._read.get(name, 0)
-        if position == _READ_TO_ITS_END:
-            return
-        data = self._added(name, position)
-        lines = data[: data.rfind(b"\n") + 1]  # the last line may still be in the making
-        evaluation = self._known.setdefault(journal, LiveEvaluation(journal))
-        for line in lines.splitlines():
-            try:
-                evaluation.add(_line_content(line))
-            except _UNREADABLE:  # of a power cut, or another version
-                continue
-        self._read[name] = position + len(lines) if is_last else _READ_TO_ITS_END
-
-    def _added(self, name: str, start: int) -> bytes:
-        """Return what a file has from a position on."""
-        try:
-            if self._files.local is None:
-                return self._files.read(name)[start:]
-            with open_regular(self._files.local / name) as file:
-                file.seek(start)
-                added: bytes = file.read()
-                return added
-        except Exception as fault:  # removed meanwhile, or the object store does not answer
-            let_interrupt_out(fault)
-            return b""
-
-
-def line_bytes(content: Mapping[str, Any]) -> bytes:
-    r"""Return a line of a journal, with its checksum.
-
-    Examples
-    --------
-    >>> line_bytes({"t": 1.5, "end": "done"})
-    b'{"t":1.5,"end":"done","crc":"7fd29d23"}\n'
-    """
-    text = json.dumps(content, separators=(",", ":")).encode()[:-1]
-    return b'%b,"crc":"%08x"}\n' % (text, zlib.crc32(text))
-
-
-_CHECKED = re.compile(rb'(.*),"crc":"([0-9a-f]{8})"\}', re.DOTALL)
-
-
-def _line_content(line: bytes) -> dict[str, Any]:
-    """Return what a line says; that it is damaged is a `ValueError`.
-
-    Lines of earlier versions have no checksum.
-    """
-    checked = _CHECKED.fullmatch(line)
-    if checked and checked[2] != b"%08x" % zlib.crc32(checked[1]):
-        raise ValueError("its checksum is wrong")
-    content: dict[str, Any] = json.loads(line)
-    return content
+    def errors(self) -> dict[str, tuple[str, float]]:
+        """Return the measure and the mean error so far of the runs on each dataset."""
+        last: dict[str, list[float]] = {}
+        metrics: dict[str, str] = {}
+        for run in self.runs.values():
+            if run.errors and not run.late:
+                last.setdefault(run.dataset, []).append(run.errors[-1])
+                metrics[run.dataset] = run.metric
+        return {name: (metrics[name], fmean(errors)) for name, errors in last.items()}
 
 
 def going_on(evaluations: list[LiveEvaluation], most: int = 3) -> list[LiveEvaluation]:
@@ -403,14 +407,3 @@ def _count(value: Any) -> int:
     if not 0 <= count < 2**63:
         raise ValueError(f"{count} is no count")
     return count
-
-
-def journal_of(name: str) -> str:
-    """Return which journal a file is part of.
-
-    Examples
-    --------
-    >>> journal_of("live/20261122T101500-node7-4711-3fa9.0001.jsonl")
-    '20261122T101500-node7-4711-3fa9'
-    """
-    return name.rpartition("/")[2].rsplit(".", 2)[0]

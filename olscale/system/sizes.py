@@ -81,16 +81,16 @@ def parse_duration(text: str) -> float:
 
 
 def left_text(seconds: float) -> str:
-    """Return the time left as half a sentence, empty if it is unknown.
+    """Return the time left in words.
 
     Examples
     --------
     >>> left_text(61.0), left_text(float("nan"))
-    (', 1:01 left', '')
+    ('1:01 left', 'time left not known yet')
     """
     if isnan(seconds):
-        return ""
-    return f", {duration_text(seconds)} left"
+        return "time left not known yet"
+    return f"{duration_text(seconds)} left"
 
 
 def duration_text(seconds: float) -> str:

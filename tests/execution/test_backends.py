@@ -17,7 +17,7 @@ from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution import group_calls
 from olscale.execution.evaluate import evaluate
 from olscale.execution.on_worker import StreamActor
-from olscale.execution.progress import Tally
+from olscale.execution.progress import LiveProgress
 from olscale.execution.settings import ExecutionSettings
 from tests.cluster import Cluster
 
@@ -64,18 +64,18 @@ def test_dask_gives_the_same_bytes_as_in_process(
 
     Test splits, foreign and offline learners included.
     """
-    tally = Tally()
+    watched = LiveProgress()
     where = {"workers": 2} if order == "time" else {"scheduler": cluster.scheduler}
-    done = evaluate(experiment(shelf, order), tmp_path / "store", progress=tally, **where)
-    assert done.computed == done.runs == tally.done == len(files(here[order]))
+    done = evaluate(experiment(shelf, order), tmp_path / "store", progress=watched, **where)
+    assert done.computed == done.runs == watched.evaluation.done == len(files(here[order]))
     assert files(tmp_path / "store") == files(here[order])
     # On a busy machine a checkpoint may have been taken; its folder stays, empty.
     assert set(filecmp.dircmp(tmp_path / "store", here[order]).left_only) <= {"checkpoints"}
     assert not [path for path in tmp_path.glob("store/checkpoints/**/*") if path.is_file()]
-    assert tally.rows_done == tally.rows
-    assert tally.share_done == pytest.approx(1.0), "held-out rows are work, too"
-    assert set(tally._streams) == set(tally._groups)
-    assert tally.failed == 0
+    assert watched.evaluation.rows_done == sum(g.rows for g in watched.evaluation.groups.values())
+    assert watched.evaluation.share_done == pytest.approx(1.0), "held-out rows are work, too"
+    assert all(group.rows for group in watched.evaluation.groups.values()), "no group is unknown"
+    assert watched.evaluation.failed == 0
 
 
 def test_again_computes_nothing_and_another_learner_only_its_own(
@@ -163,11 +163,11 @@ def test_a_pack_that_kills_every_worker_is_recorded_as_lost_and_the_others_go_on
             "protocol": {"permutations": 1},
         }
     )
-    tally = Tally()
+    watched = LiveProgress()
     done = evaluate(
-        wanted, tmp_path / "store", scheduler=cluster.scheduler, progress=tally, settings=settings
+        wanted, tmp_path / "store", scheduler=cluster.scheduler, progress=watched, settings=settings
     )
-    assert (len(done.store.lost()), len(done.store.done()), tally.failed) == (1, 1, 1)
+    assert (len(done.store.lost()), len(done.store.done()), watched.evaluation.failed) == (1, 1, 1)
     monkeypatch.undo()
     again = evaluate(wanted, tmp_path / "store", in_process=True)
     assert (again.computed, len(again.store.done()), again.store.lost()) == (1, 2, set())

@@ -29,7 +29,7 @@ from olscale.execution.driver import drive
 from olscale.execution.evaluate import evaluate
 from olscale.execution.group_calls import GroupCalls, bundle_name
 from olscale.execution.on_worker import run_as_task, run_bundle_as_task
-from olscale.execution.progress import Silent, Tally
+from olscale.execution.progress import LiveProgress, Silent
 from olscale.execution.settings import ExecutionSettings
 from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import Stand, TaskReport
@@ -301,22 +301,22 @@ def test_a_bundle_whose_worker_dies_is_cut_into_its_groups(
     monkeypatch.setattr(group_calls, "run_as_task", poisoned_group)
     notes: list[str] = []
 
-    class Notes(Tally):
+    class Notes(LiveProgress):
         def note(self, line: str) -> None:
             notes.append(line)
 
-    tally = Notes()
+    watched = Notes()
 
     @two_workers
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        await drive(client, groups, store.path, tally, settings=QUICK)
+        await drive(client, groups, store.path, watched, settings=QUICK)
 
     run()
     assert deaths["bundle"] == 1
     assert (len(store.lost()), len(store.done())) == (2, 14)
     assert {store.get(id).run["protocol"]["permutation"] for id in store.lost()} == {3}
     assert {store.get(id).run["learner"]["name"] for id in store.lost()} == {"lol"}
-    assert (tally.done, tally.failed) == (16, 2)
+    assert (watched.evaluation.done, watched.evaluation.failed) == (16, 2)
     assert any("and 3 other short groups, of which 2 are run apart" in line for line in notes)
     monkeypatch.undo()
     done = evaluate(experiment(shelf, 4, 2), store.path, in_process=True, settings=MANY)
@@ -336,15 +336,19 @@ def test_what_a_bundle_leaves_goes_into_others(
     groups = bundle(shelf, 8)
     store = open_store(str(tmp_path / "store"), create=True)
     monkeypatch.setattr(group_calls, "run_bundle_as_task", one_group_at_a_time)
-    tally = Tally()
+    watched = LiveProgress()
 
     @two_workers
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        await drive(client, groups, store.path, tally, settings=QUICK)
+        await drive(client, groups, store.path, watched, settings=QUICK)
 
     run()
     assert deaths == {"8": 1, "3": 1, "4": 1, "2": 1}
-    assert (len(store.done()), tally.done, tally.rows_done) == (32, 32, 32 * 400)
+    assert (len(store.done()), watched.evaluation.done, watched.evaluation.rows_done) == (
+        32,
+        32,
+        32 * 400,
+    )
 
 
 def leaves_once(groups: Sequence[RunGroup], store: str, **options: Any) -> list[TaskReport]:
@@ -361,14 +365,14 @@ def test_a_bundle_on_a_worker_that_leaves_goes_on_elsewhere(
     deaths.clear()
     store = open_store(str(tmp_path / "store"), create=True)
     monkeypatch.setattr(group_calls, "run_bundle_as_task", leaves_once)
-    tally = Tally()
+    watched = LiveProgress()
 
     @two_workers
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        await drive(client, bundle(shelf), store.path, tally, settings=QUICK)
+        await drive(client, bundle(shelf), store.path, watched, settings=QUICK)
 
     run()
-    assert (len(store.done()), tally.done) == (16, 16)
+    assert (len(store.done()), watched.evaluation.done) == (16, 16)
     assert open_store(store.path).lost() == set()
 
 
@@ -393,14 +397,14 @@ def test_workers_give_the_same_bytes_in_bundles(
 
 def test_stands_of_groups_in_a_bundle_are_those_of_its_worker(shelf: Path) -> None:
     groups = bundle(shelf)
-    tally = Tally()
-    calls = GroupCalls(None, "store", Workers(None), tally, Stop(), QUICK)
+    watched = LiveProgress()
+    calls = GroupCalls(None, "store", Workers(None), watched, Stop(), QUICK)
     calls.hear((0.0, {"group": groups[1].name, "stand": tuple(Stand(400, 0.5))}))
-    assert tally.rows_done == 0
+    assert watched.evaluation.rows_done == 0
     name = bundle_name(groups)
     calls._bundles |= {group.name: name for group in groups}
     calls.last_words[name] = "worker", 0.0
     calls.hear((0.0, {"group": groups[1].name, "stand": tuple(Stand(400, 0.5))}))
-    assert tally.rows_done == 400
+    assert watched.evaluation.rows_done == 400
     assert calls.last_words[name][1] > 0.0
     assert list(bundles_of(groups)) == [tuple(groups)]

@@ -34,7 +34,7 @@ from olscale.execution.checkpoints import (
 )
 from olscale.execution.evaluate import evaluate
 from olscale.execution.on_worker import StreamActor, run_as_task
-from olscale.execution.progress import Tally
+from olscale.execution.progress import LiveProgress
 from olscale.execution.resumable_pass import ResumablePass
 from olscale.execution.settings import ExecutionSettings
 from olscale.learners.registry import learner_names
@@ -535,12 +535,13 @@ def test_stopping_saves_at_once_and_the_same_command_goes_on(
 
 
 def test_progress_goes_on_where_it_was(shelf: Path, tmp_path: Path) -> None:
-    tally = Tally()
+    watched = LiveProgress()
     (pack,) = packs(shelf / "dense", {"name": "pa"})
     store = open_store(str(tmp_path / "store"), create=True)
     StreamActor(pack, store.path, EAGER).advance(0, 4)
-    evaluate(spec(shelf, [{"name": "pa"}]), store.path, in_process=True, progress=tally)
-    assert tally.rows_done == tally.rows == 400
+    evaluate(spec(shelf, [{"name": "pa"}]), store.path, in_process=True, progress=watched)
+    [group] = watched.evaluation.groups.values()
+    assert (group.begun, group.rows_done) == (256, 400)
 
 
 def test_the_next_evaluation_removes_what_was_left_half_written(shelf: Path, store: Store) -> None:

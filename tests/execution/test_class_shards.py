@@ -21,7 +21,7 @@ from olscale.execution import resumable_pass as passages
 from olscale.execution.evaluate import evaluate
 from olscale.execution.group_records import clear_scratch, merge_group
 from olscale.execution.on_worker import run_as_task
-from olscale.execution.progress import Tally
+from olscale.execution.progress import LiveProgress
 from olscale.execution.settings import ExecutionSettings
 from olscale.execution.task_report import TaskReport
 from olscale.results.store import open_store
@@ -70,17 +70,19 @@ def test_shards_on_dask_and_in_process_give_the_same_bytes(
         ("dask", {"scheduler": cluster.scheduler}),
         ("process", {"in_process": True}),
     ):
-        tally = Tally()
+        watched = LiveProgress()
         store = tmp_path / name
-        done = evaluate(experiment(faces, order), store, class_shards=3, progress=tally, **options)
-        assert done.computed == done.runs == tally.done
+        done = evaluate(
+            experiment(faces, order), store, class_shards=3, progress=watched, **options
+        )
+        assert done.computed == done.runs == watched.evaluation.done
         assert files(store) == files(here[order])
         assert files(store, "tmp") == {}
-        assert tally.rows_done == tally.rows
-        assert set(tally._groups) <= set(tally._streams)  # and the merge
-        assert tally.failed == 0
+        groups = watched.evaluation.groups.values()
+        assert watched.evaluation.rows_done == sum(group.rows for group in groups)
+        assert watched.evaluation.failed == 0
         assert all(
-            0.0 < error < 1.0 for error in tally.errors.values()
+            0.0 < error < 1.0 for _, error in watched.evaluation.errors().values()
         )  # of the runs in one piece: shards know none
 
 
@@ -100,7 +102,7 @@ def test_each_shard_reads_the_stream_once(
 
     @inside
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        await driver.drive(client, packs, store, Tally())
+        await driver.drive(client, packs, store, LiveProgress())
 
     run()
     assert sorted(read) == sorted(
@@ -163,10 +165,10 @@ def test_a_shard_that_kills_every_worker_loses_its_run_and_no_other(
     settings = ExecutionSettings(attempts=2)
     # Only tasks, so that no neighbour is on the dying workers as often as the shard itself.
     plan = experiment(faces).model_copy(update={"learners": experiment(faces).learners[:1]})
-    tally = Tally()
+    watched = LiveProgress()
     where: dict[str, Any] = {"scheduler": cluster.scheduler, "class_shards": 2}
-    done = evaluate(plan, tmp_path / "store", progress=tally, settings=settings, **where)
-    assert (len(done.store.lost()), len(done.store.done()), tally.failed) == (1, 0, 1)
+    done = evaluate(plan, tmp_path / "store", progress=watched, settings=settings, **where)
+    assert (len(done.store.lost()), len(done.store.done()), watched.evaluation.failed) == (1, 0, 1)
     assert files(tmp_path / "store", "tmp") == {}
     again = evaluate(experiment(faces), tmp_path / "store", in_process=True)
     assert again.store.lost() == set()

@@ -21,7 +21,7 @@ from olscale.execution import driver, group_calls, workers
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.driver import drive
 from olscale.execution.on_worker import StreamActor
-from olscale.execution.progress import Tally
+from olscale.execution.progress import LiveProgress
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import TaskReport
@@ -60,11 +60,11 @@ def test_every_pack_is_run(packs: dict[str, list[RunGroup]], store: str) -> None
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        tally = Tally()
+        watched = LiveProgress()
         everything = packs["time"] + packs["permuted"]
-        await drive(client, everything, store, tally)
-        assert tally.done == 9
-        assert tally.rows_done == 9 * 400
+        await drive(client, everything, store, watched)
+        assert watched.evaluation.done == 9
+        assert watched.evaluation.rows_done == 9 * 400
         assert not any(worker.state.actors for worker in (a, b)) or await _emptied(a, b)
 
     run()
@@ -89,7 +89,7 @@ def test_groups_line_up_in_their_order_however_long_their_files_take_to_look_at(
         return TaskReport()
 
     async def all_of() -> None:
-        drive = driver._Drive(None, store, Tally(), Stop(), SETTINGS)
+        drive = driver._Drive(None, store, LiveProgress(), Stop(), SETTINGS)
         monkeypatch.setattr(drive._calls, "run", run)
         await drive._run_all(groups)
 
@@ -115,7 +115,7 @@ def test_without_workers_it_ends_with_one_line(
     async def run(client: Any, scheduler: Any) -> None:
         for order in packs:
             with pytest.raises(ExecutionError, match="no worker for"):
-                await drive(client, packs[order], store, Tally(), settings=impatient)
+                await drive(client, packs[order], store, LiveProgress(), settings=impatient)
 
     run()
 
@@ -127,7 +127,9 @@ def test_workers_that_come_later_are_used(
 
     @empty_cluster
     async def run(client: Any, scheduler: Any) -> None:
-        going = asyncio.create_task(drive(client, packs["time"], store, Tally(), settings=settings))
+        going = asyncio.create_task(
+            drive(client, packs["time"], store, LiveProgress(), settings=settings)
+        )
         await asyncio.sleep(0.3)
         async with Worker(scheduler.address, nthreads=1):
             await going
@@ -171,7 +173,7 @@ def test_a_worker_of_another_olscale_that_joins_later_gets_no_work(
     notes = list[str]()
     goes_on.clear()
 
-    class Notes(Tally):
+    class Notes(LiveProgress):
         def note(self, line: str) -> None:
             notes.append(line)
 
@@ -245,7 +247,7 @@ def test_with_no_worker_that_fits_it_ends_with_one_line(
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
         with pytest.raises(ExecutionError, match="no worker that fits for"):
-            await drive(client, packs["time"], store, Tally(), settings=impatient)
+            await drive(client, packs["time"], store, LiveProgress(), settings=impatient)
 
     run()
 
@@ -265,7 +267,7 @@ def test_a_call_to_a_worker_that_leaves_is_given_up(
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
         going = asyncio.create_task(
-            drive(client, packs[order][:1], store, Tally(), settings=settings)
+            drive(client, packs[order][:1], store, LiveProgress(), settings=settings)
         )
         while not (a.state.actors or b.state.actors):
             await asyncio.sleep(0.02)
@@ -288,10 +290,10 @@ def test_silence_has_an_end(
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        tally = Noted()
+        watched = Noted()
         with pytest.raises(ExecutionError, match="no worker for"):
-            await drive(client, packs["time"][:1], store, tally, settings=impatient)
-        assert sorted(note for note in tally.notes if note.startswith("nothing")) == [
+            await drive(client, packs["time"][:1], store, watched, settings=impatient)
+        assert sorted(note for note in watched.notes if note.startswith("nothing")) == [
             f"nothing was heard from worker {address} for 0 s: it is ended"
             for address in sorted((a.address, b.address))
         ]
@@ -299,7 +301,7 @@ def test_silence_has_an_end(
     run()
 
 
-class Noted(Tally):
+class Noted(LiveProgress):
     """Keeps what is noted."""
 
     def __init__(self) -> None:
@@ -320,7 +322,7 @@ def test_a_scheduler_that_goes_away_is_one_line(
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
         going = asyncio.create_task(
-            drive(client, packs["time"], store, Tally(), settings=impatient)
+            drive(client, packs["time"], store, LiveProgress(), settings=impatient)
         )
         await asyncio.sleep(0.5)
         await scheduler.close()

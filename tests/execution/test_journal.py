@@ -19,13 +19,15 @@ from olscale.evaluation.run import Run, StreamKey
 from olscale.execution.evaluate import evaluate
 from olscale.execution.evaluation import Background
 from olscale.execution.journal import LiveJournal
-from olscale.execution.progress import Silent, Tally, Work
+from olscale.execution.progress import LiveProgress, Silent
 from olscale.execution.settings import ExecutionSettings
 from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import Stand
+from olscale.execution.work import Work
 from olscale.report.live_html import live_html
 from olscale.report.live_text import live_text
-from olscale.results.live import SILENT_SECONDS, LiveEvaluation, LiveReader, journal_of
+from olscale.results.live import SILENT_SECONDS, LiveEvaluation
+from olscale.results.live_reader import LiveReader, journal_of
 from olscale.results.store import open_store
 from olscale.results.version import unmake
 
@@ -223,7 +225,7 @@ def test_long_journals_are_read_whole(tmp_path: Path, where: str) -> None:
     )
     work = {f"g{i}": Work(1000, 1.0, ()) for i in range(300)}
     reader = LiveReader(store)
-    with LiveJournal(store, Tally()) as journal:
+    with LiveJournal(store, LiveProgress()) as journal:
         journal.start("many", 300, 0, work)
         for i in range(300):
             journal.note(f"{i} " + "x" * 2_000)

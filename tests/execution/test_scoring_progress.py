@@ -13,16 +13,12 @@ import pytest
 from olscale.cli.progress import LineProgress
 from olscale.compiled.machine_code import heard_when_made
 from olscale.evaluation import run_state, summed_rows
-from olscale.evaluation.experiment import Experiment, parse_experiment
-from olscale.evaluation.plan import PlannedExperiment
-from olscale.evaluation.resolve import resolve
+from olscale.evaluation.experiment import parse_experiment
 from olscale.execution.evaluate import evaluate
-from olscale.execution.expected import measured
-from olscale.execution.progress import Silent, Tally, Work
+from olscale.execution.progress import LiveProgress, Silent
 from olscale.execution.task_report import Stand
-from olscale.results.live import LiveReader
-from olscale.results.pace import share_of_group
-from olscale.results.plans import read_selections
+from olscale.execution.work import Work
+from olscale.results.live_reader import LiveReader
 from tests.execution.test_journal import OFTEN, two_learners
 
 
@@ -107,7 +103,7 @@ def test_summed_models_report_how_far_their_test_is(
         ],
         "protocol": {"order": "time", "test_only": True},
     }
-    tally = Tally()
+    watched = LiveProgress()
     evaluate(
         parse_experiment(content),
         tmp_path / "store",
@@ -122,27 +118,20 @@ def test_summed_models_report_how_far_their_test_is(
         tmp_path / "again",
         in_process=True,
         settings=OFTEN,
-        progress=tally,
+        progress=watched,
     )
-    assert tally.share_done == pytest.approx(1.0)
+    assert watched.evaluation.share_done == pytest.approx(1.0)
 
 
 def test_the_terminal_says_it() -> None:
     out = io.StringIO()
-    progress = LineProgress(out)
-    progress.every = -1.0
+    progress = LiveProgress(LineProgress(out, every=-1.0))
     progress.start("plan", 1, 0, {"d, g": Work(100, 1.0, held=100)})
-    for stand in (
-        Stand(100, 0.25),
-        Stand(100, 0.25, scoring=(30, 100)),
-        Stand(100, 0.25, scoring=(100, 100)),
-    ):
-        progress.advance("d, g", stand.rows, stand.error)
-        progress.details("d, g", stand, "")
-        assert progress.share_done == share_of_group(100, 100, 100, stand.scoring)
-    assert out.getvalue().count("held-out rows 30 %") >= 1
+    for scoring, share in (((0, 0), 0.5), ((30, 100), 0.65), ((100, 100), 1.0)):
+        progress.details("d, g", Stand(100, 0.25, scoring=scoring), "")
+        assert progress.evaluation.share_done == share
+    assert out.getvalue().count("held-out rows 30 %") == 1
     assert "held-out rows" not in out.getvalue().splitlines()[-1]
-    assert progress.share_done == 1.0
 
 
 class Stands(Silent):
@@ -184,15 +173,14 @@ def test_what_hears_of_machine_code_ends_nothing() -> None:
 
 def test_while_machine_code_is_made_the_terminal_says_so_and_tells_no_time() -> None:
     out = io.StringIO()
-    progress = LineProgress(out)
-    progress.every = -1.0
+    progress = LiveProgress(LineProgress(out, every=-1.0))
     progress.start("plan", 1, 0, {"d, g": Work(100_000, 1.0)})
     for stand in (Stand(), Stand(compiling=True), Stand(10, 0.25)):
-        progress.advance("d, g", stand.rows, stand.error)
         progress.details("d, g", stand, "")
-    assert out.getvalue().splitlines()[1] == "0/1 runs, making machine code"
-    assert "left" not in out.getvalue()
-    assert not progress.compiling
+    shown = out.getvalue().splitlines()
+    assert shown[3] == "0/1 runs, making machine code, time left not known yet"
+    assert "making" not in shown[4]
+    assert not progress.evaluation.compiling
 
 
 def test_to_predict_is_less_work_where_learning_goes_through_a_matrix(
@@ -208,29 +196,3 @@ def test_to_predict_is_less_work_where_learning_goes_through_a_matrix(
     [group] = live.groups.values()
     assert 0 < group.held < group.to_score == 100
     assert live.share_done == 1.0
-
-
-def tuned(shelf: Path) -> Experiment:
-    learners = [{"name": "pa1", "tune": {"C": [0.1, 1.0]}}, {"name": "perceptron"}]
-    return parse_experiment(
-        {
-            "datasets": [{"path": str(shelf / "dense")}],
-            "learners": learners,
-            "protocol": {"permutations": 2},
-            "tuning": {"split": "half", "folds": 2},
-        }
-    )
-
-
-def test_what_tuning_took_weighs_the_runs_after_it(shelf: Path, tmp_path: Path) -> None:
-    """By the rows per second of its runs; a learner that was not tuned is taken to be as far off as the others."""
-    done = evaluate(tuned(shelf), tmp_path / "store", in_process=True)
-    planned = PlannedExperiment(resolve(tuned(shelf), lambda line: None))
-    known = measured(done.store, planned.tuning)
-    [(kind, ratio)] = known.ratios.items()
-    assert kind[0] == "pa1"
-    assert ratio > 0.0
-    plan = planned.chosen(read_selections(done.store))
-    for run in plan.runs:
-        expected = known.seconds(plan, [run])
-        assert expected == pytest.approx(ratio * plan.costs[run.id] / 1e9 + 0.01)

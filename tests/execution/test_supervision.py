@@ -24,7 +24,7 @@ from olscale.execution.driver import drive
 from olscale.execution.evaluate import evaluate
 from olscale.execution.group_calls import GroupCalls
 from olscale.execution.on_worker import StreamActor, run_as_task
-from olscale.execution.progress import Tally
+from olscale.execution.progress import LiveProgress
 from olscale.execution.settings import ExecutionSettings
 from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import TaskReport
@@ -109,12 +109,12 @@ def test_the_one_run_that_takes_its_workers_along_is_found_and_the_rest_go_on(
     deaths.clear()
     monkeypatch.setattr(group_calls, "StreamActor", DeadlyActor)
     monkeypatch.setattr(group_calls, "run_as_task", deadly_task)
-    tally = Tally()
+    watched = LiveProgress()
     pack = one_pack(shelf, order)
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        await drive(client, [pack], store, tally, settings=QUICK)
+        await drive(client, [pack], store, watched, settings=QUICK)
 
     run()
     names = tuple(run.learner for run in pack.runs)
@@ -127,12 +127,12 @@ def test_the_one_run_that_takes_its_workers_along_is_found_and_the_rest_go_on(
     assert deaths[("pa2",)] == 3
     assert all(deaths[half] <= 1 for half in halves if half != ("pa2",))
     done = open_store(store)
-    assert (len(done.lost()), len(done.done()), tally.failed) == (1, 4, 1)
+    assert (len(done.lost()), len(done.done()), watched.evaluation.failed) == (1, 4, 1)
     (lost,) = done.lost()
     assert done.get(lost).run["learner"]["name"] == "pa2"
     assert done.get(lost).reason.startswith("its workers died 3 times at the same place")
     assert runs(Path(store)).items() < runs(undisturbed[order]).items()
-    assert tally.rows_done == 4 * 400
+    assert watched.evaluation.rows_done == 4 * 400
     monkeypatch.undo()
     evaluate(content(shelf, order), store, in_process=True)  # the next evaluation tries it again
     assert runs(Path(store)) == runs(undisturbed[order])
@@ -140,10 +140,10 @@ def test_the_one_run_that_takes_its_workers_along_is_found_and_the_rest_go_on(
 
 
 def test_progress_of_groups_of_another_driver_is_not_ours(store: str) -> None:
-    tally = Tally()
-    calls = GroupCalls(None, store, Workers(None), tally, Stop(), QUICK)
+    watched = LiveProgress()
+    calls = GroupCalls(None, store, Workers(None), watched, Stop(), QUICK)
     calls.hear((0.0, {"group": "another", "stand": (400, 0.5)}))
-    assert tally.rows_done == 0
+    assert watched.evaluation.rows_done == 0
 
 
 class DiesOften(StreamActor):
@@ -163,7 +163,7 @@ def test_deaths_after_progress_do_not_add_up(
     monkeypatch.setattr(group_calls, "StreamActor", DiesOften)
     notes: list[str] = []
 
-    class Notes(Tally):
+    class Notes(LiveProgress):
         def note(self, line: str) -> None:
             notes.append(line)
 
@@ -196,7 +196,7 @@ def test_asked_to_stop_it_saves_and_the_next_evaluation_goes_on(
     stop = Stop()
     pack = one_pack(shelf, "time")
 
-    class Stops(Tally):
+    class Stops(LiveProgress):
         def advance(self, pack: str, rows: int, error: float) -> None:
             super().advance(pack, rows, error)
             if rows >= 3 * 64 * 5:
@@ -265,7 +265,7 @@ def test_a_pack_that_a_leaving_worker_has_saved_goes_on_elsewhere(
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        await drive(client, [one_pack(shelf, "permuted")], store, Tally(), settings=QUICK)
+        await drive(client, [one_pack(shelf, "permuted")], store, LiveProgress(), settings=QUICK)
 
     run()
     assert list(deaths.values()) == [2]
@@ -284,15 +284,19 @@ def test_a_pack_that_has_its_records_is_not_run_again(
     """Its worker died after it had written them and before it could say so."""
     deaths.clear()
     monkeypatch.setattr(group_calls, "run_as_task", dies_after_writing)
-    tally = Tally()
+    watched = LiveProgress()
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        await drive(client, [one_pack(shelf, "permuted")], store, tally, settings=QUICK)
+        await drive(client, [one_pack(shelf, "permuted")], store, watched, settings=QUICK)
 
     run()
     assert list(deaths.values()) == [1]
-    assert (tally.done, tally.failed, tally.rows_done) == (5, 0, 5 * 400)
+    assert (watched.evaluation.done, watched.evaluation.failed, watched.evaluation.rows_done) == (
+        5,
+        0,
+        5 * 400,
+    )
     assert runs(Path(store)) == runs(undisturbed["permuted"])
 
 

@@ -35,7 +35,7 @@ from olscale.bench.base import Figure
 from olscale.compiled.code_files import CheckedCodeFile
 from olscale.errors import OlscaleError
 from olscale.report.live_text import live_text
-from olscale.results.live import LiveReader
+from olscale.results.live_reader import LiveReader
 from olscale.results.scratch import Scratch
 from olscale.results.store import open_store
 from tests.cli.command import run

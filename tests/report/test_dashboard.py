@@ -15,7 +15,7 @@ from olscale.report import dashboard
 from olscale.report.dashboard import Dashboard
 from olscale.results import Record, Store, open_store
 from olscale.results.compact import compact, set_damaged_aside
-from olscale.results.live import LiveReader, line_bytes
+from olscale.results.live_reader import LiveReader, line_bytes
 from olscale.results.plans import PlannedDataset, PlannedLearner, write_plan
 from olscale.results.rows import run_bytes
 from olscale.results.run_files import file_of

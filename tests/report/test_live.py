@@ -13,25 +13,23 @@ from olscale.report.dashboard import serve
 from olscale.report.live_html import live_html
 from olscale.report.live_text import live_text
 from olscale.report.watch import watch
-from olscale.results.live import LiveEvaluation, LiveGroup, LiveReader, LiveRun
+from olscale.results.live import LiveEvaluation, LiveGroup, LiveRun
+from olscale.results.live_reader import LiveReader
 from olscale.results.store import open_store
 from tests.execution.test_journal import OFTEN, two_learners
 
 
-def going(**more: float) -> LiveEvaluation:
-    one = LiveEvaluation(
-        "id", "<b>tuning</b>", "here", 7, total=4, done=1, began=100.0, heard=111.0
-    )
-    one.groups = {"g": LiveGroup("g", 1000, 1.0, ("a", "b"), 500, "w1", 3_000_000, 111.0)}
+def going() -> LiveEvaluation:
+    one = LiveEvaluation("id", "<b>tuning</b>", "here", 7, total=4, done=1, began=100.0)
+    one.groups = {"g": LiveGroup("g", 1000, 1.0, ("a", "b"))}
     one.runs = {
         name: LiveRun(
             name, "d&d", "pa", {"C": C}, "time order", rows=[100, 200], errors=[0.5, error]
         )
         for name, C, error in (("a", 1.0, 0.25), ("b", 0.5, 0.125))
     }
-    one.notes = ["a worker was lost"]
-    for share, at in ((0.0, 101.0), (0.5, 111.0)):
-        one.pace.step(share, at)
+    for rows, at in ((20, 101.0), (500, 111.0)):
+        one.add({"t": at, "at": {"g": [rows, "w1", 3_000_000]}, "notes": ["a worker was lost"]})
     return one
 
 
@@ -59,11 +57,11 @@ def test_models_that_predict_held_out_rows_are_seen_to() -> None:
 
 
 def test_while_machine_code_is_made_all_views_say_so() -> None:
-    one = LiveEvaluation("id", "tuning", "here", 7, total=4, began=100.0, heard=111.0)
-    one.groups = {"g": LiveGroup("g", 1000, 1.0, (), 0, "w1", 3_000_000, 111.0, compiling=True)}
+    one = LiveEvaluation("id", "tuning", "here", 7, total=4, began=100.0)
+    one.groups = {"g": LiveGroup("g", 1000, 1.0, ())}
+    one.add({"t": 111.0, "at": {"g": [0, "w1", 3_000_000]}, "compiling": {"g": True}})
     for text in (live_text([one], now=112.0), live_html([one], now=112.0)):
-        assert "runs, making machine code" in text
-        assert "left" not in text.replace("text-align: left", "")
+        assert "runs, making machine code, time left not known yet" in text
         assert "rows/s" not in text
     assert "worker w1: g, making machine code, 3.0 MB" in live_text([one], now=112.0)
     assert "<td>making machine code</td>" in live_html([one], now=112.0)

@@ -18,6 +18,7 @@ from olscale.analysis import summarise
 from olscale.cli import olscale as command
 from olscale.cli.progress import LineProgress, TerminalProgress
 from olscale.errors import OlscaleError
+from olscale.execution.progress import LiveProgress
 from olscale.report import as_csv, latex, plain, print_rich, tables
 from olscale.report.markdown import _grid
 from olscale.results import PlannedDataset, PlannedLearner, Store, open_store, write_plan
@@ -161,7 +162,8 @@ def test_errors_are_one_printable_line(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_progress_is_printable() -> None:
     for kind in (LineProgress, TerminalProgress):
         out = io.StringIO()
-        with kind(out) as progress:
+        with kind(out) as display:
+            progress = LiveProgress(display)
             progress.start(EVIL, 1, 0, {})
             progress.note(f"left out {EVIL}")
         assert "[red]\\x1b[31m\\x07" in out.getvalue()

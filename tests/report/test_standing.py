@@ -19,7 +19,8 @@ from olscale.report import as_csv, as_json, latex, plain, tables
 from olscale.report.live_html import live_html
 from olscale.report.live_text import live_text
 from olscale.report.markdown import markdown
-from olscale.results.live import LiveEvaluation, LiveReader
+from olscale.results.live import LiveEvaluation
+from olscale.results.live_reader import LiveReader
 from olscale.results.store import Store, open_store
 from tests.cli.command import run
 

@@ -38,8 +38,6 @@ class EstimatesCost(Capability):
     def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
         """Return how many numbers `rows` rows go through: more per row where a state grows.
 
-        A learner that has learned from rows bases the estimate on what it kept of them.
-
         Parameters
         ----------
         columns, classes, values
@@ -61,10 +59,6 @@ class EstimatesCost(Capability):
         """
         del columns, classes, values
         return inf
-
-    def pilot_rows(self) -> int:
-        """Return how many rows to learn before `stream_numbers` of long runs; 0 if useless."""
-        return 0
 
     def state_bytes(self, columns: int, classes: int) -> int:
         """Return the bytes of a state that may fill the memory, 0 for one that never does."""

@@ -57,6 +57,9 @@ class Ready(NamedTuple):
     form: tuple[Any, ...]
 
 
+_USUAL_ROWS = 2_000
+"""Number of rows that `kept_share` is a share of."""
+
 CAPACITY: int = param(
     100_000,
     Whole(1),
@@ -77,7 +80,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
     keeps_matrix: ClassVar[bool] = False
     memory: ClassVar[int] = 0
     kept_share: ClassVar[float] = 0.5
-    """Share of 2,000 rows that are added if there is room: the median in `pipelines/grand.toml`."""
+    """Share of `_USUAL_ROWS` that are added if there is room: the median in `pipelines/grand.toml`."""
     kept_power: ClassVar[float] = 1.0
     """Growth of the vectors, as a power of the rows: below 1 where a good model adds fewer."""
     rule_type: ClassVar[type[NamedTuple]]
@@ -306,13 +309,6 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
             classes, values
         )
 
-    def pilot_rows(self) -> int:
-        """Return 1,000 rows if all vectors are kept: time depends on the share of added rows."""
-        first, most = self._slots()
-        if first < most:
-            return 1_000
-        return 0
-
     def cheaper(self) -> str:
         """Return what to do instead of keeping ever more rows."""
         first, most = self._slots()
@@ -330,21 +326,13 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
 
     def _expected_vectors(self, rows: int) -> tuple[float, float]:
         """Return the expected number of vectors after `rows` rows, and their average until then."""
-        rows_so_far, came = self._came_in()
         most = self._slots()[1]
         power = self.kept_power
-        filling = min(
-            float(rows), rows_so_far * (most / came) ** (1.0 / power)
-        )  # rows until there is no room
-        count = came * (filling / rows_so_far) ** power
+        came = _USUAL_ROWS * self.kept_share
+        # Rows until there is no room.
+        filling = min(float(rows), _USUAL_ROWS * (most / came) ** (1.0 / power))
+        count = came * (filling / _USUAL_ROWS) ** power
         return count, count * (1.0 - filling / max(1, rows) * power / (1.0 + power))
-
-    def _came_in(self) -> tuple[float, float]:
-        """Return a number of rows, and how many of them were added or usually are."""
-        state: Mapping[str, NDArray[Any]] = getattr(self, "state_", {})
-        if "seen" in state and state["seen"][0]:
-            return float(state["seen"][0]), max(1.0, float(state["counts"][0]))
-        return 2_000.0, 2_000.0 * self.kept_share
 
     def _vector_numbers(self, classes: int, values: float) -> float:
         outputs, (first, most) = score_columns(classes), self._slots()
