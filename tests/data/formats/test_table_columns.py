@@ -184,7 +184,7 @@ def test_a_point_is_no_number_beside_a_decimal_comma(
     made = table(tmp_path, text(odd, "7"), decimal=",")
     assert made.manifest.feature_names is not None
     assert made.manifest.feature_names[:2] == ("b", f"a={odd}")
-    assert f"a 41 as '{odd}'" in (encoding_line(made.manifest) or "")
+    assert f"a 42 as '{odd}'" in (encoding_line(made.manifest) or "")
     for rows in (5_000, 400_000):  # the second is beyond the first block of the compiled loop
         with pytest.raises(
             FormatError, match=f"line {rows + 3}: column 'a' is '{odd}', expected a number.*{said}"
