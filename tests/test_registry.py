@@ -126,7 +126,7 @@ def test_a_registry_lists_loads_and_refuses_names(registry: Registry[object]) ->
         registry.load(wrong)
     with pytest.raises(
         ParameterError,
-        match=rf"{registry.kind} 'broken' cannot be imported from no_such_module:X .*; mend",
+        match=rf"{registry.kind} 'broken' cannot be imported from no_such_module:X .*; fix or uninstall",
     ):
         registry.load("broken")
 

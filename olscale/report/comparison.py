@@ -188,7 +188,7 @@ def compared(
             f"learners cannot be compared by {metric}: neither more nor less of it is better"
         )
     figures = figures or ReplicateFigures(store, on_damage)
-    terms = _Terms(figures, test, rope, baseline, most, against_best)
+    terms = _Terms(figures, test, rope, baseline, most, against_best=against_best)
     comparisons: list[Compared] = []
     separate: list[Summary] = []
     for protocol in sorted(by_protocol, key=lambda text: (natural_order(text), text)):

@@ -242,7 +242,7 @@ def test_values_of_a_bounded_column_are_those_of_the_model(tmp_path: Path) -> No
 
 
 def test_a_quote_over_lines_is_kept_as_a_note(tmp_path: Path) -> None:
-    (tmp_path / "rows.csv").write_text('"un\nknown",b\n0.5,2.5\n1.5,2.5\n')
+    (tmp_path / "rows.csv").write_text('b,"un\nknown"\n0.5,2.5\n1.5,2.5\n')
     found, source, _ = rows(PLACED, tmp_path / "rows.csv")
     assert len(found) == 2
     (note,) = source.notes
