@@ -19,7 +19,7 @@ _ROWS = 1024
 """Runs that are compared at once; only blocks that differ are compared run by run."""
 
 
-class Figure(NamedTuple):
+class FirstDifference(NamedTuple):
     """The first figure in which two records of a run differ.
 
     Parameters
@@ -83,14 +83,14 @@ class RunDifference:
     ----------
     a, b : StoredRun
         They have one id, or differ in the version of the learner or the content of the dataset.
-    figure : Figure
+    figure : FirstDifference
     figures : int
         Metrics in which they differ.
     """
 
     a: StoredRun
     b: StoredRun
-    figure: Figure
+    figure: FirstDifference
     figures: int
 
 
@@ -217,25 +217,27 @@ def _difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> RunDifference:
     return RunDifference(run_of(a), run_of(b), _first(a, b, unequal), len(unequal))
 
 
-def _first(a: Mapping[str, Any], b: Mapping[str, Any], metrics: Sequence[str]) -> Figure:
+def _first(a: Mapping[str, Any], b: Mapping[str, Any], metrics: Sequence[str]) -> FirstDifference:
     """Return the first figure that differs: outcome, metric, point of a curve, or another part."""
     if a["outcome"] != b["outcome"]:
-        return Figure("outcome", a["outcome"], b["outcome"])
+        return FirstDifference("outcome", a["outcome"], b["outcome"])
     if metrics:
         name = metrics[0]
-        return Figure(name, dict(a["metrics"]).get(name), dict(b["metrics"]).get(name))
+        return FirstDifference(name, dict(a["metrics"]).get(name), dict(b["metrics"]).get(name))
     curve_a = dict(zip(a["curve_rows"] or (), a["curve_mistakes"] or (), strict=True))
     curve_b = dict(zip(b["curve_rows"] or (), b["curve_mistakes"] or (), strict=True))
     for row in sorted({*curve_a, *curve_b}):
         if curve_a.get(row) != curve_b.get(row):
-            return Figure(f"mistakes by row {row:,}", _float(curve_a, row), _float(curve_b, row))
+            return FirstDifference(
+                f"mistakes by row {row:,}", _float(curve_a, row), _float(curve_b, row)
+            )
     for column in ("segments", "series", "reason"):
         if not _is_equal(a[column], b[column]):
-            return Figure(column, None, None)
+            return FirstDifference(column, None, None)
     # Records are equal, of another version or another content of the dataset.
     if a["version"] != b["version"]:
-        return Figure("version", a["version"], b["version"])
-    return Figure("fingerprint", a["fingerprint"][:12], b["fingerprint"][:12])
+        return FirstDifference("version", a["version"], b["version"])
+    return FirstDifference("fingerprint", a["fingerprint"][:12], b["fingerprint"][:12])
 
 
 def _float(curve: Mapping[int, int], row: int) -> float | None:
