@@ -150,7 +150,7 @@ class Dataset:
         """Return stored rows as a chunk."""
         X, label, weights = part_rows(block, self.manifest.more_targets, self.weights is not None)
         X = X if isinstance(X, CSR) else X.astype(np.float64, copy=False)
-        return Chunk(X, self._codes(label), self.columns, weights=weights)
+        return Chunk(X, self._codes(label), self.columns, weights=weights, origin=self.manifest)
 
     def chunks(self, split: str = "train", start: int = 0) -> Iterator[Chunk]:
         """Yield the chunks of `split` in order, from chunk `start` on."""

@@ -47,12 +47,15 @@ class RowsToPredict:
         Names of the targets, if a row has several.
     kept : dict of str to (ndarray or list of str or None)
         Cells of the columns to copy next to the answers, by name.
+    weights : ndarray of shape (rows,), optional
+        How much each row counts, if the source is a dataset that says so.
     """
 
     X: Rows
     labels: Carried | None
     targets: tuple[str, ...] = ()
     kept: Mapping[str, Carried] = field(default_factory=dict)
+    weights: NDArray[np.float64] | None = None
 
 
 class ModelSource:
@@ -155,7 +158,7 @@ class ModelSource:
                     X
                 )  # Dense SVMlight text is still text: it may have more indices, or fewer.
             X = self._placed(X, dataset.columns, names, columns, indexed=isinstance(X, CSR))
-            yield RowsToPredict(X, labels, manifest.targets or ())
+            yield RowsToPredict(X, labels, manifest.targets or (), weights=chunk.weights)
 
     def _expanded(self) -> list[Source]:
         """Return the files of the source, with the folder columns that the model knows."""

@@ -78,7 +78,7 @@ def go_through(
         else:
             X = step.apply(X, columns)
         columns = step.width(columns)
-    return replace(chunk, X=X, columns=columns) if steps else chunk
+    return replace(chunk, X=X, columns=columns, origin=None) if steps else chunk
 
 
 class StreamingSteps:
