@@ -44,7 +44,7 @@ def final_model(run: Run, learner: Learner, dataset: Dataset, pipeline: Pipeline
             ),
             columns=ColumnsEntry.of(dataset.manifest),
             classes=dataset.classes,
-            dataset=DatasetEntry(name=dataset.name, fingerprint=dataset.fingerprint),
+            dataset=DatasetEntry.of(dataset.name, dataset.manifest),
             run=run.id,
         ),
         learner,

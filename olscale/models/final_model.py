@@ -22,6 +22,7 @@ from olscale.learners.contract.probabilities import show_probabilities
 from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable
 from olscale.learners.contract.writable_state import make_writable
 from olscale.models.about import About
+from olscale.models.pickled import PICKLE, to_pickle
 from olscale.models.raw_rows import Encoded, RowEncoder
 from olscale.models.source import ModelSource
 from olscale.models.write import check_savable, write_model
@@ -98,6 +99,8 @@ class FinalModel:
 
     def arrays(self) -> Arrays:
         """Return all arrays, as ``learner/NAME`` and, of transform N, ``transformN/NAME``."""
+        if not self.learner.restorable:
+            return {PICKLE: to_pickle(self.learner)} | self._transform_arrays()
         learned = {f"learner/{name}": array for name, array in self.learner.state().items()}
         return learned | self._transform_arrays()
 
@@ -108,8 +111,15 @@ class FinalModel:
             for name, array in step.state().items()
         }
 
-    def save(self, file: str | os.PathLike[str]) -> None:
+    def save(self, file: str | os.PathLike[str], *, allow_pickle: bool = False) -> None:
         """Write the model to `file`, whole or not at all; see `olscale.models.file`.
+
+        Parameters
+        ----------
+        file : path
+        allow_pickle : bool
+            Whether an estimator from elsewhere may be saved as a pickle, which runs code where it
+            is read; the file says that it has one.
 
         Raises
         ------
@@ -118,13 +128,19 @@ class FinalModel:
         DatasetError
             If the file cannot be written.
         """
-        check_savable(self.about.learner.name, self.learner)
+        check_savable(self.about.learner.name, self.learner, allow_pickle)
+        arrays = self.arrays()  # a learner that cannot be pickled leaves an earlier file as it is
         with open_output(path_text(file, "file")) as out:
-            self.write(out)
+            write_model(self._about_in_file(), arrays, out)
 
     def write(self, out: IO[bytes]) -> None:
-        """Write the model to an open file."""
-        write_model(self.about, self.arrays(), out)
+        """Write the model to an open file; an estimator from elsewhere as a pickle."""
+        write_model(self._about_in_file(), self.arrays(), out)
+
+    def _about_in_file(self) -> About:
+        if self.learner.restorable:
+            return self.about
+        return self.about.changed(pickled=True)
 
     def scores(self, X: Rows) -> FloatArray:
         """Return the scores of `Rows` of the dataset, shape (rows, outputs).

@@ -82,7 +82,7 @@ def test_a_model_learns_on_with_weights(tmp_path: Path) -> None:
     learner.learn(chunk.X, chunk.y, chunk.weights)
     model.partial_fit(X[:50], Y[:50], sample_weight=W[:50], encoded=True)
     learner.learn(chunk.X[:50], chunk.y[:50], chunk.weights[:50])
-    np.testing.assert_array_equal(model.decision_function(X), learner.scores(X)[:, 0])
+    np.testing.assert_array_equal(model.decision_function(X, encoded=True), learner.scores(X)[:, 0])
     with pytest.raises(ValueError, match="sample_weight of row 0 was -1"):
         model.partial_fit(X[:1], Y[:1], sample_weight=[-1.0], encoded=True)
 
