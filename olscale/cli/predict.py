@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import click
 
-from olscale.cli.arrays_option import arrays_option
-from olscale.cli.cell_options import cell_options
-from olscale.cli.delimiter_option import delimiter_option
 from olscale.cli.garbage import collect_as_usual
-from olscale.cli.ingest import column_of
 from olscale.cli.say import say
+from olscale.cli.source_options import Reading, allow_pickle_option, source_options
 
 
 @click.command(short_help="Predict the rows of SOURCE with the model MODEL.")
@@ -26,37 +23,7 @@ from olscale.cli.say import say
 @click.option(
     "--split", metavar="SPLIT", help="Split of a dataset; test, where there is one, when left out."
 )
-@click.option("--format", metavar="FORMAT", help="Format of the source; guessed when left out.")
-@click.option(
-    "--label",
-    metavar="COLUMN",
-    help="Column of the labels in tables; that of the model's dataset by default.",
-)
-@click.option(
-    "--drop", metavar="COLUMN[,COLUMN]", multiple=True, help="Columns to leave out; repeatable."
-)
-@click.option(
-    "--decimal",
-    metavar="MARK",
-    type=click.Choice([".", ","]),
-    help="Mark within numbers in CSV and TSV.",
-)
-@click.option(
-    "--header/--no-header",
-    default=None,
-    help="Whether the first row of CSV and TSV names the columns.",
-)
-@click.option(
-    "--delimiter",
-    metavar="CHAR",
-    callback=delimiter_option,
-    help="What is between cells in CSV and TSV.",
-)
-@click.option(
-    "--index-base",
-    type=click.Choice(["0", "1"]),
-    help="First index of SVMlight text; as the model's dataset has it by default.",
-)
+@source_options
 @click.option(
     "--keep",
     metavar="COLUMN[,COLUMN]",
@@ -70,13 +37,12 @@ from olscale.cli.say import say
     help="Whether values and indices that the model never met count as none, the default, or end "
     "the command.",
 )
-@arrays_option
-@cell_options
 @click.option(
     "--learner",
     metavar="MODULE:CLASS",
     help="Learner of your own that the model is of; it is imported.",
 )
+@allow_pickle_option
 def predict(
     model: str,
     source: str,
@@ -84,20 +50,11 @@ def predict(
     scores: bool,
     labels: bool,
     split: str | None,
-    format: str | None,
-    label: str | None,
-    drop: tuple[str, ...],
-    decimal: str | None,
-    header: bool | None,
-    delimiter: str | None,
-    arrays: dict[str, str] | None,
-    quoting: str | None,
-    escape: str | None,
-    missing: tuple[str, ...],
-    index_base: str | None,
+    reading: Reading,
     keep: tuple[str, ...],
     unknown: str,
     learner: str | None,
+    allow_pickle: bool,
 ) -> None:
     """Predict the rows of SOURCE with the model MODEL.
 
@@ -107,34 +64,20 @@ def predict(
     dropped at ingest are dropped again.
     """
     from olscale.cli.modules_here import find_modules_here
-    from olscale.data.formats.base import ReadOptions
     from olscale.models.file import load_model
     from olscale.models.predict import predict as run
     from olscale.models.source import ModelSource
 
-    if learner is not None:
+    if learner is not None or allow_pickle:
         find_modules_here()
     collect_as_usual()
-    loaded = load_model(model, learner)
-    zero_based = None if index_base is None else index_base == "0"
-    options = ReadOptions(
-        label=column_of(label),
-        drop=drop,
-        decimal=decimal,
-        zero_based=zero_based,
-        header=header,
-        delimiter=delimiter,
-        arrays=arrays,
-        quoting=quoting,
-        escape=escape,
-        missing=missing,
-    )
+    loaded = load_model(model, learner, allow_pickle=allow_pickle)
     rows = ModelSource(
         loaded.about.columns,
         source,
         split,
-        format,
-        options,
+        reading.format,
+        reading.options(),
         keep=keep,
         refuse_unknown=unknown == "refuse",
     )

@@ -111,7 +111,13 @@ def _hashable(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def compute_model(record: Record, path: str, progress: Progress | None = None) -> FinalModel:
+def compute_model(
+    record: Record,
+    path: str,
+    progress: Progress | None = None,
+    *,
+    allow_pickle: bool = False,
+) -> FinalModel:
     """Run the definition in `record` again and return the final model.
 
     Parameters
@@ -122,6 +128,8 @@ def compute_model(record: Record, path: str, progress: Progress | None = None) -
         Its dataset.
     progress : callable, optional
         Called with the learner's name, the rows of each chunk and 0.
+    allow_pickle : bool
+        Whether the model may be one that only a pickle can save.
 
     Raises
     ------
@@ -135,7 +143,7 @@ def compute_model(record: Record, path: str, progress: Progress | None = None) -
             f"run {record.id} ended as {record.outcome} ({record.reason}): it has no final model"
         )
     run = run_of(record)
-    check_savable(run.learner, make_learner(run.learner, run.params))
+    check_savable(run.learner, make_learner(run.learner, run.params), allow_pickle)
     check_learners([run])
     dataset = open_dataset(path)
     if dataset.fingerprint != run.stream.fingerprint:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -141,6 +142,24 @@ class ColumnsEntry(_Entry):
         """The columns of a table that has these features: those of numbers, then those of text."""
         values = tuple(f"{column}=" for column in self.text)
         return (*(name for name in self.names or () if not name.startswith(values)), *self.text)
+
+
+def with_values(columns: ColumnsEntry, names: Sequence[str]) -> ColumnsEntry:
+    """Return features with new ones of text columns after them, by column and value.
+
+    Examples
+    --------
+    >>> columns = ColumnsEntry(count=1, kind="sparse", names=("job=cook",), text=("job",))
+    >>> with_values(columns, ["job=smith", "job=clerk"]).names
+    ('job=cook', 'job=clerk', 'job=smith')
+    """
+
+    def order(name: str) -> tuple[int, str]:
+        place = next(i for i, text in enumerate(columns.text) if name.startswith(f"{text}="))
+        return place, name
+
+    every = (*(columns.names or ()), *sorted(names, key=order))
+    return columns.model_copy(update={"names": every, "count": len(every)})
 
 
 def place_of(name: str) -> int | None:
