@@ -12,6 +12,7 @@ from olscale.data.dataset import Dataset, Progress, open_dataset
 from olscale.data.stream import Part, Shuffle
 from olscale.data.transforms.pipeline import Pipeline
 from olscale.errors import DatasetError, ModelError
+from olscale.evaluation.from_model import learned_model, saved_model
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.online_folds import OnlineFolds
 from olscale.evaluation.protocol import Scoring
@@ -28,8 +29,15 @@ from olscale.models.write import check_savable
 from olscale.results.record import Record
 
 
-def final_model(run: Run, learner: Learner, dataset: Dataset, pipeline: Pipeline) -> FinalModel:
-    """Return the final model of `run`: `learner`, with the transforms applied to `dataset`."""
+def final_model(
+    run: Run, learner: Learner, dataset: Dataset, pipeline: Pipeline, before: str = ""
+) -> FinalModel:
+    """Return the final model of `run`: `learner`, with the transforms applied to `dataset`.
+
+    `before` is the path of the saved model that the run began with, if it did.
+    """
+    if before:
+        return learned_model(saved_model(before), run, learner, dataset, pipeline)
     key = run.stream
     entropy = () if key.shuffle is None else (key.shuffle.seed, key.shuffle.index)
     return FinalModel(
@@ -143,6 +151,11 @@ def compute_model(
             f"run {record.id} ended as {record.outcome} ({record.reason}): it has no final model"
         )
     run = run_of(record)
+    if run.stream.scoring.from_model:
+        raise ModelError(
+            f"run {record.id} began with the saved model {run.stream.scoring.from_model[:12]}, "
+            "which the store does not have; evaluate it with --from-model and --keep-model"
+        )
     check_savable(run.learner, make_learner(run.learner, run.params), allow_pickle)
     check_learners([run])
     dataset = open_dataset(path)

@@ -16,7 +16,7 @@ from olscale.evaluation.metrics.each_target import make_metric
 from olscale.evaluation.protocol import Scoring
 from olscale.learners.contract.learner import FloatArray, predictions_of
 from olscale.learners.contract.usable_rows import diverged_at
-from olscale.measures import check_measures, check_task_measures
+from olscale.measures import check_measures, check_task_measures, headline_of
 from olscale.models.about import ColumnsEntry
 from olscale.models.final_model import FinalModel
 from olscale.models.grow import check_grow, grow_classes, grow_features
@@ -41,7 +41,7 @@ class LearnedOn:
     classes, features : int
         How many classes and features it grew by.
     measures : dict of str to float
-        Error and other measures of the predictions before each row was learned.
+        Error and measures asked for, of the predictions before each row was learned.
     """
 
     rows: int = 0
@@ -202,9 +202,10 @@ class _Pass:
             metric.see(y, predictions, shown)
 
     def measures(self) -> dict[str, float]:
+        asked = {headline_of(self._task), *self._asked}
         return {
             name: float(value)
             for metric in self._metrics
             for name, value in metric.values().items()
-            if np.isfinite(value)
+            if np.isfinite(value) and name.partition(":")[0] in asked
         }

@@ -27,6 +27,7 @@ from olscale.evaluation.enough_rows import check_enough_rows
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import DatasetSpec, LearnerSpec
 from olscale.evaluation.forecast import NUMBERS_A_SECOND, ROW_NUMBERS
+from olscale.evaluation.from_model import check_begins, saved_model
 from olscale.evaluation.protocol import ProtocolSpec, check_stream, check_task, weighing_of
 from olscale.evaluation.resolve import ResolvedExperiment, open_experiment
 from olscale.evaluation.roster import Roster
@@ -290,6 +291,8 @@ class _Builder:
     held_costs: dict[str, float] = field(default_factory=dict)
     state_bytes: dict[str, int] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
+    pickles: bool = False
+    models: dict[str, str] = field(default_factory=dict)
     ahead: dict[str, tuple[Foresight, ...]] = field(default_factory=dict)
 
     def plan(self, name: str, roster: Roster) -> RunPlan:
@@ -300,7 +303,8 @@ class _Builder:
             name, tuple(self.runs.values()), self.sources, datasets=datasets, learners=learners
         )
         plan = replace(plan, costs=self.costs, held_costs=self.held_costs)
-        return replace(plan, state_bytes=self.state_bytes, kept=self.kept, ahead=self.ahead)
+        plan = replace(plan, state_bytes=self.state_bytes, kept=self.kept, ahead=self.ahead)
+        return replace(plan, pickles=self.pickles, models=self.models)
 
     def note_tuned(self, runs: Iterable[str]) -> None:
         """Note that the parameters of runs are chosen by tuning."""
@@ -321,6 +325,11 @@ class _Builder:
         check_weights(protocol, dataset)
         for name, learner in learners:
             check_takes_weights(name, learner, protocol.weights)
+        if protocol.from_model is not None:
+            before = saved_model(protocol.from_model)
+            check_begins(before, dataset, source.transforms, protocol, learners)
+            self.models[before.digest] = absolute_path(before.path)
+        self.pickles = self.pickles or protocol.allow_pickle
         rows = dataset.rows("train")
         numbers = dataset.nonzeros("train") if dataset.kind == "sparse" else rows * dataset.columns
         self.sources[dataset.fingerprint] = StreamSource(

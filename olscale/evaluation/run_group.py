@@ -81,6 +81,10 @@ class RunGroup:
         Whether the records share one file, as in an evaluation of many runs.
     keeps_models : bool
         Whether the store keeps the final models.
+    pickles : bool
+        Whether these may be pickles.
+    model : str
+        Path of the saved model that the stream begins with; empty for a new one.
     bundle : int, optional
         Number of its bundle (`olscale.evaluation.bundles`); None for a group with a task of its
         own.
@@ -98,6 +102,8 @@ class RunGroup:
     replaces: bool = False
     together: bool = False
     keeps_models: bool = False
+    pickles: bool = False
+    model: str = ""
     bundle: int | None = None
 
     @property

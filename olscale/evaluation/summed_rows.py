@@ -43,7 +43,7 @@ def can_sum(run: Run) -> bool:
 def _sums_key(run: Run) -> object:
     """Return a key that runs with the same sums share; None for a run without sums."""
     key = run.stream
-    if not key.scoring.test_only or key.passes > 1:
+    if not key.scoring.test_only or key.passes > 1 or key.scoring.from_model:
         return None
     # Streaming transforms change along the stream, so that sums depend on the order of the rows.
     if any(make_transform(text).streams for text in key.transforms):

@@ -97,9 +97,9 @@ def keep_models(store: Store, group: RunGroup, ends: Sequence[tuple[RunState, Pi
 
     dataset = open_dataset(group.path)
     for state, pipeline in ends:
-        if state.outcome == "ok" and state.learner.restorable:
+        if state.outcome == "ok" and (state.learner.restorable or group.pickles):
             name = model_file(state.run.id)
-            model = final_model(state.run, state.learner, dataset, pipeline)
+            model = final_model(state.run, state.learner, dataset, pipeline, group.model)
             try:
                 with store.files.writing(name) as file:
                     model.write(file)
