@@ -159,7 +159,7 @@ class _Pass:
             raise ModelError("the source has no labels to learn from; --label names their column")
         if about.classes is None:
             numbers = labels_of(about.columns.targets, rows)
-            known = ~np.isnan(numbers).any(axis=1)
+            known: NDArray[np.bool_] = np.logical_not(np.isnan(numbers).any(axis=1))
             return numbers if about.columns.targets else numbers[:, 0], known
         labels = class_labels(rows.labels, text=isinstance(about.classes[0], str))
         present = dict.fromkeys(label for label in labels if label is not None)

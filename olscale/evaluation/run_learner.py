@@ -85,7 +85,7 @@ class RunLearner:
         if exceeded is not None:
             self.fail(exceeded.outcome, exceeded.reason)
         shuffle = run.stream.shuffle
-        entropy = () if shuffle is None else (shuffle.seed, shuffle.index)
+        entropy: tuple[int, ...] = () if shuffle is None else (shuffle.seed, shuffle.index)
         self.random = None if is_ours(run.learner) else GlobalRandom(entropy)
         self._make = partial(
             _begun, make or partial(make_learner, run.learner, run.params), columns, shape, entropy

@@ -259,7 +259,7 @@ class FinalModel:
     def partial_fit(
         self,
         X: Any,
-        y: ArrayLike | None = None,
+        y: Any = None,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
@@ -374,7 +374,8 @@ class FinalModel:
         if classes is None:
             return chunk.y
         own = classes if origin is None or origin.classes is None else origin.classes
-        return np.array(own)[chunk.y]
+        labels: NDArray[Any] = np.array(own)[chunk.y]
+        return labels
 
     def _check_classes(self, classes: ArrayLike) -> None:
         labels = np.unique(np.asarray(classes)).tolist()

@@ -49,6 +49,10 @@ def metric_text(metric: str) -> str:
     return metric_words(metric) + (" (%)" if measure_of(metric).unit == "percent" else "")
 
 
+_DIGITS = 12
+"""Hexadecimal digits of a model that tables show."""
+
+
 def protocol_text(protocol: Mapping[str, Any]) -> str:
     """Return the words for a protocol; options without a value appear as names.
 
@@ -68,5 +72,7 @@ def protocol_text(protocol: Mapping[str, Any]) -> str:
         shown["drift"] += f" ({version})"
     if position := shown.pop("delay_position", ""):
         shown["delay"] += f" (column {position})"
+    if digest := shown.pop("from_model", ""):
+        shown["from_model"] = digest[:_DIGITS]
     options = [f"{name.replace('_', ' ')} {text}".rstrip() for name, text in shown.items()]
     return ", ".join([words.get(order, f"{order} order"), *options])
