@@ -76,6 +76,8 @@ class TableColumns:
         Whether its rows list their cells, as those of sparse ARFF do; None if undecided.
     weights : int, optional
         Position of the column of row weights, one of the dropped.
+    declared : frozenset of str
+        Text columns whose values the source declares, in an order of its own.
     """
 
     names: tuple[str, ...]
@@ -100,6 +102,7 @@ class TableColumns:
     missing: tuple[str, ...] = ()
     sparse: bool | None = False
     weights: int | None = None
+    declared: frozenset[str] = frozenset()
 
     @property
     def width(self) -> int:

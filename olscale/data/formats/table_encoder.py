@@ -153,6 +153,7 @@ class TableEncoder:
             self._names, numeric, text, values or {}, self._codings, first_values, owners
         )
         self._feature_names: tuple[str, ...] = ()
+        columns.declared = frozenset(self._names[position] for position in values or {})
         self._watch = ColumnWatch(columns, self.places.numeric)
 
     def batch_rows(self, chunk_rows: int, most_cells: int = 4_000_000) -> int:

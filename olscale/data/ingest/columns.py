@@ -43,6 +43,12 @@ class Columns:
         """Names of the columns, if there are any."""
         return None if self._names is None else tuple(self._names)
 
+    def reorder(self, places: NDArray[np.int64]) -> None:
+        """Give each column the place at its position in `places`."""
+        order = np.argsort(places)
+        names = self.names or ()
+        self._names = {names[column]: place for place, column in enumerate(order.tolist())}
+
     def align(self, batch: Batch, source: str) -> StoredRows:
         """Return the rows of `batch` in the dataset's columns and stored type.
 

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, nbytes, slice_rows, to_dense
 from olscale.data.checksums import fingerprint
@@ -16,6 +17,7 @@ from olscale.data.formats.base import Batch
 from olscale.data.ingest.chunk_writer import ChunkWriter
 from olscale.data.ingest.claim import REWRITE
 from olscale.data.ingest.columns import Columns
+from olscale.data.ingest.feature_order import renumbered
 from olscale.data.ingest.members import Member
 from olscale.data.ingest.resume import PROGRESS, Journal
 from olscale.data.ingest.segments import Segments, segments_by
@@ -180,6 +182,9 @@ class DatasetWriter:
         for writer in self._splits.values():
             writer.finish(self._width)
         kind = columns.kind
+        places = self._notes.sorted_places(columns.names)
+        if places is not None:
+            self._reorder(places)
         if (
             densify
             and kind == "sparse"
@@ -309,10 +314,34 @@ class DatasetWriter:
         for writer in self._splits.values():
             writer.end(width)
 
+    def _reorder(self, places: NDArray[np.int64]) -> None:
+        """Rewrite sparse rows with their features at other places."""
+        self._journal = None
+        self._directory.remove(PROGRESS)
+        aside = self._width - self._columns.width  # weights and targets come before features
+        stored = np.concatenate([np.arange(aside), aside + places])
+
+        def moved(block: Block) -> Iterator[Block]:
+            assert isinstance(block.X, CSR)
+            yield Block(renumbered(block.X, stored), block.label)
+
+        self._rewrite(list(self._splits), "sparse", moved, densify=False)
+        for writer in self._splits.values():
+            writer.end(self._width)
+        self._columns.reorder(places)
+
     def _rewrite(
-        self, splits: Iterable[str], kind: str, change: Callable[[Block], Iterator[Block]]
+        self,
+        splits: Iterable[str],
+        kind: str,
+        change: Callable[[Block], Iterator[Block]],
+        *,
+        densify: bool = True,
     ) -> None:
-        """Rewrite `splits`, rows of `kind`, as the dense rows that `change` makes of each chunk."""
+        """Rewrite `splits`, rows of `kind`, as the rows that `change` makes of each chunk.
+
+        They are dense, unless `densify` is False.
+        """
         layout = self._layout
         chunk_rows = self._chunk_rows
         width = self._width
@@ -320,7 +349,7 @@ class DatasetWriter:
         for split, writer in before.items():
             if writer.chunks:
                 self._directory.move(split, f"{REWRITE}/{split}")
-        if kind == "sparse":
+        if kind == "sparse" and densify:
             self._settle(np.empty((0, width)))
         for split, writer in before.items():
             self._splits[split] = self._open(split)
