@@ -141,6 +141,11 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
 )
 @cell_options
 @click.option(
+    "--like",
+    metavar="DATASET",
+    help="Columns, classes and reading of another dataset, whose models then take this one.",
+)
+@click.option(
     "--train-rows",
     type=click.IntRange(min=1),
     metavar="N",
@@ -171,6 +176,7 @@ def ingest(
     quoting: str | None,
     escape: str | None,
     missing: tuple[str, ...],
+    like: str | None,
     train_rows: int | None,
 ) -> None:
     """Convert SOURCE... to the dataset directory DEST.
@@ -210,6 +216,7 @@ def ingest(
             quoting=quoting,
             escape=escape,
             missing=missing,
+            like=like,
             train_rows=train_rows,
             progress=progress,
             note=notes.append,
@@ -235,7 +242,7 @@ def ingest(
         say(
             f"note: {more}; --header, --no-header, --delimiter and --quoting decide for all of them"
         )
-    if manifest.unseen_classes:
+    if manifest.unseen_classes and like is None:
         unseen = ", ".join(map(str, manifest.unseen_classes[:10]))
         say(f"note: test has labels that train has not, which no learner can get right: {unseen}")
     for title, line in _columns(manifest, given=label is not None):

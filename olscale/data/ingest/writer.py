@@ -59,6 +59,8 @@ class DatasetWriter:
         Options for the labels.
     weights : str, optional
         The column of weights, if weights are kept.
+    like : Manifest, optional
+        A dataset whose columns are all that there are.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class DatasetWriter:
         journal: Journal | None = None,
         labels: Labels | None = None,
         weights: str | None = None,
+        like: Manifest | None = None,
     ) -> None:
         if layout is not None:
             LAYOUTS.check(layout)
@@ -84,7 +87,8 @@ class DatasetWriter:
         self._progress = progress
         self._journal = journal
         self._labels = labels or Labels()
-        self._columns = Columns()
+        self._like = like
+        self._columns = Columns(like)
         self._notes = TableNotes()
         self._splits: dict[str, ChunkWriter] = {}
         self._segments: dict[str, Segments | None] = {}
@@ -162,6 +166,11 @@ class DatasetWriter:
         if self._progress is not None:
             self._progress(member.name, len(batch), nbytes(batch.X))
 
+    @property
+    def unknown(self) -> int:
+        """Values so far for which the dataset that this one is like has no column."""
+        return self._columns.unknown
+
     def finish(self, sources: Iterable[SourceEntry], *, densify: bool = False) -> Manifest:
         """Write the manifest, which makes the dataset exist.
 
@@ -182,14 +191,17 @@ class DatasetWriter:
         for writer in self._splits.values():
             writer.finish(self._width)
         kind = columns.kind
-        places = self._notes.sorted_places(columns.names)
+        like = self._like
+        places = None if like is not None else self._notes.sorted_places(columns.names)
+        if like is not None:
+            densify = like.kind == "dense"
         if places is not None:
             self._reorder(places)
         if (
             densify
             and kind == "sparse"
             and columns.width <= _DENSE_COLUMNS
-            and self._share() >= _DENSE_SHARE
+            and (like is not None or self._share() >= _DENSE_SHARE)
         ):
             self._densify()
             kind = "dense"
