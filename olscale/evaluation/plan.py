@@ -352,9 +352,11 @@ class _Builder:
             for name, learner in learners
         ]
 
-        of_rows = transforms_ahead(source.transforms)
+        of_rows = [] if protocol.from_model else transforms_ahead(source.transforms)
         of_learners = [
-            learner_ahead(name, resolved_params, _is_shown_rows(name, learner))
+            []
+            if protocol.from_model
+            else learner_ahead(name, resolved_params, _is_shown_rows(name, learner))
             for (name, learner), resolved_params in zip(learners, params, strict=True)
         ]
 

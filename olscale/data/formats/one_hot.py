@@ -16,6 +16,8 @@ _ABSENT = np.iinfo(np.int32).max
 _LOOP = "olscale.compiled.decorator"
 _FEW_CELLS = 1 << 20
 """Cells of a batch that NumPy makes sparse, five times as slowly as the loop."""
+_VERY_FEW_CELLS = 1 << 12
+"""The same where Numba is imported: to load the loop alone takes longer than these."""
 
 
 class OneHot:
@@ -176,7 +178,8 @@ class OneHot:
 
 def _with_codes(numbers: Rows, codes: NDArray[np.int32]) -> CSR:
     """Return the nonzero numbers of each row, followed by a 1 for each of its codes."""
-    if isinstance(numbers, np.ndarray) and _LOOP not in sys.modules and numbers.size < _FEW_CELLS:
+    most = _VERY_FEW_CELLS if _LOOP in sys.modules else _FEW_CELLS
+    if isinstance(numbers, np.ndarray) and numbers.size < most:
         return _dense_with_codes(numbers, codes)
     from olscale.data.formats._one_hot_loop import fill_rows, fill_sparse_rows
 
