@@ -1,8 +1,8 @@
 """Growing models: new classes, values of text columns and features of SVMlight text.
 
-What is new gets the state that a new model has there: a model to which features were added is, bit
-for bit, one that knew them from the start and met only zeros. That holds where every array of the
-learner has axes of features or of classes and nothing else that depends on their numbers; other
+What is new gets the state that a new model has there: a learner to which features were added is,
+bit for bit, one that knew them from the start and met only zeros. That holds where every array of
+the learner has axes of features or of classes and nothing else that depends on their numbers; other
 learners are refused.
 """
 
@@ -33,12 +33,14 @@ _LINEAR = ("perceptron", "pa", "pa1", "pa2", "ogd", "pegasos", "cw", "arow", "sc
 GROWS_FEATURES = frozenset(
     (
         *_LINEAR,
-        "ollc",
         *("pa-r", "pa1-r", "pa2-r", "sgd-r", "rls", "ridge"),
         *("majority", "no-change", "mean", "last-value"),
     )
 )
 """Learners whose models can get features; tests compare each with one that had them before."""
+
+_PADDED = ("covariance", "P")
+"""Arrays of one row per feature whose rows have as many columns, and zeros up to a multiple of 8."""
 
 GROWS_CLASSES = frozenset((*_LINEAR, "majority"))
 """Learners whose models of three or more classes can get classes."""
@@ -160,8 +162,12 @@ def _embedded(
     for name, begun in new.items():
         learned = old[name]
         axes = []
-        for before, after in zip(learned.shape, begun.shape, strict=True):
-            if before == after:
+        last = learned.ndim - 1
+        for axis, (before, after) in enumerate(zip(learned.shape, begun.shape, strict=True)):
+            if name in _PADDED and axis == last and learned.shape[-2] != begun.shape[-2]:
+                learned = learned[..., : len(places)]
+                axes.append(places)
+            elif before == after:
                 axes.append(np.arange(before))
             elif lengths.get(before) == after:
                 axes.append(places)
@@ -170,9 +176,6 @@ def _embedded(
                     f"a model of {learner.name} cannot grow with these parameters: {name} has "
                     f"shape {learned.shape}, and {begun.shape} in a new model"
                 )
-        if learned.shape == begun.shape:
-            embedded[name] = learned
-            continue
         array = begun.copy()
         array[np.ix_(*axes)] = learned
         embedded[name] = array

@@ -6,7 +6,10 @@ is read first, and no other file is looked at for one.
 
 from __future__ import annotations
 
+import io
 import pickle
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +30,23 @@ def to_pickle(learner: Learner) -> NDArray[np.uint8]:
         If it cannot be pickled.
     """
     try:
-        content = pickle.dumps(learner, protocol=5)
+        stream = io.BytesIO()
+        _Pickler(stream, protocol=5).dump(learner)
     except Exception as fault:  # the code of the estimator decides what it raises
         raise ModelError(
             f"learner {learner.name} cannot be pickled: {one_line(str(fault))}; define it in a "
             "module that can be imported, without lambdas"
         ) from None
-    return np.frombuffer(content, dtype=np.uint8)
+    return np.frombuffer(stream.getvalue(), dtype=np.uint8)
+
+
+class _Pickler(pickle.Pickler):
+    """Also pickles read-only views of dictionaries, which names of features have."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, MappingProxyType):
+            return MappingProxyType, (dict(value),)
+        return NotImplemented
 
 
 def from_pickle(content: NDArray[np.uint8], name: str) -> Learner:
