@@ -40,12 +40,17 @@ def to_pickle(learner: Learner) -> NDArray[np.uint8]:
     return np.frombuffer(stream.getvalue(), dtype=np.uint8)
 
 
+def _view(values: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    # The type has no name in its module by which a pickle could find it.
+    return MappingProxyType(values)
+
+
 class _Pickler(pickle.Pickler):
     """Also pickles read-only views of dictionaries, which names of features have."""
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, MappingProxyType):
-            return MappingProxyType, (dict(value),)
+            return _view, (dict(value),)
         return NotImplemented
 
 
