@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, Literal, TypeVar
 
+from olscale.compiled.private_cache import share_private_cache
 from olscale.errors import StoppedError, UnknownNameError
 from olscale.evaluation.budget import NO_BUDGET, Budget
 from olscale.evaluation.coarse_scores import coarse_score_notes
@@ -271,6 +272,7 @@ def _run_on_dask(
     try:
         if where.scheduler is None:
             worker_template.check_children()
+            share_private_cache()
             worker_template.begin()  # in parallel with Dask's imports here
         _run_loop(run())
     except BaseException:

@@ -73,7 +73,10 @@ def test_without_a_place_a_command_makes_its_own_and_says_so_once(folder):
         "oct(os.stat(os.environ['NUMBA_CACHE_DIR']).st_mode)[-3:])"
     )
     again = "\nloop.doubled(1)"
-    (_, place, mode), said = run(folder, NO_PLACE + CALL + again + rest)
+    child = (
+        f"\nimport subprocess, sys\nsubprocess.run([sys.executable, '-c', {CALL!r}], check=True)"
+    )
+    (*_, place, mode), said = run(folder, NO_PLACE + CALL + again + child + rest)
     assert mode == "700"
     assert not Path(place).exists()
     assert said.count("machine code is made anew by each command") == 1
@@ -92,3 +95,21 @@ def test_what_changes_machine_code_takes_none_that_was_shipped():
 def test_the_key_of_shipped_code_names_no_processor():
     key = ("signature", ("x86_64-linux", "znver4", "+avx512f"), ("code", "closure"))
     assert shipped_key(key) == ("signature", ("x86_64-linux", LEVEL, ""), ("code", "closure"))
+
+
+def test_children_of_a_command_without_a_place_share_one_folder_and_one_note(folder):
+    """Whoever compiles first says so, the command itself or a worker."""
+    blocked = folder / "file"
+    blocked.touch()
+    environment = {"NUMBA_CACHE_DIR": str(blocked), "XDG_CACHE_HOME": str(blocked)}
+    shared = (
+        "import pathlib, subprocess, sys\n"
+        "from olscale.compiled import private_cache\n"
+        "private_cache.__file__ = str(pathlib.Path('file', 'x', 'y').absolute())\n"
+        "private_cache.share_private_cache()\n"
+        "assert 'numba' not in sys.modules\n"
+        f"for _ in range(2): subprocess.run([sys.executable, '-c', {CALL!r}], check=True)\n"
+    )
+    words, said = run(folder, shared, **environment)
+    assert words == ["42.0", "42.0", "1"]
+    assert said.count("machine code is made anew by each command") == 1
