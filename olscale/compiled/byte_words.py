@@ -77,7 +77,9 @@ def digit_run(buffer: NDArray[np.uint8], pos: int) -> tuple[int, int]:
     bits = trailing_zeros(beyond_nine) & ~np.uint64(7)
     if bits == _U0:
         return 0, 0
-    return int(np.int64(_value(digits << _U64 - bits))), int(np.int64(bits >> _U3))
+    value = _value(digits << _U64 - bits)
+    count = bits >> _U3
+    return int(np.int64(value)), int(np.int64(count))
 
 
 @inlined

@@ -75,7 +75,9 @@ class Turn(NamedTuple):
 
 def no_components(columns: int) -> Components:
     """Return the components of no rows."""
-    return Components(np.zeros(1, np.int64), np.zeros(columns), np.zeros((columns, 0)), np.zeros(0))
+    no_rows = np.zeros(1, np.int64)
+    no_directions = np.zeros((columns, 0))
+    return Components(no_rows, np.zeros(columns), no_directions, np.zeros(0))
 
 
 def components_of(
@@ -95,10 +97,13 @@ def components_of(
         mean = np.zeros(X.shape[1])
     A = X - mean
     _, s, V = _svd(A, len(X))
-    rank = _rank(s, mean, len(X), min(len(X) - centred, len(mean) if most is None else most))
+    limit = len(mean) if most is None else most
+    # Centred rows have one dimension less than there are rows.
+    rank = _rank(s, mean, len(X), min(len(X) - centred, limit))
     U = np.ascontiguousarray(V[:rank].T)
     U *= _signs(U)
-    return Components(np.array([len(X)]), mean, U, s[:rank]), A @ U
+    rows = np.array([len(X)])
+    return Components(rows, mean, U, s[:rank]), A @ U
 
 
 def add_block(
@@ -144,7 +149,8 @@ def add_block(
         else:
             parts = []
         if before or not parts:
-            parts.append(np.sqrt(before / rows * m) * (of_block - of.mean)[:, None])
+            move = (of_block - of.mean)[:, None]
+            parts.append(np.sqrt(before / rows * m) * move)
         B = np.concatenate(parts, axis=1)
     along = of.U.T @ B
     orthogonal = B - of.U @ along
@@ -157,13 +163,19 @@ def add_block(
     K[:rank, rank:] = along + again
     K[rank:, rank:] = R
     u, s, _ = _svd(K, rows)
-    rank_after = _rank(s, mean, rows, min(rows - centred, len(mean) if most is None else most))
+    limit = len(mean) if most is None else most
+    rank_after = _rank(s, mean, rows, min(rows - centred, limit))
     u = u[:, :rank_after]
     U = of.U @ u[:rank] + Q @ u[rank:]
     signs = _signs(U)
     U *= signs
-    found = Components(np.array([rows]), mean, U, s[:rank_after].copy())
-    return found, Turn(u[:rank] * signs, (of.mean - mean) @ U, (X - mean) @ U)
+    components = Components(np.array([rows]), mean, U, s[:rank_after].copy())
+    turn = Turn(
+        matrix=u[:rank] * signs,
+        shift=(of.mean - mean) @ U,
+        coordinates=(X - mean) @ U,
+    )
+    return components, turn
 
 
 def _svd(A: FloatArray, rows: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -179,7 +191,9 @@ def _rank(s: FloatArray, mean: FloatArray, rows: int, most: int) -> int:
     """Return how many of the singular values are kept, at most `most`."""
     largest = float(np.abs(mean).max(initial=0.0))
     if largest:
-        of_mean = largest * float(np.sqrt(rows * np.sum((mean / largest) ** 2)))
+        # Relative to the largest, whose square may be out of range.
+        square = np.sum((mean / largest) ** 2)
+        of_mean = largest * float(np.sqrt(rows * square))
     else:
         of_mean = 0.0
     return min(

@@ -34,7 +34,8 @@ def nbytes(X: Rows) -> int:
     """Return the bytes of the values of `X`, and of its indices if it is sparse."""
     if not isinstance(X, CSR):
         return X.nbytes
-    return int(X.indptr[-1] - X.indptr[0]) * (X.indices.itemsize + X.data.itemsize)
+    bytes_of_entry = X.indices.itemsize + X.data.itemsize
+    return values_of(X) * bytes_of_entry
 
 
 def values_of(X: Rows) -> int:
@@ -58,7 +59,8 @@ def take_rows(X: Rows, index: NDArray[np.int64]) -> Rows:
     from olscale.compiled.copies import gather_rows
 
     indptr = np.zeros(len(index) + 1, dtype=np.int64)
-    np.cumsum(X.indptr[index + 1] - X.indptr[index], out=indptr[1:])
+    lengths = X.indptr[index + 1] - X.indptr[index]
+    np.cumsum(lengths, out=indptr[1:])
     indices = np.empty(indptr[-1], X.indices.dtype)
     data = np.empty(indptr[-1], X.data.dtype)
     gather_rows(*X, index, indptr, indices, data)
@@ -71,24 +73,28 @@ def stack_rows(groups: Sequence[Rows]) -> Rows:
         return np.concatenate([group for group in groups if not isinstance(group, CSR)])
     sparse = [trim(group) for group in groups if isinstance(group, CSR)]
     lengths = np.concatenate([np.diff(group.indptr) for group in sparse])
-    return CSR(
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        np.concatenate([group.indices for group in sparse]),
-        np.concatenate([group.data for group in sparse]),
-    )
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    indices = np.concatenate([group.indices for group in sparse])
+    data = np.concatenate([group.data for group in sparse])
+    return CSR(indptr, indices, data)
 
 
 def trim(X: CSR) -> CSR:
     """Return rows that start at 0 in their arrays and fill them; indices and data are shared."""
     first = int(X.indptr[0])
     last = int(X.indptr[-1])
-    return CSR(X.indptr - first if first else X.indptr, X.indices[first:last], X.data[first:last])
+    indptr = X.indptr
+    if first:
+        indptr = indptr - first
+    return CSR(indptr, X.indices[first:last], X.data[first:last])
 
 
 def entries_of(X: CSR) -> Iterator[tuple[list[int], list[float]]]:
     """Yield indices and values of each row."""
     for start, stop in pairwise(X.indptr.tolist()):
-        yield X.indices[start:stop].tolist(), X.data[start:stop].tolist()
+        indices = X.indices[start:stop].tolist()
+        values = X.data[start:stop].tolist()
+        yield indices, values
 
 
 def to_dense(X: Rows, columns: int) -> NDArray[np.float64]:
@@ -97,7 +103,8 @@ def to_dense(X: Rows, columns: int) -> NDArray[np.float64]:
         return X
     dense = np.zeros((rows_of(X), columns))
     indptr, indices, data = trim(X)
-    dense[np.repeat(np.arange(rows_of(X)), np.diff(indptr)), indices] = data
+    rows = np.repeat(np.arange(rows_of(X)), np.diff(indptr))
+    dense[rows, indices] = data
     return dense
 
 
@@ -107,7 +114,8 @@ def to_csr(X: Rows) -> CSR:
         return X
     from olscale.compiled.copies import copy_nonzeros, count_nonzeros
 
-    X, indptr = read_only(X), np.zeros(len(X) + 1, dtype=np.int64)
+    X = read_only(X)
+    indptr = np.zeros(len(X) + 1, dtype=np.int64)
     count_nonzeros(X, indptr)
     space = int(indptr[-1]) + 1  # the loop writes one entry too many
     indices = np.empty(space, dtype=np.int32)
@@ -126,7 +134,9 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 def read_only_csr(X: Rows) -> CSR:
     """Return `X` as read-only CSR rows: with one kind of arrays a loop is compiled once."""
     rows = to_csr(X)
-    return CSR(read_only(rows.indptr), read_only(rows.indices), read_only(rows.data))
+    indptr = read_only(rows.indptr)
+    indices = read_only(rows.indices)
+    return CSR(indptr, indices, read_only(rows.data))
 
 
 def read_only_rows(X: Rows) -> Rows:

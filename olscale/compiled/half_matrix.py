@@ -32,7 +32,9 @@ def half_of_diagonal(diagonal: NDArray[np.float64]) -> NDArray[np.float64]:
     [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
     """
     half = np.zeros(packed_size(len(diagonal)))
-    half[[place.py_func(len(diagonal), j, j) for j in range(len(diagonal))]] = diagonal  # type: ignore[attr-defined]
+    width = len(diagonal)
+    places = [place.py_func(width, j, j) for j in range(width)]  # type: ignore[attr-defined]
+    half[places] = diagonal
     return half
 
 
@@ -82,7 +84,8 @@ def invert(half: Any, size: int, width: int) -> bool:
         subtract(half, line, 1)
         a[k] = -1.0 / root
         for j in range(width):
-            half[place(width, min(j, k), max(j, k))] = a[j] / root
+            upper = place(width, min(j, k), max(j, k))
+            half[upper] = a[j] / root
             if j - j % PANEL == k - k % PANEL:
                 half[place(width, max(j, k), min(j, k))] = a[j] / root
     for n in range(half.shape[0]):

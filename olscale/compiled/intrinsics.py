@@ -32,11 +32,15 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        place = builder.gep(data, [arguments[1]])
+        address = builder.bitcast(place, ir.IntType(8).as_pointer())
         int32 = ir.IntType(32)
-        signature_ = ir.FunctionType(ir.VoidType(), [address.type, int32, int32, int32])
-        call = builder.module.declare_intrinsic("llvm.prefetch", [address.type], signature_)
-        builder.call(call, [address, int32(int(array.mutable)), int32(3), int32(1)])
+        kind = ir.FunctionType(ir.VoidType(), [address.type, int32, int32, int32])
+        call = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+        for_writing = int32(int(array.mutable))
+        all_levels = int32(3)
+        of_data = int32(1)
+        builder.call(call, [address, for_writing, all_levels, of_data])
         return context.get_dummy_value()
 
     return types.void(array, types.uintp), codegen

@@ -89,7 +89,10 @@ def mixed_scores(
                 sums[group, 0] = multiply_add_numbers(value, current, sums[group, 0])
                 sums[group, 1] = multiply_add_numbers(value, past, sums[group, 1])
             for n in range(2):
-                f[c, n] = (sums[0, n] + sums[1, n]) + (sums[2, n] + sums[3, n])
+                # In the order of the vector code for dense rows.
+                left = sums[0, n] + sums[1, n]
+                right = sums[2, n] + sums[3, n]
+                f[c, n] = left + right
 
     return dense, csr
 

@@ -70,7 +70,8 @@ def _high_product(typing_context: Any, a: Any, b: Any) -> Generated:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         wide = ir.IntType(128)
         product = builder.mul(*(builder.zext(argument, wide) for argument in arguments))
-        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+        high = builder.lshr(product, ir.Constant(wide, 64))
+        return builder.trunc(high, ir.IntType(64))
 
     return types.uint64(types.uint64, types.uint64), generate
 

@@ -54,7 +54,8 @@ def _put_indices(indices: Any, low: Any, high: Any, unit: Any, twos: Any) -> Any
             begin = p + entry
             upper = np.uint32(indices[p + entry]) >> _HALF
             # The remaining ones are compared again, as the upper half has changed.
-            mask = split_halves(twos, unit + p - low, indices, p, upper) & ~((_TWO << entry) - _ONE)
+            rest_of_vector = ~((_TWO << entry) - _ONE)
+            mask = split_halves(twos, unit + p - low, indices, p, upper) & rest_of_vector
         p += _LANES
     while p < high:
         index = np.uint32(indices[p])
@@ -147,7 +148,10 @@ def find_rows(
             entries[i] = fours[2 * at + 1]
             label[i] = words[at + 2]
             value -= fours[2 * at + 3]
-            at += 3 + ((entries[i] + 2 * fours[2 * at + 2] + 3) >> 2) + ((entries[i] + 63) >> 6)
+            # Four units of two bytes, or 64 bits, fill a word; both parts begin at words.
+            words_of_indices = (entries[i] + 2 * fours[2 * at + 2] + 3) >> 2
+            words_of_bits = (entries[i] + 63) >> 6
+            at += 3 + words_of_indices + words_of_bits
             i += 1
 
 

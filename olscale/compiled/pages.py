@@ -33,7 +33,8 @@ def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     if not hasattr(mmap, "MAP_PRIVATE"):
         return np.zeros(shape, dtype)  # Windows
-    pages = mmap.mmap(-1, max(size, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    pages = mmap.mmap(-1, max(size, 1), flags=flags)
     buffer = np.frombuffer(pages, dtype=np.uint8)
     return buffer[:size].view(dtype).reshape(shape)
 
@@ -56,7 +57,8 @@ def aligned_copy(array: NDArray[Any]) -> NDArray[Any]:
     """
     space = np.empty(array.nbytes + _LINE, dtype=np.uint8)
     first = -space.ctypes.data % _LINE
-    copy = space[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+    aligned = space[first : first + array.nbytes]
+    copy = aligned.view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
 
@@ -142,7 +144,8 @@ def put(array: NDArray[Any], source: NDArray[Any]) -> None:
         array[...] = source
         return
     empty = np.setdiff1d(stale, numbers, assume_unique=True)
-    put_blocks(array, empty, np.zeros((len(empty), BLOCK), dtype=np.uint8))
+    zeros = np.zeros((len(empty), BLOCK), dtype=np.uint8)
+    put_blocks(array, empty, zeros)
     _carry(source, array, numbers)
 
 

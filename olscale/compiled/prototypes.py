@@ -119,7 +119,9 @@ def open_prototypes(state: dict[str, NDArray[Any]], X: Rows, existing: int) -> P
     offsets = np.empty(size)
     slopes = np.empty(size)
     distances = np.empty(size)
-    rows = np.empty((2, 0 if isinstance(X, CSR) else len(sums)), sums.dtype)
+    # Sparse rows are not copied.
+    columns = 0 if isinstance(X, CSR) else len(sums)
+    rows = np.empty((2, columns), sums.dtype)
     pending = np.empty(2, np.int64)
     weight = np.empty(1)
     return Prototypes(
@@ -176,7 +178,8 @@ def means_of(state: dict[str, NDArray[Any]], existing: int) -> Array:
     >>> means_of(state, 1).tolist()
     [[2.0, 3.0]]
     """
-    means: Array = (state["S"][:, :existing] / np.maximum(state["members"][:existing], 1.0)).T
+    members = np.maximum(state["members"][:existing], 1.0)
+    means: Array = (state["S"][:, :existing] / members).T
     return means
 
 

@@ -160,7 +160,9 @@ def add_row(X: Rows, i: int, W: NDArray[Any], a: NDArray[np.float64]) -> Any:
             for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
                 w[np.uint32(X.indices[p])] += step * X.data[p]
         else:
-            move_csr(X.indices, X.data, np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1]), W, a)
+            start = np.uint64(X.indptr[i])
+            stop = np.uint64(X.indptr[i + 1])
+            move_csr(X.indices, X.data, start, stop, W, a)
 
     if W.ndim == 1:
         return dense_one, csr_one

@@ -41,7 +41,8 @@ class RowsTogether(NamedTuple):
 
 def together_space(entries: int, slots: int) -> RowsTogether:
     """Return the space for rows and vectors of `entries` entries."""
-    return RowsTogether(np.empty(entries, np.int32), np.empty(ROWS), np.empty((ROWS, slots)))
+    position = np.empty(entries, np.int32)
+    return RowsTogether(position, np.empty(ROWS), np.empty((ROWS, slots)))
 
 
 @inlined
@@ -120,7 +121,9 @@ def _have_same_features(X: Any, i: int, length: int) -> bool:
 
 @inlined
 def _multiply(support: Any, X: Any, i: int, length: int, at: Any, space: Any) -> None:
-    (position, squares, K), first, products = space, X.indptr[i], 0
+    position, squares, K = space
+    first = X.indptr[i]
+    entries = 0
     a = 0.0
     b = 0.0
     c = 0.0
@@ -132,9 +135,9 @@ def _multiply(support: Any, X: Any, i: int, length: int, at: Any, space: Any) ->
         d += X.data[p + 3 * length] * X.data[p + 3 * length]
         place = support.place[X.indices[p]]
         if place >= 0:
-            at[products] = place
-            position[products] = p - first
-            products += 1
+            at[entries] = place
+            position[entries] = p - first
+            entries += 1
     squares[0] = a
     squares[1] = b
     squares[2] = c
@@ -144,23 +147,25 @@ def _multiply(support: Any, X: Any, i: int, length: int, at: Any, space: Any) ->
         vectors = (min(WIDTH, count - block * WIDTH) + VECTOR - 1) // VECTOR
         values = support.values[block]
         sums = K[:, block * WIDTH :]
-        multiply_rows(at, position, products, X.data, first, length, values, 0, vectors, sums)
+        multiply_rows(at, position, entries, X.data, first, length, values, 0, vectors, sums)
 
 
 @compiled
 def _multiply_changed(support: Any, X: Any, i: int, at: Any, space: Any) -> None:
-    (position, _, K), first, products = space, X.indptr[i], 0
+    position, _, K = space
+    first = X.indptr[i]
+    entries = 0
     length = X.indptr[i + 1] - first
     for p in range(first, first + length):
         place = support.place[X.indices[p]]
         if place >= 0:
-            at[products] = place
-            position[products] = p - first
-            products += 1
+            at[entries] = place
+            position[entries] = p - first
+            entries += 1
     for vector in range(support.changed.shape[0]):
         if support.changed[vector]:
             block = vector * VECTOR // WIDTH
             column = vector * VECTOR % WIDTH
             values = support.values[block]
             sums = K[:, block * WIDTH :]
-            multiply_rows(at, position, products, X.data, first, length, values, column, 1, sums)
+            multiply_rows(at, position, entries, X.data, first, length, values, column, 1, sums)

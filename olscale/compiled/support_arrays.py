@@ -41,6 +41,7 @@ def empty_support(columns: int, slots: int, most: int) -> dict[str, NDArray[Any]
     (5, 64, 64)
     """
     blocks = -(-slots // WIDTH)
+    room = blocks * WIDTH
     places = 64
     return {
         "values": aligned_space(blocks, places, WIDTH),
@@ -48,9 +49,9 @@ def empty_support(columns: int, slots: int, most: int) -> dict[str, NDArray[Any]
         "feature": np.full(places, -1, dtype=np.int32),
         "free": np.arange(places, dtype=np.int32),
         "holders": np.zeros(places, dtype=np.int32),
-        "held": np.zeros((blocks * WIDTH, places // 64), dtype=np.uint64),
-        "sizes": np.zeros(blocks * WIDTH),
-        "born": np.full(blocks * WIDTH, -1, dtype=np.int64),
+        "held": np.zeros((room, places // 64), dtype=np.uint64),
+        "sizes": np.zeros(room),
+        "born": np.full(room, -1, dtype=np.int64),
         "counts": np.array([0, 0, 0, most], dtype=np.int64),
     }
 
@@ -70,7 +71,8 @@ def check_support(arrays: Mapping[str, NDArray[Any]], columns: int) -> None:
         arrays[name].dtype != like.dtype for name, like in likes.items()
     ):
         raise ValueError("other arrays than those of support vectors")
-    blocks, places = arrays["values"].shape[:2] if arrays["values"].ndim == 3 else (0, 0)
+    values = arrays["values"]
+    blocks, places = values.shape[:2] if values.ndim == 3 else (0, 0)
     slots = blocks * WIDTH
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("feature", "free", "holders"), (places,))
     shapes |= dict.fromkeys(("sizes", "born"), (slots,))
@@ -82,10 +84,14 @@ def check_support(arrays: Mapping[str, NDArray[Any]], columns: int) -> None:
     }
     if places % 64 or any(array.shape != shapes[name] for name, array in arrays.items()):
         raise ValueError("arrays of support vectors that do not fit each other")
-    place, feature, free, counts = (arrays[name] for name in ("place", "feature", "free", "counts"))
+    place = arrays["place"]
+    feature = arrays["feature"]
+    free = arrays["free"]
+    counts = arrays["counts"]
     # Places and features name each other, and bits and holders count the same: loops rely on both.
     used = np.flatnonzero(feature >= 0)
-    bits = np.unpackbits(arrays["held"].view(np.uint8), axis=1, bitorder="little")
+    held = arrays["held"].view(np.uint8)
+    bits = np.unpackbits(held, axis=1, bitorder="little")
     if not (
         0 <= counts[0] <= min(slots, counts[3])
         and counts[1] == len(used) == np.count_nonzero(place >= 0)
@@ -104,17 +110,23 @@ def grow_places(arrays: Mapping[str, NDArray[Any]], needed: int) -> dict[str, ND
     They have at least twice as many places, or one for every feature.
     """
     blocks, places, width = arrays["values"].shape
-    more = min(max(2 * places, int(arrays["counts"][1]) + needed), len(arrays["place"]))
+    used = int(arrays["counts"][1])
+    more = min(max(2 * places, used + needed), len(arrays["place"]))
+    # A word of `held` has the bits of 64 places.
     more = -(-more // 64) * 64
     values = aligned_space(blocks, more, width)
     values[:, :places] = arrays["values"]
+    added = more - places
+    no_features = np.full(added, -1, dtype=np.int32)
+    new_places = np.arange(places, more, dtype=np.int32)
+    no_holders = np.zeros(added, dtype=np.int32)
     return {
         **arrays,
         "values": values,
-        "feature": np.concatenate([arrays["feature"], np.full(more - places, -1, dtype=np.int32)]),
-        "free": np.concatenate([arrays["free"], np.arange(places, more, dtype=np.int32)]),
-        "holders": np.concatenate([arrays["holders"], np.zeros(more - places, dtype=np.int32)]),
-        "held": np.pad(arrays["held"], ((0, 0), (0, (more - places) // 64))),
+        "feature": np.concatenate([arrays["feature"], no_features]),
+        "free": np.concatenate([arrays["free"], new_places]),
+        "holders": np.concatenate([arrays["holders"], no_holders]),
+        "held": np.pad(arrays["held"], ((0, 0), (0, added // 64))),
     }
 
 
@@ -125,10 +137,12 @@ def grow_slots(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     values[:blocks] = arrays["values"]
     slots = blocks * width
     new = 2 * blocks * width
+    added = new - slots
+    not_born = np.full(added, -1, dtype=np.int64)
     return {
         **arrays,
         "values": values,
-        "held": np.pad(arrays["held"], ((0, new - slots), (0, 0))),
-        "sizes": np.concatenate([arrays["sizes"], np.zeros(new - slots)]),
-        "born": np.concatenate([arrays["born"], np.full(new - slots, -1, dtype=np.int64)]),
+        "held": np.pad(arrays["held"], ((0, added), (0, 0))),
+        "sizes": np.concatenate([arrays["sizes"], np.zeros(added)]),
+        "born": np.concatenate([arrays["born"], not_born]),
     }

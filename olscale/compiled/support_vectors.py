@@ -213,7 +213,8 @@ def drop(support: Any, slot: int) -> int:
                 bits &= bits - np.uint64(1)
                 target[place, b] = source[place, a]
                 source[place, a] = 0.0
-        support.sizes[slot], support.born[slot] = support.sizes[last], support.born[last]
+        support.sizes[slot] = support.sizes[last]
+        support.born[slot] = support.born[last]
         support.sizes[last] = 0.0
         support.born[last] = -1
         support.changed[last // VECTOR] = True

@@ -24,6 +24,7 @@ from olscale.compiled.simd.vectors import (
     VECTOR,
     accumulate,
     broadcast,
+    load_feature,
     load_number,
     load_vector,
     open_arrays,
@@ -54,50 +55,57 @@ def multiply_rows(
         at, position, row, weights, sums = open_arrays(
             context, builder, signature, arguments, 0, 1, 3, 6, 9
         )
-        stop, first, length, column, vectors = (arguments[n] for n in (2, 4, 5, 7, 8))
+        stop = arguments[2]
+        first = arguments[4]
+        length = arguments[5]
+        column = arguments[7]
+        vectors = arguments[8]
         width = builder.extract_value(weights.shape, 1)
         # The rows of K need not be adjacent.
-        step = builder.sdiv(builder.extract_value(sums.strides, 0), INT64(8))
+        stride = builder.extract_value(sums.strides, 0)
+        step = builder.sdiv(stride, INT64(8))
 
         def write(vector: Any, count: int) -> None:
-            start = builder.add(column, builder.mul(vector, INT64(VECTOR)))
+            offset = builder.mul(vector, INT64(VECTOR))
+            start = builder.add(column, offset)
             starts = [builder.add(start, INT64(n * VECTOR)) for n in range(count)]
-            rows = [builder.add(first, builder.mul(length, INT64(r))) for r in range(ROWS)]
+            rows = []
+            for r in range(ROWS):
+                entries_before = builder.mul(length, INT64(r))
+                rows.append(builder.add(first, entries_before))
             totals = [[zero_slot(builder, _DOUBLES) for _ in starts] for _ in rows]
             with cgutils.for_range(builder, stop) as loop:
-                place, p = (
-                    builder.zext(load_number(builder, array.data, loop.index), INT64)
-                    for array in (at, position)
-                )
+                place = load_feature(builder, at, loop.index)
+                p = load_feature(builder, position, loop.index)
                 line = builder.mul(place, width)
-                w = [
-                    load_vector(builder, weights.data, builder.add(line, start), VECTOR)
-                    for start in starts
-                ]
+                w = []
+                for start in starts:
+                    begin = builder.add(line, start)
+                    w.append(load_vector(builder, weights.data, begin, VECTOR))
+                # The weights are loaded once for four rows: that is what a tile is for.
                 for beginning, totals_of_row in zip(rows, totals, strict=True):
-                    value = load_number(builder, row.data, builder.add(beginning, p))
+                    entry = builder.add(beginning, p)
+                    value = load_number(builder, row.data, entry)
                     for total, weight in zip(totals_of_row, w, strict=True):
-                        accumulate(builder, total, broadcast(builder, value, _DOUBLES), weight)
+                        x = broadcast(builder, value, _DOUBLES)
+                        accumulate(builder, total, x, weight)
             for r, totals_of_row in enumerate(totals):
                 for total, start in zip(totals_of_row, starts, strict=True):
-                    store_vector(
-                        builder,
-                        builder.load(total),
-                        sums.data,
-                        builder.add(builder.mul(step, INT64(r)), start),
-                    )
+                    line = builder.mul(step, INT64(r))
+                    place = builder.add(line, start)
+                    store_vector(builder, builder.load(total), sums.data, place)
 
         wide = builder.udiv(vectors, INT64(_WIDE))
         with cgutils.for_range(builder, wide) as loop:
             write(builder.mul(loop.index, INT64(_WIDE)), _WIDE)
-        done = builder.mul(wide, INT64(_WIDE))
+        first_left = builder.mul(wide, INT64(_WIDE))
         end = builder.append_basic_block("rows.done")
-        choice = builder.switch(builder.sub(vectors, done), end)
+        choice = builder.switch(builder.sub(vectors, first_left), end)
         for count in range(1, _WIDE):
             case = builder.append_basic_block(f"rows.{count}")
             choice.add_case(INT64(count), case)
             builder.position_at_end(case)
-            write(done, count)
+            write(first_left, count)
             builder.branch(end)
         builder.position_at_end(end)
         return context.get_dummy_value()

@@ -134,9 +134,11 @@ def subtract_panel(typing_context: Any, S: Any, start: Any, first: Any, H: Any, 
                     h = load_vector(builder, lines.data, start_of_h, VECTOR)
                     own = builder.add(line, row)
                     for n, slot in enumerate(slots):
-                        factor = builder.load(builder.gep(lines.data, [builder.add(own, INT64(n))]))
-                        factor = broadcast(builder, builder.fneg(factor), _DOUBLES)
-                        builder.store(multiply_add(builder, h, factor, builder.load(slot)), slot)
+                        place_of_factor = builder.add(own, INT64(n))
+                        number = load_number(builder, lines.data, place_of_factor)
+                        factor = broadcast(builder, builder.fneg(number), _DOUBLES)
+                        difference = multiply_add(builder, h, factor, builder.load(slot))
+                        builder.store(difference, slot)
                 for place, slot in zip(places, slots, strict=True):
                     store_vector(builder, builder.load(slot), half.data, place)
         return context.get_dummy_value()
