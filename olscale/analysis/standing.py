@@ -32,10 +32,11 @@ def looked_ahead(s: Summary) -> tuple[str, ...]:
     """
     if not is_prequential(s.metric):
         return ()
-    looks = [
-        *transforms_ahead(s.transforms),
-        *learner_ahead(s.learner, s.params, s.prepared),
-    ]
+    looks = []
+    # A saved model brings along what was fitted, on the rows that it learned before.
+    if not s.protocol.get("from_model"):
+        looks += transforms_ahead(s.transforms)
+        looks += learner_ahead(s.learner, s.params, s.prepared)
     if s.tuned:
         looks.append(TUNED)
     looks += passes_ahead(int(s.protocol.get("passes", 1)))

@@ -198,7 +198,7 @@ def evaluate(
     options = [name for name, value in chosen.items() if value not in (None, ())]
     if experiment is not None and options:
         raise click.UsageError(f"{', '.join(options)} cannot be combined with an experiment file")
-    if experiment is None and not (datasets and learners):
+    if experiment is None and not (datasets and (learners or protocol["from_model"])):
         raise click.UsageError("expected an EXPERIMENT.toml, or --dataset and --learner")
     if force and retry not in (None, "all"):
         raise click.UsageError(
@@ -266,6 +266,8 @@ def _experiment(
     from olscale.data.transforms.pipeline import split_transforms
     from olscale.evaluation.experiment import parse_experiment
 
+    if protocol["from_model"] is not None and not learners:
+        return _continued(datasets, protocol, seed, transforms)
     # What is not given stays out, so that the defaults of experiments hold.
     content: dict[str, Any] = {
         "name": "evaluate",
@@ -276,6 +278,30 @@ def _experiment(
         "seed": seed or 0,
     }
     # The same parser as for files, so that options get the same checks and run ids.
+    return parse_experiment(content, "options")
+
+
+def _continued(
+    datasets: tuple[str, ...],
+    protocol: dict[str, Any],
+    seed: int | None,
+    transforms: tuple[str, ...],
+) -> Experiment:
+    """Return the experiment of a saved model, which knows its learner and transforms."""
+    from olscale.evaluation.experiment import parse_experiment
+    from olscale.evaluation.from_model import saved_model
+
+    if transforms:
+        raise click.UsageError("--transform does not go with --from-model, which has its own")
+    about = saved_model(protocol["from_model"]).about
+    content = {
+        "name": "evaluate",
+        "protocol": {key: value for key, value in protocol.items() if value is not None},
+        "transforms": list(about.transforms.names),
+        "datasets": [_dataset(path) for path in datasets],
+        "learners": [{"name": about.learner.name, "params": about.learner.params}],
+        "seed": seed or 0,
+    }
     return parse_experiment(content, "options")
 
 

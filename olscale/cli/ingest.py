@@ -139,6 +139,11 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
 )
 @cell_options
 @click.option(
+    "--like",
+    metavar="DATASET",
+    help="Columns, classes and reading of another dataset, whose models then take this one.",
+)
+@click.option(
     "--train-rows",
     type=click.IntRange(min=1),
     metavar="N",
@@ -169,6 +174,7 @@ def ingest(
     quoting: str | None,
     escape: str | None,
     missing: tuple[str, ...],
+    like: str | None,
     train_rows: int | None,
 ) -> None:
     """Convert SOURCE... to the dataset directory DEST.
@@ -208,6 +214,7 @@ def ingest(
             quoting=quoting,
             escape=escape,
             missing=missing,
+            like=like,
             train_rows=train_rows,
             progress=progress,
             note=notes.append,
@@ -231,7 +238,7 @@ def ingest(
     if len(notes) > _MOST_NOTES:
         more = f"{len(notes) - _MOST_NOTES:,} more notes on how sources are read"
         say(f"note: {more}")
-    if manifest.unseen_classes:
+    if manifest.unseen_classes and like is None:
         unseen = ", ".join(map(str, manifest.unseen_classes[:10]))
         say(f"note: test has labels that train lacks, which no learner can predict: {unseen}")
     for title, line in _columns(manifest, given=label is not None):

@@ -9,10 +9,12 @@ import click
 
 from olscale.cli.command import Group
 from olscale.cli.meter import meter
+from olscale.cli.reading_options import Reading, allow_pickle_option, source_options
 from olscale.cli.say import say
 from olscale.cli.say import show as print_lines
 
 if TYPE_CHECKING:
+    from olscale.models.about import LearnedEntry
     from olscale.results.record import Record
     from olscale.results.store import Store
 
@@ -96,7 +98,8 @@ def _object(value: Any) -> dict[str, Any]:
     metavar="DATASET",
     help="Dataset of the run (default: looked for here and next to STORE).",
 )
-def save(store: str, run: str, file: str, dataset: str | None) -> None:
+@allow_pickle_option
+def save(store: str, run: str, file: str, dataset: str | None, allow_pickle: bool) -> None:
     """Write the final model of RUN to FILE.
 
     RUN is the id of a run in STORE, or a unique prefix of it.
@@ -114,7 +117,8 @@ def save(store: str, run: str, file: str, dataset: str | None) -> None:
     learner = record.run["learner"]["name"]
     name = record.run["dataset"]["name"]
     if opened.exists(model_file(record.id)):
-        model = load_model(f"{opened.path}/{model_file(record.id)}", learner)
+        kept = f"{opened.path}/{model_file(record.id)}"
+        model = load_model(kept, learner, allow_pickle=allow_pickle)
         how = "copied from the store"
     else:
         from olscale.data.catalogue.fetch import data_home
@@ -127,9 +131,9 @@ def save(store: str, run: str, file: str, dataset: str | None) -> None:
         )
         place = dataset or find_dataset(record.run, [folder + name for folder in folders])
         with meter("computing") as progress:
-            model = compute_model(record, place, progress)
+            model = compute_model(record, place, progress, allow_pickle=allow_pickle)
         how = "trained again, with the same results as the record"
-    model.save(file)
+    model.save(file, allow_pickle=allow_pickle)
     say(f"{file}: {learner} on {name}, run {record.id[:_SHOWN]}, {how}")
 
 
@@ -189,8 +193,23 @@ def show(file: str, as_json: bool) -> None:
         "run": about.run or "unknown",
         "made by": f"olscale {about.olscale}",
     }
+    if about.pickled:
+        shown["pickle"] = "yes: reading the learner runs code, and needs --allow-pickle"
     for title, value in shown.items():
         say(f"{title:<12} {value}")
+    for number, entry in enumerate(about.history, 1):
+        say(f"{f'learned {number}':<12} {_learned(entry)}")
+
+
+def _learned(entry: LearnedEntry) -> str:
+    """Return what a model learned, in one line."""
+    from olscale.measures import figure_of, measure_of, metric_words
+
+    words = [f"{entry.source}, {entry.rows:,} rows, {entry.time}, by {entry.parent[:_SHOWN]}"]
+    for name, value in entry.measures.items():
+        percent = " %" if measure_of(name).unit == "percent" else ""
+        words.append(f"{metric_words(name)} {figure_of(name, value)}{percent}")
+    return ", ".join(words)
 
 
 def _shortened(values: tuple[Any, ...]) -> str:
@@ -198,6 +217,86 @@ def _shortened(values: tuple[Any, ...]) -> str:
     if len(values) > 10:
         more = f" ... ({len(values):,})"
     return ", ".join(map(str, values[:10])) + more
+
+
+@models.command(short_help="Predict and learn the rows of SOURCE with the model MODEL.")
+@click.argument("model")
+@click.argument("source")
+@click.option(
+    "--out",
+    metavar="NEW",
+    required=True,
+    help="File of the model that has learned; MODEL itself is replaced once it has.",
+)
+@click.option("--split", metavar="SPLIT", help="Split of a dataset; train when left out.")
+@source_options
+@click.option(
+    "--measures", metavar="NAME,...", multiple=True, help="Also these measures, e.g. kappa,auc."
+)
+@click.option(
+    "--grow",
+    type=click.Choice(["none", "classes", "features", "all"]),
+    default="none",
+    help="What the model may get: new classes, new values of text columns and features of "
+    "SVMlight text. By default a new class ends the command, and new features count as none.",
+)
+@click.option("--again", is_flag=True, help="Learn a source that the model has learned already.")
+@click.option(
+    "--learner",
+    metavar="MODULE:CLASS",
+    help="Learner of your own that the model is of; it is imported.",
+)
+@allow_pickle_option
+def learn(
+    model: str,
+    source: str,
+    out: str,
+    split: str | None,
+    reading: Reading,
+    measures: tuple[str, ...],
+    grow: str,
+    again: bool,
+    learner: str | None,
+    allow_pickle: bool,
+) -> None:
+    """Predict each row of SOURCE with the model MODEL, then learn it, and write the model to NEW.
+
+    The error is that of the predictions before each row was learned. The model notes what it has
+    learned, and models show prints it. NEW appears whole or not at all.
+    """
+    from olscale.cli.command import find_modules_here
+    from olscale.evaluation.learn_on import learn_on
+    from olscale.models.file import load_model
+    from olscale.models.learned import check_new, learned_now, model_digest, source_digests
+    from olscale.models.source import ModelSource
+
+    if learner is not None or allow_pickle:
+        find_modules_here()
+    parent = model_digest(model)
+    loaded = load_model(model, learner, allow_pickle=allow_pickle)
+    digests = source_digests(source)
+    if not again:
+        check_new(loaded.about, source, digests)
+    rows = ModelSource(
+        loaded.about.columns, source, split or "train", reading.format, reading.options()
+    )
+    names = [name.strip() for part in measures for name in part.split(",")]
+    learned = learn_on(loaded, rows, names, grow)
+    entry = learned_now(source, digests, learned.rows, parent, learned.measures)
+    loaded.about = loaded.about.changed(history=(*loaded.about.history, entry))
+    loaded.save(out, allow_pickle=allow_pickle)
+    say(f"{out}: {_learned(entry)}")
+    for line in rows.notes:
+        say(f"note: {line}", err=True)
+    counts = {
+        "rows without a label were left out": learned.unlabelled,
+        "values and indices that the model never met count as none": learned.unknown,
+        "classes are new": learned.classes,
+        "features are new": learned.features,
+    }
+    for what, count in counts.items():
+        if count:
+            say(f"note: {count:,} {what}", err=True)
 
 
 @models.command(short_help="Write the model FILE for other programs.")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from olscale.cli.command import collect_as_usual
-from olscale.cli.ingest import column_of
+from olscale.cli.reading_options import Reading, allow_pickle_option, source_options
 from olscale.cli.say import say
-from olscale.cli.source_options import arrays_option, cell_options, delimiter_option
 
 
 @click.command(short_help="Predict the rows of SOURCE with the model MODEL.")
@@ -23,40 +22,7 @@ from olscale.cli.source_options import arrays_option, cell_options, delimiter_op
 @click.option(
     "--labels", is_flag=True, help="Also write the labels of SOURCE, and report the error."
 )
-@click.option(
-    "--split", metavar="SPLIT", help="Split of a dataset (default: test, if there is one)."
-)
-@click.option("--format", metavar="FORMAT", help="Format of the source (default: guessed).")
-@click.option(
-    "--label",
-    metavar="COLUMN",
-    help="Label column of a table (default: that of the model's dataset).",
-)
-@click.option(
-    "--drop", metavar="COLUMN[,COLUMN]", multiple=True, help="Columns to leave out; repeatable."
-)
-@click.option(
-    "--decimal",
-    metavar="MARK",
-    type=click.Choice([".", ","]),
-    help="Decimal mark of numbers in CSV and TSV.",
-)
-@click.option(
-    "--header/--no-header",
-    default=None,
-    help="Whether the first row of CSV and TSV names the columns.",
-)
-@click.option(
-    "--delimiter",
-    metavar="CHAR",
-    callback=delimiter_option,
-    help="Delimiter of cells in CSV and TSV.",
-)
-@click.option(
-    "--index-base",
-    type=click.Choice(["0", "1"]),
-    help="First index of SVMlight text (default: that of the model's dataset).",
-)
+@source_options
 @click.option(
     "--keep",
     metavar="COLUMN[,COLUMN]",
@@ -69,13 +35,12 @@ from olscale.cli.source_options import arrays_option, cell_options, delimiter_op
     default="ignore",
     help="Ignore values and indices that the model has never seen (default), or refuse them.",
 )
-@arrays_option
-@cell_options
 @click.option(
     "--learner",
     metavar="MODULE:CLASS",
     help="Your own learner class of the model, which is imported.",
 )
+@allow_pickle_option
 def predict(
     model: str,
     source: str,
@@ -83,20 +48,11 @@ def predict(
     scores: bool,
     labels: bool,
     split: str | None,
-    format: str | None,
-    label: str | None,
-    drop: tuple[str, ...],
-    decimal: str | None,
-    header: bool | None,
-    delimiter: str | None,
-    arrays: dict[str, str] | None,
-    quoting: str | None,
-    escape: str | None,
-    missing: tuple[str, ...],
-    index_base: str | None,
+    reading: Reading,
     keep: tuple[str, ...],
     unknown: str,
     learner: str | None,
+    allow_pickle: bool,
 ) -> None:
     """Predict the rows of SOURCE with the model MODEL.
 
@@ -106,36 +62,20 @@ def predict(
     dropped at ingest are dropped again.
     """
     from olscale.cli.command import find_modules_here
-    from olscale.data.formats.base import ReadOptions
     from olscale.models.file import load_model
     from olscale.models.predict import predict as run
     from olscale.models.source import ModelSource
 
-    if learner is not None:
+    if learner is not None or allow_pickle:
         find_modules_here()
     collect_as_usual()
-    loaded = load_model(model, learner)
-    zero_based = None
-    if index_base is not None:
-        zero_based = index_base == "0"
-    options = ReadOptions(
-        label=column_of(label),
-        drop=drop,
-        decimal=decimal,
-        zero_based=zero_based,
-        header=header,
-        delimiter=delimiter,
-        arrays=arrays,
-        quoting=quoting,
-        escape=escape,
-        missing=missing,
-    )
+    loaded = load_model(model, learner, allow_pickle=allow_pickle)
     rows = ModelSource(
         loaded.about.columns,
         source,
         split,
-        format,
-        options,
+        reading.format,
+        reading.options(),
         keep=keep,
         refuse_unknown=unknown == "refuse",
     )

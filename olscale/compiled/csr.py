@@ -7,16 +7,57 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.errors import ParameterError
 
-class CSR(NamedTuple):
-    """Sparse rows: row `i` has ``indices[indptr[i]:indptr[i+1]]`` and the same span of `data`.
 
-    `indptr` need not start at 0, so a slice of rows shares the arrays of all rows.
-    """
-
+class _Arrays(NamedTuple):
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     data: NDArray[np.float64]
+
+
+class CSR(_Arrays):
+    """Sparse rows: row `i` has ``indices[indptr[i]:indptr[i+1]]`` and the same span of `data`.
+
+    `indptr` need not start at 0, so a slice of rows shares the arrays of all rows.
+
+    Attributes
+    ----------
+    columns : int, optional
+        Number of features, which the arrays do not say; rows of a `Chunk` know it.
+
+    Examples
+    --------
+    >>> rows = sized(CSR(np.array([0, 1, 1]), np.array([2], np.int32), np.array([0.5])), 3)
+    >>> rows.shape, rows.to_numpy().tolist()
+    ((2, 3), [[0.0, 0.0, 0.5], [0.0, 0.0, 0.0]])
+    """
+
+    columns: int | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and features.
+
+        Raises
+        ------
+        ParameterError
+            If these rows do not know their number of features.
+        """
+        if self.columns is None:
+            raise ParameterError(
+                "these sparse rows do not know their number of features; those of a chunk do: "
+                "chunk.X, or chunk.shape"
+            )
+        return len(self.indptr) - 1, self.columns
+
+    def to_numpy(self) -> NDArray[np.float64]:
+        """Return the rows as an array of shape (rows, features)."""
+        return to_dense(self, self.shape[1])
+
+    def to_scipy(self) -> Any:
+        """Return the rows as a ``scipy.sparse.csr_array`` of shape (rows, features)."""
+        return to_scipy(self, self.shape[1])
 
 
 Rows: TypeAlias = NDArray[np.float64] | CSR
@@ -99,6 +140,25 @@ def to_dense(X: Rows, columns: int) -> NDArray[np.float64]:
     indptr, indices, data = trim(X)
     dense[np.repeat(np.arange(rows_of(X)), np.diff(indptr)), indices] = data
     return dense
+
+
+def sized(X: Rows, columns: int) -> Rows:
+    """Return new `CSR` rows on the same arrays that know their number of features."""
+    if not isinstance(X, CSR):
+        return X
+    rows = CSR(*X)
+    rows.columns = columns
+    return rows
+
+
+def to_scipy(X: Rows, columns: int) -> Any:
+    """Return `X` as a ``scipy.sparse.csr_array`` of shape (rows, columns), with its own indptr."""
+    from scipy.sparse import csr_array
+
+    if not isinstance(X, CSR):
+        return csr_array(X)
+    indptr, indices, data = trim(X)
+    return csr_array((data, indices, indptr), shape=(rows_of(X), columns))
 
 
 def to_csr(X: Rows) -> CSR:

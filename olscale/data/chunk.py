@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,17 @@ from olscale.compiled.csr import (  # noqa: F401, learners written for 0.1
     read_only,
     read_only_rows,
     rows_of,
+    sized,
     slice_rows,
     stack_rows,
     take_rows,
+    to_dense,
+    to_scipy,
 )
 from olscale.system.plain_arrays import refuse_masked
+
+if TYPE_CHECKING:
+    from olscale.data.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,8 @@ class Chunk:
         Number of rows after which the label of each row is known, where the dataset says so.
     weights : float64 array of shape (rows,), optional
         How much each row counts, where the dataset says so: finite, 0 or more.
+    origin : Manifest, optional
+        The dataset whose columns and labels these are; None after transforms.
 
     Examples
     --------
@@ -53,11 +61,12 @@ class Chunk:
     columns: int
     delays: NDArray[np.int64] | None = None
     weights: NDArray[np.float64] | None = None
+    origin: Manifest | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         refuse_masked(self.X, "rows")  # from a user's own transform or layout
         # All runs of a group share the chunk: none may change it for the others.
-        object.__setattr__(self, "X", read_only_rows(self.X))
+        object.__setattr__(self, "X", sized(read_only_rows(self.X), self.columns))
         object.__setattr__(self, "y", read_only(self.y))
         if self.delays is not None:
             object.__setattr__(self, "delays", read_only(self.delays))
@@ -66,6 +75,26 @@ class Chunk:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and features."""
+        return len(self), self.columns
+
+    def to_numpy(self) -> NDArray[np.float64]:
+        """Return the rows as an array of shape (rows, features), read-only where they are dense.
+
+        Examples
+        --------
+        >>> Chunk(np.eye(2), np.array([0, 1]), 2).to_numpy()
+        array([[1., 0.],
+               [0., 1.]])
+        """
+        return to_dense(self.X, self.columns)
+
+    def to_scipy(self) -> Any:
+        """Return the rows as a ``scipy.sparse.csr_array`` of shape (rows, features)."""
+        return to_scipy(self.X, self.columns)
 
     def __getitem__(self, span: slice) -> Chunk:
         start, stop, step = span.indices(len(self))

@@ -156,7 +156,7 @@ class Dataset:
         if not isinstance(X, CSR):
             # Stored in a small type, such as uint8 for pixels; learners compute in float64.
             X = X.astype(np.float64, copy=False)
-        return Chunk(X, self._codes(label), self.columns, weights=weights)
+        return Chunk(X, self._codes(label), self.columns, weights=weights, origin=self.manifest)
 
     def chunks(self, split: str = "train", start: int = 0) -> Iterator[Chunk]:
         """Yield the chunks of `split` in order, from chunk `start` on."""

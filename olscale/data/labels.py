@@ -30,6 +30,10 @@ class Labels:
     novel : str, optional
         Label of novelties, as text: it becomes -1 and all others +1.
 
+    classes, names : tuple, optional
+        Classes, and text labels in their stored order, that another dataset has: these rows may
+        lack some of them.
+
     Examples
     --------
     >>> labels = Labels()
@@ -39,7 +43,13 @@ class Labels:
     (('ham', 'spam'), ('spam', 'ham'))
     """
 
-    def __init__(self, target: str | None = None, novel: str | None = None) -> None:
+    def __init__(
+        self,
+        target: str | None = None,
+        novel: str | None = None,
+        classes: tuple[float | int | str, ...] | None = None,
+        names: tuple[str, ...] | None = None,
+    ) -> None:
         self._target = target
         self._novel = novel
         self._positions: dict[str, int] = {}
@@ -52,6 +62,11 @@ class Labels:
         # never on all of them.
         self._rows: dict[str, dict[Any, int]] = {}
         self._values: dict[float, None] = {}
+        if names is not None:
+            self._kind = str
+            self._positions = {name: place for place, name in enumerate(names)}
+        elif classes is not None:
+            self._values = {float(label): None for label in classes}
 
     def begin(self, split: str) -> None:
         """Begin a split, or restart it."""

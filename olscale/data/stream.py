@@ -201,6 +201,7 @@ def open_streams(
     projection: int = 0,
     limit: int | None = None,
     delay_column: int | None = None,
+    fitted: Pipeline | None = None,
 ) -> Streams:
     """Open the dataset at `path` for learning and testing, with transforms fitted on training rows.
 
@@ -222,6 +223,8 @@ def open_streams(
     delay_column : int, optional
         Column of the dataset, counted from 0, with the number of rows after which the label of a
         row is known; it is no feature.
+    fitted : Pipeline, optional
+        The transforms, if they are fitted already.
 
     Raises
     ------
@@ -240,7 +243,7 @@ def open_streams(
     """
     dataset = path if isinstance(path, Dataset) else open_dataset(path)
     path = dataset.path
-    pipeline = _fitted(dataset, tuple(transforms), part, projection, limit, delay_column)
+    pipeline = fitted or _fitted(dataset, tuple(transforms), part, projection, limit, delay_column)
     if part is None:
         order = None
         if shuffle is not None:

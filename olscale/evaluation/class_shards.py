@@ -51,6 +51,7 @@ def can_shard(run: Run, classes: int) -> bool:
     if (
         classes < 3
         or scoring.interrupts
+        or scoring.from_model  # a shard begins with a new model
         or scoring.weighted_measures  # the merge has no weights
         or scoring.threshold is not None
         or any(m.reads_scores or m.watches for m in METRICS.load_all() if m.meets(shape))

@@ -39,6 +39,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +154,16 @@ def load_experiment(path: str | Path) -> Experiment:
         else spec.model_copy(update={"path": _relative_to(path.parent, spec.path)})
         for spec in experiment.datasets
     ]
-    return experiment.model_copy(update={"datasets": tuple(datasets)})
+    return experiment.model_copy(
+        update={"datasets": tuple(datasets), "protocol": _from_model_beside(path, experiment)}
+    )
+
+
+def _from_model_beside(path: Path, experiment: Experiment) -> ProtocolSpec:
+    protocol = experiment.protocol
+    if protocol.from_model is None:
+        return protocol
+    return replace(protocol, from_model=_relative_to(path.parent, protocol.from_model))
 
 
 def parse_experiment(content: dict[str, Any], source: str = "experiment") -> Experiment:

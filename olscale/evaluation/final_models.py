@@ -12,6 +12,7 @@ from olscale.data.dataset import Dataset, Progress, open_dataset
 from olscale.data.stream import Part, Shuffle
 from olscale.data.transforms.pipeline import Pipeline
 from olscale.errors import DatasetError, ModelError
+from olscale.evaluation.from_model import learned_model, saved_model
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.online_folds import OnlineFolds
 from olscale.evaluation.protocol import Scoring
@@ -29,8 +30,15 @@ from olscale.models.write import check_savable
 from olscale.results.record import Record
 
 
-def final_model(run: Run, learner: Learner, dataset: Dataset, pipeline: Pipeline) -> FinalModel:
-    """Return the final model of `run`: `learner`, with the transforms applied to `dataset`."""
+def final_model(
+    run: Run, learner: Learner, dataset: Dataset, pipeline: Pipeline, before: str = ""
+) -> FinalModel:
+    """Return the final model of `run`: `learner`, with the transforms applied to `dataset`.
+
+    `before` is the path of the saved model that the run began with, if it did.
+    """
+    if before:
+        return learned_model(saved_model(before), run, learner, dataset, pipeline)
     key = run.stream
     return FinalModel(
         About(
@@ -47,7 +55,7 @@ def final_model(run: Run, learner: Learner, dataset: Dataset, pipeline: Pipeline
             ),
             columns=ColumnsEntry.of(dataset.manifest),
             classes=dataset.classes,
-            dataset=DatasetEntry(name=dataset.name, fingerprint=dataset.fingerprint),
+            dataset=DatasetEntry.of(dataset.name, dataset.manifest),
             run=run.id,
         ),
         learner,
@@ -120,7 +128,13 @@ def _hashable(value: Any) -> Any:
     return value
 
 
-def compute_model(record: Record, path: str, progress: Progress | None = None) -> FinalModel:
+def compute_model(
+    record: Record,
+    path: str,
+    progress: Progress | None = None,
+    *,
+    allow_pickle: bool = False,
+) -> FinalModel:
     """Run the definition in `record` again and return the final model.
 
     Parameters
@@ -131,6 +145,8 @@ def compute_model(record: Record, path: str, progress: Progress | None = None) -
         Its dataset.
     progress : callable, optional
         Called with the learner's name, the rows of each chunk and 0.
+    allow_pickle : bool
+        Whether the model may be one that only a pickle can save.
 
     Raises
     ------
@@ -144,7 +160,12 @@ def compute_model(record: Record, path: str, progress: Progress | None = None) -
             f"run {record.id} ended as {record.outcome} ({record.reason}): it has no final model"
         )
     run = run_of(record)
-    check_savable(run.learner, make_learner(run.learner, run.params))
+    if run.stream.scoring.from_model:
+        raise ModelError(
+            f"run {record.id} began with the saved model {run.stream.scoring.from_model[:12]}, "
+            "which the store does not have; evaluate it with --from-model and --keep-model"
+        )
+    check_savable(run.learner, make_learner(run.learner, run.params), allow_pickle)
     check_learners([run])
     dataset = open_dataset(path)
     if dataset.fingerprint != run.stream.fingerprint:

@@ -19,6 +19,11 @@ from olscale.data.stream import Stream, open_streams
 from olscale.data.transforms.pipeline import Pipeline
 from olscale.errors import StoppedError
 from olscale.evaluation.budget import BudgetExceeded, Meter
+from olscale.evaluation.from_model import (
+    load_beginning,
+    streaming_pipeline,
+    streaming_state,
+)
 from olscale.evaluation.fused_runs import fuse_runs
 from olscale.evaluation.metrics import METRICS, StreamShape
 from olscale.evaluation.run import StreamKey
@@ -103,7 +108,13 @@ class GroupPass:
         self._exceeded = exceeded
         self._read_seconds = 0.0
         self._machine_code_before = machine_code_seconds()
-        options = (key.projection or 0, group.memory_limit, key.scoring.delay_position)
+        begins = load_beginning(group.model, key.scoring.from_model) if group.model else None
+        options = (
+            key.projection or 0,
+            group.memory_limit,
+            key.scoring.delay_position,
+            None if begins is None else streaming_pipeline(begins),
+        )
         with self._reading():
             streams = open_streams(
                 dataset or group.path,
@@ -117,6 +128,9 @@ class GroupPass:
         self._transforms = StreamTransforms(self._stream.pipeline, group.runs)
         shape = stream_shape(self._stream.dataset, key, self._stream.rows * key.passes)
         shape = replace(shape, features=self._stream.feature_names)
+        if begins is not None:
+            self._transforms.restore(streaming_state(begins))
+        self._begins = begins
         self._classes_of_stream = shape.classes
         self.states = self._begin(shape, self._stream.columns)
         self._learning: Sequence[_Learns] | None = None
@@ -140,7 +154,7 @@ class GroupPass:
     def _begin(self, shape: StreamShape, columns: int) -> Sequence[RunState]:
         """Return the states of the runs before the first row."""
         metrics = METRICS.load_all()
-        return [
+        states = [
             RunState(
                 run,
                 shape,
@@ -153,6 +167,10 @@ class GroupPass:
             )
             for run in self.group.runs
         ]
+        if self._begins is not None:
+            for state in states:
+                state.begin_with(self._begins.learner, self._begins.about.learner.entropy)
+        return states
 
     def pipeline(self, state: RunState) -> Pipeline:
         """Return the current transforms of a run."""

@@ -28,6 +28,7 @@ from olscale.evaluation.dataset_fit import (
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import DatasetSpec, LearnerSpec
 from olscale.evaluation.forecast import NUMBERS_A_SECOND, ROW_NUMBERS
+from olscale.evaluation.from_model import check_begins, saved_model
 from olscale.evaluation.protocol import ProtocolSpec, check_stream, check_task, weighing_of
 from olscale.evaluation.resolve import ResolvedExperiment, open_experiment
 from olscale.evaluation.run import Run, stream_keys
@@ -300,6 +301,8 @@ class _Builder:
     held_costs: dict[str, float] = field(default_factory=dict)
     state_bytes: dict[str, int] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
+    pickles: bool = False
+    models: dict[str, str] = field(default_factory=dict)
     ahead: dict[str, tuple[Foresight, ...]] = field(default_factory=dict)
     restarting: set[str] = field(default_factory=set)
 
@@ -317,6 +320,8 @@ class _Builder:
             kept=self.kept,
             ahead=self.ahead,
             restarting=self.restarting,
+            pickles=self.pickles,
+            models=self.models,
         )
 
     def note_tuned(self, runs: Iterable[str]) -> None:
@@ -346,6 +351,11 @@ class _Builder:
             check_probabilities(name, learner, protocol, dataset)
             if not learner.restorable:
                 self.restarting.add(name)
+        if protocol.from_model is not None:
+            before = saved_model(protocol.from_model)
+            check_begins(before, dataset, source.transforms, protocol, learners)
+            self.models[before.digest] = absolute_path(before.path)
+        self.pickles = self.pickles or protocol.allow_pickle
         rows = dataset.rows("train")
         numbers = stored_values(dataset)
         self.sources[dataset.fingerprint] = StreamSource(
@@ -368,9 +378,11 @@ class _Builder:
             for name, learner in learners
         ]
 
-        of_rows = transforms_ahead(source.transforms)
+        of_rows = [] if protocol.from_model else transforms_ahead(source.transforms)
         of_learners = [
-            learner_ahead(name, resolved_params, _is_shown_rows(name, learner))
+            []
+            if protocol.from_model
+            else learner_ahead(name, resolved_params, _is_shown_rows(name, learner))
             for (name, learner), resolved_params in zip(learners, params, strict=True)
         ]
 

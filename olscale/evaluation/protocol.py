@@ -115,8 +115,15 @@ class StreamOptions:
         "How often the rows are learned from.",
         flag=False,
     )
-    # Not part of a run's definition: no result depends on it.
+    # Not part of a run's definition: no result depends on them.
     keep_model: bool = option(False, "Keep the final models in the store.")
+    allow_pickle: bool = option(
+        False, "Kept models of estimators from elsewhere are pickles, which run code when read."
+    )
+    # The definition has the model's digest, as `Scoring.from_model`.
+    from_model: str | None = option(
+        None, "Streams begin with this saved model instead of a new one.", "MODEL"
+    )
 
     @property
     def online(self) -> bool:
@@ -225,6 +232,8 @@ class Scoring(ScoringOptions):
         Package and version of the detector: other versions may raise other alarms.
     folds : OnlineFolds, optional
         How rows are distributed to several models that process the stream together.
+    from_model : str
+        SHA-256 of the model file that the stream begins with.
 
     Examples
     --------
@@ -235,6 +244,7 @@ class Scoring(ScoringOptions):
     delay_position: int | None = None
     drift_version: str = ""
     folds: OnlineFolds | None = None
+    from_model: str = ""
 
     @property
     def interrupts(self) -> bool:
@@ -316,6 +326,10 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
         if p.online:
             rival = f"split = {p.split!r}"
         yield f"passes does not go with {rival}: a later pass would test on rows learned before"
+    if p.from_model is not None and p.online:
+        yield f"from_model does not go with split = {p.split!r}: one model cannot be several"
+    if p.allow_pickle and not (p.keep_model or p.from_model):
+        yield "allow_pickle needs protocol.keep_model: nothing else is written or read as a pickle"
     if "cost" in p.measures and not (p.costs or costs_of(p.threshold)):
         yield (
             "measures has 'cost', which needs protocol.costs: what a mistake costs, a number "

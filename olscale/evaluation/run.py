@@ -11,6 +11,7 @@ from typing import Any
 from olscale.data.stream import Part, Shuffle
 from olscale.data.transforms.pipeline import check_order, make_transform
 from olscale.errors import ExperimentError
+from olscale.evaluation.from_model import saved_model
 from olscale.evaluation.metrics.drift import detector_version
 from olscale.evaluation.online_folds import OnlineFolds
 from olscale.evaluation.protocol import (
@@ -180,6 +181,7 @@ def _scoring(protocol: ProtocolSpec, seed: int) -> Scoring:
     return Scoring(
         **{option.name: getattr(protocol, option.name) for option in fields(ScoringOptions)},
         drift_version=detector_version(protocol.drift) if protocol.drift else "",
+        from_model="" if protocol.from_model is None else saved_model(protocol.from_model).digest,
         folds=OnlineFolds(protocol.split, seed, protocol.folds or DEFAULT_REPEATS)
         if protocol.online
         else None,

@@ -93,6 +93,10 @@ class RunGroup:
         Whether the store keeps the final models.
     restorable : bool
         Whether the group can be continued from a checkpoint.
+    pickles : bool
+        Whether these may be pickles.
+    model : str
+        Path of the saved model that the stream begins with; empty for a new one.
     bundle : int, optional
         Number of its bundle (`olscale.evaluation.cut_groups`); None for a group with a task of its
         own.
@@ -111,6 +115,8 @@ class RunGroup:
     together: bool = False
     keeps_models: bool = False
     restorable: bool = True
+    pickles: bool = False
+    model: str = ""
     bundle: int | None = None
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 
 from olscale.compiled.csr import Rows, take_rows
 from olscale.compiled.pages import filled_bytes
-from olscale.errors import one_line
+from olscale.errors import ModelError, one_line
 from olscale.evaluation.budget import NO_BUDGET, BudgetExceeded, Meter, Spent
 from olscale.evaluation.guard import GlobalRandom, attempt
 from olscale.evaluation.metrics import StreamShape
@@ -103,10 +103,35 @@ class RunLearner:
         learner = self._guarded(self._make)
         if learner is not None:  # otherwise the run has failed and its learner is not used again
             self.learner = learner
+        self._begun_with_model = False
+
+    def begin_with(self, learner: Learner, entropy: Sequence[int]) -> None:
+        """Begin the stream with what a saved model has learned under `entropy`.
+
+        Raises
+        ------
+        ModelError
+            If the state of the model is not all that it has learned.
+        """
+        if not learner.restorable:
+            raise ModelError(
+                f"a stream cannot begin with a model of {learner.name}, an estimator from "
+                "elsewhere, whose state is no plain arrays; olscale models learn learns on with it"
+            )
+        self._entropy = tuple(entropy)
+        make = self._make
+        self._make = partial(make.func, *make.args[:3], self._entropy)
+        self._begun_with_model = True
+        begun = self._guarded(self._make)
+        if begun is not None:
+            self.learner = begun
+            self._guarded(lambda: begun.restore(learner.state()))
 
     @property
     def looks_ahead(self) -> bool:
         """Whether the learner requests rows before the first chunk."""
+        if self._begun_with_model:  # the model has seen the rows that it asks for
+            return False
         return bool(self._guarded(lambda: looks_ahead(self.learner)))
 
     @property

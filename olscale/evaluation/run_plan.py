@@ -132,6 +132,10 @@ class RunPlan:
         `EstimatesCost.state_bytes`.
     kept : set of str
         Ids of the runs whose final models are kept.
+    pickles : bool
+        Whether kept models may be pickles.
+    models : dict of str to str
+        Paths of the saved models that runs begin with, by digest.
     ahead : dict of str to tuple of Foresight
         Parts of a run that see rows before their turn, by its id; only runs with such parts.
     restarting : set of str
@@ -149,6 +153,8 @@ class RunPlan:
     learners: tuple[PlannedLearner, ...] = ()
     state_bytes: Mapping[str, int] = field(default_factory=dict)
     kept: AbstractSet[str] = frozenset()
+    pickles: bool = False
+    models: Mapping[str, str] = field(default_factory=dict)
     ahead: Mapping[str, tuple[Foresight, ...]] = field(default_factory=dict)
     restarting: AbstractSet[str] = frozenset()
 

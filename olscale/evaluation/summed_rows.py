@@ -44,7 +44,7 @@ def can_sum(run: Run) -> bool:
 def _sums_key(run: Run) -> object:
     """Return a key that runs with the same sums share; None for a run without sums."""
     key = run.stream
-    if not key.scoring.test_only or key.passes > 1:
+    if not key.scoring.test_only or key.passes > 1 or key.scoring.from_model:
         return None
     # Scores are made probabilities by what became of them along the stream.
     if may_need(key.scoring):

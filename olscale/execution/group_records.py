@@ -7,7 +7,7 @@ import numpy as np
 from olscale.data.dataset import open_dataset
 from olscale.data.stream import open_streams
 from olscale.data.transforms.pipeline import Pipeline
-from olscale.errors import StoreError
+from olscale.errors import ModelError, StoreError
 from olscale.evaluation.class_shards import Learned, merge_shards
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
@@ -83,10 +83,13 @@ def _write(store: Store, group: RunGroup, record: Record) -> None:
         store.write(record)
 
 
-def keep_models(store: Store, group: RunGroup, ends: Sequence[tuple[RunState, Pipeline]]) -> None:
+def keep_models(
+    store: Store, group: RunGroup, ends: Sequence[tuple[RunState, Pipeline]]
+) -> list[str]:
     """Write the final models that can be saved, before their records, which are the commit.
 
-    `ends` has the states of the runs that ended, and their final transforms.
+    `ends` has the states of the runs that ended, and their final transforms. Return a line for each
+    model that turned out not to be savable.
 
     Raises
     ------
@@ -97,20 +100,24 @@ def keep_models(store: Store, group: RunGroup, ends: Sequence[tuple[RunState, Pi
     from olscale.evaluation.final_models import final_model, keep_probabilities
 
     dataset = open_dataset(group.path)
+    notes: list[str] = []
     for state, pipeline in ends:
-        if state.outcome == "ok" and state.learner.restorable:
+        if state.outcome == "ok" and (state.learner.restorable or group.pickles):
             name = model_file(state.run.id)
-            model = final_model(state.run, state.learner, dataset, pipeline)
+            model = final_model(state.run, state.learner, dataset, pipeline, group.model)
             keep_probabilities(model, state.probabilities)
             try:
                 with store.files.writing(name) as file:
                     model.write(file)
+            except ModelError as fault:  # the results count all the same
+                notes.append(f"the model of run {state.run.id[:12]} is not kept: {fault}")
             except OSError as fault:
                 raise StoreError(
                     f"cannot write {name} to the metrics store {store.path}: {why(fault)}; check "
                     "its permissions and free "
                     "space, or leave keep_model out"
                 ) from fault
+    return notes
 
 
 def merge_group(group: RunGroup, store: str) -> TaskReport:

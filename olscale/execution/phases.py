@@ -129,9 +129,11 @@ class Job:
     def _note_models(self, plan: RunPlan, missing: list[Run]) -> None:
         """Report which of the requested models cannot be saved."""
         learners = sorted({run.learner for run in missing if run.id in plan.kept})
-        for learner in (name for name in learners if name in plan.restarting):
+        restarting = [] if plan.pickles else plan.restarting
+        for learner in (name for name in learners if name in restarting):
             self.progress.note(
-                f"models of {learner} are not kept: an estimator from elsewhere is no plain arrays"
+                f"models of {learner} are not kept: an estimator from elsewhere is no plain "
+                "arrays; --allow-pickle keeps it as a pickle"
             )
         earlier = plan.kept - {run.id for run in missing}
         lacking = len(earlier - self.store.model_ids()) if earlier else 0
@@ -216,6 +218,8 @@ class Job:
                 replaces=any(run.id in again for run in group.runs),
                 together=share_files,
                 keeps_models=any(run.id in plan.kept for run in group.runs),
+                pickles=plan.pickles,
+                model=plan.models.get(group.runs[0].stream.scoring.from_model, ""),
             )
             for group in groups
         ]

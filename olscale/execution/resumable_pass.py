@@ -240,7 +240,7 @@ class ResumablePass:
             return self.report(stopped=True)
         group_pass = self.group_pass
         if group_pass.group.keeps_models and group_pass.group.shard is None:
-            keep_models(
+            self._checkpoints.notes += keep_models(
                 self._store,
                 group_pass.group,
                 [(state, group_pass.pipeline(state)) for state in group_pass.states],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -143,6 +144,24 @@ class ColumnsEntry(_Entry):
         return (*(name for name in self.names or () if not name.startswith(values)), *self.text)
 
 
+def with_values(columns: ColumnsEntry, names: Sequence[str]) -> ColumnsEntry:
+    """Return features with new ones of text columns after them, by column and value.
+
+    Examples
+    --------
+    >>> columns = ColumnsEntry(count=1, kind="sparse", names=("job=cook",), text=("job",))
+    >>> with_values(columns, ["job=smith", "job=clerk"]).names
+    ('job=cook', 'job=clerk', 'job=smith')
+    """
+
+    def order(name: str) -> tuple[int, str]:
+        place = next(i for i, text in enumerate(columns.text) if name.startswith(f"{text}="))
+        return place, name
+
+    every = (*(columns.names or ()), *sorted(names, key=order))
+    return columns.model_copy(update={"names": every, "count": len(every)})
+
+
 def place_of(name: str) -> int | None:
     """Return the place in a column name of a table without names; None for any other name.
 
@@ -156,10 +175,55 @@ def place_of(name: str) -> int | None:
 
 
 class DatasetEntry(_Entry):
-    """The dataset of the run."""
+    """The dataset of the run.
+
+    Attributes
+    ----------
+    name, fingerprint : str
+    sources : tuple of str
+        SHA-256 of the files whose rows were learned, by which they are known again.
+    """
 
     name: str
     fingerprint: str
+    sources: tuple[str, ...] = Field(default=(), exclude_if=lambda sources: not sources)
+
+    @classmethod
+    def of(cls, name: str, manifest: Manifest) -> DatasetEntry:
+        """Return the entry of a dataset."""
+        digests = [
+            source.sha256
+            for source in manifest.sources
+            if source.sha256 is not None and source.split == "train"
+        ]
+        return cls(name=name, fingerprint=manifest.fingerprint, sources=tuple(digests))
+
+
+class LearnedEntry(_Entry):
+    """A source that a model learned from after the run that it is of.
+
+    Attributes
+    ----------
+    source : str
+        Name of the file, pattern or dataset, without its folder.
+    digests : tuple of str
+        Fingerprint of the dataset, or SHA-256 of each file: what shows that it was learned.
+    rows : int
+        Rows that were learned.
+    time : str
+        When learning ended, in UTC and ISO 8601 notation.
+    parent : str
+        SHA-256 of the model file that learned it.
+    measures : dict of str to float
+        Prequential error and measures over these rows.
+    """
+
+    source: str
+    digests: tuple[str, ...]
+    rows: Count
+    time: str
+    parent: str
+    measures: dict[str, float] = Field(default_factory=dict)
 
 
 class About(_Entry):
@@ -171,9 +235,13 @@ class About(_Entry):
         Sorted class labels; none for a model that predicts something else.
     dataset, run : DatasetEntry, str, optional
         The origin of the model.
+    history : tuple of LearnedEntry
+        What it learned after that, in order.
+    pickled : bool
+        Whether the learner is a pickle, which runs code where it is read: never unasked.
     """
 
-    format: Literal[1] = 1
+    format: Literal[1, 2] = 1
     olscale: str = __version__
     learner: LearnerEntry
     transforms: TransformsEntry = TransformsEntry()
@@ -181,9 +249,13 @@ class About(_Entry):
     classes: tuple[int | float | str, ...] | None = None
     dataset: DatasetEntry | None = None
     run: str | None = None
+    history: tuple[LearnedEntry, ...] = Field(default=(), exclude_if=lambda history: not history)
+    pickled: bool = Field(default=False, exclude_if=lambda pickled: not pickled)
 
     @model_validator(mode="after")
     def _consistent(self) -> About:
+        if self.format != self.needed_format:
+            raise ValueError(f"format was {self.format}, expected {self.needed_format}")
         classes = self.classes or ()
         if len({type(label) is str for label in classes}) > 1 or sorted(set(classes)) != list(
             classes
@@ -192,3 +264,25 @@ class About(_Entry):
         if any(isinstance(label, float) and not math.isfinite(label) for label in classes):
             raise ValueError("classes must be finite")
         return self
+
+    @property
+    def needed_format(self) -> Literal[1, 2]:
+        """The format of the file: an olscale that knows no history says so, and reads no pickle."""
+        return 2 if self.history or self.pickled else 1
+
+    def changed(self, **fields: Any) -> About:
+        """Return it with other `fields`, in the format that they need."""
+        changed = self.model_copy(update=fields)
+        return changed.model_copy(update={"format": changed.needed_format})
+
+    def has_learned(self, digest: str) -> str | None:
+        """Return what the model learned that has this digest, or None."""
+        if self.dataset is not None and digest in (
+            self.dataset.fingerprint,
+            *self.dataset.sources,
+        ):
+            return f"dataset {self.dataset.name}"
+        for entry in self.history:
+            if digest in entry.digests:
+                return f"{entry.source}, learned at {entry.time}"
+        return None

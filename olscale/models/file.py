@@ -1,8 +1,9 @@
-"""Model files: one archive of plain arrays under one checksum; nothing in it is code.
+"""Model files: one archive of plain arrays under one checksum; nothing in it is code, unasked.
 
 An ``.npz`` as `olscale.storage.checked_arrays` writes it, uncompressed: ``model.json`` (`About`, as
 bytes), ``learner/NAME``, ``transformN/NAME`` and, of runs with probabilities,
-``probabilities/NAME``. A file may come from anywhere. Its content is
+``probabilities/NAME``. Where the user allows it, the learner of another library is a pickle, which
+the header marks and nobody reads unasked. A file may come from anywhere. Its content is
 checked before use, it takes no more memory than it has bytes (except arrays of zeros, which
 take none), and it names no code to import: a user's own learner is looked up only if the caller
 names it too.
@@ -29,6 +30,7 @@ from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import LEARNERS, is_learner, learner_class, make_learner
 from olscale.models.about import About
 from olscale.models.final_model import FinalModel, fitted_pipeline
+from olscale.models.pickled import PICKLE, from_pickle
 from olscale.models.write import ABOUT, check_savable
 from olscale.storage.checked_arrays import LaterFormatError, read_arrays
 from olscale.storage.open import open_storage
@@ -36,6 +38,9 @@ from olscale.system.paths import path_text
 
 PROBABILITIES = "probabilities"
 """Arrays of probabilities of classes, in files of runs that needed them."""
+
+FORMAT = 2
+"""The latest format of model files: 1 without history and pickle."""
 
 _MOST_ABOUT = 1 << 28
 
@@ -52,7 +57,9 @@ def read_about(file: str | os.PathLike[str]) -> About:
         return _read(path_text(file, "model file"))[0]
 
 
-def load_model(file: str | os.PathLike[str], learner: str | None = None) -> FinalModel:
+def load_model(
+    file: str | os.PathLike[str], learner: str | None = None, *, allow_pickle: bool = False
+) -> FinalModel:
     """Read the final model of a run.
 
     Parameters
@@ -63,6 +70,9 @@ def load_model(file: str | os.PathLike[str], learner: str | None = None) -> Fina
     learner : str, optional
         ``module:Class`` of a learner of your own, where the model is one's: the file must name it
         too. It is imported, so name what you trust.
+    allow_pickle : bool
+        Whether the learner may be a pickle, as of an estimator from elsewhere. Reading it runs
+        code that whoever wrote the file chose, so say it of files that you trust.
 
     Returns
     -------
@@ -71,7 +81,8 @@ def load_model(file: str | os.PathLike[str], learner: str | None = None) -> Fina
     Raises
     ------
     ModelError
-        If it is no model file, is damaged, is of a later version, or its learner is not there.
+        If it is no model file, is damaged, is of a later version, its learner is not there, or is
+        a pickle that is not allowed.
     """
     with _refusing(path_text(file, "model file")):
         about, arrays = _read(path_text(file, "model file"))
@@ -79,6 +90,8 @@ def load_model(file: str | os.PathLike[str], learner: str | None = None) -> Fina
         steps = {f"transform{number}" for number in range(len(pipeline.steps))}
         if odd := {name.partition("/")[0] for name in arrays} - {"learner", PROBABILITIES, *steps}:
             raise ValueError(f"it has arrays of {', '.join(sorted(odd))}, which the model has not")
+        if about.pickled:
+            return FinalModel(about, _unpickled(about, arrays, allow_pickle), pipeline)
         model = _make(about, learner)
         if about.columns.targets:
             expect_targets(model, len(about.columns.targets))
@@ -95,6 +108,31 @@ def load_model(file: str | os.PathLike[str], learner: str | None = None) -> Fina
         return final
 
 
+def _unpickled(about: About, arrays: dict[str, NDArray[Any]], allow_pickle: bool) -> Learner:
+    name = about.learner.name
+    if not allow_pickle:
+        raise ModelError(
+            f"the learner {name} in the file is a pickle, which runs code where it is read; "
+            "--allow-pickle, allow_pickle=True in Python, reads it if you trust who wrote it"
+        )
+    content = arrays.get(PICKLE)
+    if content is None or content.dtype != np.uint8 or content.ndim != 1:
+        raise ValueError("its header says that it has a pickle, and it has none")
+    learner = from_pickle(content, name)
+    if learner.version != about.learner.version:
+        raise ValueError(_other_version(about, learner))
+    return learner
+
+
+def _other_version(about: About, learner: Learner) -> str:
+    entry = about.learner
+    return (
+        f"it was learned by version {entry.version} of {entry.name}, here is version "
+        f"{learner.version}, which gives other "
+        "numbers; learn it anew, or install the olscale that wrote it"
+    )
+
+
 def _make(about: About, named: str | None) -> Learner:
     entry = about.learner
     name = entry.name
@@ -107,11 +145,7 @@ def _make(about: About, named: str | None) -> Learner:
         raise ValueError(f"its learner {name!r} does not keep the learner contract")
     learner = make_learner(name, entry.params)
     if learner.version != entry.version:
-        raise ValueError(
-            f"it was learned by version {entry.version} of {name}, here is version "
-            f"{learner.version}, which gives other "
-            "numbers; learn it anew, or install the olscale that wrote it"
-        )
+        raise ValueError(_other_version(about, learner))
     check_savable(name, learner)
     return learner
 
@@ -126,9 +160,9 @@ def _read(file: str) -> tuple[About, dict[str, NDArray[Any]]]:
         raise ValueError("it has no model.json")
     text = data.tobytes()
     version = json.loads(text).get("format")
-    if isinstance(version, int) and version > 1:
+    if isinstance(version, int) and version > FORMAT:
         raise LaterFormatError(
-            f"its format is {version}, of a later version of olscale; this one reads up to 1"
+            f"its format is {version}, of a later version of olscale; this one reads up to {FORMAT}"
         )
     return About.model_validate_json(text), arrays
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import IO, Any, Self
 
 import numpy as np
@@ -11,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from olscale.compiled.csr import Rows, read_only, rows_of, slice_rows, to_csr, to_dense
 from olscale.data.chunk import Chunk
+from olscale.data.dataset import Dataset
 from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.pipeline import Pipeline, make_transform
 from olscale.errors import ParameterError
 from olscale.learners.class_probabilities import ClassProbabilities
-from olscale.learners.contract.estimator import checked_weights, to_rows
+from olscale.learners.contract.estimator import checked_weights
 from olscale.learners.contract.learner import (
     FloatArray,
     Learner,
@@ -23,8 +25,12 @@ from olscale.learners.contract.learner import (
     make_writable,
     no_weights,
 )
+from olscale.learners.contract.probabilities import show_probabilities
 from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable
 from olscale.models.about import About
+from olscale.models.pickled import PICKLE, to_pickle
+from olscale.models.raw_rows import Encoded, RowEncoder
+from olscale.models.source import ModelSource
 from olscale.models.write import check_savable, write_model
 from olscale.storage.open import open_output
 from olscale.system.paths import path_text
@@ -37,7 +43,8 @@ class FinalModel:
     """A model as the end of a run left it; `olscale.load_model` reads one from a file.
 
     It predicts as the run did, bit for bit, and `partial_fit` continues as the run would. Rows
-    are those of the dataset: the transforms, as they were fitted in the run, are part of the model.
+    are raw: the encoding of the dataset and the transforms, as they were fitted in the run, are
+    part of the model.
 
     Parameters
     ----------
@@ -81,6 +88,7 @@ class FinalModel:
         self.learner = learner
         self.pipeline = pipeline
         self.n_features_in_ = about.columns.count
+        self._encoder = RowEncoder(about.columns)
         if about.classes is not None:
             self.classes_ = np.array(about.classes)
             self._codes = {label: code for code, label in enumerate(about.classes)}
@@ -101,6 +109,8 @@ class FinalModel:
 
     def arrays(self) -> Arrays:
         """Return all arrays, as ``learner/NAME`` and, of transform N, ``transformN/NAME``."""
+        if not self.learner.restorable:
+            return {PICKLE: to_pickle(self.learner)} | self._transform_arrays()
         learned = {f"learner/{name}": array for name, array in self.learner.state().items()}
         if self.probabilities is not None:
             state = self.probabilities.state()
@@ -114,8 +124,15 @@ class FinalModel:
             for name, array in step.state().items()
         }
 
-    def save(self, file: str | os.PathLike[str]) -> None:
+    def save(self, file: str | os.PathLike[str], *, allow_pickle: bool = False) -> None:
         """Write the model to `file`, whole or not at all; see `olscale.models.file`.
+
+        Parameters
+        ----------
+        file : path
+        allow_pickle : bool
+            Whether an estimator from elsewhere may be saved as a pickle, which runs code where it
+            is read; the file says that it has one.
 
         Raises
         ------
@@ -124,24 +141,36 @@ class FinalModel:
         DatasetError
             If the file cannot be written.
         """
-        check_savable(self.about.learner.name, self.learner)
+        check_savable(self.about.learner.name, self.learner, allow_pickle)
+        arrays = self.arrays()  # a learner that cannot be pickled leaves an earlier file as it is
         with open_output(path_text(file, "file")) as out:
-            self.write(out)
+            write_model(self._about_in_file(), arrays, out)
 
     def write(self, out: IO[bytes]) -> None:
-        """Write the model to an open file."""
-        write_model(self.about, self.arrays(), out)
+        """Write the model to an open file; an estimator from elsewhere as a pickle."""
+        write_model(self._about_in_file(), self.arrays(), out)
+
+    def _about_in_file(self) -> About:
+        if self.learner.restorable:
+            return self.about
+        return self.about.changed(pickled=True)
 
     def scores(self, X: Rows) -> FloatArray:
         """Return the scores of `Rows` of the dataset, shape (rows, outputs).
 
         A row that cannot be predicted has NaN.
         """
+        return self._scores_by(self.learner, X)
+
+    def _scores_by(self, learner: Learner, X: Rows) -> FloatArray:
         stored = self._stored(X, np.zeros(rows_of(X), dtype=np.int64))
-        blocks = self.pipeline.blocks(stored)
-        return np.vstack(
-            [score_usable(self.learner, self.pipeline.apply(block).X) for block in blocks]
-        )
+        if len(stored) == 1:  # the size of blocks takes as long as to predict a row
+            return score_usable(learner, self.pipeline.apply(stored).X)
+        parts = [
+            score_usable(learner, self.pipeline.apply(block).X)
+            for block in self.pipeline.blocks(stored)
+        ]
+        return parts[0] if len(parts) == 1 else np.vstack(parts)
 
     def transformed(self, X: Rows) -> Rows:
         """Return `Rows` of the dataset after the transforms."""
@@ -153,22 +182,59 @@ class FinalModel:
         rows = to_dense(X, columns.count) if columns.kind == "dense" else to_csr(X)
         return Chunk(rows, y, columns.count)
 
-    def decision_function(self, X: ArrayLike) -> FloatArray:
+    def decision_function(self, X: Any, *, encoded: bool = False) -> FloatArray:
         """Return the scores: shape (n_samples,) for two classes or one target.
 
-        Otherwise the shape is (n_samples, n_classes) or (n_samples, n_targets).
+        Otherwise the shape is (n_samples, n_classes) or (n_samples, n_targets). Parameters are
+        those of `predict`.
         """
-        scores = self._sound_scores(X)
+        scores = self._sound_scores(X, encoded)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: Any, *, encoded: bool = False) -> NDArray[Any]:
         """Return the class labels, shape (n_samples,).
 
         A model without classes returns scores, as `decision_function` does.
+
+        Parameters
+        ----------
+        X : data frame, dict, sequence of dict, Dataset, Chunk, sparse matrix or array-like
+            Raw rows, as `olscale.models.raw_rows` takes them: columns with names in any order. Of a
+            `Dataset` the test split is read, where there is one.
+        encoded : bool
+            Whether the columns are those of `feature_names_in_` already, in this order. Needed for
+            an array or matrix where the model's columns have names.
+
+        Raises
+        ------
+        ParameterError
+            If columns are missing or hold what the model did not learn, or a row has no score.
         """
         if self.about.classes is None:
-            return self.decision_function(X)
-        return self.labels(self._sound_scores(X))
+            return self.decision_function(X, encoded=encoded)
+        return self.labels(self._sound_scores(X, encoded))
+
+    def predict_proba(self, X: Any, *, encoded: bool = False) -> FloatArray:
+        """Return the learner's probabilities of the classes, shape (n_samples, n_classes).
+
+        Parameters are those of `predict`.
+
+        Raises
+        ------
+        ParameterError
+            If the learner has no probabilities of its own.
+        """
+        classes = len(self.about.classes or ())
+        # The learner of the model stays as it is: its scores must not grow by columns.
+        twin = copy.copy(self.learner)
+        shown = show_probabilities(twin, classes)
+        if not shown:
+            raise ParameterError(
+                f"learner {self.about.learner.name} has no probabilities of classes; "
+                "decision_function has its scores"
+            )
+        parts = [self._scores_by(twin, block) for block in self._encoded_blocks(X, encoded)]
+        return np.vstack(parts)[:, -shown:]
 
     def labels(self, scores: FloatArray) -> NDArray[Any]:
         """Return the class labels that `scores` predict."""
@@ -182,8 +248,23 @@ class FinalModel:
                 return codes
         return np.minimum(codes_of(scores), len(self.classes_) - 1)
 
-    def _sound_scores(self, X: Any) -> FloatArray:
-        rows = self._rows(X)
+    def _encoded_blocks(self, X: Any, encoded: bool) -> Iterator[Rows]:
+        """Yield rows of any kind as those of the model; a dataset is read chunk by chunk."""
+        if isinstance(X, Dataset):
+            for rows in ModelSource(self.about.columns, X.path):
+                yield rows.X
+        else:
+            yield self._encoder.rows(X, encoded)
+
+    def _sound_scores(self, X: Any, encoded: bool) -> FloatArray:
+        parts: list[FloatArray] = []
+        first = 0
+        for rows in self._encoded_blocks(X, encoded):
+            parts.append(self._sound_block(rows, first))
+            first += len(parts[-1])
+        return parts[0] if len(parts) == 1 else np.vstack(parts)
+
+    def _sound_block(self, rows: Rows, first: int) -> FloatArray:
         scores = self.scores(rows)
         finite = np.isfinite(scores).all(axis=1)
         if not finite.all():
@@ -191,30 +272,35 @@ class FinalModel:
             # Learners explain refusals by transformed rows: a transform may cause an overflow.
             wrong = self.transformed(slice_rows(rows, row, row + 1))
             raise ParameterError(
-                f"row {row} of X cannot be predicted: "
+                f"row {first + row} of X cannot be predicted: "
                 f"{diverged_at(self.learner, wrong, 0, row).reason}"
             )
         return scores
 
     def partial_fit(
         self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
+        X: Any,
+        y: Any = None,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        encoded: bool = False,
     ) -> Self:
         """Learn from the next rows of the stream, as the run would have.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Rows, without transforms.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Class labels, of those in `classes_`, or targets; a novelty detector needs none.
+        X : data frame, dict, sequence of dict, Dataset, Chunk, sparse matrix or array-like
+            Rows as `predict` takes them, without transforms; of a `Dataset` the train split.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
+            Class labels, of those in `classes_`, or targets; a novelty detector needs none. When
+            left out, X has them: a column of the label's name, or the labels of a dataset.
         classes : array-like of shape (n_classes,), optional
             The classes of the model, if given; it knows them.
         sample_weight : array-like of shape (n_samples,), optional
             How much each row counts: finite, 0 or more.
+        encoded : bool
+            As in `predict`.
 
         Returns
         -------
@@ -232,37 +318,90 @@ class FinalModel:
         """
         if classes is not None:
             self._check_classes(classes)
-        rows = self._rows(X)
+        if isinstance(X, Dataset):
+            self._learn_dataset(X, y, sample_weight)
+            return self
+        rows = self._encoder.rows(X, encoded)
+        labels = self._labels_given(X, rows, y)
+        # Streaming transforms learn too, so every check must come before them.
+        weights = checked_weights(labels, sample_weight, whole=False)
+        if weights is not None and not self.learner.takes_weights:
+            raise ParameterError(no_weights(self.learner.name))
+        first = 0
+        for scores, wrong in self.learn(rows, self.codes(labels), weights):
+            if not np.isfinite(scores).all():
+                row = int(np.argmin(np.isfinite(scores).all(axis=1)))
+                raise diverged_at(self.learner, wrong, row, first + row)
+            first += len(scores)
+        return self
+
+    def learn(
+        self, rows: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> Iterator[tuple[FloatArray, Rows]]:
+        """Yield the scores of encoded rows before each was learned, and the transformed rows.
+
+        Parameters
+        ----------
+        rows : Rows
+            In the model's columns, before the transforms.
+        y : ndarray of shape (rows,) or (rows, targets)
+            Codes of classes, or targets; see `codes`.
+        weights : ndarray of shape (rows,), optional
+        """
+        first = 0
+        for block in self.pipeline.blocks(self._stored(rows, y)):
+            stop = first + len(block)
+            chunk = self.pipeline.learn(block)
+            block_weights = None
+            if weights is not None:
+                block_weights = weights[first:stop]
+            scores = learn_usable(self.learner, chunk.X, chunk.y, block_weights)
+            if np.isfinite(scores).all():
+                self._calibrate(scores, chunk.y, block_weights)
+            yield scores, chunk.X
+            first = stop
+
+    def _learn_dataset(self, X: Dataset, y: Any, sample_weight: Any) -> None:
+        if y is not None or sample_weight is not None:
+            raise ParameterError(
+                "X is a Dataset, which has labels and weights of its own; leave y and "
+                "sample_weight out, or give its chunks"
+            )
+        weighted = X.weights is not None and self.learner.takes_weights
+        for rows in ModelSource(self.about.columns, X.path, "train"):
+            labels = rows.labels
+            weights = rows.weights if weighted else None
+            self.partial_fit(Encoded(rows.X), labels, sample_weight=weights)
+
+    def _labels_given(self, X: Any, rows: Rows, y: Any) -> NDArray[Any]:
+        """Return the labels of rows, checked for their shape."""
+        if self.learner.task == "novelty":
+            # Detectors never see labels, so any of them are replaced.
+            return np.zeros(rows_of(rows), dtype=np.int64)
+        if y is None and isinstance(X, Chunk):
+            y = self._labels_of_chunk(X)
+        elif y is None:
+            y = self._encoder.labels(X)
+            if y is None:
+                raise ParameterError("y is missing: X has no column of labels; give them as y")
         refuse_masked(y, "y")
-        novelty = self.learner.task == "novelty"
-        # Detectors never see labels, so any of them are replaced.
-        labels = np.zeros(rows_of(rows), dtype=np.int64) if novelty else np.asarray(y)
+        labels = np.asarray(y)
         targets = self.about.columns.targets
         expected = (rows_of(rows), len(targets)) if targets else (rows_of(rows),)
         if labels.shape != expected:
             raise ParameterError(
                 f"y has shape {labels.shape}, expected {expected}: the labels of each row"
             )
-        # Streaming transforms learn too, so every check must come before them.
-        weights = checked_weights(labels, sample_weight, whole=False)
-        if weights is not None and not self.learner.takes_weights:
-            raise ParameterError(no_weights(self.learner.name))
-        first = 0
-        for block in self.pipeline.blocks(
-            self._stored(rows, labels if novelty else self._targets(labels))
-        ):
-            stop = first + len(block)
-            chunk = self.pipeline.learn(block)
-            scores = learn_usable(
-                self.learner, chunk.X, chunk.y, None if weights is None else weights[first:stop]
-            )
-            finite = np.isfinite(scores).all(axis=1)
-            if not finite.all():
-                wrong = int(np.argmin(finite))
-                raise diverged_at(self.learner, chunk.X, wrong, first + wrong)
-            self._calibrate(scores, chunk.y, None if weights is None else weights[first:stop])
-            first = stop
-        return self
+        return labels
+
+    def _labels_of_chunk(self, chunk: Chunk) -> NDArray[Any]:
+        classes = self.about.classes
+        origin = chunk.origin
+        if classes is None:
+            return chunk.y
+        own = classes if origin is None or origin.classes is None else origin.classes
+        labels: NDArray[Any] = np.array(own)[chunk.y]
+        return labels
 
     def _calibrate(self, scores: FloatArray, y: NDArray[Any], weights: FloatArray | None) -> None:
         """Let probabilities follow rows of the stream as they did in the run."""
@@ -276,7 +415,16 @@ class FinalModel:
         if labels != own:
             raise ParameterError(f"classes was {labels}, expected those of the model: {own}")
 
-    def _targets(self, y: NDArray[Any]) -> NDArray[Any]:
+    def codes(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Return labels as the learner takes them: codes of classes, or targets.
+
+        Raises
+        ------
+        ParameterError
+            If a label is none of the model's.
+        """
+        if self.learner.task == "novelty":
+            return y
         if self.about.classes is None:
             return read_only(y.astype(np.float64))
         try:
@@ -285,54 +433,6 @@ class FinalModel:
             raise ParameterError(
                 f"y has the label {wrong}, which is none of the classes of the model"
             ) from None
-
-    def _rows(self, X: Any) -> Rows:
-        """Return rows of an array, a sparse matrix, or a frame or table with named columns."""
-        refuse_masked(X, "X")
-        names = self.about.columns.names
-        columns = self.n_features_in_
-        if hasattr(X, "tocsr"):
-            if X.dtype.kind not in "biuf":
-                raise ParameterError(f"X cannot be read as numbers: it holds {X.dtype}")
-            rows = to_rows(X)
-            got = X.shape[1]
-        else:
-            if names is not None:
-                X = _by_name(X, list(names))
-            try:
-                values = np.asarray(X)
-                if values.dtype.kind in "cmM":
-                    raise TypeError(f"it holds {values.dtype}")
-                dense = values.astype(np.float64, copy=False)
-            except (TypeError, ValueError) as fault:
-                raise ParameterError(f"X cannot be read as numbers: {fault}") from None
-            if dense.ndim != 2:
-                raise ParameterError(f"X has shape {dense.shape}, expected (rows, {columns})")
-            rows = read_only(dense)
-            got = dense.shape[1]
-        if got != columns:
-            raise ParameterError(f"X has {got} features, the model learned from {columns}")
-        return rows
-
-
-def _by_name(X: Any, names: list[str]) -> Any:
-    """Return the columns `names` of a pandas or polars frame or an Arrow table, in this order.
-
-    An array is returned unchanged.
-    """
-    own = getattr(X, "column_names", None)  # of Arrow tables; their `columns` are arrays
-    own = getattr(X, "columns", None) if own is None else own
-    if own is None or not (hasattr(X, "loc") or hasattr(X, "select")):
-        return X
-    words = list(map(str, own))
-    odd = sorted(set(words).symmetric_difference(names)) or sorted(
-        {word for word in words if words.count(word) > 1}
-    )
-    if odd:
-        raise ParameterError(
-            f"the columns of X differ from those of the model: {', '.join(odd[:5])}"
-        )
-    return X.loc[:, names] if hasattr(X, "loc") else X.select(names)
 
 
 def fitted_pipeline(about: About, arrays: Mapping[str, NDArray[Any]]) -> Pipeline:

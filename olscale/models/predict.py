@@ -123,14 +123,14 @@ def _tables(
             if rows.labels is None:
                 raise ModelError("the source has no labels; leave out --labels")
             if classes is None:
-                numbers = _labels_of(targets, rows)
+                numbers = labels_of(targets, rows)
                 table |= {
                     name: [None if math.isnan(number) else number for number in column]
                     for name, column in _by_target("label", targets, numbers).items()
                 }
                 _add_squares(done, raw_scores - numbers)
             else:
-                table["label"] = _class_labels(rows.labels, text=isinstance(classes[0], str))
+                table["label"] = class_labels(rows.labels, text=isinstance(classes[0], str))
                 for label, predicted in zip(table["label"], table["prediction"], strict=True):
                     done.unlabelled += label is None
                     done.labels += label in class_set
@@ -157,7 +157,7 @@ def _as_text(cell: float | str | None) -> str | None:
     return None if math.isnan(cell) else str(_plain(float(cell)))
 
 
-def _class_labels(labels: Carried, *, text: bool) -> list[Any]:
+def class_labels(labels: Carried, *, text: bool) -> list[Any]:
     """Return labels in the form of classes, as `text` or numbers; None if impossible."""
     return [_class_label(label, text) for label in labels]
 
@@ -182,7 +182,7 @@ def _add_squares(done: Predicted, errors: NDArray[np.float64]) -> None:
     done.unlabelled += int(np.count_nonzero(missing.any(axis=1)))
 
 
-def _labels_of(targets: tuple[str, ...], rows: RowsToPredict) -> NDArray[np.float64]:
+def labels_of(targets: tuple[str, ...], rows: RowsToPredict) -> NDArray[np.float64]:
     """Return the labels of numbers, shape (rows, targets), in the order of the model's targets."""
     columns = rows.labels
     if isinstance(columns, list):

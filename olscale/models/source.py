@@ -8,7 +8,7 @@ the last of the model: how many there were is counted. Labels may be missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,7 +28,7 @@ from olscale.data.ingest.selection import SVMLIGHT, check_form, drop_columns
 from olscale.data.ingest.sources import Source, expand, partition_names, with_partitions
 from olscale.data.manifest import MANIFEST
 from olscale.errors import FormatError, ModelError, NoRowsError, UnknownNameError
-from olscale.models.about import ColumnsEntry
+from olscale.models.about import ColumnsEntry, with_values
 from olscale.models.table_plan import TablePlan, TablePlanner
 from olscale.storage.open import open_storage
 
@@ -46,12 +46,15 @@ class RowsToPredict:
         Names of the targets, if a row has several.
     kept : dict of str to (ndarray or list of str or None)
         Cells of the columns to copy next to the answers, by name.
+    weights : ndarray of shape (rows,), optional
+        How much each row counts, if the source is a dataset that says so.
     """
 
     X: Rows
     labels: Carried | None
     targets: tuple[str, ...] = ()
     kept: Mapping[str, Carried] = field(default_factory=dict)
+    weights: NDArray[np.float64] | None = None
 
 
 class ModelSource:
@@ -86,6 +89,9 @@ class ModelSource:
         Values so far at indices beyond the last of the model.
     notes : list of str
         How files were read where that was unclear, each line once.
+    grow : callable, optional
+        Called with all features where new ones come, which the model then has; None where they are
+        ignored.
     """
 
     def __init__(
@@ -108,6 +114,7 @@ class ModelSource:
         self._base = 1
         self._places: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self.rows = self.unknown = self.unknown_indices = 0
+        self.grow: Callable[[ColumnsEntry], None] | None = None
         self.notes: list[str] = []
 
     def __iter__(self) -> Iterator[RowsToPredict]:
@@ -154,7 +161,7 @@ class ModelSource:
                     X
                 )  # Dense SVMlight text is still text: it may have more indices, or fewer.
             X = self._placed(X, dataset.columns, names, columns, indexed=isinstance(X, CSR))
-            yield RowsToPredict(X, labels, manifest.targets or ())
+            yield RowsToPredict(X, labels, manifest.targets or (), weights=chunk.weights)
 
     def _expanded(self) -> list[Source]:
         """Return the files of the source, with the folder columns that the model knows."""
@@ -356,8 +363,12 @@ class ModelSource:
         self.rows += rows_of(X)
         if names is not None and columns.by_name:
             if len(self._places) != count:
+                self._add_values(names)
                 self._places = self._found(names, tables)
             X = self._moved(X, names, first)
+        elif indexed and isinstance(X, CSR) and count > columns.count and self.grow is not None:
+            self._columns = columns.model_copy(update={"count": count})
+            self.grow(self._columns)
         elif indexed and isinstance(X, CSR) and count > columns.count:
             X = self._without_new_indices(X, first)
         elif count > columns.count or (count < columns.count and not isinstance(X, CSR)):
@@ -365,6 +376,18 @@ class ModelSource:
                 f"{self._source} has {count:,} features, the model learned from {columns.count:,}"
             )
         return X if isinstance(X, CSR) else np.asarray(X, dtype=np.float64)
+
+    def _add_values(self, names: Sequence[str]) -> None:
+        """Give the model a feature for each value of a text column that it never met."""
+        columns = self._columns
+        if self.grow is None:
+            return
+        known = set(columns.names or ())
+        values = tuple(f"{column}=" for column in columns.text if column not in columns.coded)
+        new = [name for name in names if name not in known and values and name.startswith(values)]
+        if new:
+            self._columns = with_values(columns, new)
+            self.grow(self._columns)
 
     def _found(self, names: Sequence[str], tables: Sequence[str] | None) -> NDArray[np.int64]:
         """Return the model's feature for each column of the source, -1 for an unknown value."""

@@ -24,16 +24,17 @@ def write_model(about: About, arrays: Mapping[str, NDArray[Any]], out: IO[bytes]
     write_arrays(out, members())
 
 
-def check_savable(name: str, learner: Learner) -> None:
+def check_savable(name: str, learner: Learner, allow_pickle: bool = False) -> None:
     """Refuse a learner whose state does not hold all that it has learned.
 
     Raises
     ------
     ModelError
+        Unless `allow_pickle` lets it be saved as a pickle.
     """
-    if not learner.restorable:
+    if not learner.restorable and not allow_pickle:
         raise ModelError(
-            f"learner {name} is an estimator from elsewhere, whose model is no plain arrays: it "
-            "cannot be saved; train it "
-            "with its own library and save it as that says"
+            f"learner {name} is an estimator from elsewhere, whose model is no plain arrays; "
+            "--allow-pickle, allow_pickle=True in Python, saves it as a pickle, which runs code "
+            "where it is read"
         )

@@ -18,6 +18,9 @@ PART_WORDS = {
 }
 """Names of the parts in which rows are held out."""
 
+# Hexadecimal digits of a model that tables show.
+_DIGEST_DIGITS = 12
+
 
 def value_text(value: Any) -> str:
     """Return a parameter's value as it is shown."""
@@ -75,6 +78,8 @@ def protocol_text(protocol: Mapping[str, Any]) -> str:
         shown["drift"] += f" ({version})"
     if position := shown.pop("delay_position", ""):
         shown["delay"] += f" (column {position})"
+    if digest := shown.pop("from_model", ""):
+        shown["from_model"] = digest[:_DIGEST_DIGITS]
     options = [f"{name.replace('_', ' ')} {text}".rstrip() for name, text in shown.items()]
     return ", ".join([words.get(order, f"{order} order"), *options])
 

@@ -101,10 +101,10 @@ def read_model(folder: Path) -> None:
     """Load, predict and learn on: no array may lead a loop out of the others."""
     model = load_model(folder / "model.olm")
     X = np.random.default_rng(1).normal(size=(20, model.n_features_in_))
-    model.predict(X)
+    model.predict(X, encoded=True)
     if model.about.classes is not None:
-        model.partial_fit(X, np.resize(model.classes_, 20))
-        model.decision_function(X)
+        model.partial_fit(X, np.resize(model.classes_, 20), encoded=True)
+        model.decision_function(X, encoded=True)
 
 
 TARGETS = (

@@ -52,9 +52,9 @@ def test_kept_models_are_those_of_the_runs(tmp_path: Path, transforms: list[str]
     model = olscale.load_model(tmp_path / "again.olm")
     rows = np.concatenate([chunk.X for chunk in digits.chunks("train")])
     once, twice = (olscale.load_model(tmp_path / "again.olm") for _ in range(2))
-    once.partial_fit(rows[:20], model.predict(rows[:20]))
+    once.partial_fit(rows[:20], model.predict(rows[:20], encoded=True), encoded=True)
     for row in rows[:20]:
-        twice.partial_fit(row[None], model.predict(row[None]))
+        twice.partial_fit(row[None], model.predict(row[None], encoded=True), encoded=True)
     for name, array in once.arrays().items():
         np.testing.assert_array_equal(array, twice.arrays()[name], err_msg=name)
     assert kept.forget(learners=["pa1"]) == 4
@@ -104,9 +104,11 @@ def test_models_of_regressions_are_listed_with_their_figures_and_learn_on(
     [best] = [id for id in store.done() if listed[0].startswith(id[:12])]
     model = olscale.load_model(f"{store.path}/{model_file(best)}")
     rows = np.random.default_rng(0).normal(size=(5, model.n_features_in_))
-    before = model.predict(rows)
+    before = model.predict(rows, encoded=True)
     assert np.isfinite(before).all()
-    assert (model.partial_fit(rows, before + 1.0).predict(rows) > before).all()
+    assert (
+        model.partial_fit(rows, before + 1.0, encoded=True).predict(rows, encoded=True) > before
+    ).all()
 
 
 def test_the_dataset_of_a_run_is_found_in_the_data_home(
@@ -145,7 +147,9 @@ def test_a_model_that_joblib_maps_goes_on_and_keeps_its_classes(tmp_path: Path) 
     X = np.eye(4)[:3]
     y = model.classes_
     for one in (mapped, model):
-        one.partial_fit(X, y, classes=y)
-    np.testing.assert_array_equal(mapped.decision_function(X), model.decision_function(X))
+        one.partial_fit(X, y, classes=y, encoded=True)
+    np.testing.assert_array_equal(
+        mapped.decision_function(X, encoded=True), model.decision_function(X, encoded=True)
+    )
     with pytest.raises(ParameterError, match=r"classes was \[0, 1\], expected those of the model"):
-        mapped.partial_fit(X, y, classes=[0, 1])
+        mapped.partial_fit(X, y, classes=[0, 1], encoded=True)

@@ -61,9 +61,9 @@ def test_onnx_predicts_alike(name: str, classes: tuple[object, ...], tmp_path: P
         export_onnx(model, tmp_path / "model.onnx")
         X = np.random.default_rng(2).normal(3.0, 2.0, (50, 4))
         label, scores = runtime.InferenceSession(str(tmp_path / "model.onnx")).run(None, {"X": X})
-        ours = model.decision_function(X)
+        ours = model.decision_function(X, encoded=True)
         assert np.allclose(scores.reshape(ours.shape), ours, rtol=1e-12, atol=1e-12)
-        assert label.tolist() == model.predict(X).tolist()
+        assert label.tolist() == model.predict(X, encoded=True).tolist()
 
 
 def test_without_the_package_one_line_says_what_to_install() -> None:

@@ -26,7 +26,7 @@ def saved(path: Path, classes: tuple[str | int, ...], columns: ColumnsEntry) -> 
     learner.begin(columns.count, 2)
     rows = np.eye(1, columns.count)
     model = FinalModel(about, learner, Pipeline((), columns.count, columns.count))
-    model.partial_fit(np.vstack([rows, -rows]), [classes[1], classes[0]]).save(path)
+    model.partial_fit(np.vstack([rows, -rows]), [classes[1], classes[0]], encoded=True).save(path)
     return path
 
 

@@ -1,7 +1,8 @@
-"""Rows for a saved model: columns go by name wherever they have names, and what is no number is refused."""
+"""Rows for a saved model: columns go by name wherever they have names, and cells are encoded."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 from scipy.sparse import csr_matrix
 
+from olscale.data.chunk import Chunk
 from olscale.data.transforms.pipeline import Pipeline
 from olscale.errors import ParameterError
 from olscale.learners.registry import make_learner
@@ -19,68 +21,140 @@ ROWS = np.array([[3.0, 1.0], [-2.0, 5.0]])
 
 
 class Frame:
-    """As much of a data frame as is asked: of polars, or with `loc` of pandas."""
+    """As much of a data frame as is asked: of polars, or with `loc` and `iloc` of pandas."""
 
-    def __init__(self, values: Any, columns: list[str]) -> None:
+    def __init__(self, values: Any, columns: list[Any]) -> None:
         self.values = np.asarray(values)
         self.columns = columns
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return self.values if dtype is None else self.values.astype(dtype)
-
-    def select(self, names: list[str]) -> Frame:
-        return Frame(self.values[:, [self.columns.index(name) for name in names]], names)
+    def __getitem__(self, name: Any) -> Any:
+        return self.values[:, self.columns.index(name)]
 
 
 class Loc(Frame):
-    @property
-    def loc(self) -> Any:
-        return self
+    loc = None
 
-    def __getitem__(self, which: tuple[Any, list[str]]) -> Frame:
-        return self.select(which[1])
+    @property
+    def iloc(self) -> Any:
+        return self.values
+
+
+def _model(**columns: Any) -> FinalModel:
+    entry = ColumnsEntry(**columns)
+    about = About(
+        learner=LearnerEntry(name="pa1", version=1, params={"C": 0.5}),
+        columns=entry,
+        classes=("ham", "spam"),
+    )
+    learner = make_learner("pa1", {"C": 0.5})
+    learner.begin(entry.count, 2)
+    return FinalModel(about, learner, Pipeline((), entry.count, entry.count))
 
 
 @pytest.fixture
 def model() -> FinalModel:
-    about = About(
-        learner=LearnerEntry(name="pa1", version=1, params={"C": 0.5}),
-        columns=ColumnsEntry(count=2, kind="dense", names=("a", "b")),
-        classes=("ham", "spam"),
+    model = _model(
+        count=2, kind="dense", names=("a", "b"), label="mail", dropped=("id",), missing=("-9",)
     )
-    learner = make_learner("pa1", {"C": 0.5})
-    learner.begin(2, 2)
-    return FinalModel(about, learner, Pipeline((), 2, 2)).partial_fit(
-        [[1.0, 0.0], [0.0, 1.0]], ["spam", "ham"]
+    return model.partial_fit([[1.0, 0.0], [0.0, 1.0]], ["spam", "ham"], encoded=True)
+
+
+@pytest.fixture
+def of_words() -> FinalModel:
+    names = ("n", "c=red", "c=5", "d=year", "d=month", "d=day", "d=weekday", "d=hour", "d=minute")
+    model = _model(
+        count=12,
+        kind="sparse",
+        names=(*names, "d=second", "k=1", "k=other"),
+        text=("c", "d", "k"),
+        coded={"d": "date", "k": "one-hot:values=1"},
+        label="mail",
     )
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 12))
+    return model.partial_fit(X, rng.choice(["ham", "spam"], 20), encoded=True)
 
 
 def test_columns_with_names_are_found_in_any_order(model: FinalModel) -> None:
-    """A frame of polars and a table of Arrow were read by place, and predicted from the wrong columns."""
-    expected = model.decision_function(ROWS)
+    """Columns that are read by place predict from the wrong ones, and nobody notices."""
+    expected = model.decision_function(ROWS, encoded=True)
     turned = ROWS[:, ::-1]
+    dicts = [{"b": b, "a": a} for a, b in ROWS.tolist()]
     for rows in (
         Frame(turned, ["b", "a"]),
         Loc(turned, ["b", "a"]),
         pa.table({"b": turned[:, 0], "a": turned[:, 1]}),
         pa.table({"a": ROWS[:, 0], "b": ROWS[:, 1]}),
-        ROWS.tolist(),
-        csr_matrix(ROWS),
+        pa.table({"b": turned[:, 0], "a": turned[:, 1]}).to_batches()[0],
+        dicts,
+        tuple(dicts),
+        dicts * 20,
+        [{"a": str(a), "b": f" {b}"} for a, b in ROWS.tolist()],
+        Chunk(ROWS, np.array([0, 1]), 2),
     ):
-        np.testing.assert_array_equal(model.decision_function(rows), expected)
-    assert not np.array_equal(model.decision_function(turned), expected)
+        got = model.decision_function(rows)[:2]
+        np.testing.assert_array_equal(got, expected)
+    assert model.decision_function(dicts[0]) == expected[:1]
+    assert not np.array_equal(model.decision_function(turned, encoded=True), expected)
 
 
-def test_columns_that_the_model_does_not_have_are_named(model: FinalModel) -> None:
-    for rows, odd in (
-        (Frame(ROWS, ["a", "c"]), "b, c"),
-        (Loc(np.ones((2, 3)), ["a", "b", "a"]), "a"),
-        (pa.table({"a": [1.0], "b": [1.0], "z": [1.0]}), "z"),
-    ):
+def test_columns_without_names_are_refused_where_the_model_has_names(model: FinalModel) -> None:
+    for rows in (ROWS, ROWS.tolist(), csr_matrix(ROWS)):
+        with pytest.raises(ParameterError, match=r"X has no column names.*encoded=True"):
+            model.predict(rows)
+        np.testing.assert_array_equal(
+            model.predict(rows, encoded=True),
+            model.predict(pa.table({"a": [3.0, -2], "b": [1.0, 5]})),
+        )
+    nameless = _model(count=2, kind="dense")
+    assert nameless.predict(ROWS).shape == nameless.predict(csr_matrix(ROWS)).shape == (2,)
+    with pytest.raises(ParameterError, match="have no names"):
+        nameless.predict({"a": 1.0, "b": 2.0})
+
+
+def test_a_missing_column_is_named_and_others_are_ignored(model: FinalModel) -> None:
+    for rows in (Frame(ROWS, ["a", "c"]), {"a": 1.0}, pa.table({"a": [1.0]})):
         with pytest.raises(
-            ParameterError, match=f"columns of X differ from those of the model: {odd}$"
+            ParameterError, match=r"X lacks columns that the model learned from.*'b'"
         ):
             model.predict(rows)
+    with pytest.raises(ParameterError, match="twice"):
+        model.predict(Loc(np.ones((2, 3)), ["a", "b", "a"]))
+    with warnings.catch_warnings():  # label, identifier: every warning is an error in tests
+        model.predict({"a": 1.0, "b": 1.0, "mail": "ham", "id": 7})
+        model.predict(pa.table({"a": [1.0], "b": [1.0], "mail": ["x"], "id": [None]}))
+    with pytest.warns(UserWarning, match="does not know are ignored: z$"):
+        model.predict(pa.table({"a": [1.0], "b": [1.0], "z": [1.0]}))
+    model.predict({"a": 1.0, "b": 1.0, "z": 1.0})  # said once
+
+
+def test_cells_are_encoded_as_at_ingest(of_words: FinalModel) -> None:
+    record = {"n": 2, "c": "red", "d": "2024-01-31 10:30", "k": "9", "mail": "ham"}
+    expected = of_words.decision_function(
+        [[2, 1, 0, 2024, 1, 31, 2, 10, 30, 0, 0, 1]], encoded=True
+    )
+    table = pa.Table.from_pylist([record])
+    features = {"n": [2.0], "c=red": [1.0], "c=5": [0.0], "d": table["d"], "k": ["9"]}
+    for rows in (record, [record] * 40, table, pa.table(features)):
+        assert of_words.decision_function(rows)[:1] == expected
+    five = of_words.decision_function([[2, 0, 1, *[0] * 7, 1, 0]], encoded=True)
+    for c, k in ((5, 1), (5.0, 1.0), ("5", " 1")):
+        assert of_words.decision_function({"n": "2.0", "c": c, "d": None, "k": k}) == five
+    none = of_words.decision_function([[0] * 12], encoded=True)
+    for empty in (None, "", "NA", float("nan"), "?"):
+        assert of_words.decision_function({"n": 0, "c": empty, "d": empty, "k": empty}) == none
+    assert of_words.decision_function({"n": 0, "c": "never met", "d": None, "k": None}) == none
+
+
+def test_labels_come_along_with_rows(model: FinalModel) -> None:
+    one = model.decision_function(ROWS, encoded=True)
+    model.partial_fit([{"a": 1.0, "b": 4.0, "mail": "spam"}])
+    after = model.decision_function(ROWS, encoded=True)
+    assert not np.array_equal(one, after)
+    model.partial_fit(pa.table({"a": [2.0], "mail": ["ham"], "b": [-1.0]}))
+    assert not np.array_equal(model.decision_function(ROWS, encoded=True), after)
+    with pytest.raises(ParameterError, match="y is missing"):
+        model.partial_fit({"a": 1.0, "b": 4.0})
 
 
 def test_what_is_no_number_is_refused(model: FinalModel) -> None:
@@ -90,8 +164,12 @@ def test_what_is_no_number_is_refused(model: FinalModel) -> None:
         (csr_matrix(ROWS + 1j), "it holds complex128"),
         (ROWS.astype("datetime64[s]"), "it holds datetime64"),
         (hidden, "masked values in X"),
+        ([{"a": 1.0, "b": "tall"}], "column 'b' of X was 'tall' in row 0, expected a number"),
+        (pa.table({"a": [1.0], "b": ["tall"]}), "column 'b' of X was 'tall' in row 0"),
+        ({"a": 1.0, "b": "-9"}, "NaN in column 1"),
+        (pa.table({"a": [1.0], "b": [-9]}), "NaN in column 1"),
     ):
         with pytest.raises(ParameterError, match=said):
-            model.predict(rows)
+            model.predict(rows, encoded=isinstance(rows, np.ndarray) or hasattr(rows, "tocsr"))
     with pytest.raises(ParameterError, match="masked values in y"):
-        model.partial_fit(ROWS, np.ma.array(["ham", "spam"], mask=[True, False]))
+        model.partial_fit(ROWS, np.ma.array(["ham", "spam"], mask=[True, False]), encoded=True)

@@ -104,7 +104,7 @@ def test_what_is_saved_predicts_and_learns_on_alike(
     for (X, _), chunk in zip(raw_chunks(dataset, "test"), tests, strict=True):
         assert np.array_equal(loaded.scores(X), own.scores(chunk.X), equal_nan=True)
     (X, y), chunk = raw_chunks(dataset, "test")[0], tests[0]
-    loaded.partial_fit(dense(X, dataset)[:10], loaded.classes_[y[:10]])
+    loaded.partial_fit(dense(X, dataset)[:10], loaded.classes_[y[:10]], encoded=True)
     own.learn(chunk[:10].X, chunk[:10].y)
     assert np.array_equal(loaded.scores(X), own.scores(chunk.X))
     ours = own.state()
@@ -153,7 +153,10 @@ def test_the_test_error_is_that_of_the_run(dataset: Dataset, tmp_path: Path) -> 
     going, model = run_through(dataset, "arow", TRANSFORMS["minmax"])
     [record] = going.finish()[:1]
     rows = [(X, y) for X, y in raw_chunks(open_dataset(dataset.path), "test")]
-    wrong = sum(int((model.predict(dense(X, dataset)) != model.classes_[y]).sum()) for X, y in rows)
+    wrong = sum(
+        int((model.predict(dense(X, dataset), encoded=True) != model.classes_[y]).sum())
+        for X, y in rows
+    )
     model.save(tmp_path / "again.olm")
     assert olscale.load_model(tmp_path / "again.olm").about == model.about
     fresh, _ = run_through(dataset, "arow", TRANSFORMS["minmax"])

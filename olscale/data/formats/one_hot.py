@@ -16,6 +16,8 @@ _ABSENT = np.iinfo(np.int32).max
 _LOOP = "olscale.compiled.decorator"
 # Cells of a batch that NumPy makes sparse, five times as slowly as the loop.
 _FEW_CELLS = 1 << 20
+_VERY_FEW_CELLS = 1 << 12
+"""The same where Numba is imported: loading the loop alone takes longer than these."""
 
 
 class OneHot:
@@ -179,8 +181,9 @@ class OneHot:
 
 def _with_codes(numbers: Rows, codes: NDArray[np.int32]) -> CSR:
     """Return the nonzero numbers of each row, followed by a 1 for each of its codes."""
-    # To import Numba takes longer than to make some rows sparse without it.
-    if isinstance(numbers, np.ndarray) and _LOOP not in sys.modules and numbers.size < _FEW_CELLS:
+    # To import Numba, or only to load the loop, takes longer than some rows take without it.
+    most = _VERY_FEW_CELLS if _LOOP in sys.modules else _FEW_CELLS
+    if isinstance(numbers, np.ndarray) and numbers.size < most:
         return _dense_with_codes(numbers, codes)
     from olscale.data.formats._one_hot_loop import fill_rows, fill_sparse_rows
 

@@ -79,6 +79,8 @@ class TableColumns:
         Whether its rows list their cells, as those of sparse ARFF do; None if undecided.
     weights : int, optional
         Position of the column of row weights, one of the dropped.
+    declared : frozenset of str
+        Text columns whose values the source declares, in an order of its own.
     """
 
     names: tuple[str, ...]
@@ -102,6 +104,7 @@ class TableColumns:
     missing: tuple[str, ...] = ()
     sparse: bool | None = False
     weights: int | None = None
+    declared: frozenset[str] = frozenset()
 
     @property
     def width(self) -> int:

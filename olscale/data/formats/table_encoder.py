@@ -3,7 +3,7 @@
 Numeric columns keep their order and come first. Every value of a text column is a column of its own
 (one-hot), numbered after the numeric ones in order of first appearance (row by row, left to right),
 and the rows are then sparse. So a stream can be encoded without knowing its values in advance:
-columns are only ever appended.
+columns are only ever appended. Ingest sorts them by value once all rows are read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -156,6 +156,7 @@ class TableEncoder:
             first_values,
         )
         self._feature_names: tuple[str, ...] = ()
+        columns.declared = frozenset(self._names[position] for position in values or {})
         self._watch = ColumnWatch(columns, self.places.numeric)
 
     def batch_rows(self, chunk_rows: int, most_cells: int = 4_000_000) -> int:

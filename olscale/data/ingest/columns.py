@@ -6,12 +6,13 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, rows_of
+from olscale.compiled.csr import CSR, rows_of, trim
 from olscale.data.formats.base import Batch, Target
+from olscale.data.formats.coding import OTHER, FirstValues
 from olscale.data.formats.row_weights import checked_weights
 from olscale.data.ingest.members import Member
 from olscale.data.layouts.base import StoredRows
-from olscale.data.manifest import Segment, WeightsEntry
+from olscale.data.manifest import Manifest, Segment, WeightsEntry
 from olscale.errors import DatasetError, FormatError, UnknownNameError
 
 # Types whose every value is exact as float64.
@@ -24,14 +25,32 @@ class Columns:
     Sparse rows may widen the dataset. If the sources name their columns (a table whose categories
     become columns), the name decides, so that two files with categories in different orders agree.
     Each split of dense rows has its own stored type; `dtype` is one that holds them all.
+
+    Parameters
+    ----------
+    like : Manifest, optional
+        A dataset that has all columns there are.
+
+    Attributes
+    ----------
+    unknown : int
+        Values so far for which `like` has no column.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, like: Manifest | None = None) -> None:
         self.width = 0
+        self.unknown = 0
         self.kind: Literal["dense", "sparse"] | None = None
         self.dtype = np.dtype(np.float64)
         self._stored: np.dtype[Any] | None = None
         self._names: dict[str, int] | None = None
+        self._like = like
+        if like is not None:
+            self.width = like.columns
+            # Text that lists nonzeros is read as sparse rows, and made dense after the last.
+            self.kind = like.kind if like.index_base is None else "sparse"
+            if like.feature_names is not None:
+                self._names = {name: place for place, name in enumerate(like.feature_names)}
         self._seen: tuple[str, ...] = ()
         self._target = np.empty(0, dtype=np.int32)
 
@@ -48,6 +67,12 @@ class Columns:
         if self._names is None:
             return None
         return tuple(self._names)
+
+    def reorder(self, places: NDArray[np.int64]) -> None:
+        """Give each column the place at its position in `places`."""
+        order = np.argsort(places)
+        names = self.names or ()
+        self._names = {names[column]: place for place, column in enumerate(order.tolist())}
 
     def align(self, batch: Batch, source: str) -> StoredRows:
         """Return the rows of `batch` in the dataset's columns and stored type.
@@ -105,16 +130,58 @@ class Columns:
         return X.astype(stored, copy=False)
 
     def _align_sparse(self, batch: Batch, X: CSR, source: str) -> CSR:
+        if batch.feature_names is None and self._like is not None:
+            return self._known(X, np.arange(max(batch.columns, self.width)), self.width)
         if batch.feature_names is None:
             self.width = max(self.width, batch.columns)
             return X
         if self._names is None:
             raise DatasetError(f"{source} names its columns but the sources before it did not")
+        if self._like is not None:
+            at = self._places_like(self._like, batch.feature_names, self._names, source)
+            return self._known(X, at, len(self._names))
         target = self._placed(batch.feature_names, self._names, source)
         self.width = len(self._names)
         if bool((target == np.arange(len(target))).all()):
             return X
         return _renumber(X, target)
+
+    def _places_like(
+        self, like: Manifest, names: tuple[str, ...], known: dict[str, int], source: str
+    ) -> NDArray[np.int64]:
+        """Return the column of each of `names`, beyond all columns for an unknown value."""
+        text = () if like.table is None else tuple(f"{name}=" for name in like.table.categorical)
+        other = {
+            f"{column}=": known.get(f"{column}={OTHER}", len(known))
+            for column, coding in (({} if like.table is None else like.table.coded) or {}).items()
+            if coding.startswith(FirstValues.name)
+        }
+        places = []
+        for name in names:
+            place = known.get(name)
+            if place is None and text and not name.startswith(text):
+                raise DatasetError(
+                    f"{source} has the column {name!r}, which the dataset that it is to be like "
+                    "lacks; leave it out with --drop"
+                )
+            if place is None:
+                starts = [start for start in other if name.startswith(start)]
+                place = other[starts[0]] if starts else len(known)
+            places.append(place)
+        return np.array(places, dtype=np.int64)
+
+    def _known(self, X: CSR, places: NDArray[np.int64], columns: int) -> CSR:
+        """Return rows at `places`, without what is beyond `columns`."""
+        indptr, indices, data = trim(X)
+        at = places[indices]
+        is_known = at < columns
+        self.unknown += int(np.count_nonzero(~is_known))
+        ends = np.concatenate([[0], np.cumsum(is_known)])[indptr].astype(np.int64)
+        # Features of each row must ascend, and places need not.
+        return _renumber(
+            CSR(ends, indices[is_known], data[is_known]),
+            np.minimum(places, columns).astype(np.int32),
+        )
 
     def _placed(
         self,

@@ -22,6 +22,7 @@ from olscale.data.formats.dialect import delimiter_called
 from olscale.data.formats.svmlight import ZeroIndexError
 from olscale.data.ingest.archive import is_archive
 from olscale.data.ingest.claim import SPILL, Journal, claim, start_over
+from olscale.data.ingest.like import check_alone, options_like
 from olscale.data.ingest.reader import Reader
 from olscale.data.ingest.selection import rows_between
 from olscale.data.ingest.sources import (
@@ -67,6 +68,7 @@ def ingest(
     escape: str | None = None,
     missing: str | Sequence[str] = (),
     weights: str | int | None = None,
+    like: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     note: Callable[[str], None] | None = None,
 ) -> Dataset:
@@ -140,6 +142,9 @@ def ingest(
         feature; learners receive it if an experiment says ``weights`` in ``[protocol]``. For NPZ
         and MAT files it is an array (``w``, or ``w_train`` and ``w_test``), for VW text
         ``"importance"``.
+    like : path, optional
+        A dataset whose columns, classes and ways of reading this one has, so that its models take
+        the rows. Columns may come in any order; a value that it does not know counts as none.
     progress : callable, optional
         Called after each batch is read, see `olscale.data.dataset.Progress`. When left out, an
         ingest of more than half a second in a notebook displays its progress.
@@ -225,6 +230,12 @@ def ingest(
         "weights": column_of_weights,
     }
     options |= {name: value for name, value in later.items() if value is not None}
+    other = None if like is None else open_dataset(like).manifest
+    if other is not None:
+        check_alone(encode=encode, target=target)
+        options["like"] = other.fingerprint
+        if (novel is None) != (other.task != "novelty"):
+            raise ParameterError("like: give novel where the other dataset is of novelties")
     codings = (encode,) if isinstance(encode, str) else tuple(encode)
     if codings:
         # A wrong coding is refused before any source is opened.
@@ -278,8 +289,19 @@ def ingest(
             weights=column_of_weights,
         )
 
+        if other is not None:
+            first = options_like(other, first)
+
         def build(reader: Reader) -> None:
-            labels = Labels(target, None if novel is None else str(novel))
+            kind = target
+            if other is not None and other.task != "novelty":
+                kind = "real" if other.classes is None else "classes"
+            labels = Labels(
+                kind,
+                None if novel is None else str(novel),
+                None if other is None else other.classes,
+                None if other is None else other.label_names,
+            )
             writer = DatasetWriter(
                 directory,
                 layout,
@@ -288,7 +310,8 @@ def ingest(
                 progress,
                 reader.journal,
                 labels,
-                column_of_weights,
+                first.weights,
+                other,
             )
             with writer:
                 if train_rows is None:
@@ -307,6 +330,11 @@ def ingest(
                 # Before the manifest is there: a dataset holds nothing but its own files.
                 directory.remove(SPILL)
                 writer.finish(entries, densify=reader.may_be_dense)
+                if writer.unknown:
+                    notes.append(
+                        f"{writer.unknown:,} values and indices that {like} does not know count "
+                        "as none"
+                    )
 
         reader = Reader(format, first, _spill_folder(directory, stack), Journal(directory))
         try:

@@ -9,6 +9,7 @@ from olscale.compiled.csr import CSR
 from olscale.data.formats.base import Batch
 from olscale.data.formats.column_watch import RoundedColumns
 from olscale.data.formats.table_columns import TableColumns, value_of
+from olscale.data.ingest.feature_order import has_order, sorted_places
 from olscale.data.manifest import TableEntry
 from olscale.errors import DatasetError
 
@@ -125,6 +126,21 @@ class TableNotes:
         positions = {position for split in self._rounded.values() for position in split.positions}
         called = names or [f"x{position}" for position in range(columns)]
         return tuple(called[position] for position in sorted(positions)) or None
+
+    def sorted_places(self, names: tuple[str, ...] | None) -> NDArray[np.int64] | None:
+        """Return the places of features in an order that no row decides; None if they have it."""
+        table = self._first
+        if table is None or names is None or not table.has_categories:
+            return None
+        text = [i for i in table.features if table.text[i]]
+        fixed = {name for name, coding in table.coded.items() if has_order(coding)}
+        return sorted_places(
+            names,
+            len(table.features) - len(text),
+            [table.names[i] for i in text],
+            table.owners,
+            fixed | table.declared,
+        )
 
     def entry(self, feature_names: tuple[str, ...] | None) -> TableEntry | None:
         """Return the manifest's entry for the columns; None if the sources are no tables."""

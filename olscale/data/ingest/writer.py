@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, nbytes, slice_rows, to_dense
 from olscale.data.checksums import fingerprint
@@ -16,6 +17,7 @@ from olscale.data.formats.base import Batch
 from olscale.data.ingest.chunk_writer import ChunkWriter
 from olscale.data.ingest.claim import PROGRESS, REWRITE, Journal
 from olscale.data.ingest.columns import Columns, Segments, Weights, segments_by
+from olscale.data.ingest.feature_order import renumbered
 from olscale.data.ingest.members import Member
 from olscale.data.ingest.table_notes import TableNotes
 from olscale.data.labels import Labels
@@ -53,6 +55,8 @@ class DatasetWriter:
         Options for the labels.
     weights : str, optional
         The column of weights, if weights are kept.
+    like : Manifest, optional
+        A dataset whose columns are all that there are.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class DatasetWriter:
         journal: Journal | None = None,
         labels: Labels | None = None,
         weights: str | None = None,
+        like: Manifest | None = None,
     ) -> None:
         if layout is not None:
             LAYOUTS.check(layout)
@@ -78,7 +83,8 @@ class DatasetWriter:
         self._progress = progress
         self._journal = journal
         self._labels = labels or Labels()
-        self._columns = Columns()
+        self._like = like
+        self._columns = Columns(like)
         self._notes = TableNotes()
         self._splits: dict[str, ChunkWriter] = {}
         self._segments: dict[str, Segments | None] = {}
@@ -158,6 +164,11 @@ class DatasetWriter:
         if self._progress is not None:
             self._progress(member.name, len(batch), nbytes(batch.X))
 
+    @property
+    def unknown(self) -> int:
+        """Values so far for which the dataset that this one is like has no column."""
+        return self._columns.unknown
+
     def finish(self, sources: Iterable[SourceEntry], *, densify: bool = False) -> Manifest:
         """Write the manifest, which makes the dataset exist.
 
@@ -178,11 +189,17 @@ class DatasetWriter:
         for writer in self._splits.values():
             writer.finish(self._width)
         kind = columns.kind
+        like = self._like
+        places = None if like is not None else self._notes.sorted_places(columns.names)
+        if like is not None:
+            densify = like.kind == "dense"
+        if places is not None:
+            self._reorder(places)
         if (
             densify
             and kind == "sparse"
             and columns.width <= _DENSE_COLUMNS
-            and self._share() >= _DENSE_SHARE
+            and (like is not None or self._share() >= _DENSE_SHARE)
         ):
             # Many entries would cost an index a value, and learners their dense loops.
             self._densify()
@@ -330,13 +347,34 @@ class DatasetWriter:
         for writer in self._splits.values():
             writer.end(width)
 
+    def _reorder(self, places: NDArray[np.int64]) -> None:
+        """Rewrite sparse rows with their features at other places."""
+        self._journal = None
+        self._directory.remove(PROGRESS)
+        aside = self._width - self._columns.width  # weights and targets come before features
+        stored = np.concatenate([np.arange(aside), aside + places])
+
+        def moved(block: Block) -> Iterator[Block]:
+            assert isinstance(block.X, CSR)
+            yield Block(renumbered(block.X, stored), block.label)
+
+        self._rewrite(list(self._splits), "sparse", moved, densify=False)
+        for writer in self._splits.values():
+            writer.end(self._width)
+        self._columns.reorder(places)
+
     def _rewrite(
         self,
         splits: Iterable[str],
         kind: str,
         change: Callable[[Block], Iterator[Block]],
+        *,
+        densify: bool = True,
     ) -> None:
-        """Rewrite `splits`, rows of `kind`, as the dense rows that `change` makes of each chunk."""
+        """Rewrite `splits`, rows of `kind`, as the rows that `change` makes of each chunk.
+
+        They are dense, unless `densify` is False.
+        """
         layout = self._layout
         chunk_rows = self._chunk_rows
         width = self._width
@@ -344,7 +382,7 @@ class DatasetWriter:
         for split, writer in before.items():
             if writer.chunks:
                 self._directory.move(split, f"{REWRITE}/{split}")
-        if kind == "sparse":
+        if kind == "sparse" and densify:
             self._settle(np.empty((0, width)))
         for split, writer in before.items():
             self._splits[split] = self._open(split)

@@ -82,7 +82,7 @@ def go_through(
             X = step.apply(X, columns)
         columns = step.width(columns)
     if steps:
-        return replace(chunk, X=X, columns=columns)
+        return replace(chunk, X=X, columns=columns, origin=None)
     return chunk
 
 

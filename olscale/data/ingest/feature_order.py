@@ -1,0 +1,78 @@
+"""The order of one-hot features: by column and value, whatever the order of the rows.
+
+While rows are read, values get features as they appear. Once all are known the features of each
+text column are sorted, so that two datasets of the same values have the same columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR, trim
+from olscale.data.formats.coding import FirstValues
+from olscale.data.formats.table_columns import value_of
+
+
+def sorted_places(
+    names: Sequence[str],
+    numeric: int,
+    categorical: Sequence[str],
+    owners: Mapping[str, str],
+    fixed: Set[str],
+) -> NDArray[np.int64] | None:
+    """Return the place of each feature once values are sorted; None if they are already.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Features as they were numbered.
+    numeric : int
+        How many of them, the first, are columns of numbers.
+    categorical : sequence of str
+        The text columns, in their order.
+    owners : mapping of str to str
+        Columns of features whose name another column may also make.
+    fixed : set of str
+        Text columns whose features have an order of their own: they keep it, and come first.
+
+    Examples
+    --------
+    >>> sorted_places(["n", "b=y", "a=q", "b=x"], 1, ["a", "b"], {}, set())
+    array([0, 3, 1, 2])
+    """
+    order_of = {column: place for place, column in enumerate(categorical)}
+
+    def order(place: int) -> tuple[int, int, str, int]:
+        if place < numeric:
+            return (0, 0, "", place)
+        name = names[place]
+        column = owners.get(name) or value_of(name, order_of)[0]
+        if column in fixed:
+            return (1, 0, "", place)
+        return (2, order_of[column], name, place)
+
+    after = sorted(range(len(names)), key=order)
+    if after == list(range(len(names))):
+        return None
+    places = np.empty(len(names), dtype=np.int64)
+    places[after] = np.arange(len(names))
+    return places
+
+
+def has_order(coding: str) -> bool:
+    """Return whether the features of a coding have an order of their own, as parts of a date."""
+    return not coding.startswith(FirstValues.name)
+
+
+def renumbered(X: CSR, places: NDArray[np.int64]) -> CSR:
+    """Return rows whose features are at other `places`, each row in ascending order."""
+    from scipy.sparse import csr_matrix
+
+    indptr, indices, data = trim(X)
+    shape = (len(indptr) - 1, len(places))
+    rows = csr_matrix((data, places[indices].astype(np.int32), indptr), shape=shape, copy=False)
+    rows.sort_indices()
+    return CSR(indptr, rows.indices.astype(np.int32, copy=False), rows.data)

@@ -1,0 +1,211 @@
+"""A saved model learns on: each row of a source is predicted, then learned, as in a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import Rows, rows_of, take_rows
+from olscale.errors import ModelError
+from olscale.evaluation.metrics import METRICS, Metric, StreamShape
+from olscale.evaluation.metrics.each_target import make_metric
+from olscale.evaluation.protocol import Scoring
+from olscale.learners.contract.learner import FloatArray, predictions_of
+from olscale.learners.contract.usable_rows import diverged_at
+from olscale.measures import check_measures, check_task_measures, headline_of
+from olscale.models.about import ColumnsEntry
+from olscale.models.final_model import FinalModel
+from olscale.models.grow import check_grow, grow_classes, grow_features
+from olscale.models.predict import class_labels, labels_of
+from olscale.models.source import ModelSource, RowsToPredict
+from olscale.task import Task
+
+_MANY_ROWS = 1 << 40
+"""Length of the stream for curves, which nobody asks for here: a source may be a pipe."""
+
+
+@dataclass(slots=True)
+class LearnedOn:
+    """What a model met while it learned on.
+
+    Attributes
+    ----------
+    rows, unlabelled : int
+        Rows that were predicted and learned, and rows that lack a label and were left out.
+    unknown : int
+        Values and indices that the model does not know, which count as none.
+    classes, features : int
+        How many classes and features it grew by.
+    measures : dict of str to float
+        Error and measures asked for, of the predictions before each row was learned.
+    """
+
+    rows: int = 0
+    unlabelled: int = 0
+    unknown: int = 0
+    classes: int = 0
+    features: int = 0
+    measures: dict[str, float] = field(default_factory=dict)
+
+
+def learn_on(
+    model: FinalModel, source: ModelSource, measures: Iterable[str] = (), grow: str = "none"
+) -> LearnedOn:
+    """Let `model` predict, then learn, each row of `source`.
+
+    Parameters
+    ----------
+    model : FinalModel
+        Is changed; after an error it may have learned some of the rows.
+    source : ModelSource
+    measures : sequence of str
+        Measures to take in addition to those of every run.
+    grow : {"none", "classes", "features", "all"}
+        What the model may get that it does not know.
+
+    Returns
+    -------
+    LearnedOn
+
+    Raises
+    ------
+    ModelError
+        If a label is none of the model's classes and it may not grow, or cannot.
+    DivergedError
+        If a row cannot be learned.
+    """
+    check_grow(grow)
+    pass_ = _Pass(model, tuple(check_measures(tuple(measures))), grow in ("classes", "all"))
+    before = len(model.about.classes or ()), model.about.columns.count
+    if grow in ("features", "all"):
+        source.grow = pass_.grow_features
+    for rows in source:
+        pass_.step(rows)
+    learned = pass_.learned
+    learned.unknown = source.unknown + source.unknown_indices
+    learned.classes = len(model.about.classes or ()) - before[0]
+    learned.features = model.about.columns.count - before[1]
+    learned.measures = pass_.measures()
+    return learned
+
+
+class _Pass:
+    def __init__(self, model: FinalModel, measures: tuple[str, ...], grows_classes: bool) -> None:
+        self.model = model
+        self.learned = LearnedOn()
+        self._grows_classes = grows_classes
+        self._asked = measures
+        if wrong := check_task_measures(measures, self._task):
+            raise ModelError(wrong)
+        self._metrics = self._begun()
+
+    @property
+    def _task(self) -> Task:
+        return self.model.learner.task
+
+    def _begun(self) -> list[Metric]:
+        about = self.model.about
+        shape = StreamShape(
+            _MANY_ROWS,
+            len(about.classes or ()),
+            scoring=Scoring(measures=self._asked),
+            task=self._task,
+            targets=about.columns.targets,
+            labels=about.classes or (),
+        )
+        return [
+            make_metric(kind, shape)
+            for kind in METRICS.load_all()
+            if kind.meets(shape) and not kind.watches
+        ]
+
+    def grow_features(self, columns: ColumnsEntry) -> None:
+        grow_features(self.model, columns)
+
+    def step(self, rows: RowsToPredict) -> None:
+        y, known = self._codes(rows)
+        weights = rows.weights if self.model.learner.takes_weights else None
+        X: Rows = rows.X
+        if not known.all():
+            index = np.flatnonzero(known)
+            self.learned.unlabelled += len(known) - len(index)
+            X = take_rows(X, index)
+            y = y[index]
+            weights = None if weights is None else weights[index]
+        # Detectors never see labels; measures do.
+        shown = np.zeros(len(y), dtype=np.int64) if self._task == "novelty" else y
+        first = 0
+        for scores, transformed in self.model.learn(X, shown, weights):
+            finite = np.isfinite(scores).all(axis=1)
+            if not finite.all():
+                row = int(np.argmin(finite))
+                raise diverged_at(
+                    self.model.learner, transformed, row, self.learned.rows + first + row
+                )
+            self._count(y[first : first + len(scores)], scores)
+            first += len(scores)
+        self.learned.rows += rows_of(X)
+
+    def _codes(self, rows: RowsToPredict) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Return labels as the learner takes them, and which rows have one."""
+        about = self.model.about
+        if rows.labels is None:
+            if self._task == "novelty":
+                return np.ones(rows_of(rows.X), dtype=np.int64), np.ones(rows_of(rows.X), np.bool_)
+            raise ModelError("the source has no labels to learn from; --label names their column")
+        if about.classes is None:
+            numbers = labels_of(about.columns.targets, rows)
+            known: NDArray[np.bool_] = np.logical_not(np.isnan(numbers).any(axis=1))
+            return numbers if about.columns.targets else numbers[:, 0], known
+        labels = class_labels(rows.labels, text=isinstance(about.classes[0], str))
+        present = dict.fromkeys(label for label in labels if label is not None)
+        if new := [label for label in present if label not in about.classes]:
+            self._add_classes(new, labels)
+        codes = {label: code for code, label in enumerate(self.model.about.classes or ())}
+        y = np.array([codes.get(label, -1) for label in labels], dtype=np.int64)
+        return y, y >= 0
+
+    def _add_classes(self, new: list[Any], labels: list[Any]) -> None:
+        if not self._grows_classes or self._task == "novelty":
+            classes = ", ".join(map(str, (self.model.about.classes or ())[:10]))
+            row = self.learned.rows + self.learned.unlabelled + labels.index(new[0])
+            raise ModelError(
+                f"row {row} has the label {new[0]!r}, which is none of the model's classes "
+                f"({classes}); --grow classes adds it"
+            )
+        grow_classes(self.model, new)
+        self._keep_counting()
+
+    def _keep_counting(self) -> None:
+        """Begin the measures of the larger number of classes; sums of the error go on."""
+        before = self._metrics
+        self._metrics = self._begun()
+        for old, new in zip(before, self._metrics, strict=True):
+            if {name: a.shape for name, a in old.sums.items()} == {
+                name: a.shape for name, a in new.sums.items()
+            }:
+                new.sums = old.sums
+            elif old.measure:
+                raise ModelError(
+                    f"the measure {old.measure} counts by class and cannot get one in "
+                    "mid-stream; leave it out, or learn the rows with the new class alone"
+                )
+
+    def _count(self, y: NDArray[Any], scores: FloatArray) -> None:
+        predictions = predictions_of(scores, self._task)
+        for metric in self._metrics:
+            shown = np.empty((len(scores), 0)) if metric.reads_probabilities else scores
+            metric.see(y, predictions, shown)
+
+    def measures(self) -> dict[str, float]:
+        asked = {headline_of(self._task), *self._asked}
+        return {
+            name: float(value)
+            for metric in self._metrics
+            for name, value in metric.values().items()
+            if np.isfinite(value) and name.partition(":")[0] in asked
+        }
