@@ -22,6 +22,9 @@ from olscale.cli.say import say
 @click.option(
     "--labels", is_flag=True, help="Also write the labels of SOURCE, and report the error."
 )
+@click.option(
+    "--split", metavar="SPLIT", help="Split of a dataset (default: test, if there is one)."
+)
 @source_options
 @click.option(
     "--keep",

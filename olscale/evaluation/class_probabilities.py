@@ -10,7 +10,12 @@ from olscale.evaluation.metrics.one_class import class_of
 from olscale.evaluation.protocol import Scoring
 from olscale.learners.calibrator import Calibrator
 from olscale.learners.class_probabilities import ClassProbabilities
-from olscale.learners.contract.capability import show_margins, show_probabilities
+from olscale.learners.contract.capability import (
+    GivesProbabilities,
+    only_says_class,
+    show_margins,
+    show_probabilities,
+)
 from olscale.learners.contract.learner import Learner
 from olscale.learners.decision import CostMatrix, Decision, F1Threshold
 
@@ -41,6 +46,20 @@ def begin_probabilities(learner: Learner, shape: StreamShape, ranking: int) -> C
     if own := show_probabilities(learner, shape.classes):
         return ClassProbabilities(None, decision, own, ranking)
     return ClassProbabilities(Calibrator(shape.classes), decision, show_margins(learner), ranking)
+
+
+def has_plain_scores(learner: Learner, shape: StreamShape) -> bool:
+    """Return whether a model file can carry a calibrator of the scores of `learner`.
+
+    Other models have probabilities of their own, or none that are defined.
+    """
+    return (
+        shape.task == "classification"
+        and shape.classes > 1
+        and learner.restorable
+        and not isinstance(learner, GivesProbabilities)
+        and not only_says_class(learner)
+    )
 
 
 def _decision(shape: StreamShape) -> Decision | None:

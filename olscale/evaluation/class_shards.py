@@ -134,6 +134,8 @@ def cut_shards(
         for run in group.runs:
             # Runs of one group share its reading, which shards would repeat for each of them.
             may_cut = asked is not None or len(group.runs) == 1
+            # The calibrator of a model that is kept reads scores, which shards do not share.
+            may_cut = may_cut and not group.keeps_models
             cuttable = most > 1 and may_cut and can_shard(run, classes)
             shards = 1
             if cuttable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -176,6 +176,7 @@ def compute_model(
         )
     length = StreamSource(dataset.path, dataset.rows("train"), 0).length(run.stream)
     group = RunGroup(dataset.path, length, (run,), chunk_rows=dataset.manifest.chunk_rows)
+    group = replace(group, keeps_models=True)
     group_pass = SumsPass(group) if can_sum(run) else GroupPass(group)
     while not group_pass.ended:
         before = group_pass.rows

@@ -164,12 +164,14 @@ class GroupPass:
                 self._meter,
                 self._exceeded.get(run.id),
                 self._stream.names,
+                self.group.keeps_models,
             )
             for run in self.group.runs
         ]
         if self._begins is not None:
             for state in states:
                 state.begin_with(self._begins.learner, self._begins.about.learner.entropy)
+                state.calibrate_as(self._begins.probabilities)
         return states
 
     def pipeline(self, state: RunState) -> Pipeline:

@@ -11,15 +11,19 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, rows_of, take_rows
 from olscale.errors import ModelError
+from olscale.evaluation.class_probabilities import has_plain_scores
 from olscale.evaluation.metrics import METRICS, Metric, StreamShape
 from olscale.evaluation.metrics.each_target import make_metric
 from olscale.evaluation.protocol import Scoring
-from olscale.learners.contract.learner import FloatArray, predictions_of
+from olscale.learners.calibrator import Calibrator
+from olscale.learners.class_probabilities import ClassProbabilities
+from olscale.learners.contract.learner import predictions_of
 from olscale.learners.contract.usable_rows import diverged_at
 from olscale.measures import check_measures, check_task_measures, headline_of
 from olscale.models.about import ColumnsEntry
 from olscale.models.final_model import FinalModel
 from olscale.models.grow import check_grow, grow_classes, grow_features
+from olscale.models.learned_rows import LearnedRows
 from olscale.models.predict import class_labels, labels_of
 from olscale.models.source import ModelSource, RowsToPredict
 from olscale.task import Task
@@ -79,6 +83,7 @@ def learn_on(
         If a row cannot be learned.
     """
     check_grow(grow)
+    _calibrate(model)
     pass_ = _Pass(model, tuple(check_measures(tuple(measures))), grow in ("classes", "all"))
     before = len(model.about.classes or ()), model.about.columns.count
     if grow in ("features", "all"):
@@ -91,6 +96,14 @@ def learn_on(
     learned.features = model.about.columns.count - before[1]
     learned.measures = pass_.measures()
     return learned
+
+
+def _calibrate(model: FinalModel) -> None:
+    """Let a model that was saved without a calibrator, and can have one, get it as it learns on."""
+    classes = len(model.about.classes or ())
+    shape = StreamShape(_MANY_ROWS, classes, task=model.learner.task)
+    if model.probabilities is None and has_plain_scores(model.learner, shape):
+        model.probabilities = ClassProbabilities(Calibrator(classes), None)
 
 
 class _Pass:
@@ -139,15 +152,13 @@ class _Pass:
         # Detectors never see labels; measures do.
         shown = np.zeros(len(y), dtype=np.int64) if self._task == "novelty" else y
         first = 0
-        for scores, transformed in self.model.learn(X, shown, weights):
-            finite = np.isfinite(scores).all(axis=1)
-            if not finite.all():
-                row = int(np.argmin(finite))
-                raise diverged_at(
-                    self.model.learner, transformed, row, self.learned.rows + first + row
-                )
-            self._count(y[first : first + len(scores)], scores)
-            first += len(scores)
+        for learned in self.model.learn(X, shown, weights):
+            row = learned.diverged
+            if row is not None:
+                at = self.learned.rows + first + row
+                raise diverged_at(self.model.learner, learned.X, row, at)
+            self._count(y[first : first + len(learned.scores)], learned)
+            first += len(learned.scores)
         self.learned.rows += rows_of(X)
 
     def _codes(self, rows: RowsToPredict) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -195,11 +206,17 @@ class _Pass:
                     "mid-stream; leave it out, or learn the rows with the new class alone"
                 )
 
-    def _count(self, y: NDArray[Any], scores: FloatArray) -> None:
-        predictions = predictions_of(scores, self._task)
+    def _count(self, y: NDArray[Any], learned: LearnedRows) -> None:
+        predictions = learned.codes
+        if predictions is None:
+            predictions = predictions_of(learned.scores, self._task)
+        probabilities = learned.probabilities
+        if probabilities is None:
+            probabilities = np.empty((len(y), 0))
         for metric in self._metrics:
-            shown = np.empty((len(scores), 0)) if metric.reads_probabilities else scores
-            metric.see(y, predictions, shown)
+            metric.see(
+                y, predictions, probabilities if metric.reads_probabilities else learned.scores
+            )
 
     def measures(self) -> dict[str, float]:
         asked = {headline_of(self._task), *self._asked}

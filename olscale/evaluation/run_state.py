@@ -21,7 +21,7 @@ from olscale.arrays import Array, FloatArray, IntArray
 from olscale.compiled.csr import slice_rows
 from olscale.data.chunk import Chunk
 from olscale.evaluation.budget import BudgetExceeded, Meter
-from olscale.evaluation.class_probabilities import begin_probabilities, needs_of
+from olscale.evaluation.class_probabilities import begin_probabilities, has_plain_scores, needs_of
 from olscale.evaluation.dataset_fit import check_seen
 from olscale.evaluation.guard import check_scores, guarded
 from olscale.evaluation.label_delay import Schedule, Scored
@@ -32,6 +32,7 @@ from olscale.evaluation.metrics.model_watch import ModelWatch
 from olscale.evaluation.rehearsal import Rehearsal, needs_rehearsal, shared_reason
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_learner import RunLearner
+from olscale.learners.calibrator import Calibrator
 from olscale.learners.class_probabilities import ClassProbabilities
 from olscale.learners.contract.capability import ranking_columns, ranks_by_class
 from olscale.learners.contract.compilation import compile_loops
@@ -103,13 +104,17 @@ class RunState(RunLearner):
         How an earlier attempt ended whose learner did not return.
     names : sequence of str
         Names of the first features, if they have names.
+    calibrates : bool
+        Whether scores are calibrated although nothing of the protocol needs probabilities: the
+        final model is kept, and has them.
 
     Attributes
     ----------
     watch : ModelWatch
         Observes the model along the stream.
     probabilities : ClassProbabilities, optional
-        Probabilities of classes, and decisions by them, if the protocol needs any.
+        Probabilities of classes, and decisions by them, if the protocol or a model that is kept
+        needs any.
     """
 
     def __init__(
@@ -122,6 +127,7 @@ class RunState(RunLearner):
         meter: Meter | None = None,
         exceeded: BudgetExceeded | None = None,
         names: Sequence[str] = (),
+        calibrates: bool = False,
     ) -> None:
         super().__init__(run, columns, shape, make, meter, exceeded)
         self.fold = run.fold
@@ -145,21 +151,32 @@ class RunState(RunLearner):
         outputs = len(shape.targets) or score_columns(shape.classes)
         self._ranking = self._guarded(lambda: ranking_columns(self.learner)) or 0
         self.probabilities: ClassProbabilities | None = None
+        self._shows_probabilities = False
         if any(needs_of(shape)):
             self.probabilities = self._guarded(
                 lambda: begin_probabilities(self.learner, shape, self._ranking)
+            )
+            self._shows_probabilities = True
+        elif calibrates and has_plain_scores(self.learner, shape):
+            self.probabilities = ClassProbabilities(
+                Calibrator(shape.classes), None, 0, self._ranking
             )
         # Columns of ranking scores, then of probabilities or of margins to make them of, follow
         # the learner's own scores.
         further_columns = self._ranking
         self._shown = 0
-        if self.probabilities is not None:
+        if self.probabilities is not None and self._shows_probabilities:
             further_columns += self.probabilities.columns
             self._shown = shape.classes
         self._outputs = (outputs + further_columns, shape.classes + further_columns)
         self._rehearsal: Rehearsal | None = None
         if self.outcome == "ok" and needs_rehearsal(self.learner):
             self._rehearsal = Rehearsal(self._make, self._entropy)
+
+    def calibrate_as(self, known: ClassProbabilities | None) -> None:
+        """Begin with the calibrator of a saved model, if it has one and the run needs one."""
+        if known is not None and self.probabilities is not None:
+            self.probabilities.continue_from(known)
 
     def step(self, chunk: Chunk) -> None:
         """Predict, then learn, each row of the next chunk, or do so when the protocol says."""
@@ -240,13 +257,15 @@ class RunState(RunLearner):
             scores = scores[events.asked]
             if codes is not None:
                 codes = codes[events.asked]
+        if not self._shows_probabilities:
+            return scored.scores, self._predictions(scored.scores)
         if codes is None:
             codes = self._predictions(scores)
         return scores, codes
 
     def _answered(self, scores: FloatArray) -> tuple[FloatArray, Array]:
         """Return scores of other rows with probabilities, and predictions."""
-        if self.probabilities is None:
+        if self.probabilities is None or not self._shows_probabilities:
             return scores, self._predictions(scores)
         scores, codes = self.probabilities.answer(scores)
         if codes is None:

@@ -1,7 +1,7 @@
 """The work of an experiment, phase by phase: runs that the store lacks or that are repeated."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -205,10 +205,11 @@ class Job:
             a_part,
             plan.restarting,
         )
+        groups = _keeping_models(plan, groups)
         shards = list(
             cut_shards(groups, parts, self.class_shards, self.progress.note, self._datasets)
         )
-        groups = begun + list(cut_sums(shards))
+        groups = _keeping_models(plan, begun) + list(cut_sums(shards))
         share_files = self._together(plan)
         groups = [
             replace(
@@ -217,13 +218,20 @@ class Job:
                 memory_limit=self.memory_limit,
                 replaces=any(run.id in again for run in group.runs),
                 together=share_files,
-                keeps_models=any(run.id in plan.kept for run in group.runs),
                 pickles=plan.pickles,
                 model=plan.models.get(group.runs[0].stream.scoring.from_model, ""),
             )
             for group in groups
         ]
         return cut_bundles(groups, partial(bundled_seconds, plan), parts)
+
+
+def _keeping_models(plan: RunPlan, groups: Iterable[RunGroup]) -> list[RunGroup]:
+    """Return groups that know whether the store keeps their final models."""
+    return [
+        replace(group, keeps_models=any(run.id in plan.kept for run in group.runs))
+        for group in groups
+    ]
 
 
 def choose(

@@ -109,6 +109,15 @@ class ClassProbabilities:
         if self.decision is not None:
             self.decision = decision_of(_of("decision.", state))
 
+    def continue_from(self, earlier: "ClassProbabilities") -> None:
+        """Go on with the calibrator of `earlier`, to the same bits; decisions begin anew."""
+        if self.calibrator is not None and earlier.calibrator is not None:
+            self.calibrator = Calibrator.from_state(earlier.calibrator.state())
+
+    def make_writable(self) -> None:
+        """Continue from copies of arrays, which joblib may map read-only."""
+        self.restore({name: np.array(array) for name, array in self.state().items()})
+
     @property
     def counts_weights(self) -> bool:
         """Whether rows count by their weights, as in a run with weighted measures."""

@@ -136,3 +136,21 @@ def cells_in(cells: Any) -> Iterable[Any]:
             objects: Iterable[Any] = convert()
             return objects
     return list(cells)
+
+
+def pointed(cell: str | None, mark: str) -> str | None:
+    """Return a number with the decimal mark `mark` with a point instead, other cells unchanged."""
+    if cell is None or not is_number(cell, mark):
+        return cell
+    return cell.replace(mark, ".")
+
+
+def number_or_nan(cell: float | str | None, mark: str) -> float:
+    """Return a cell as a number, or NaN."""
+    if cell is None:
+        return np.nan
+    if not isinstance(cell, str):
+        return float(cell)
+    if not is_number(cell, mark):
+        return np.nan
+    return float(cell.replace(mark, "."))

@@ -17,6 +17,7 @@ from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.pipeline import Pipeline, make_transform
 from olscale.errors import ParameterError
 from olscale.learners.class_probabilities import ClassProbabilities
+from olscale.learners.contract.capability import only_says_class, show_probabilities
 from olscale.learners.contract.estimator import checked_weights
 from olscale.learners.contract.learner import (
     FloatArray,
@@ -25,9 +26,9 @@ from olscale.learners.contract.learner import (
     make_writable,
     no_weights,
 )
-from olscale.learners.contract.probabilities import show_probabilities
 from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable
 from olscale.models.about import About
+from olscale.models.learned_rows import LearnedRows
 from olscale.models.pickled import PICKLE, to_pickle
 from olscale.models.raw_rows import Encoded, RowEncoder
 from olscale.models.source import ModelSource
@@ -99,6 +100,8 @@ class FinalModel:
         """Restore the pickled state; arrays that joblib maps read-only become copies."""
         vars(self).update(attributes)
         make_writable(self.learner)
+        if self.probabilities is not None:
+            self.probabilities.make_writable()
         arrays = {name: np.array(array) for name, array in self._transform_arrays().items()}
         self.pipeline = fitted_pipeline(self.about, arrays)
 
@@ -215,26 +218,37 @@ class FinalModel:
         return self.labels(self._sound_scores(X, encoded))
 
     def predict_proba(self, X: Any, *, encoded: bool = False) -> FloatArray:
-        """Return the learner's probabilities of the classes, shape (n_samples, n_classes).
+        """Return the probabilities of the classes, shape (n_samples, n_classes).
 
-        Parameters are those of `predict`.
+        They are the learner's own, else its scores calibrated along the stream. Parameters are
+        those of `predict`.
 
         Raises
         ------
         ParameterError
-            If the learner has no probabilities of its own.
+            If the model has no probabilities.
         """
+        if self.probabilities is not None:
+            return self.probabilities.of(self._sound_scores(X, encoded))
         classes = len(self.about.classes or ())
         # The learner of the model stays as it is: its scores must not grow by columns.
         twin = copy.copy(self.learner)
         shown = show_probabilities(twin, classes)
         if not shown:
-            raise ParameterError(
-                f"learner {self.about.learner.name} has no probabilities of classes; "
-                "decision_function has its scores"
-            )
+            raise ParameterError(self._why_no_probabilities())
         parts = [self._scores_by(twin, block) for block in self._encoded_blocks(X, encoded)]
         return np.vstack(parts)[:, -shown:]
+
+    def _why_no_probabilities(self) -> str:
+        name = self.about.learner.name
+        if self.about.classes is None:
+            return f"learner {name} predicts no classes, so that it has no probabilities of them"
+        if only_says_class(self.learner):
+            return f"learner {name} only says which class, so that it has no probabilities"
+        return (
+            f"this model of {name} was saved without a calibrator of its scores; evaluate the run "
+            "again with --keep-model, or learn on with olscale models learn"
+        )
 
     def labels(self, scores: FloatArray) -> NDArray[Any]:
         """Return the class labels that `scores` predict."""
@@ -328,17 +342,17 @@ class FinalModel:
         if weights is not None and not self.learner.takes_weights:
             raise ParameterError(no_weights(self.learner.name))
         first = 0
-        for scores, wrong in self.learn(rows, self.codes(labels), weights):
-            if not np.isfinite(scores).all():
-                row = int(np.argmin(np.isfinite(scores).all(axis=1)))
-                raise diverged_at(self.learner, wrong, row, first + row)
-            first += len(scores)
+        for learned in self.learn(rows, self.codes(labels), weights):
+            if learned.diverged is not None:
+                row = learned.diverged
+                raise diverged_at(self.learner, learned.X, row, first + row)
+            first += len(learned.scores)
         return self
 
     def learn(
         self, rows: Rows, y: NDArray[Any], weights: FloatArray | None = None
-    ) -> Iterator[tuple[FloatArray, Rows]]:
-        """Yield the scores of encoded rows before each was learned, and the transformed rows.
+    ) -> Iterator[LearnedRows]:
+        """Yield blocks of encoded rows, with their scores before each row was learned.
 
         Parameters
         ----------
@@ -356,9 +370,13 @@ class FinalModel:
             if weights is not None:
                 block_weights = weights[first:stop]
             scores = learn_usable(self.learner, chunk.X, chunk.y, block_weights)
-            if np.isfinite(scores).all():
-                self._calibrate(scores, chunk.y, block_weights)
-            yield scores, chunk.X
+            learned = LearnedRows(chunk.X, scores)
+            if learned.diverged is None and self.probabilities is not None:
+                known = self.probabilities
+                counted = block_weights if known.counts_weights else None
+                answers, learned.codes = known.follow(scores, chunk.y, counted)
+                learned.probabilities = answers[:, scores.shape[1] :]
+            yield learned
             first = stop
 
     def _learn_dataset(self, X: Dataset, y: Any, sample_weight: Any) -> None:
@@ -402,12 +420,6 @@ class FinalModel:
         own = classes if origin is None or origin.classes is None else origin.classes
         labels: NDArray[Any] = np.array(own)[chunk.y]
         return labels
-
-    def _calibrate(self, scores: FloatArray, y: NDArray[Any], weights: FloatArray | None) -> None:
-        """Let probabilities follow rows of the stream as they did in the run."""
-        known = self.probabilities
-        if known is not None:
-            known.follow(scores, y, weights if known.counts_weights else None)
 
     def _check_classes(self, classes: ArrayLike) -> None:
         labels = np.unique(np.asarray(classes)).tolist()

@@ -18,9 +18,11 @@ from olscale.data.transforms.base import Transform
 from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.pipeline import Pipeline, make_transform
 from olscale.errors import ModelError, ParameterError
+from olscale.learners.calibrator import Calibrator
+from olscale.learners.class_probabilities import ClassProbabilities
+from olscale.learners.contract.capability import expect_targets
 from olscale.learners.contract.class_weights import name_classes
 from olscale.learners.contract.learner import Learner, score_columns
-from olscale.learners.contract.many_targets import expect_targets
 from olscale.learners.registry import make_learner
 from olscale.models.about import ColumnsEntry
 from olscale.models.final_model import FinalModel
@@ -116,12 +118,21 @@ def grow_classes(model: FinalModel, new: Sequence[Any]) -> None:
         )
     if any(isinstance(label, str) is not isinstance(old[0], str) for label in new):
         raise ModelError(f"the new label {listed} is of another type than the classes {old[:5]}")
+    known = model.probabilities
+    if known is not None and known.decision is not None:
+        raise ModelError(
+            f"a model that decides by a threshold of {len(old)} classes cannot get the class "
+            f"{listed}; begin a new model"
+        )
     classes = tuple(sorted((*old, *new)))
     places = np.array([classes.index(label) for label in old])
     about = about.changed(classes=classes)
     width = model.pipeline.width
     learner = _grown_learner(model, width, len(classes), (len(old), places), about.classes)
     _set(model, learner, model.pipeline, about)
+    if known is not None:
+        # What became of scores among fewer classes says nothing about more of them.
+        model.probabilities = ClassProbabilities(Calibrator(len(classes)), None)
 
 
 def _set(model: FinalModel, learner: Learner, pipeline: Pipeline, about: Any) -> None:

@@ -19,7 +19,6 @@ from olscale.compiled.csr import CSR, Rows, rows_of, to_csr, trim
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.formats import ENCODED_FORMATS, TABLE_FORMATS, find_format
 from olscale.data.formats.base import Batch, Format, ReadOptions
-from olscale.data.formats.cells import is_number
 from olscale.data.formats.coding import OTHER
 from olscale.data.formats.svmlight import index_range
 from olscale.data.formats.table_columns import Carried, value_of
@@ -29,6 +28,7 @@ from olscale.data.ingest.sources import Source, expand, partition_names, with_pa
 from olscale.data.manifest import MANIFEST
 from olscale.errors import FormatError, ModelError, NoRowsError, UnknownNameError
 from olscale.models.about import ColumnsEntry, with_values
+from olscale.models.cell_values import number_or_nan, pointed
 from olscale.models.table_plan import TablePlan, TablePlanner
 from olscale.storage.open import open_storage
 
@@ -235,8 +235,8 @@ class ModelSource:
             cells = carried[plan.labels[0]]
             if mark == "." or not isinstance(cells, list):
                 return cells, ()
-            return [_pointed(cell, mark) for cell in cells], ()
-        columns = [[_float(cell, mark) for cell in carried[name]] for name in plan.labels]
+            return [pointed(cell, mark) for cell in cells], ()
+        columns = [[number_or_nan(cell, mark) for cell in carried[name]] for name in plan.labels]
         return np.array(columns).T, plan.labels
 
     def _note(self, lines: Sequence[str]) -> None:
@@ -465,20 +465,6 @@ class ModelSource:
         return CSR(ends, indices[is_known], data[is_known])
 
 
-def _pointed(cell: str | None, mark: str) -> str | None:
-    """Return a number with the decimal mark `mark` with a point instead, other cells unchanged."""
-    if cell is None or not is_number(cell, mark):
-        return cell
-    return cell.replace(mark, ".")
-
-
-def _float(cell: float | str | None, mark: str) -> float:
-    """Return a cell as a number, or NaN."""
-    if isinstance(cell, str):
-        return float(cell.replace(mark, ".")) if is_number(cell, mark) else np.nan
-    return np.nan if cell is None else float(cell)
-
-
 def _columns_of(batch: Batch) -> Sequence[str] | None:
     columns = None if batch.table is None else batch.table.columns
     return None if columns is None else [columns.names[place] for place in columns.features]
@@ -486,11 +472,9 @@ def _columns_of(batch: Batch) -> Sequence[str] | None:
 
 def _column_of(feature: str, tables: Sequence[str]) -> str:
     """Return the column that a feature is, or is a value of."""
-    return (
-        feature
-        if feature in tables
-        else next((name for name in tables if feature.startswith(f"{name}=")), feature)
-    )
+    if feature in tables:
+        return feature
+    return next((name for name in tables if feature.startswith(f"{name}=")), feature)
 
 
 def _prefixed(feature: str, places: Mapping[str, int]) -> int:

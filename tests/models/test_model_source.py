@@ -298,7 +298,7 @@ def test_a_column_that_the_model_knows_as_a_number_is_one_in_any_format(tmp_path
     categories = ColumnsEntry.of(ingest(tmp_path / "t.parquet", tmp_path / "one-hot").manifest)
     for name in ("t.parquet", "plain.parquet", "text.parquet", "t.csv"):
         assert rows(categories, tmp_path / name)[0] == [
-            [1.0, 1.0, 0.0],
-            [2.0, 0.0, 1.0],
-            [3.0, 1.0, 0.0],
+            [1.0, 0.0, 1.0],
+            [2.0, 1.0, 0.0],
+            [3.0, 0.0, 1.0],
         ]

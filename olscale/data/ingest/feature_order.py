@@ -6,13 +6,13 @@ text column are sorted, so that two datasets of the same values have the same co
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, trim
-from olscale.data.formats.coding import FirstValues
+from olscale.data.formats.coding import OTHER, FirstValues
 from olscale.data.formats.table_columns import value_of
 
 
@@ -20,8 +20,8 @@ def sorted_places(
     names: Sequence[str],
     numeric: int,
     categorical: Sequence[str],
-    owners: Mapping[str, str],
     fixed: Set[str],
+    bounded: Set[str] = frozenset(),
 ) -> NDArray[np.int64] | None:
     """Return the place of each feature once values are sorted; None if they are already.
 
@@ -33,26 +33,27 @@ def sorted_places(
         How many of them, the first, are columns of numbers.
     categorical : sequence of str
         The text columns, in their order.
-    owners : mapping of str to str
-        Columns of features whose name another column may also make.
     fixed : set of str
         Text columns whose features have an order of their own: they keep it, and come first.
+    bounded : set of str
+        Text columns with a feature for all further values, which comes last.
 
     Examples
     --------
-    >>> sorted_places(["n", "b=y", "a=q", "b=x"], 1, ["a", "b"], {}, set())
+    >>> sorted_places(["n", "b=y", "a=q", "b=x"], 1, ["a", "b"], set())
     array([0, 3, 1, 2])
     """
     order_of = {column: place for place, column in enumerate(categorical)}
 
-    def order(place: int) -> tuple[int, int, str, int]:
+    def order(place: int) -> tuple[int, int, bool, str, int]:
         if place < numeric:
-            return (0, 0, "", place)
+            return (0, 0, False, "", place)
         name = names[place]
-        column = owners.get(name) or value_of(name, order_of)[0]
+        column = value_of(name, order_of)[0]
         if column in fixed:
-            return (1, 0, "", place)
-        return (2, order_of[column], name, place)
+            return (1, 0, False, "", place)
+        is_rest = column in bounded and name == f"{column}={OTHER}"
+        return (2, order_of[column], is_rest, name, place)
 
     after = sorted(range(len(names)), key=order)
     if after == list(range(len(names))):

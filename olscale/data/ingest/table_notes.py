@@ -138,8 +138,8 @@ class TableNotes:
             names,
             len(table.features) - len(text),
             [table.names[i] for i in text],
-            table.owners,
             fixed | table.declared,
+            set(table.coded) - fixed,
         )
 
     def entry(self, feature_names: tuple[str, ...] | None) -> TableEntry | None:

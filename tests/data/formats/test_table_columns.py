@@ -139,8 +139,8 @@ WALK = {
     "the same without a header": ("1,2,0,\n3,4,1,\n", ("x0", "x1"), [[1, 2], [3, 4]]),
     "truth values": (
         "a,b,y\ntrue,1,0\nfalse,2,1\n",
-        ("b", "a=true", "a=false"),
-        [[1, 1, 0], [2, 0, 1]],
+        ("b", "a=false", "a=true"),
+        [[1, 0, 1], [2, 1, 0]],
     ),
     "one value": ("a,b,y\nu,1,0\nu,2,1\n", ("b", "a=u"), [[1, 1], [2, 1]]),
 }
@@ -183,7 +183,8 @@ def test_a_point_is_no_number_beside_a_decimal_comma(
 
     made = table(tmp_path, text(odd, "7"), decimal=",")
     assert made.manifest.feature_names is not None
-    assert made.manifest.feature_names[:2] == ("b", f"a={odd}")
+    assert made.manifest.feature_names[0] == "b"
+    assert f"a={odd}" in made.manifest.feature_names
     assert f"a 42 as '{odd}'" in (encoding_line(made.manifest) or "")
     for rows in (5_000, 400_000):  # the second is beyond the first block of the compiled loop
         with pytest.raises(
@@ -299,7 +300,7 @@ def test_columns_are_text_in_all_sources_or_in_none(tmp_path: Path) -> None:
     (tmp_path / "text.csv").write_text("a,b,y\nx,p,0\n1,q,1\n")
     (tmp_path / "numbers.csv").write_text("a,b,y\n1,p,0\n2,q,1\n")
     made = ingest(tmp_path / "text.csv", tmp_path / "d", test=tmp_path / "numbers.csv")
-    assert made.manifest.feature_names == ("a=x", "b=p", "a=1", "b=q", "a=2")
+    assert made.manifest.feature_names == ("a=1", "a=2", "a=x", "b=p", "b=q")
     with pytest.raises(
         FormatError, match=r"text\.csv, line 2: column 'a' is 'x', expected a number"
     ):

@@ -105,6 +105,6 @@ def test_columns_are_left_out_by_name(tmp_path: Path) -> None:
     (tmp_path / "words.csv").write_text("row,x,label\n1,red,0\n2,blue,1\n")
     assert ingest(
         tmp_path / "words.csv", tmp_path / "words", drop="row"
-    ).manifest.feature_names == ("x=red", "x=blue")
+    ).manifest.feature_names == ("x=blue", "x=red")
     with pytest.raises(FormatError, match="does not name its columns, so none can be dropped"):
         ingest(tmp_path / "all.svm", tmp_path / "e", drop=["row"])

@@ -1,0 +1,108 @@
+"""A raw column of text as the features that a model has for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR
+from olscale.data.formats.cells import is_missing
+from olscale.data.formats.coding import OTHER, Coding, CodingError, parse_codings
+from olscale.errors import ParameterError
+from olscale.models.about import ColumnsEntry
+from olscale.models.cell_values import is_no_value, words_of
+
+
+class TextColumn:
+    """A raw column of text: the features of its words, or those of its coding."""
+
+    def __init__(self, name: str, model: ColumnsEntry, places: Mapping[str, int]) -> None:
+        self._name = name
+        start = f"{name}="
+        self._features = {
+            feature.removeprefix(start): place
+            for feature, place in places.items()
+            if feature.startswith(start)
+        }
+        self._words = set(model.missing)
+        self._coding: Coding | None = None
+        coding = model.coded.get(name)
+        if coding == "":
+            raise ParameterError(
+                f"the model learned from column {name!r} by a coding of --encode that its dataset "
+                "did not keep; ingest that dataset anew, and save a model of it"
+            )
+        if coding is not None and name not in model.bounded:
+            parsed = parse_codings([f"{name}={coding}"])[name]
+            assert isinstance(parsed, Coding)
+            self._coding = parsed
+        self._other = self._features.get(OTHER) if name in model.bounded else None
+        self._place_of: dict[Any, int | None] = {}
+
+    def _place(self, cell: Any) -> int | None:
+        """Return the feature of a cell, or None where it has none."""
+        if is_no_value(cell):
+            return None
+        for word in words_of(cell):
+            if word in self._features:
+                return self._features[word]
+        if isinstance(cell, str) and (is_missing(cell) or cell.strip() in self._words):
+            return None
+        return self._other
+
+    def _code(self, cells: Sequence[Any]) -> CSR:
+        assert self._coding is not None
+        words = [None if _is_empty(cell) else str(cell) for cell in cells]
+        try:
+            return self._coding.encode(words)
+        except CodingError as fault:
+            cell, expected = fault.parts
+            raise ParameterError(
+                f"column {self._name!r} of X was {cell[:40]!r}, expected {expected}"
+            ) from None
+
+    @cached_property
+    def _part_places(self) -> NDArray[np.int64]:
+        assert self._coding is not None
+        return np.array([self._features[part] for part in self._coding.parts], dtype=np.int64)
+
+    def put(self, cell: Any, row: int, entries: dict[int, float]) -> None:
+        """Add the entries of a cell."""
+        del row
+        if self._coding is not None:
+            coded = self._code([cell])
+            for part, value in zip(coded.indices.tolist(), coded.data.tolist(), strict=True):
+                entries[int(self._part_places[part])] = value
+            return
+        place = self._place(cell)
+        if place is not None:
+            entries[place] = 1.0
+
+    def entries(
+        self, cells: Iterable[Any]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Return row, feature and value of the entries of a column."""
+        if self._coding is not None:
+            coded = self._code(list(cells))
+            row = np.repeat(np.arange(len(coded.indptr) - 1), np.diff(coded.indptr))
+            return row, self._part_places[coded.indices], coded.data
+        known: dict[Any, int] = {}
+        places = []
+        for cell in cells:
+            # Most cells recur often; 1, 1.0 and True are the same key and not the same word.
+            key = (type(cell), cell)
+            if key not in known:
+                place = self._place(cell)
+                known[key] = -1 if place is None else place
+            places.append(known[key])
+        features = np.array(places, dtype=np.int64)
+        row = np.flatnonzero(features >= 0)
+        return row, features[row], np.ones(len(row))
+
+
+def _is_empty(cell: Any) -> bool:
+    return is_no_value(cell) or (isinstance(cell, str) and is_missing(cell))
