@@ -294,6 +294,8 @@ def learn(
         "classes are new": learned.classes,
         "features are new": learned.features,
     }
+    for name in learned.undefined:
+        say(f"note: {name} has no value for these classes and rows", err=True)
     for what, count in counts.items():
         if count:
             say(f"note: {count:,} {what}", err=True)

@@ -19,6 +19,7 @@ from olscale.cli.say import say
     help="Output file, .csv or .parquet (default: standard output).",
 )
 @click.option("--scores", is_flag=True, help="Also write the scores.")
+@click.option("--probabilities", is_flag=True, help="Also write the probability of each class.")
 @click.option(
     "--labels", is_flag=True, help="Also write the labels of SOURCE, and report the error."
 )
@@ -49,6 +50,7 @@ def predict(
     source: str,
     out: str | None,
     scores: bool,
+    probabilities: bool,
     labels: bool,
     split: str | None,
     reading: Reading,
@@ -82,7 +84,7 @@ def predict(
         keep=keep,
         refuse_unknown=unknown == "refuse",
     )
-    prediction = run(loaded, rows, out, scores, labels)
+    prediction = run(loaded, rows, out, scores, labels, probabilities)
     text = f"{prediction.rows:,} rows"
     if prediction.labels:
         percent = 100 * prediction.wrong / prediction.labels

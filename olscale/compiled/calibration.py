@@ -11,11 +11,17 @@ from typing import Any
 import numpy as np
 
 from olscale.arrays import FloatArray, IntArray
+from olscale.compiled.calibration_arrays import (
+    CURVATURE,
+    LOG_SPREADS,
+    NODES,
+    ROWS,
+    SLOPE,
+    SPREADS,
+    WEIGHTS,
+)
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.elementary import exponential, logarithm
-
-SLOPE, CURVATURE, LOG_SPREADS, SPREADS, WEIGHTS, ROWS = range(6)
-"""Places in the array `numbers`."""
 
 MEMORY = 0.9995
 """Fading of slope and biases, of about 2,000 rows."""
@@ -28,9 +34,6 @@ NODE_MEMORY = 0.998
 
 BEND = 2.0
 """Spreads of scores from which on they are bent: a row cannot count by more than about this."""
-
-NODES = 64
-"""Nodes of the corrections, over the logarithm of the odds."""
 
 NODES_A_UNIT = 2.0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, rows_of, take_rows
 from olscale.errors import ModelError
+from olscale.evaluation.class_options import label_text
 from olscale.evaluation.class_probabilities import has_plain_scores
 from olscale.evaluation.metrics import METRICS, Metric, StreamShape
 from olscale.evaluation.metrics.each_target import make_metric
@@ -19,7 +20,7 @@ from olscale.learners.calibrator import Calibrator
 from olscale.learners.class_probabilities import ClassProbabilities
 from olscale.learners.contract.learner import predictions_of
 from olscale.learners.contract.usable_rows import diverged_at
-from olscale.measures import check_measures, check_task_measures, headline_of
+from olscale.measures import OF_CLASSES, check_measures, check_task_measures, headline_of, label_of
 from olscale.models.about import ColumnsEntry
 from olscale.models.final_model import FinalModel
 from olscale.models.grow import check_grow, grow_classes, grow_features
@@ -28,8 +29,8 @@ from olscale.models.predict import class_labels, labels_of
 from olscale.models.source import ModelSource, RowsToPredict
 from olscale.task import Task
 
-_MANY_ROWS = 1 << 40
-"""Length of the stream for curves, which nobody asks for here: a source may be a pipe."""
+_FIRST_ROWS = 1 << 12
+"""Rows that measures expect at first: nobody counts those of a source, and there are no curves."""
 
 
 @dataclass(slots=True)
@@ -46,6 +47,8 @@ class LearnedOn:
         How many classes and features it grew by.
     measures : dict of str to float
         Error and measures asked for, of the predictions before each row was learned.
+    undefined : tuple of str
+        Measures asked for that have no value for these classes and rows.
     """
 
     rows: int = 0
@@ -54,6 +57,7 @@ class LearnedOn:
     classes: int = 0
     features: int = 0
     measures: dict[str, float] = field(default_factory=dict)
+    undefined: tuple[str, ...] = ()
 
 
 def learn_on(
@@ -83,8 +87,9 @@ def learn_on(
         If a row cannot be learned.
     """
     check_grow(grow)
+    measures = check_measures(tuple(measures))
     _calibrate(model)
-    pass_ = _Pass(model, tuple(check_measures(tuple(measures))), grow in ("classes", "all"))
+    pass_ = _Pass(model, measures, grow in ("classes", "all"))
     before = len(model.about.classes or ()), model.about.columns.count
     if grow in ("features", "all"):
         source.grow = pass_.grow_features
@@ -95,13 +100,14 @@ def learn_on(
     learned.classes = len(model.about.classes or ()) - before[0]
     learned.features = model.about.columns.count - before[1]
     learned.measures = pass_.measures()
+    learned.undefined = tuple(name for name in measures if name not in learned.measures)
     return learned
 
 
 def _calibrate(model: FinalModel) -> None:
     """Let a model that was saved without a calibrator, and can have one, get it as it learns on."""
     classes = len(model.about.classes or ())
-    shape = StreamShape(_MANY_ROWS, classes, task=model.learner.task)
+    shape = StreamShape(_FIRST_ROWS, classes, task=model.learner.task)
     if model.probabilities is None and has_plain_scores(model.learner, shape):
         model.probabilities = ClassProbabilities(Calibrator(classes), None)
 
@@ -114,16 +120,31 @@ class _Pass:
         self._asked = measures
         if wrong := check_task_measures(measures, self._task):
             raise ModelError(wrong)
+        for line in self._misfits():
+            raise ModelError(line)
         self._metrics = self._begun()
 
     @property
     def _task(self) -> Task:
         return self.model.learner.task
 
+    def _misfits(self) -> Iterator[str]:
+        """Yield what of the measures cannot be taken while a saved model learns on."""
+        watching = {kind.measure for kind in METRICS.load_all() if kind.watches}
+        classes = [label_text(label) for label in self.model.about.classes or ()]
+        for name in self._asked:
+            if name in watching:
+                yield f"{name} observes a model along an evaluation; leave it out"
+            label = label_of(name)
+            if label and label not in classes:
+                yield f"{name} names no class of the model; expected one of {', '.join(classes)}"
+            if name in OF_CLASSES and self._task == "classification" and len(classes) > 2:
+                yield f"{name} is of one class; name it: {name}:{classes[0]}"
+
     def _begun(self) -> list[Metric]:
         about = self.model.about
         shape = StreamShape(
-            _MANY_ROWS,
+            _FIRST_ROWS,
             len(about.classes or ()),
             scoring=Scoring(measures=self._asked),
             task=self._task,
@@ -220,9 +241,12 @@ class _Pass:
 
     def measures(self) -> dict[str, float]:
         asked = {headline_of(self._task), *self._asked}
+        # One of several targets is behind the name of the measure; so is one class of several.
+        by_target = self._task == "regression"
         return {
             name: float(value)
             for metric in self._metrics
             for name, value in metric.values().items()
-            if np.isfinite(value) and name.partition(":")[0] in asked
+            if np.isfinite(value)
+            and (name in asked or (by_target and name.partition(":")[0] in asked))
         }

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from olscale.arrays import Array, FloatArray
-from olscale.compiled.calibration import CURVATURE, NODES, ROWS, SLOPE, calibrate
+from olscale.compiled.calibration_arrays import CURVATURE, NODES, ROWS, SLOPE
 
 _MOST = 1e100
 
@@ -96,6 +96,9 @@ class Calibrator:
         return self._answer(scores, _NO_CODES, _NO_WEIGHTS)
 
     def _answer(self, scores: FloatArray, codes: Array, weights: FloatArray) -> FloatArray:
+        # A model that only predicts classes never needs the loop, nor Numba for it.
+        from olscale.compiled.calibration import calibrate
+
         probabilities = np.empty((len(scores), self._classes))
         # Read-only or strided arrays would compile the loop once more.
         calibrate(

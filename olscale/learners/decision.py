@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from olscale.arrays import Array, FloatArray, IntArray
-from olscale.compiled.thresholds import follow_f1
 
 FIRST_SUMS = (25.0, 50.0)
 """What the threshold of F1 begins with: 1/2, with the weight of some rows."""
@@ -101,6 +100,9 @@ class F1Threshold(Decision):
         codes = np.empty(len(probabilities), dtype=np.int64)
         # Read-only or strided arrays would compile the loop once more.
         rows = np.require(probabilities, np.float64, ("C", "W"))
+        # Only runs with a threshold need the loop, and Numba for it.
+        from olscale.compiled.thresholds import follow_f1
+
         follow_f1(rows, y, weights, self._positive, self._sums, codes)
         return codes
 

@@ -230,14 +230,25 @@ class FinalModel:
         """
         if self.probabilities is not None:
             return self.probabilities.of(self._sound_scores(X, encoded))
-        classes = len(self.about.classes or ())
+        parts = [self.class_probabilities(rows) for rows in self._encoded_blocks(X, encoded)]
+        return np.vstack(parts)
+
+    def class_probabilities(self, X: Rows) -> FloatArray:
+        """Return the same of `Rows` of the dataset.
+
+        Raises
+        ------
+        ParameterError
+            If the model has no probabilities.
+        """
+        if self.probabilities is not None:
+            return self.probabilities.of(self.scores(X))
         # The learner of the model stays as it is: its scores must not grow by columns.
         twin = copy.copy(self.learner)
-        shown = show_probabilities(twin, classes)
+        shown = show_probabilities(twin, len(self.about.classes or ()))
         if not shown:
             raise ParameterError(self._why_no_probabilities())
-        parts = [self._scores_by(twin, block) for block in self._encoded_blocks(X, encoded)]
-        return np.vstack(parts)[:, -shown:]
+        return self._scores_by(twin, X)[:, -shown:]
 
     def _why_no_probabilities(self) -> str:
         name = self.about.learner.name
@@ -256,10 +267,11 @@ class FinalModel:
 
     def predicted_codes(self, scores: FloatArray) -> NDArray[np.int64]:
         """Return the class codes that `scores` predict, by the threshold of its run if any."""
-        if self.probabilities is not None:
-            codes = self.probabilities.answer(scores)[1]
-            if codes is not None:
-                return codes
+        known = self.probabilities
+        if known is not None and known.decision is not None:
+            codes = known.answer(scores)[1]
+            assert codes is not None
+            return codes
         return np.minimum(codes_of(scores), len(self.classes_) - 1)
 
     def _encoded_blocks(self, X: Any, encoded: bool) -> Iterator[Rows]:

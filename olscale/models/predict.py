@@ -60,6 +60,7 @@ def predict(
     out: str | os.PathLike[str] | None = None,
     scores: bool = False,
     labels: bool = False,
+    probabilities: bool = False,
 ) -> Predicted:
     """Write the predictions of `model` on all rows of `source`.
 
@@ -74,6 +75,8 @@ def predict(
         Also write the scores: ``score`` for two classes, else a column ``score_CLASS`` for each.
     labels : bool
         Also write the labels of the source, as ``label``, empty where a row has none.
+    probabilities : bool
+        Also write the probability of each class, as ``probability_CLASS``.
 
     Returns
     -------
@@ -83,9 +86,11 @@ def predict(
     ------
     ModelError
         If the columns of the source are not those of the model, or a row cannot be predicted.
+    ParameterError
+        If the model has no probabilities, and they are asked for.
     """
     prediction = Predicted()
-    tables = _tables(model, source, prediction, scores, labels)
+    tables = _tables(model, source, prediction, scores, labels, probabilities)
     if out is None:
         sys.stdout.flush()
         _write(_Csv(sys.stdout), tables)
@@ -105,7 +110,12 @@ def predict(
 
 
 def _tables(
-    model: FinalModel, source: ModelSource, done: Predicted, scores: bool, labels: bool
+    model: FinalModel,
+    source: ModelSource,
+    done: Predicted,
+    scores: bool,
+    labels: bool,
+    probabilities: bool,
 ) -> Iterator[dict[str, list[Any]]]:
     classes = model.about.classes
     class_set = set(classes or ())
@@ -136,10 +146,14 @@ def _tables(
                     done.labels += label in class_set
                     done.wrong += label in class_set and label != predicted
         if scores and classes is not None:
-            names = (
-                ["score"] if raw_scores.shape[1] == 1 else [f"score_{label}" for label in classes]
-            )
+            names = [f"score_{label}" for label in classes]
+            if raw_scores.shape[1] == 1:
+                names = ["score"]
             table |= {name: raw_scores[:, column].tolist() for column, name in enumerate(names)}
+        if probabilities:
+            of_classes = model.class_probabilities(rows.X)
+            for column, label in enumerate(classes or ()):
+                table[f"probability_{label}"] = of_classes[:, column].tolist()
         yield _with_kept(table, rows.kept)
 
 

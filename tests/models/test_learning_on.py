@@ -6,6 +6,9 @@ import csv
 import io
 import json
 import random
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +17,12 @@ import pytest
 
 import olscale
 from olscale.errors import ModelError
+from olscale.evaluation.learn_on import learn_on
 from olscale.learners.registry import make_learner
+from olscale.measures import askable
 from olscale.models.file import load_model, read_about
 from olscale.models.grow import GROWS_CLASSES, GROWS_FEATURES
+from olscale.models.source import ModelSource
 from tests.cli.command import run
 
 WEEKS = 10
@@ -92,11 +98,12 @@ def test_ten_weeks_one_by_one_are_one_stream(tmp_path: Path, learner: str) -> No
             source = tmp_path / "week5"
             like = ("--like", tmp_path / "first", "--drop", "id")
             assert run("ingest", tmp_path / "week5.csv", source, *like).returncode == 0
-        done = run("models", "learn", model, source, "--out", model, "--measures", "kappa")
+        done = run("models", "learn", model, source, "--out", model, "--measures", "kappa,log_loss")
         assert done.returncode == 0, done.stderr
         assert f"{ROWS} rows" in done.stdout
         assert "cumulative error" in done.stdout
         assert "kappa" in done.stdout
+        assert "log loss" in done.stdout
     _same(_state(model), _state(whole))
     history = read_about(str(model)).history
     assert [entry.source for entry in history] == [
@@ -131,6 +138,35 @@ def test_a_source_is_learned_twice_only_where_it_is_said(tmp_path: Path) -> None
     history = json.loads(run("models", "show", model, "--json").stdout)["history"]
     assert len(history) == 2
     assert history[0]["digests"] == history[1]["digests"]
+
+
+KILLED = """
+import os, signal, sys
+from olscale.cli import olscale
+from olscale.models import final_model
+
+def write_half(about, arrays, out):
+    out.write(b"PK" * 500)
+    out.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+final_model.write_model = write_half
+olscale(sys.argv[1:])
+"""
+
+
+def test_a_kill_in_the_middle_of_writing_leaves_the_model_as_it_was(tmp_path: Path) -> None:
+    rows = _rows(1)
+    model = tmp_path / "m.olm"
+    model.write_bytes(_model(tmp_path, rows[:ROWS], "first", "pa1").read_bytes())
+    before = model.read_bytes()
+    source = _write(tmp_path / "next.csv", rows[ROWS : 2 * ROWS])
+    learn = ("models", "learn", str(model), str(source), "--out", str(model))
+    killed = subprocess.run([sys.executable, "-c", KILLED, *learn], timeout=100)
+    assert killed.returncode == -signal.SIGKILL
+    assert model.read_bytes() == before
+    assert run(*learn).returncode == 0
+    assert len(read_about(str(model)).history) == 1
 
 
 def test_streams_that_begin_with_a_model_go_on_as_it_does(tmp_path: Path) -> None:
@@ -176,6 +212,27 @@ def test_streams_that_begin_with_a_model_go_on_as_it_does(tmp_path: Path) -> Non
     )
     assert misfit.returncode == 1
     assert "is not that of the model" in misfit.stderr
+
+
+def test_every_measure_is_taken_or_refused(tmp_path: Path) -> None:
+    model = load_model(str(_model(tmp_path, _rows(1)[:ROWS], "first", "pa1")))
+    source = _write(tmp_path / "next.csv", _rows(5))
+    for measure in askable("classification"):
+        part = ModelSource(model.about.columns, str(source))
+        if measure in ("precision", "recall", "f1", "average_precision"):
+            with pytest.raises(ModelError, match=f"name it: {measure}:high"):
+                learn_on(model, part, [measure])
+            measure = f"{measure}:low"
+            part = ModelSource(model.about.columns, str(source))
+        if measure in ("model_bytes", "latency"):
+            with pytest.raises(ModelError, match=f"{measure} observes a model"):
+                learn_on(model, part, [measure])
+            continue
+        learned = learn_on(model, part, [measure])
+        assert (measure in learned.undefined) != (measure in learned.measures)
+        assert (measure in learned.undefined) == (
+            measure in ("train_error", "cost", "confusion", "auc", "roc")
+        )
 
 
 def test_new_classes_and_values_come_where_the_model_may_grow(tmp_path: Path) -> None:

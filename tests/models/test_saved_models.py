@@ -14,7 +14,7 @@ from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.ingest.ingest import ingest
 from olscale.data.stream import Shuffle
 from olscale.errors import ModelError
-from olscale.evaluation.final_models import compute_model, final_model
+from olscale.evaluation.final_models import compute_model, final_model, keep_probabilities
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import RunGroup
@@ -71,14 +71,15 @@ def run_through(
         dataset.name, dataset.fingerprint, transforms, Shuffle(0, 1), projection=projection
     )
     run = Run(key, learner, made.version, made.resolved_params())
-    going = GroupPass(RunGroup(dataset.path, 300, (run,)))
+    going = GroupPass(RunGroup(dataset.path, 300, (run,), keeps_models=True))
     while not going.ended:
         going.advance()
     [record] = going.finish()
     assert record.outcome == "ok", record.reason
-    return going, final_model(
-        run, going.states[0].learner, dataset, going.pipeline(going.states[0])
-    )
+    [state] = going.states
+    model = final_model(run, state.learner, dataset, going.pipeline(state))
+    keep_probabilities(model, state.probabilities)
+    return going, model
 
 
 def raw_chunks(dataset: Dataset, split: str) -> list[tuple[Rows, Any]]:

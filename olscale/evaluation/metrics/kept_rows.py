@@ -54,6 +54,7 @@ class EveryRow(Metric):
             return
         first = int(self.sums["rows"][0])
         new_rows = self._weighed(self._kept(y, codes, scores))
+        self._make_room(first + len(y))
         self.sums["stream"][first : first + len(y)] = new_rows
         self.sums["rows"] += len(y)
         if self._window:
@@ -62,6 +63,13 @@ class EveryRow(Metric):
                 stop = int(self._points[i])
                 window = self.sums["stream"][max(0, stop - self._window) : stop]
                 self.sums["curve"][i] = self._value(window)
+
+    def _make_room(self, rows: int) -> None:
+        """Let the stream be longer than it was said to be: nobody counts the rows of a source."""
+        kept = self.sums["stream"]
+        if rows > len(kept):
+            more = max(rows, 2 * len(kept)) - len(kept)
+            self.sums["stream"] = np.concatenate([kept, np.zeros((more, self._width))])
 
     def test(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Keep rows of the test split."""
