@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -326,6 +327,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "positive": {"measures": ("f1",), "positive": "b"},
     "threshold": {"threshold": "f1"},
     "epsilon": {"measures": ("epsilon_loss",), "epsilon": 0.5},
+    "from_model": {"from_model": "m.olm"},
     "order": {"order": "time"},
     "permutations": {"permutations": 3},
     "projections": {"order": "time", "projections": 2},
@@ -347,11 +349,13 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize(
-    "option", sorted({option.name for option in fields(ProtocolSpec)} - {"keep_model"})
+    "option", sorted({option.name for option in fields(ProtocolSpec)} - {"keep_model", "allow_pickle"})
 )
 def test_every_option_asks_for_other_runs(option: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise a store would have the runs without the option for those with it."""
     monkeypatch.setattr("olscale.evaluation.run.detector_version", lambda _: "1")
+    digest = SimpleNamespace(digest="0" * 64)
+    monkeypatch.setattr("olscale.evaluation.run.saved_model", lambda _: digest)
 
     def ids(**options: Any) -> set[str]:
         keys = stream_keys("d", "f" * 64, ("project:3",), ProtocolSpec(**options), seed=0)
