@@ -131,7 +131,7 @@ class _Pass:
     def _misfits(self) -> Iterator[str]:
         """Yield what of the measures cannot be taken while a saved model learns on."""
         watching = {kind.measure for kind in METRICS.load_all() if kind.watches}
-        classes = [label_text(label) for label in self.model.about.classes or ()]
+        classes = [str(label_text(label)) for label in self.model.about.classes or ()]
         for name in self._asked:
             if name in watching:
                 yield f"{name} observes a model along an evaluation; leave it out"

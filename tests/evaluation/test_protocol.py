@@ -349,7 +349,8 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize(
-    "option", sorted({option.name for option in fields(ProtocolSpec)} - {"keep_model", "allow_pickle"})
+    "option",
+    sorted({option.name for option in fields(ProtocolSpec)} - {"keep_model", "allow_pickle"}),
 )
 def test_every_option_asks_for_other_runs(option: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise a store would have the runs without the option for those with it."""
