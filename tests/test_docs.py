@@ -123,7 +123,7 @@ def test_the_guide_from_a_csv_goes_through(tmp_path: Path, monkeypatch: pytest.M
     assert "identifiers: order_id (never falls); " in said
     assert (
         "columns: 3 numeric, 2 text -> 8 columns, one a value (country 5 as 'BR', device 3 as "
-        "'phone'), dropped order_id, placed"
+        "'desktop'), dropped order_id, placed"
         in printed["ingest orders.csv data/orders --drop order_id,placed"]
     )
     for listed in (

@@ -289,7 +289,7 @@ def _continued(
 ) -> Experiment:
     """Return the experiment of a saved model, which knows its learner and transforms."""
     from olscale.evaluation.experiment import parse_experiment
-    from olscale.evaluation.from_model import saved_model
+    from olscale.models.saved_model import saved_model
 
     if transforms:
         raise click.UsageError("--transform does not go with --from-model, which has its own")

@@ -12,7 +12,7 @@ from olscale.data.dataset import Dataset, Progress, open_dataset
 from olscale.data.stream import Part, Shuffle
 from olscale.data.transforms.pipeline import Pipeline
 from olscale.errors import DatasetError, ModelError
-from olscale.evaluation.from_model import learned_model, saved_model
+from olscale.evaluation.from_model import learned_model
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.online_folds import OnlineFolds
 from olscale.evaluation.protocol import Scoring
@@ -26,6 +26,7 @@ from olscale.learners.contract.version import learner_version
 from olscale.learners.registry import learner_class, learner_path, make_learner
 from olscale.models.about import About, ColumnsEntry, DatasetEntry, LearnerEntry, TransformsEntry
 from olscale.models.final_model import FinalModel
+from olscale.models.saved_model import saved_model
 from olscale.models.write import check_savable
 from olscale.results.record import Record
 

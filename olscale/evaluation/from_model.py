@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -13,10 +12,11 @@ from olscale.data.dataset import Dataset
 from olscale.data.transforms.pipeline import Pipeline
 from olscale.data.transforms.streaming import StreamingTransform
 from olscale.errors import ExperimentError, ModelError
-from olscale.models.about import About, ColumnsEntry
+from olscale.models.about import ColumnsEntry
 from olscale.models.file import load_model, read_about
 from olscale.models.final_model import FinalModel
 from olscale.models.learned import learned_now, model_digest
+from olscale.models.saved_model import SavedModel
 
 if TYPE_CHECKING:
     from olscale.evaluation.protocol import ProtocolSpec
@@ -24,31 +24,6 @@ if TYPE_CHECKING:
     from olscale.learners.contract.learner import Learner
 
 _SHOWN = 12
-
-
-@dataclass(frozen=True, slots=True)
-class SavedModel:
-    """A model file: its path, its SHA-256 and what it says of itself."""
-
-    path: str
-    digest: str
-    about: About
-
-
-def saved_model(path: str) -> SavedModel:
-    """Return what a model file says of itself, without its learner.
-
-    Raises
-    ------
-    ModelError
-        If it is no model file, or damaged.
-    """
-    return _described(path, model_digest(path))
-
-
-@lru_cache(maxsize=4)
-def _described(path: str, digest: str) -> SavedModel:
-    return SavedModel(path, digest, read_about(path))
 
 
 def check_begins(

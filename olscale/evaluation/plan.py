@@ -28,7 +28,7 @@ from olscale.evaluation.dataset_fit import (
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import DatasetSpec, LearnerSpec
 from olscale.evaluation.forecast import NUMBERS_A_SECOND, ROW_NUMBERS
-from olscale.evaluation.from_model import check_begins, saved_model
+from olscale.evaluation.from_model import check_begins
 from olscale.evaluation.protocol import ProtocolSpec, check_stream, check_task, weighing_of
 from olscale.evaluation.resolve import ResolvedExperiment, open_experiment
 from olscale.evaluation.run import Run, stream_keys
@@ -48,6 +48,7 @@ from olscale.learners.foresight import (
 )
 from olscale.learners.registry import LearnersByName, ask
 from olscale.measures import ranking_measures
+from olscale.models.saved_model import saved_model
 from olscale.results.plans import TUNING, LeftOut, PlannedDataset, Selection
 from olscale.storage.open import absolute_path
 

@@ -11,7 +11,6 @@ from typing import Any
 from olscale.data.stream import Part, Shuffle
 from olscale.data.transforms.pipeline import check_order, make_transform
 from olscale.errors import ExperimentError
-from olscale.evaluation.from_model import saved_model
 from olscale.evaluation.metrics.drift import detector_version
 from olscale.evaluation.online_folds import OnlineFolds
 from olscale.evaluation.protocol import (
@@ -21,6 +20,7 @@ from olscale.evaluation.protocol import (
     Scoring,
     ScoringOptions,
 )
+from olscale.models.saved_model import saved_model
 from olscale.results.record import run_id
 
 

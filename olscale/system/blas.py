@@ -6,7 +6,7 @@ from typing import Any
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Return a context that limits NumPy's linear algebra to one thread; it takes 20 microseconds.
+    """Return a context that limits NumPy's and SciPy's linear algebra to one thread; it takes 20 microseconds.
 
     Examples
     --------
@@ -23,7 +23,9 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 @cache
 def _pools() -> Any:
     """Return the thread pools of this process; to find them takes milliseconds."""
-    import numpy as np  # noqa: F401 (its pool must be there)
+    # NumPy and SciPy bring a BLAS each. One that is loaded later would keep all of its threads.
+    import numpy as np  # noqa: F401
+    from scipy.linalg import blas  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
