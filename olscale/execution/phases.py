@@ -105,7 +105,7 @@ class Job:
             )
         elif self.worker_bytes is not None:
             check_workers(missing, plan.state_bytes, self.worker_bytes)
-        groups = self._cut(plan, missing, again) if missing else []
+        groups = self.cut(plan, missing, again) if missing else []
         self._note_models(plan, missing)
         for line in long_runs(plan, missing):
             self.progress.note(line)
@@ -188,7 +188,8 @@ class Job:
         except StoreError as fault:  # writing the results would meet it again
             self.progress.note(f"not compacted: {fault}")
 
-    def _cut(self, plan: RunPlan, missing: list[Run], again: set[str]) -> list[RunGroup]:
+    def cut(self, plan: RunPlan, missing: list[Run], again: set[str]) -> list[RunGroup]:
+        """Return the groups of the `missing` runs; records of those in `again` are replaced."""
         # Groups with checkpoints stay as they were cut, since their checkpoints depend on it.
         begun = resumable_groups(self.store, missing, plan.sources)
         self._begun = {group.name: Checkpoints(self.store, group).rows() for group in begun}

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from math import prod
 from typing import Any
 
+from olscale.errors import UnknownNameError
 from olscale.results.json_files import read_json_file, read_json_files
 from olscale.results.record import is_run_id, run_id
 from olscale.results.store import OnDamage, Store
@@ -118,6 +119,53 @@ class Plan:
     datasets: tuple[PlannedDataset, ...] = ()
     learners: tuple[PlannedLearner, ...] = ()
     number: int = 0
+
+
+def own_names(plans: Iterable[Plan]) -> dict[str, Plan]:
+    """Return plans by a name of their own: that of the experiment, numbered where several share it.
+
+    The first that was evaluated is number 1.
+
+    Examples
+    --------
+    >>> list(own_names([Plan("letter", ("b",), number=2), Plan("letter", ("a",), number=1)]))
+    ['letter #2', 'letter #1']
+    """
+    plans = list(plans)
+    numbered: dict[str, list[Plan]] = {}
+    for plan in sorted(plans, key=lambda plan: plan.number):
+        numbered.setdefault(plan.experiment, []).append(plan)
+    names = {}
+    for plan in plans:
+        name = plan.experiment
+        if len(numbered[name]) > 1:
+            number = 1 + next(i for i, other in enumerate(numbered[name]) if other is plan)
+            # The end of the name says what is tuning, and stays the end.
+            end = TUNING if name.endswith(TUNING) else ""
+            name = f"{name.removesuffix(TUNING)} #{number}{end}"
+        names[name] = plan
+    return names
+
+
+def plans_of(plans: Iterable[Plan], names: Iterable[str]) -> dict[str, Plan]:
+    """Return the plans of experiments, given by name or by the own name of a plan, by own name.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such plan.
+    """
+    by_own_name = own_names(plans)
+    by_name: dict[str, list[str]] = {}
+    for own_name, plan in by_own_name.items():
+        for name in dict.fromkeys((plan.experiment, own_name)):
+            by_name.setdefault(name, []).append(own_name)
+    chosen: dict[str, Plan] = {}
+    for name in names:
+        if name not in by_name:
+            raise UnknownNameError("experiment in this store", name, by_name)
+        chosen |= {own_name: by_own_name[own_name] for own_name in by_name[name]}
+    return chosen
 
 
 def write_plan(
