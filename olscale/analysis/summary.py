@@ -359,7 +359,10 @@ def _tuned(selections: Collection[Selection]) -> _Tuned:
             if name in search:
                 protocol[name] = search[name]
         for point in selection.points:
-            tuned.compared.add(_key(selection, point.params, canonical_json(protocol)))
+            # A candidate has been on each rung of halving below its last one.
+            for share in {other.share for other in selection.points if other.share <= point.share}:
+                rung = canonical_json(protocol | ({"share": share} if share < 1.0 else {}))
+                tuned.compared.add(_key(selection, point.params, rung))
         tuned.chosen[_key(selection, selection.chosen, "")] = selection.summary()
     return tuned
 

@@ -28,6 +28,8 @@
 
     [tuning]
     folds = 10                     # random halves of the training split
+    search = "halving"             # all values, or "random" or "halving" draws ...
+    budget = 64                    # ... of so many candidates
 
     [budget]
     max_seconds = 3600             # per run; a longer one ends as "timeout"
@@ -50,6 +52,7 @@ from olscale.evaluation.budget import Budget
 from olscale.evaluation.experiment_sections import (
     DatasetSpec,
     LearnerSpec,
+    Range,
     Section,
     Transforms,
     TuningSpec,
@@ -96,6 +99,18 @@ class Experiment(Section):
                 f"{what}, expected a dictionary as of a TOML file, with datasets and learners"
             )
         return content
+
+    @model_validator(mode="after")
+    def _ranges_are_drawn_from(self) -> Experiment:
+        for learner in self.learners:
+            for name, values in learner.tune.items():
+                if self.tuning.search == "grid" and isinstance(values, Range):
+                    raise ExperimentError(
+                        f"{_SOURCE.get()}: tune.{name} of {learner.name} is a range, but a grid has "
+                        'listed values: list them, or write tuning = { search = "random" } or '
+                        '"halving"'
+                    )
+        return self
 
     def transforms_of(
         self,

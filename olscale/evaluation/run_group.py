@@ -41,14 +41,16 @@ class StreamSource:
 
     def length(self, key: StreamKey) -> int:
         """Return the rows of the stream `key` over all passes."""
-        share = 1.0 if key.part is None else key.part.training_share
-        return int(self.rows * share) * key.passes
+        if key.part is None:
+            return self.rows * key.passes
+        learned = int(self.rows * key.part.training_share)
+        return max(1, int(key.part.share * learned)) * key.passes
 
     def held_out(self, key: StreamKey) -> int:
         """Return the number of rows that test the final models of the stream `key`."""
         if key.part is None:
             return self.test_rows
-        return self.rows - self.length(key) // key.passes
+        return self.rows - int(self.rows * key.part.training_share)
 
 
 def stored_values(dataset: Dataset) -> int:

@@ -14,7 +14,7 @@ from olscale.evaluation.forecast import bundled_seconds, check_workers, long_run
 from olscale.evaluation.plan import PlannedExperiment
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
-from olscale.evaluation.run_plan import RunPlan
+from olscale.evaluation.run_plan import RunPlan, Search
 from olscale.evaluation.summed_rows import cut_sums
 from olscale.execution.checkpoints import Checkpoints, resumable_groups
 from olscale.execution.progress import Progress
@@ -63,9 +63,11 @@ class Job:
         """Yield the groups of tuning, then those of the experiment; run each before the next."""
         self._datasets = planned.datasets
         selections: list[Selection] = []
-        if planned.tuning.searches:
-            yield from self._groups(planned.tuning)
-            selections = choose(self.store, planned.tuning, self._note_damage)
+        tuning = planned.tuning
+        while tuning.searches:
+            yield from self._groups(tuning)
+            selections += choose(self.store, tuning, self._note_damage)
+            tuning = planned.next_rung(halve(self.store, tuning))
         plan = planned.chosen(selections)
         self.ids = tuple(run.id for run in plan.runs)
         yield from self._groups(plan)
@@ -238,16 +240,42 @@ def _keeping_models(plan: RunPlan, groups: Iterable[RunGroup]) -> list[RunGroup]
 def choose(
     store: Store, tuning: RunPlan, note_damage: Callable[[str], None] = lambda name: None
 ) -> list[Selection]:
-    """Return the best candidate of each search in `tuning`, and write it to the store.
+    """Return the best candidate of each search on its last rung, and write it to the store.
 
     Raises
     ------
     ExecutionError
         If the store lacks runs of a search, which were lost with their workers.
     """
+    selections = []
+    for search, errors in _compared(store, tuning):
+        if search.is_last_rung:
+            selections.append(search.choose(errors))
+            # A damaged selection was replaced, which is reported like other damage.
+            if write_selection(store, selections[-1]):
+                note_damage(selection_file(selections[-1]))
+    return selections
+
+
+def halve(store: Store, tuning: RunPlan) -> list[Search]:
+    """Return the searches of `tuning` that go on to another rung, with the better candidates.
+
+    Raises
+    ------
+    ExecutionError
+        As by `choose`.
+    """
+    searches = [search for search in tuning.searches if not search.is_last_rung]
+    if not searches:
+        return []
+    going_on = replace(tuning, searches=tuple(searches))
+    return [search.halved(errors) for search, errors in _compared(store, going_on)]
+
+
+def _compared(store: Store, tuning: RunPlan) -> Iterator[tuple[Search, Mapping[str, float | None]]]:
+    """Yield each search with the metric of its runs, None of those that failed."""
     table = store.read(["id", "outcome", "metrics"], "skip", ids=[run.id for run in tuning.runs])
     outcomes = {row["id"]: (row["outcome"], dict(row["metrics"])) for row in table.to_pylist()}
-    selections = []
     for search in tuning.searches:
         errors: dict[str, float | None] = {}
         for run in (run for runs in search.runs for run in runs):
@@ -259,8 +287,4 @@ def choose(
                     "run the command again"
                 )
             errors[run.id] = metrics.get(search.protocol["metric"]) if outcome == "ok" else None
-        selections.append(search.choose(errors))
-        # A damaged selection was replaced, which is reported like other damage.
-        if write_selection(store, selections[-1]):
-            note_damage(selection_file(selections[-1]))
-    return selections
+        yield search, errors

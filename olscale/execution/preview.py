@@ -166,12 +166,19 @@ def preview(
     phases = []
     undecided = 0
     selections = []
-    if planned.tuning.searches:
-        phases.append(_phase(job, planned.tuning))
-        stored = {selection.id: selection for selection in read_selections(target, "skip")}
-        for search in planned.tuning.searches:
-            undecided += search.id not in stored
-            selections.append(stored.get(search.id) or search.untried())
+    stored = {selection.id: selection for selection in read_selections(target, "skip")}
+    for search in planned.tuning.searches:
+        undecided += search.id not in stored
+        selections.append(stored.get(search.id) or search.untried())
+    tuning = planned.tuning
+    while tuning.searches:
+        phases.append(_phase(job, tuning))
+        going_on = (search for search in tuning.searches if not search.is_last_rung)
+        # As if the first candidates were the better ones: as many go on, whichever they are.
+        tuning = planned.next_rung(
+            search.halved(dict.fromkeys(run.id for runs in search.runs for run in runs))
+            for search in going_on
+        )
     phases.append(_phase(job, planned.chosen(selections)))
     return Preview(tuple(phases), undecided, resolved.left_out)
 

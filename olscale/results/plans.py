@@ -346,11 +346,14 @@ class Point:
         Mean error over the parts; None if a run on one of them failed.
     failed : int
         Runs that failed.
+    share : float
+        Share of the stream that it learned on its last rung of halving.
     """
 
     params: Mapping[str, Any]
     error: float | None
     failed: int = 0
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,10 +406,10 @@ def write_selection(store: Store, selection: Selection) -> bool:
         If the store cannot be read or written to.
     """
     file = selection_file(selection)
-    content = asdict(selection)
+    content = _selection_content(selection)
     stored, is_set_aside = read_json_file(store, file, _selection)
     if stored is not None:
-        if canonical_json(asdict(stored)) == canonical_json(content):
+        if canonical_json(_selection_content(stored)) == canonical_json(content):
             return False
         # What has a checksum was written so, and what it is made from has changed since.
         if not is_checked(store.files.read(file)):
@@ -414,6 +417,15 @@ def write_selection(store: Store, selection: Selection) -> bool:
             is_set_aside = True
     store.put(file, json_bytes(content, indent=1, sort_keys=True))
     return is_set_aside
+
+
+def _selection_content(selection: Selection) -> dict[str, Any]:
+    content = asdict(selection)
+    for point in content["points"]:
+        # The bytes of a choice from a grid are those that earlier versions wrote.
+        if point["share"] == 1.0:
+            del point["share"]
+    return content
 
 
 def selection_file(selection: Selection) -> str:
@@ -458,6 +470,7 @@ def _selection(content: Any, file: str) -> Selection:
     ]
     numbers: list[object] = [point.failed for point in points]
     numbers += [point.error for point in points if point.error is not None]
+    numbers += [point.share for point in points]
     if not all(isinstance(part, dict) for part in objects) or not all(
         isinstance(number, float | int) for number in numbers
     ):
@@ -465,7 +478,10 @@ def _selection(content: Any, file: str) -> Selection:
     # The id is a hash of the definition, and the file is named by it.
     if run_id(definition) != selection.id or selection_file(selection) != file:
         raise ValueError("is not the selection that its name says")
-    if len(points) != prod(len(values) for values in definition["grid"].values()):
+    if "search" in definition["protocol"]:
+        if not 1 <= len(points) <= definition["protocol"]["budget"]:
+            raise ValueError("has more points than were drawn")
+    elif len(points) != prod(len(values) for values in definition["grid"].values()):
         raise ValueError("does not have the points of its grid")
     if chosen not in params:
         raise ValueError("what was chosen is none of its points")
