@@ -118,7 +118,7 @@ def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
 )
 @click.option(
     "--set",
-    "settings",
+    "overrides",
     metavar="KEY=VALUE",
     multiple=True,
     help="Another value for a key of the experiment, e.g. protocol.permutations=20 or "
@@ -181,7 +181,7 @@ def evaluate(
     datasets: tuple[str, ...],
     learners: tuple[str, ...],
     name: str | None,
-    settings: tuple[str, ...],
+    overrides: tuple[str, ...],
     seed: int | None,
     transforms: tuple[str, ...],
     class_shards: int | None,
@@ -233,13 +233,13 @@ def evaluate(
 
     find_modules_here()
     if experiment is not None:
-        spec = _with_settings(partial(load_experiment, experiment), settings)
+        spec = _overridden(partial(load_experiment, experiment), overrides)
     else:
         content = _content(datasets, learners, protocol, seed, transforms)
         # The same parser as for files, so that options get the same checks and run ids.
-        spec = _with_settings(
-            lambda overrides: parse_experiment(with_overrides(content, overrides), "options"),
-            settings,
+        spec = _overridden(
+            lambda values: parse_experiment(with_overrides(content, values), "options"),
+            overrides,
         )
     if name is not None:
         spec = spec.model_copy(update={"name": name})
@@ -310,15 +310,15 @@ def _preview(
     show(dry_run_text(expected, store))
 
 
-def _with_settings(
-    read: Callable[[Iterable[tuple[str, Any]]], Experiment], settings: tuple[str, ...]
+def _overridden(
+    read: Callable[[Iterable[tuple[str, Any]]], Experiment], overrides: tuple[str, ...]
 ) -> Experiment:
     """Read an experiment with the values of --set; a fault of these alone is one of usage."""
     from olscale.errors import OlscaleError
     from olscale.evaluation.overrides import parse_override
 
     try:
-        return read([parse_override(text) for text in settings])
+        return read([parse_override(text) for text in overrides])
     except OlscaleError as fault:
         # Without them, the experiment's own fault is raised, where it has one.
         read(())
