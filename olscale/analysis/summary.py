@@ -113,6 +113,8 @@ class Summary:
 
     def cautions_of(self, metric: str) -> list[str]:
         """Return those of the cautions that concern a metric of these runs."""
+        if not self.warned:
+            return []
         concerned = {
             RANKED_BY_CLASS: measure_of(metric).ranks_rows,
             WAITED: metric in SPEEDS,
