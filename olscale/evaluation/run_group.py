@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from olscale.data.dataset import Dataset
 from olscale.evaluation.budget import NO_BUDGET, Budget
@@ -99,6 +100,8 @@ class RunGroup:
         Whether these may be pickles.
     model : str
         Path of the saved model that the stream begins with; empty for a new one.
+    labels : mapping of str to str
+        What the experiment calls learners, by run id, where that is another name.
     bundle : int, optional
         Number of its bundle (`olscale.evaluation.cut_groups`); None for a group with a task of its
         own.
@@ -120,6 +123,7 @@ class RunGroup:
     pickles: bool = False
     model: str = ""
     bundle: int | None = None
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
 
     @property
     def key(self) -> str:
@@ -168,7 +172,7 @@ class RunGroup:
             order += f", fold {key.part.fold}"
         if key.projection is not None:
             order += f", projection {key.projection}"
-        learners = ", ".join(sorted({run.learner for run in self.runs}))
+        learners = ", ".join(sorted({self.labels.get(run.id, run.learner) for run in self.runs}))
         if self.shard is not None:
             classes = self.shards[self.shard]
             learners += f", classes {classes.start} to {classes.stop - 1}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -196,6 +196,52 @@ class RunPlan:
     models: Mapping[str, str] = field(default_factory=dict)
     ahead: Mapping[str, tuple[Foresight, ...]] = field(default_factory=dict)
     restarting: AbstractSet[str] = frozenset()
+
+    @property
+    def labels(self) -> RunLabels:
+        """What the experiment calls the datasets and learners of its runs."""
+        return RunLabels(self.datasets, self.learners)
+
+
+class RunLabels:
+    """What an experiment calls the datasets and learners of its runs.
+
+    Parameters
+    ----------
+    datasets : iterable of PlannedDataset
+    learners : iterable of PlannedLearner
+    """
+
+    def __init__(
+        self, datasets: Iterable[PlannedDataset], learners: Iterable[PlannedLearner]
+    ) -> None:
+        self._datasets = {
+            (dataset.name, dataset.fingerprint, dataset.transforms): dataset.label
+            for dataset in datasets
+        }
+        self._learners: dict[tuple[str, str, str], str] = {}
+        for learner in learners:
+            key = (learner.name, learner.version, canonical_json(dict(learner.params)))
+            self._learners.setdefault(key, learner.label)
+        self._has_labels = any(self._learners.values())
+
+    def dataset(self, run: Run) -> str:
+        """Return the label of a run's dataset, or its name."""
+        stream = run.stream
+        label = self._datasets.get((stream.dataset, stream.fingerprint, stream.transforms))
+        return label or stream.dataset
+
+    def learner(self, run: Run) -> str:
+        """Return the label of a run's learner, or its name."""
+        # Most experiments have no labels, and parameters of ten thousand runs take time to write.
+        if not self._has_labels:
+            return run.learner
+        key = (run.learner, str(run.version), canonical_json(run.params))
+        return self._learners.get(key) or run.learner
+
+    def of(self, run: Run) -> tuple[str, str]:
+        """Return both."""
+        return self.dataset(run), self.learner(run)
 
 
 class Roster:

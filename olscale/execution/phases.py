@@ -106,7 +106,7 @@ class Job:
                 "to start (--workers N)"
             )
         elif self.worker_bytes is not None:
-            check_workers(missing, plan.state_bytes, self.worker_bytes)
+            check_workers(missing, plan.state_bytes, self.worker_bytes, plan.labels)
         groups = self.cut(plan, missing, again) if missing else []
         self._note_models(plan, missing)
         for line in long_runs(plan, missing):
@@ -194,7 +194,7 @@ class Job:
         """Return the groups of the `missing` runs; records of those in `again` are replaced."""
         # Groups with checkpoints stay as they were cut, since their checkpoints depend on it.
         begun = resumable_groups(self.store, missing, plan.sources)
-        self._begun = {group.name: Checkpoints(self.store, group).rows() for group in begun}
+        rows_of = {group.key: Checkpoints(self.store, group).rows() for group in begun}
         fresh = set(missing).difference(*(group.runs for group in begun))
         left_over = [run for run in missing if run in fresh]
         parts = 1 if self.short else self.parts
@@ -214,6 +214,8 @@ class Job:
         )
         groups = _keeping_models(plan, begun) + list(cut_sums(shards))
         share_files = self._together(plan)
+        labels = plan.labels
+        names = {run.id: labels.learner(run) for run in missing}
         groups = [
             replace(
                 group,
@@ -223,9 +225,13 @@ class Job:
                 together=share_files,
                 pickles=plan.pickles,
                 model=plan.models.get(group.runs[0].stream.scoring.from_model, ""),
+                labels={
+                    run.id: names[run.id] for run in group.runs if names[run.id] != run.learner
+                },
             )
             for group in groups
         ]
+        self._begun = {group.name: rows_of[group.key] for group in groups if group.key in rows_of}
         return cut_bundles(groups, partial(bundled_seconds, plan), parts)
 
 
@@ -276,13 +282,15 @@ def _compared(store: Store, tuning: RunPlan) -> Iterator[tuple[Search, Mapping[s
     """Yield each search with the metric of its runs, None of those that failed."""
     table = store.read(["id", "outcome", "metrics"], "skip", ids=[run.id for run in tuning.runs])
     outcomes = {row["id"]: (row["outcome"], dict(row["metrics"])) for row in table.to_pylist()}
+    labels = tuning.labels
     for search in tuning.searches:
         errors: dict[str, float | None] = {}
         for run in (run for runs in search.runs for run in runs):
             outcome, metrics = outcomes.get(run.id, ("lost", {}))
             if outcome == "lost":
                 raise ExecutionError(
-                    f"tuning of {run.learner} on {run.stream.dataset} lacks runs that were lost "
+                    f"tuning of {labels.learner(run)} on {labels.dataset(run)} lacks runs that "
+                    "were lost "
                     "with their workers; "
                     "run the command again"
                 )

@@ -19,7 +19,6 @@ from olscale.execution.settings import SETTINGS
 from olscale.results.plans import LeftOut, read_selections
 from olscale.results.store import Store, open_store
 from olscale.results.version import is_vacant
-from olscale.storage.canonical_json import canonical_json
 from olscale.system.memory import parse_limit
 
 
@@ -222,7 +221,7 @@ def _rows(plan: RunPlan, run: Run) -> int:
 
 def _learners(plan: RunPlan, missing: Collection[str]) -> Iterator[LearnerPreview]:
     """Yield the learners of a plan on each of its datasets, their settings taken together."""
-    labels = _Labels(plan)
+    labels = plan.labels
     runs_by_name: dict[tuple[str, str], list[Run]] = {}
     for run in plan.runs:
         runs_by_name.setdefault(labels.of(run), []).append(run)
@@ -231,24 +230,3 @@ def _learners(plan: RunPlan, missing: Collection[str]) -> Iterator[LearnerPrevie
         rows = sum(_rows(plan, run) for run in to_do)
         seconds = seconds_of(plan, to_do)
         yield LearnerPreview(dataset, learner, len(runs), len(to_do), rows, seconds)
-
-
-class _Labels:
-    """What the experiment calls the dataset and the learner of a run."""
-
-    def __init__(self, plan: RunPlan) -> None:
-        self._datasets = {
-            (dataset.name, dataset.fingerprint, dataset.transforms): dataset.label
-            for dataset in plan.datasets
-        }
-        self._learners: dict[tuple[str, str, str], str] = {}
-        for learner in plan.learners:
-            key = (learner.name, learner.version, canonical_json(dict(learner.params)))
-            self._learners.setdefault(key, learner.label)
-
-    def of(self, run: Run) -> tuple[str, str]:
-        """Return both names."""
-        stream = run.stream
-        dataset = self._datasets.get((stream.dataset, stream.fingerprint, stream.transforms))
-        learner = self._learners.get((run.learner, str(run.version), canonical_json(run.params)))
-        return dataset or stream.dataset, learner or run.learner

@@ -121,6 +121,38 @@ class Plan:
     number: int = 0
 
 
+class PlannedNames:
+    """The names under which a run is known: its own, and the labels of experiments.
+
+    Parameters
+    ----------
+    plans : iterable of Plan
+        Of the store.
+    """
+
+    def __init__(self, plans: Iterable[Plan]) -> None:
+        self._datasets: dict[tuple[Any, ...], set[str]] = {}
+        self._learners: dict[tuple[str, str, str], set[str]] = {}
+        for plan in plans:
+            for dataset in plan.datasets:
+                key = (dataset.name, dataset.fingerprint, dataset.transforms)
+                self._datasets.setdefault(key, set()).add(dataset.label)
+            for learner in plan.learners:
+                params = canonical_json(dict(learner.params))
+                setting = (learner.name, learner.version, params)
+                self._learners.setdefault(setting, set()).add(learner.label)
+
+    def learner(self, run: Mapping[str, Any]) -> set[str]:
+        """Return the names of the learner of a run, a row of the store."""
+        key = (run["learner"], run["version"], run["params"])
+        return {run["learner"], *self._learners.get(key, ())} - {""}
+
+    def dataset(self, run: Mapping[str, Any]) -> set[str]:
+        """Return the names of the dataset of a run, a row of the store."""
+        key = (run["dataset"], run["fingerprint"], tuple(run["transforms"]))
+        return {run["dataset"], *self._datasets.get(key, ())} - {""}
+
+
 def own_names(plans: Iterable[Plan]) -> dict[str, Plan]:
     """Return plans by a name of their own: that of the experiment, numbered where several share it.
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from olscale.analysis.live import learners_of
 from olscale.data.dataset import open_dataset
 from olscale.results import open_store, read_plans
+from olscale.results.live_reader import LiveReader
 from tests.cli.command import run
 from tests.cli.test_evaluate import one_line
 
@@ -115,3 +117,22 @@ def test_results_of_one_experiment_are_those_of_its_runs(experiment: Path, tmp_p
     assert counts("other") == {"PA-I": 2, "Rosenblatt": 2}
     unknown = run("results", store, "--experiment", "lettre")
     assert "did you mean 'letter'" in one_line(unknown, 1)
+
+
+def test_labels_stand_in_live_views_messages_and_options(experiment: Path, tmp_path: Path) -> None:
+    """A learner and a dataset are called what the experiment calls them; their names work as well."""
+    store = tmp_path / "s"
+    assert run("evaluate", experiment, "--in-process", "--store", store).returncode == 0
+    [evaluation] = LiveReader(open_store(str(store))).read()
+    labels = {name: [one.label for one in of] for name, of in learners_of(evaluation).items()}
+    assert labels == {"Letter": ["PA-I C=0.1", "PA-I C=1", "perceptron"]}
+    assert all("PA-I, perceptron [" in name for name in evaluation.groups)
+    for learner in ("PA-I", "pa1"):
+        listed = run("models", "list", store, "--learner", learner, "--dataset", "Letter").stdout
+        assert len(listed.splitlines()) == 4
+    unknown = run("store", "forget", store, "--learner", "PA-II")
+    assert "did you mean 'PA-I'" in one_line(unknown, 1)
+    forgotten = run("store", "forget", store, "--learner", "PA-I", "--dataset", "Letter")
+    assert forgotten.stdout.startswith("4 runs forgotten, 2 left")
+    left = open_store(str(store)).read(["learner"])["learner"].to_pylist()
+    assert left == ["perceptron"] * 2
