@@ -141,7 +141,7 @@ def wait_options(command: Callable[..., None]) -> Callable[..., None]:
     def called(wait_workers: float | None, stop_seconds: float | None, **options: Any) -> None:
         from olscale.execution.settings import SETTINGS
 
-        seconds = {}
+        seconds: dict[str, Any] = {}
         if stop_seconds is not None:
             seconds = {"stop_seconds": stop_seconds}
         if wait_workers is not None:
