@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 
 import click
 
-from olscale.cli.command import find_modules_here
+from olscale.cli.command import GroupedCommand, find_modules_here
 from olscale.cli.execution_options import cluster_options
 from olscale.cli.say import say, show
 from olscale.evaluation.protocol import ProtocolSpec
@@ -94,7 +94,7 @@ def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
-@click.command(short_help="Run an experiment.")
+@click.command(cls=GroupedCommand, short_help="Run an experiment.")
 @click.argument("experiment", required=False, type=click.Path(dir_okay=False))
 @click.option(
     "--store", metavar="STORE", required=True, help="Metrics store, created if it is missing."

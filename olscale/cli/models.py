@@ -33,14 +33,14 @@ def models() -> None:
     "datasets",
     metavar="NAME",
     multiple=True,
-    help="Only this dataset (may be repeated).",
+    help="Only this dataset; repeatable.",
 )
 @click.option(
     "--learner",
     "learners",
     metavar="NAME",
     multiple=True,
-    help="Only this learner (may be repeated).",
+    help="Only this learner; repeatable.",
 )
 def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]) -> None:
     """List the runs of STORE that succeeded, lowest error first.

@@ -36,7 +36,7 @@ skip_damaged_option = click.option(
     metavar="NAME,...",
     multiple=True,
     help="Show these metrics instead of the errors, e.g. cumulative_error,auc,rows_per_second: "
-    "one as learners by datasets, several as a leaderboard sorted by the first (may be repeated).",
+    "one as learners by datasets, several as a leaderboard sorted by the first; repeatable.",
 )
 @click.option("--metric", metavar="NAME", hidden=True, help="An older spelling of --metrics.")
 @click.option(
@@ -50,21 +50,21 @@ skip_damaged_option = click.option(
     "datasets",
     metavar="NAME",
     multiple=True,
-    help="Only this dataset (may be repeated).",
+    help="Only this dataset; repeatable.",
 )
 @click.option(
     "--learner",
     "learners",
     metavar="NAME",
     multiple=True,
-    help="Only this learner (may be repeated).",
+    help="Only this learner; repeatable.",
 )
 @click.option(
     "--experiment",
     "experiments",
     metavar="NAME",
     multiple=True,
-    help="Only the runs of this experiment, by a name that olscale status lists (may be repeated).",
+    help="Only the runs of this experiment, by a name that olscale status lists; repeatable.",
 )
 @click.option("--tuning", is_flag=True, help="Also show the runs that tuned parameters.")
 @skip_damaged_option
