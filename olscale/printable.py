@@ -75,7 +75,8 @@ def width(text: str) -> int:
     >>> width("pa1"), width("数字"), width("e\u0301")
     (3, 4, 1)
     """
-    if text.isascii():
+    # Combining characters begin at U+0300 and wide ones later; `±` is before both.
+    if text.isascii() or max(text) < "\u0300":
         return len(text)
     return sum(
         0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in ("W", "F"))

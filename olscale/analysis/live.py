@@ -116,14 +116,18 @@ def _labels(evaluation: LiveEvaluation) -> dict[str, str]:
     values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for run in settings.values():
         for name, value in run.params.items():
-            values[run.learner][name].add(json.dumps(value))
+            values[_name(run)][name].add(json.dumps(value))
     labels = {}
     for key, run in settings.items():
-        values_of = values[run.learner]
+        values_of = values[_name(run)]
         differing = sorted(name for name in values_of if len(values_of[name]) > 1)
         shown = [_parameter(name, run.params.get(name)) for name in differing]
-        labels[key] = " ".join([run.learner, *shown])
+        labels[key] = " ".join([_name(run), *shown])
     return {run.id: labels[id(run.params)] for run in evaluation.runs.values()}
+
+
+def _name(run: LiveRun) -> str:
+    return run.label or run.learner
 
 
 def _parameter(name: str, value: Any) -> str:

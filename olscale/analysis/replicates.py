@@ -89,6 +89,7 @@ class ReplicateFigures:
         ]
         self._columns = defaultdict(list)
         self._settings: list[SettingKey] = []
+        self._by_metric: dict[str, SettingFigures] = {}
         if not runs.num_rows:
             return
         group, self._settings = groups_of(runs)
@@ -101,7 +102,12 @@ class ReplicateFigures:
                 self._columns[name].append((column, columns.present))
 
     def of(self, metric: str) -> SettingFigures:
-        """Return one metric or timing, of the runs that have it."""
+        """Return one metric or timing, of the runs that have it; tables share the answer."""
+        if metric not in self._by_metric:
+            self._by_metric[metric] = self._figures(metric)
+        return self._by_metric[metric]
+
+    def _figures(self, metric: str) -> SettingFigures:
         figures: dict[SettingKey, dict[str, float]] = defaultdict(dict)
         # A metric counts more than a timing of its name, which comes after it.
         for values, present in reversed(self._columns.get(metric, [])):

@@ -13,13 +13,18 @@ from olscale.analysis.aggregate import groups_of
 from olscale.analysis.names import Name, Names
 from olscale.results import OUTCOMES, Plan, Store, read_plans
 from olscale.results.arrow_arrays import arrow_array, times_of
+from olscale.results.plans import own_names
 from olscale.results.settings import KEY_COLUMNS, SettingKey
 from olscale.results.store import OnDamage
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentProgress:
-    """Runs of an experiment: those with a result, those given up as lost, and all planned ones."""
+    """Runs of an experiment: those with a result, those given up as lost, and all planned ones.
+
+    `experiment` is a name that no other plan of the store has: ``letter #2`` if the runs of
+    ``letter`` were planned twice.
+    """
 
     experiment: str
     done: int
@@ -115,7 +120,9 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
         learners=_by_text([label.learner for label in labels], counts),
         last_finished=max(filter(None, times), default=None),
         bytes=store.files.size(),
-        experiments=tuple(_progress(plan, done, lost) for plan in plans),
+        experiments=tuple(
+            _progress(name, plan, done, lost) for name, plan in own_names(plans).items()
+        ),
         failures=_failures(zip(labels_of_failed, failed.to_pylist(), strict=True)),
     )
 
@@ -130,10 +137,10 @@ def unfinished_experiments(store: Store, on_damage: OnDamage = "raise") -> list[
     done = store.done()
     lost = store.lost()
     unfinished = []
-    for plan in plans:
+    for name, plan in own_names(plans).items():
         if any(_takes_up(later, plan) for later in plans):
             continue
-        progress = _progress(plan, done, lost)
+        progress = _progress(name, plan, done, lost)
         if progress.done < progress.total:
             unfinished.append(progress)
     return unfinished
@@ -148,10 +155,12 @@ def _takes_up(later: Plan, plan: Plan) -> bool:
     )
 
 
-def _progress(plan: Plan, done: Collection[str], lost: Collection[str]) -> ExperimentProgress:
+def _progress(
+    name: str, plan: Plan, done: Collection[str], lost: Collection[str]
+) -> ExperimentProgress:
     runs = set(plan.runs)
     return ExperimentProgress(
-        experiment=plan.experiment,
+        experiment=name,
         done=len(runs.intersection(done)),
         lost=len(runs.intersection(lost)),
         total=len(runs),

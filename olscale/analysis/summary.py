@@ -113,6 +113,8 @@ class Summary:
 
     def cautions_of(self, metric: str) -> list[str]:
         """Return those of the cautions that concern a metric of these runs."""
+        if not self.warned:
+            return []
         concerned = {
             RANKED_BY_CLASS: measure_of(metric).ranks_rows,
             WAITED: metric in SPEEDS,
@@ -359,7 +361,10 @@ def _tuned(selections: Collection[Selection]) -> _Tuned:
             if name in search:
                 protocol[name] = search[name]
         for point in selection.points:
-            tuned.compared.add(_key(selection, point.params, canonical_json(protocol)))
+            # A candidate has been on each rung of halving below its last one.
+            for share in {other.share for other in selection.points if other.share <= point.share}:
+                rung = canonical_json(protocol | ({"share": share} if share < 1.0 else {}))
+                tuned.compared.add(_key(selection, point.params, rung))
         tuned.chosen[_key(selection, selection.chosen, "")] = selection.summary()
     return tuned
 

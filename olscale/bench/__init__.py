@@ -31,6 +31,7 @@ BENCHMARKS = {
     "scale": "olscale.bench.scale:figures",
     "memory": "olscale.bench.memory:figures",
     "compare": "olscale.bench.compare:figures",
+    "leaderboard": "olscale.bench.leaderboard:figures",
     "start": "olscale.bench.start:figures",
     "costs": "olscale.bench.costs:figures",
 }

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import click
 
 from olscale import __version__
-from olscale.cli.command import Group, put_off
+from olscale.cli.command import Group, put_off, with_examples
 from olscale.cli.say import say
 from olscale.errors import OlscaleError, StoppedError
 from olscale.system.interrupts import UserInterrupt
@@ -98,7 +98,7 @@ class LazyGroup(Group):
             return None
         command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
         assert isinstance(command, click.Command)
-        return command
+        return with_examples(command, f"{ctx.command_path} {cmd_name}")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse an empty word, which a shell makes of an unset variable.

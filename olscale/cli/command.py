@@ -11,11 +11,16 @@ import sys
 
 import click
 
+from olscale.cli.help_texts import EXAMPLES, GROUPS
 from olscale.errors import UnknownNameError
 
 
 class Group(click.Group):
     """A group whose usage errors help: exit code 2, and a correction on standard error."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, with its examples at the end of its help."""
+        return with_examples(super().get_command(ctx, cmd_name), f"{ctx.command_path} {cmd_name}")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Print the help if no command is given."""
@@ -33,6 +38,37 @@ class Group(click.Group):
         if args[0] not in names and not args[0].startswith("-"):
             ctx.fail(str(UnknownNameError("command", args[0], names)))
         return super().resolve_command(ctx, args)
+
+
+def with_examples(command: click.Command | None, path: str) -> click.Command | None:
+    """Return a command whose help ends with examples; `path` is how it is called."""
+    examples = EXAMPLES.get(path, ())
+    if command is not None and examples and "Examples:" not in (command.epilog or ""):
+        lines = "\n".join(f"  {example}" for example in examples)
+        # Without the sign click would fill the lines up, and nobody could copy them.
+        command.epilog = f"{command.epilog or ''}\n\n\b\nExamples:\n{lines}".strip("\n")
+    return command
+
+
+class GroupedCommand(click.Command):
+    """A command of many options, which stand in its help under headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options group by group; those without a group come last."""
+        records = {
+            parameter.opts[-1]: record
+            for parameter in self.get_params(ctx)
+            if isinstance(parameter, click.Option)
+            and (record := parameter.get_help_record(ctx)) is not None
+        }
+        for heading, names in GROUPS[ctx.command_path].items():
+            rows = [records.pop(name) for name in names if name in records]
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
+        if records:
+            with formatter.section("More"):
+                formatter.write_dl(list(records.values()))
 
 
 def find_modules_here() -> None:

@@ -52,14 +52,14 @@ if TYPE_CHECKING:
     "datasets",
     metavar="NAME",
     multiple=True,
-    help="Only this dataset (may be repeated).",
+    help="Only this dataset; repeatable.",
 )
 @click.option(
     "--learner",
     "learners",
     metavar="NAME",
     multiple=True,
-    help="Only this learner (may be repeated).",
+    help="Only this learner; repeatable.",
 )
 @skip_damaged_option
 def compare(

@@ -280,13 +280,24 @@ def export(dataset: str, file: str, split: str | None, format: str | None) -> No
 @datasets.command()
 @click.argument("name")
 @click.argument("dest")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option(
-    "--rows", type=click.IntRange(min=1), help="Number of rows (default: the generator's own)."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="S",
+    help="Seed of the generator.",
+)
+@click.option(
+    "--rows",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of rows (default: the generator's own).",
 )
 @click.option(
     "--columns",
     type=click.IntRange(min=1),
+    metavar="N",
     help="Number of features, if the generator lets it be chosen.",
 )
 @layout_option

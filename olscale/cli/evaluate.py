@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from functools import wraps
+from functools import partial, wraps
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
-from olscale.cli.command import find_modules_here
+from olscale.cli.command import GroupedCommand, find_modules_here
 from olscale.cli.execution_options import cluster_options
-from olscale.cli.say import say
+from olscale.cli.say import say, show
 from olscale.evaluation.protocol import ProtocolSpec
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
-@click.command(short_help="Run an experiment.")
+@click.command(cls=GroupedCommand, short_help="Run an experiment.")
 @click.argument("experiment", required=False, type=click.Path(dir_okay=False))
 @click.option(
     "--store", metavar="STORE", required=True, help="Metrics store, created if it is missing."
@@ -112,6 +112,17 @@ def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
     metavar="LEARNER",
     multiple=True,
     help="NAME:param=value,param=value; repeatable.",
+)
+@click.option(
+    "--name", metavar="NAME", help="Name of the experiment in STORE, in place of its own."
+)
+@click.option(
+    "--set",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Another value for a key of the experiment, e.g. protocol.permutations=20 or "
+    "learners.pa1.params.C=0.5; repeatable.",
 )
 @protocol_options
 @click.option(
@@ -156,6 +167,12 @@ def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
     "tuning, learners that look ahead, batch references.",
 )
 @click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Print what would be computed, how many rows and about how long, and what STORE has; run "
+    "and write nothing.",
+)
+@click.option(
     "--strict", is_flag=True, help="Exit with 1 if any run failed (default: only if all did)."
 )
 def evaluate(
@@ -163,6 +180,8 @@ def evaluate(
     store: str,
     datasets: tuple[str, ...],
     learners: tuple[str, ...],
+    name: str | None,
+    overrides: tuple[str, ...],
     seed: int | None,
     transforms: tuple[str, ...],
     class_shards: int | None,
@@ -172,6 +191,7 @@ def evaluate(
     retry: str | None,
     force: bool,
     strict_online: bool,
+    dry_run: bool,
     strict: bool,
     cluster: dict[str, Any],
     protocol: dict[str, Any],
@@ -207,14 +227,27 @@ def evaluate(
 
     # Imported after the checks above, so that usage errors need not wait for NumPy.
     from olscale.cli.progress import progress_for
-    from olscale.evaluation.experiment import load_experiment
+    from olscale.evaluation.experiment import load_experiment, parse_experiment
+    from olscale.evaluation.overrides import with_overrides
     from olscale.execution.evaluate import evaluate as run
 
     find_modules_here()
     if experiment is not None:
-        spec = load_experiment(experiment)
+        spec = _overridden(partial(load_experiment, experiment), overrides)
     else:
-        spec = _experiment(datasets, learners, protocol, seed, transforms)
+        content = _content(datasets, learners, protocol, seed, transforms)
+        # The same parser as for files, so that options get the same checks and run ids.
+        spec = _overridden(
+            lambda values: parse_experiment(with_overrides(content, values), "options"),
+            overrides,
+        )
+    if name is not None:
+        spec = spec.model_copy(update={"name": name})
+    if dry_run:
+        again = "all" if force else retry or "lost"
+        limits = {"class_shards": class_shards, "memory_limit": memory_limit}
+        _preview(spec, store, cluster, limits | {"retry": again, "strict_online": strict_online})
+        return
     with progress_for(sys.stderr) as progress:
         evaluation = run(
             spec,
@@ -256,20 +289,56 @@ def _budget(max_seconds: float | None, max_memory: str | None) -> Any:
         raise click.UsageError(f"{option} was {first['input']!r}: {first['msg']}") from None
 
 
-def _experiment(
+def _preview(
+    spec: Experiment, store: str, cluster: Mapping[str, Any], options: Mapping[str, Any]
+) -> None:
+    """Print what an evaluation would do."""
+    from olscale.cli.dry_run import dry_run_text
+    from olscale.cli.progress import progress_for
+    from olscale.execution.preview import preview
+
+    with progress_for(sys.stderr) as progress:
+        expected = preview(
+            spec,
+            store,
+            progress,
+            workers=cluster["workers"],
+            in_process=cluster["in_process"],
+            on_cluster=cluster["scheduler"] is not None,
+            **options,
+        )
+    show(dry_run_text(expected, store))
+
+
+def _overridden(
+    read: Callable[[Iterable[tuple[str, Any]]], Experiment], overrides: tuple[str, ...]
+) -> Experiment:
+    """Read an experiment with the values of --set; a fault of these alone is one of usage."""
+    from olscale.errors import OlscaleError
+    from olscale.evaluation.overrides import parse_override
+
+    try:
+        return read([parse_override(text) for text in overrides])
+    except OlscaleError as fault:
+        # Without them, the experiment's own fault is raised, where it has one.
+        read(())
+        raise click.UsageError(f"--set: {fault}") from None
+
+
+def _content(
     datasets: tuple[str, ...],
     learners: tuple[str, ...],
     protocol: dict[str, Any],
     seed: int | None,
     transforms: tuple[str, ...],
-) -> Experiment:
+) -> dict[str, Any]:
+    """Return the content of the experiment that options describe, as a file would have it."""
     from olscale.data.transforms.pipeline import split_transforms
-    from olscale.evaluation.experiment import parse_experiment
 
     if protocol["from_model"] is not None and not learners:
         return _continued(datasets, protocol, seed, transforms)
     # What is not given stays out, so that the defaults of experiments hold.
-    content: dict[str, Any] = {
+    return {
         "name": "evaluate",
         "protocol": {key: value for key, value in protocol.items() if value is not None},
         "transforms": split_transforms(",".join(transforms)),
@@ -277,8 +346,6 @@ def _experiment(
         "learners": [parse_learner(text) for text in learners],
         "seed": seed or 0,
     }
-    # The same parser as for files, so that options get the same checks and run ids.
-    return parse_experiment(content, "options")
 
 
 def _continued(

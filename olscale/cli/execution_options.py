@@ -119,6 +119,9 @@ _OPTIONS = [
         help="Address at which a local cluster serves Dask's dashboard (default: none).",
     ),
     click.option("--in-process", is_flag=True, help="Run in this process, without Dask."),
+]
+
+_WAITS = [
     _seconds_option(
         "wait-workers",
         "How long to wait for --scheduler to answer, and for a compatible worker (default: 10, "
@@ -131,13 +134,36 @@ _OPTIONS = [
 ]
 
 
+def wait_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options to `command`, passed as `settings`: those of supervision."""
+
+    @wraps(command)
+    def called(wait_workers: float | None, stop_seconds: float | None, **options: Any) -> None:
+        from olscale.execution.settings import SETTINGS
+
+        seconds: dict[str, Any] = {}
+        if stop_seconds is not None:
+            seconds = {"stop_seconds": stop_seconds}
+        if wait_workers is not None:
+            # A scheduler that is starting may answer late even if no wait for workers is wanted.
+            seconds |= {
+                "no_worker_seconds": wait_workers,
+                "connect_seconds": max(wait_workers, SETTINGS.connect_seconds),
+            }
+        command(**options, settings=replace(SETTINGS, **seconds))
+
+    for option in reversed(_WAITS):
+        called = option(called)
+    return called
+
+
 def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options to `command`, passed as dict `cluster`: keywords of `olscale.evaluate`."""
 
     @stop_options
+    @wait_options
     @wraps(command)
-    def called(stop_at: float, **options: Any) -> None:
-        from olscale.execution.settings import SETTINGS
+    def called(stop_at: float, settings: Any, **options: Any) -> None:
         from olscale.execution.shutdown import Stop
 
         if options["workers"] is not None and options["scheduler"] is None:
@@ -158,20 +184,9 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
             )
         if cluster["tls"] is not None and in_process:
             raise click.UsageError("--tls encrypts Dask's connections, and --in-process has none")
-        wait = options.pop("wait_workers")
-        stop_seconds = options.pop("stop_seconds")
-        seconds = {}
-        if stop_seconds is not None:
-            seconds = {"stop_seconds": stop_seconds}
-        if wait is not None:
-            # A scheduler that is starting may answer late even if no wait for workers is wanted.
-            seconds |= {
-                "no_worker_seconds": wait,
-                "connect_seconds": max(wait, SETTINGS.connect_seconds),
-            }
         command(
             **options,
-            cluster=cluster | {"stop": Stop(stop_at), "settings": replace(SETTINGS, **seconds)},
+            cluster=cluster | {"stop": Stop(stop_at), "settings": settings},
         )
 
     for option in reversed(_OPTIONS):

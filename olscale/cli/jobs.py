@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from olscale.cli.command import Group, find_modules_here
-from olscale.cli.execution_options import stop_options
+from olscale.cli.execution_options import stop_options, wait_options
 from olscale.cli.say import say, show
 from olscale.errors import ExecutionError
 
@@ -56,8 +56,21 @@ def _open(file: str, home: str | None) -> tuple[JobFile, JobHome]:
 @click.option(
     "--night", metavar="NAME", help="Name of the night (default: the UTC date of its start)."
 )
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Address of a running Dask scheduler for all experiments, in place of their `where`.",
+)
+@wait_options
 @stop_options
-def run(file: str, home: str | None, night: str | None, stop_at: float) -> None:
+def run(
+    file: str,
+    home: str | None,
+    night: str | None,
+    scheduler: str | None,
+    settings: Any,
+    stop_at: float,
+) -> None:
     """Run a night of the job FILE: ingest changed sources, evaluate, benchmark, compare, notify.
 
     The same command resumes an interrupted night; after one that ended it has nothing to do. While
@@ -70,7 +83,15 @@ def run(file: str, home: str | None, night: str | None, stop_at: float) -> None:
     job, where = _open(file, home)
     find_modules_here()  # learners of an experiment may be modules of this folder
     with progress_for(sys.stderr) as progress:
-        end = run_night(job, where, night, progress=progress, stop_at=stop_at)
+        end = run_night(
+            job,
+            where,
+            night,
+            progress=progress,
+            stop_at=stop_at,
+            scheduler=scheduler,
+            settings=settings,
+        )
     for line in end.lines:
         say(line)
     messages = {

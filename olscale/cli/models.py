@@ -33,14 +33,14 @@ def models() -> None:
     "datasets",
     metavar="NAME",
     multiple=True,
-    help="Only this dataset (may be repeated).",
+    help="Only this dataset; repeatable.",
 )
 @click.option(
     "--learner",
     "learners",
     metavar="NAME",
     multiple=True,
-    help="Only this learner (may be repeated).",
+    help="Only this learner; repeatable.",
 )
 def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]) -> None:
     """List the runs of STORE that succeeded, lowest error first.
@@ -50,16 +50,18 @@ def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]
     from math import nan
 
     from olscale.measures import HEADLINES, figure_of, measure_of, metric_words
+    from olscale.results.plans import PlannedNames, read_plans
     from olscale.results.store import open_store
 
     opened = open_store(store)
     with_models = opened.model_ids()
     # Curves, which make up most of a record, are not read.
-    columns = ["id", "dataset", "learner", "params", "protocol", "outcome", "metrics"]
+    columns = ["id", "dataset", "fingerprint", "transforms", "learner", "version", "params"]
     rows = []
-    for row in opened.read(columns).to_pylist():
-        is_selected = (not datasets or row["dataset"] in datasets) and (
-            not learners or row["learner"] in learners
+    names = PlannedNames(read_plans(opened, "skip"))
+    for row in opened.read([*columns, "protocol", "outcome", "metrics"]).to_pylist():
+        is_selected = (not datasets or not names.dataset(row).isdisjoint(datasets)) and (
+            not learners or not names.learner(row).isdisjoint(learners)
         )
         if row["outcome"] == "ok" and is_selected:
             metrics = dict(row["metrics"])

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     "papers",
     metavar="NAME",
     multiple=True,
-    help="Also draw the figures of this paper: lol-2016, pamo-2018, ollc, olk-2013, ospvm-2016 "
-    "(may be repeated).",
+    help="Also draw the figures of this paper: lol-2016, pamo-2018, ollc, olk-2013, ospvm-2016; "
+    "repeatable.",
 )
 @click.option(
     "--also",
     metavar="FORMAT",
     type=click.Choice(["pdf", "png"]),
     multiple=True,
-    help="Also write figures as pdf or png (may be repeated).",
+    help="Also write figures as pdf or png; repeatable.",
 )
 @click.option(
     "--static",
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     "learners",
     metavar="NAME",
     multiple=True,
-    help="Only this learner; ranks and tests are among those named (may be repeated).",
+    help="Only this learner; ranks and tests are among those named; repeatable.",
 )
 @skip_damaged_option
 def report(

@@ -36,7 +36,7 @@ skip_damaged_option = click.option(
     metavar="NAME,...",
     multiple=True,
     help="Show these metrics instead of the errors, e.g. cumulative_error,auc,rows_per_second: "
-    "one as learners by datasets, several as a leaderboard sorted by the first (may be repeated).",
+    "one as learners by datasets, several as a leaderboard sorted by the first; repeatable.",
 )
 @click.option("--metric", metavar="NAME", hidden=True, help="An older spelling of --metrics.")
 @click.option(
@@ -50,14 +50,21 @@ skip_damaged_option = click.option(
     "datasets",
     metavar="NAME",
     multiple=True,
-    help="Only this dataset (may be repeated).",
+    help="Only this dataset; repeatable.",
 )
 @click.option(
     "--learner",
     "learners",
     metavar="NAME",
     multiple=True,
-    help="Only this learner (may be repeated).",
+    help="Only this learner; repeatable.",
+)
+@click.option(
+    "--experiment",
+    "experiments",
+    metavar="NAME",
+    multiple=True,
+    help="Only the runs of this experiment, by a name that olscale status lists; repeatable.",
 )
 @click.option("--tuning", is_flag=True, help="Also show the runs that tuned parameters.")
 @skip_damaged_option
@@ -69,6 +76,7 @@ def results(
     curve: str | None,
     datasets: tuple[str, ...],
     learners: tuple[str, ...],
+    experiments: tuple[str, ...],
     tuning: bool,
     skip_damaged: bool,
 ) -> None:
@@ -88,11 +96,19 @@ def results(
     from olscale.report.along import along, along_csv, along_json, along_tables
     from olscale.report.notes import unfinished_notes
     from olscale.report.tables import with_notes
-    from olscale.results import open_store
+    from olscale.results import open_store, read_plans
+    from olscale.results.plans import TUNING, plans_of
+    from olscale.results.store_part import StorePart
 
     opened = open_store(store)
     on_damage: OnDamage = "skip" if skip_damaged else "raise"
-    summaries = summarise(opened, on_damage=on_damage, tuning=tuning)
+    plans = plans_of(read_plans(opened, on_damage), experiments) if experiments else {}
+    if plans:
+        # Also tests and curves see the runs of these plans alone.
+        opened = StorePart(opened.path, {run for plan in plans.values() for run in plan.runs})
+        tuning = tuning or all(name.endswith(TUNING) for name in plans)
+    shown_names = {plan.experiment for plan in plans.values()}
+    summaries = summarise(opened, on_damage=on_damage, tuning=tuning, experiments=shown_names)
     name_damaged(opened)
     advise_compaction(opened)
     chosen = (
@@ -105,7 +121,11 @@ def results(
     lines = []
     if curve:
         lines = along(opened, chosen, curve, on_damage)
-    unfinished = unfinished_notes(unfinished_experiments(opened, on_damage))
+    unfinished = unfinished_notes(
+        progress
+        for progress in unfinished_experiments(opened, on_damage)
+        if not plans or progress.experiment in plans
+    )
     if format_ in ("json", "csv"):  # these formats have no place for it
         for note in unfinished:
             say(f"olscale: {note}", err=True)

@@ -31,14 +31,14 @@ def store() -> None:
     "learners",
     metavar="NAME",
     multiple=True,
-    help="Runs of this learner (may be repeated).",
+    help="Runs of this learner; repeatable.",
 )
 @click.option(
     "--dataset",
     "datasets",
     metavar="NAME",
     multiple=True,
-    help="Runs on this dataset (may be repeated).",
+    help="Runs on this dataset; repeatable.",
 )
 @click.option("--all", "everything", is_flag=True, help="All runs.")
 def forget(

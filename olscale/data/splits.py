@@ -27,6 +27,8 @@ class Part:
         Seed of the draw.
     fold, folds : int
         Number of the fold, from 0, and number of folds.
+    share : float
+        The stream ends after this share of the rows that train; all are held out as without it.
 
     Examples
     --------
@@ -39,10 +41,11 @@ class Part:
     seed: int
     fold: int
     folds: int
+    share: float = 1.0
 
     @property
     def training_share(self) -> float:
-        """The share of the rows that train."""
+        """The share of the rows that are not held out."""
         if self.kind in HALVES:
             return 0.5
         return 1.0 - 1.0 / self.folds

@@ -255,6 +255,8 @@ def open_streams(
     rows, held_out = part.rows(_labels(path, dataset.fingerprint, part.reads_labels))
     if shuffle is not None:
         rows = rows[shuffle.order(len(rows))]
+    # After the permutation: the first rows of a file may be of one class.
+    rows = rows[: max(1, int(part.share * len(rows)))]
     train = Stream(dataset, "train", pipeline, rows, limit, delay_column)
     return Streams(train, Stream(dataset, "train", pipeline, held_out, limit))
 
@@ -298,6 +300,9 @@ def _fitted(
     limit: int | None,
     dropped: int | None,
 ) -> Pipeline:
+    if part is not None:
+        # A stream that ends early has the transforms of the one that goes on.
+        part = replace(part, share=1.0)
     key = (dataset.path, dataset.fingerprint, transforms, part, projection, limit, dropped)
     pipeline = _FITTED.get(key)
     if pipeline is None:

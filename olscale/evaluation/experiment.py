@@ -28,6 +28,8 @@
 
     [tuning]
     folds = 10                     # random halves of the training split
+    search = "halving"             # all values, or "random" or "halving" draws ...
+    budget = 64                    # ... of so many candidates
 
     [budget]
     max_seconds = 3600             # per run; a longer one ends as "timeout"
@@ -37,7 +39,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
@@ -50,11 +52,13 @@ from olscale.evaluation.budget import Budget
 from olscale.evaluation.experiment_sections import (
     DatasetSpec,
     LearnerSpec,
+    Range,
     Section,
     Transforms,
     TuningSpec,
 )
 from olscale.evaluation.explain import check_numbers, explain
+from olscale.evaluation.overrides import with_overrides
 from olscale.evaluation.protocol import ProtocolSpec
 from olscale.system.paths import path_text
 
@@ -96,6 +100,18 @@ class Experiment(Section):
             )
         return content
 
+    @model_validator(mode="after")
+    def _ranges_are_drawn_from(self) -> Experiment:
+        for learner in self.learners:
+            for name, values in learner.tune.items():
+                if self.tuning.search == "grid" and isinstance(values, Range):
+                    raise ExperimentError(
+                        f"{_SOURCE.get()}: tune.{name} of {learner.name} is a range, but a grid has "
+                        'listed values: list them, or write tuning = { search = "random" } or '
+                        '"halving"'
+                    )
+        return self
+
     def transforms_of(
         self,
         dataset: DatasetSpec,
@@ -127,8 +143,15 @@ _SOURCE: ContextVar[str] = ContextVar("source", default="experiment")
 """What error messages call the source of an experiment: its file, if it has one."""
 
 
-def load_experiment(path: str | Path) -> Experiment:
+def load_experiment(path: str | Path, overrides: Iterable[tuple[str, Any]] = ()) -> Experiment:
     """Read an experiment file.
+
+    Parameters
+    ----------
+    path : str or Path
+    overrides : iterable of (str, object)
+        Dotted keys and their values, in place of those of the file, such as
+        ``("protocol.permutations", 20)`` or ``("learners.pa1.params.C", 0.5)``.
 
     Raises
     ------
@@ -146,6 +169,7 @@ def load_experiment(path: str | Path) -> Experiment:
         # Not TOML, not UTF-8, a number of thousands of digits, or 1,000 brackets.
         raise ExperimentError(f"{path}: not a TOML file: {error}") from None
     content.setdefault("name", path.stem)
+    content = with_overrides(content, overrides)
     experiment = parse_experiment(content, str(path))
     datasets = [
         # Paths in a file are relative to the file, so that it works from any directory.

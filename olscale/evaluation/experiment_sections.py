@@ -7,7 +7,17 @@ from itertools import product
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictFloat,
+    StrictInt,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from olscale.data.transforms.pipeline import canonical_transform
 from olscale.errors import UnknownNameError
@@ -20,6 +30,9 @@ EVERY = "*"
 """Stands for all registered learners in place of a learner's name."""
 
 _LONGEST_LABEL = 200
+
+_BUDGET = 64
+"""Candidates that tuning draws where the experiment does not say how many."""
 
 
 def _readable(label: str | None) -> str | None:
@@ -86,6 +99,34 @@ class DatasetSpec(Section):
         return self
 
 
+class Range(Section):
+    """An interval that random search and halving draw a parameter from.
+
+    Attributes
+    ----------
+    low, high : int or float
+        Its ends; whole numbers are drawn where both are whole.
+    log : bool
+        Whether the logarithm is uniform, as suits steps and penalties.
+    """
+
+    low: StrictInt | StrictFloat
+    high: StrictInt | StrictFloat
+    log: bool = False
+
+    @model_validator(mode="after")
+    def _is_an_interval(self) -> Range:
+        if not self.low < self.high or (self.log and self.low <= 0):
+            least = "0 < low < high" if self.log else "low < high"
+            raise ValueError(f"expected {least}, got low = {self.low} and high = {self.high}")
+        return self
+
+    @property
+    def whole(self) -> bool:
+        """Whether whole numbers are drawn."""
+        return isinstance(self.low, int) and isinstance(self.high, int)
+
+
 class LearnerSpec(Section):
     """A learner of an experiment.
 
@@ -96,8 +137,9 @@ class LearnerSpec(Section):
         of its task.
     params : dict
         Parameters; a list of values stands for one learner per value.
-    tune : dict of str to list
-        Parameters with candidate values; tuning chooses one combination for each dataset.
+    tune : dict of str to list or Range
+        Parameters with candidate values, or with the range that they are drawn from; tuning chooses
+        one combination for each dataset.
     datasets : tuple of str, optional
         Names of the only datasets that it runs on; all by default.
     transforms : tuple of str, optional
@@ -110,11 +152,22 @@ class LearnerSpec(Section):
 
     name: str
     params: dict[str, Any] = Field(default_factory=dict)
-    tune: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict)
+    tune: dict[str, Annotated[list[Any], Field(min_length=1)] | Range] = Field(default_factory=dict)
     datasets: tuple[str, ...] | None = None
     transforms: Transforms | None = None
     label: Label = None
     optional: bool = False
+
+    @field_validator("tune", mode="before")
+    @classmethod
+    def _ranges(cls, tune: Any) -> Any:
+        """Read tables as ranges; left to the union, a fault would be called that of a list."""
+        if not isinstance(tune, Mapping):
+            return tune
+        return {
+            name: _range(name, values) if isinstance(values, Mapping) else values
+            for name, values in tune.items()
+        }
 
     @model_validator(mode="after")
     def _given_or_tuned(self) -> LearnerSpec:
@@ -148,14 +201,44 @@ class LearnerSpec(Section):
         )
 
     def points(self) -> list[dict[str, Any]]:
-        """Return one dictionary of parameters per combination to choose from.
+        """Return one dictionary of parameters per combination of the values to choose from.
 
         Examples
         --------
         >>> LearnerSpec(name="scw1", tune={"C": [0.5, 1.0], "eta": [0.9]}).points()
         [{'C': 0.5, 'eta': 0.9}, {'C': 1.0, 'eta': 0.9}]
         """
-        return _combinations(self.tune)
+        return _combinations(
+            {
+                name: values if isinstance(values, list) else [values.low, values.high]
+                for name, values in self.tune.items()
+            }
+        )
+
+    def first_point(self) -> dict[str, Any]:
+        """Return some combination of the values to choose from.
+
+        Examples
+        --------
+        >>> LearnerSpec(name="scw1", tune={"C": {"low": 0.5, "high": 2.0}}).first_point()
+        {'C': 0.5}
+        """
+        return {
+            name: values[0] if isinstance(values, list) else values.low
+            for name, values in self.tune.items()
+        }
+
+
+def _range(name: str, values: Mapping[str, Any]) -> Range:
+    try:
+        return Range(**values)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = "".join(f"{part}: " for part in first["loc"])
+        fault = first["msg"].removeprefix("Value error, ")
+        raise ValueError(
+            f"{name}: {key}{fault}; a range is {{ low = 0.001, high = 10.0, log = true }}"
+        ) from None
 
 
 def _combinations(values: dict[str, list[Any]]) -> list[dict[str, Any]]:
@@ -185,11 +268,32 @@ class TuningSpec(Section):
         Metric whose mean decides: `cumulative_error`, `test_error` or any other measure with a
         best direction, on the rows that train or, with the prefix ``test_``, of the final model
         on the held-out rows. Defaults to `test_error`, or `test_rmse` in a regression.
+    search : {"grid", "random", "halving"}
+        Every combination, or as many as `budget` at random; with ``"halving"`` these learn the
+        first rows of their streams, and the better half goes on to twice as many, up to all.
+    budget : int, optional
+        Candidates that ``"random"`` and ``"halving"`` draw; 64 by default.
     """
 
+    search: Literal["grid", "random", "halving"] = "grid"
+    budget: int | None = Field(default=None, ge=1)
     split: Literal["kfold", "stratified", "half", "stratified-half"] = "half"
     folds: int = Field(default=10, ge=1)
     metric: Annotated[str, AfterValidator(_tuning_metric)] | None = None
+
+    @model_validator(mode="after")
+    def _grids_have_no_budget(self) -> TuningSpec:
+        if self.search == "grid" and self.budget is not None:
+            raise ValueError(
+                f"budget was {self.budget}, but a grid has all its candidates; leave it out, or "
+                "add search = 'random' or 'halving'"
+            )
+        return self
+
+    @property
+    def most_candidates(self) -> int:
+        """Candidates that are drawn at most."""
+        return self.budget or _BUDGET
 
     def metric_for(self, task: Task) -> str:
         """Return the metric by which candidates are compared."""
@@ -218,10 +322,15 @@ class TuningSpec(Section):
         weighing: Mapping[str, Any] = MappingProxyType({}),
     ) -> dict[str, Any]:
         """Return the comparison of candidates as plain JSON values."""
+        # A grid is not named, so that the ids of its choices stay what they were.
+        search = {}
+        if self.search != "grid":
+            search = {"search": self.search, "budget": self.most_candidates}
         return {
             "split": self.split,
             "folds": self.folds,
             "seed": seed,
             "metric": self.metric_for(task),
+            **search,
             **weighing,
         }

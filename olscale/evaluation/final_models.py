@@ -91,7 +91,9 @@ def run_of(record: Record) -> Run:
             definition["dataset"]["fingerprint"],
             tuple(definition["transforms"]),
             Shuffle(protocol["seed"], protocol["permutation"]) if permuted else None,
-            Part(split, dealt[0], fold, dealt[1]) if split and not online else None,
+            Part(split, dealt[0], fold, dealt[1], protocol.get("share", 1.0))
+            if split and not online
+            else None,
             protocol.get("passes", 1),
             protocol.get("projection"),
             scoring,

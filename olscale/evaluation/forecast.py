@@ -7,7 +7,7 @@ from math import inf
 from olscale.errors import ParameterError
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
-from olscale.evaluation.run_plan import RunPlan
+from olscale.evaluation.run_plan import RunLabels, RunPlan
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.registry import ask, is_ours, make_learner
 
@@ -54,6 +54,7 @@ def bundled_seconds(plan: RunPlan, group: RunGroup) -> float:
 
 def long_runs(plan: RunPlan, missing: Sequence[Run]) -> Iterator[str]:
     """Yield a line for each learner and dataset whose `missing` runs take long, with a way out."""
+    labels = plan.labels
     groups: dict[tuple[str, str, str], list[Run]] = defaultdict(list)
     for run in missing:
         if plan.costs.get(run.id, 0.0) > LONG_SECONDS * NUMBERS_A_SECOND:
@@ -67,7 +68,7 @@ def long_runs(plan: RunPlan, missing: Sequence[Run]) -> Iterator[str]:
             cost * make_learner(first.learner, first.params).numbers_per_second / NUMBERS_A_SECOND
         )
         yield (
-            f"{first.learner} on {first.stream.dataset} may take "
+            f"{labels.learner(first)} on {labels.dataset(first)} may take "
             f"{_duration(cost / NUMBERS_A_SECOND)} a run"
             f" ({len(runs)} {'run' if len(runs) == 1 else 'runs'}): it goes through "
             f"{numbers / max(1, rows):.2g} numbers"
@@ -75,7 +76,9 @@ def long_runs(plan: RunPlan, missing: Sequence[Run]) -> Iterator[str]:
         )
 
 
-def check_workers(missing: Sequence[Run], bytes_of: Mapping[str, int], memory: float) -> None:
+def check_workers(
+    missing: Sequence[Run], bytes_of: Mapping[str, int], memory: float, labels: RunLabels
+) -> None:
     """Refuse runs whose model alone exceeds the `memory` of a worker, in bytes.
 
     Each attempt at such a run would end its worker.
@@ -89,7 +92,7 @@ def check_workers(missing: Sequence[Run], bytes_of: Mapping[str, int], memory: f
         size = bytes_of.get(run.id, 0)
         if size > memory:
             raise ParameterError(
-                f"learner {run.learner} on {run.stream.dataset}: its model takes {size / 1e9:.3g} "
+                f"learner {labels.learner(run)} on {labels.dataset(run)}: its model takes {size / 1e9:.3g} "
                 "GB, a worker has "
                 f"{memory / 1e9:.3g} GB; use fewer workers{_cheaper(run)}"
             )

@@ -16,6 +16,7 @@ from olscale.data.stream import delay_position
 from olscale.data.transforms.pipeline import make_transform, size_after
 from olscale.data.transforms.scaling import transforms_version
 from olscale.errors import ExperimentError, ParameterError
+from olscale.evaluation.candidates import candidates, plain_space, rung_shares
 from olscale.evaluation.class_requests import check_class_requests, check_probabilities
 from olscale.evaluation.dataset_fit import (
     check_classes,
@@ -157,7 +158,12 @@ class PlannedExperiment:
             plan.note_tuned(run.id for of_learner in compress(runs, tuned) for run in of_learner)
         return replace(plan.plan(experiment.name, roster), left_out=self._left_out)
 
-    def _tuning(self) -> RunPlan:
+    def next_rung(self, searches: Iterable[Search]) -> RunPlan:
+        """Return the runs of searches that go on to another rung; no run without any of them."""
+        return self._tuning({search.id: search for search in searches})
+
+    def _tuning(self, rung: Mapping[str, Search] | None = None) -> RunPlan:
+        """Return the runs of all searches, or of those on a further rung, by id."""
         experiment = self._experiment
         plan = _Builder()
         roster = Roster(experiment)
@@ -167,20 +173,25 @@ class PlannedExperiment:
                 if spec.tune:
                     _check_tunable(source, source.spec.protocol or experiment.protocol)
                     search = source.search(experiment, spec, settings)
+                    if rung is not None and search.id not in rung:
+                        continue
+                    search = (rung or {}).get(search.id, search)
                     points = [
-                        (spec.name, source.learner(spec, point, experiment))
-                        for point in search.points
+                        (spec.name, source.learner(spec, search.points[i], experiment))
+                        for i in search.left
                     ]
                     # Candidates appear in the list of plans like any other learner.
                     for _, point in points:
                         roster.enter(source.planned, spec, point)
                     protocol = source.spec.protocol or experiment.protocol
                     tuning = experiment.tuning.protocol(source.dataset.task, weighing_of(protocol))
-                    runs = plan.add(source, tuning, experiment.seed, points)
+                    share = search.shares[search.rung]
+                    runs = plan.add(source, tuning, experiment.seed, points, share)
                     searches[search.id] = search.over(runs)
-        return replace(
-            plan.plan(f"{experiment.name}{TUNING}", roster), searches=tuple(searches.values())
-        )
+        name = experiment.name
+        if number := max((search.rung for search in searches.values()), default=0):
+            name = f"{name}, rung {number + 1}"
+        return replace(plan.plan(f"{name}{TUNING}", roster), searches=tuple(searches.values()))
 
 
 def _check_tunable(source: _Input, protocol: ProtocolSpec) -> None:
@@ -275,20 +286,22 @@ class _Input:
         weighing = weighing_of(self.spec.protocol or experiment.protocol)
         # The version of a candidate depends on names, so each is prepared like the learner that
         # runs.
+        drawn = candidates(spec, experiment.tuning, experiment.seed)
         points = [
             self._informed(self.by_name[spec.name].make(settings | point), spec, experiment)
-            for point in spec.points()
+            for point in drawn
         ]
         return Search(
             dataset={"name": self.dataset.name, "fingerprint": self.dataset.fingerprint},
             transforms=self.transforms,
             learner={"name": spec.name, "version": points[0].version, "params": settings},
-            grid=spec.tune,
+            grid=plain_space(spec.tune),
             protocol=experiment.tuning.definition(experiment.seed, self.dataset.task, weighing)
             | self.version,
             points=tuple(
                 ask(spec.name, "resolved_params", point.resolved_params) for point in points
             ),
+            shares=rung_shares(experiment.tuning, len(points), self.dataset.rows("train")),
         )
 
 
@@ -341,8 +354,12 @@ class _Builder:
         protocol: ProtocolSpec,
         seed: int,
         learners: list[tuple[str, Learner]],
+        share: float = 1.0,
     ) -> list[list[Run]]:
-        """Add a run per learner and stream of `source`; return the runs of each learner."""
+        """Add a run per learner and stream of `source`; return the runs of each learner.
+
+        Streams of a part end after `share` of its rows.
+        """
         dataset = source.dataset
         check_task(protocol, dataset.path, dataset.task, len(dataset.classes or ()))
         check_weights(protocol, dataset)
@@ -399,6 +416,8 @@ class _Builder:
             seed,
         ):
             key = replace(key, transforms_version=source.transforms_version)
+            if key.part is not None and share < 1.0:
+                key = replace(key, part=replace(key.part, share=share))
             length = self.sources[dataset.fingerprint].length(key)
             tested = key.part is not None or "test" in dataset.splits
             check_stream(key.scoring, dataset.path, length, tested)

@@ -273,5 +273,5 @@ def coarse_score_notes(resolved: ResolvedExperiment) -> list[str]:
 def _is_coarse(spec: LearnerSpec, by_name: LearnersByName) -> bool:
     if ":" not in spec.name:
         return False
-    params = spec.settings()[0] | spec.points()[0]
+    params = spec.settings()[0] | spec.first_point()
     return ranks_by_class(by_name[spec.name].make(params))

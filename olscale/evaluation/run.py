@@ -108,6 +108,8 @@ def _protocol(stream: StreamKey) -> dict[str, Any]:
             "folds": part.folds,
             "fold": part.fold,
         }
+        if part.share < 1.0:
+            protocol["share"] = part.share
     if stream.passes > 1:
         protocol["passes"] = stream.passes
     if stream.projection is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from olscale.data.dataset import Dataset
 from olscale.evaluation.budget import NO_BUDGET, Budget
@@ -41,14 +42,16 @@ class StreamSource:
 
     def length(self, key: StreamKey) -> int:
         """Return the rows of the stream `key` over all passes."""
-        share = 1.0 if key.part is None else key.part.training_share
-        return int(self.rows * share) * key.passes
+        if key.part is None:
+            return self.rows * key.passes
+        learned = int(self.rows * key.part.training_share)
+        return max(1, int(key.part.share * learned)) * key.passes
 
     def held_out(self, key: StreamKey) -> int:
         """Return the number of rows that test the final models of the stream `key`."""
         if key.part is None:
             return self.test_rows
-        return self.rows - self.length(key) // key.passes
+        return self.rows - int(self.rows * key.part.training_share)
 
 
 def stored_values(dataset: Dataset) -> int:
@@ -97,6 +100,8 @@ class RunGroup:
         Whether these may be pickles.
     model : str
         Path of the saved model that the stream begins with; empty for a new one.
+    labels : mapping of str to str
+        What the experiment calls learners, by run id, where that is another name.
     bundle : int, optional
         Number of its bundle (`olscale.evaluation.cut_groups`); None for a group with a task of its
         own.
@@ -118,6 +123,7 @@ class RunGroup:
     pickles: bool = False
     model: str = ""
     bundle: int | None = None
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
 
     @property
     def key(self) -> str:
@@ -166,7 +172,7 @@ class RunGroup:
             order += f", fold {key.part.fold}"
         if key.projection is not None:
             order += f", projection {key.projection}"
-        learners = ", ".join(sorted({run.learner for run in self.runs}))
+        learners = ", ".join(sorted({self.labels.get(run.id, run.learner) for run in self.runs}))
         if self.shard is not None:
             classes = self.shards[self.shard]
             learners += f", classes {classes.start} to {classes.stop - 1}"

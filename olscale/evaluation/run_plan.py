@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -33,23 +33,42 @@ class Search:
     transforms : tuple of str
     learner : dict
         Name, version and fixed parameters.
-    grid : dict of str to list
-        Values of the tuned parameters.
+    grid : dict of str to list or dict
+        Values or ranges of the tuned parameters.
     protocol : dict
         How candidates are compared: split, folds, seed and metric.
     points : tuple of dict
         The candidates: all parameters, in canonical form.
     runs : tuple of tuple of Run
-        The runs of each candidate.
+        The runs of each candidate that is left, on its rung.
+    shares : tuple of float
+        Share of the stream that candidates learn on each rung; one rung unless by halving.
+    rung : int
+        Number of the rung, from 0.
+    dropped : dict of int to Point
+        Candidates that earlier rungs left behind, by position, with their results there.
     """
 
     dataset: Mapping[str, str]
     transforms: tuple[str, ...]
     learner: Mapping[str, Any]
-    grid: Mapping[str, list[Any]]
+    grid: Mapping[str, Any]
     protocol: Mapping[str, Any]
     points: tuple[Mapping[str, Any], ...]
     runs: tuple[tuple[Run, ...], ...] = field(default=(), hash=False)
+    shares: tuple[float, ...] = (1.0,)
+    rung: int = 0
+    dropped: Mapping[int, Point] = field(default_factory=dict, hash=False)
+
+    @property
+    def left(self) -> list[int]:
+        """Positions of the candidates on this rung."""
+        return [i for i in range(len(self.points)) if i not in self.dropped]
+
+    @property
+    def is_last_rung(self) -> bool:
+        """Whether this rung decides."""
+        return self.rung + 1 == len(self.shares)
 
     def definition(self) -> dict[str, Any]:
         """Return everything that the choice depends on as plain JSON values."""
@@ -84,22 +103,42 @@ class Search:
             where less is better. A candidate with a failed part is out. If all candidates failed,
             the first is chosen, so that the results show its failure.
         """
-        points = []
-        for params, runs in zip(self.points, self.runs, strict=True):
+        compared = self._compared(errors)
+        best = min(compared, key=lambda i: (self._distance(compared[i]), i))
+        points = {**self.dropped, **compared}
+        in_order = tuple(points[i] for i in range(len(self.points)))
+        return Selection(self.definition(), self.id, in_order, compared[best].params)
+
+    def halved(self, errors: Mapping[str, float | None]) -> Search:
+        """Return the search on its next rung: the better half of the candidates, rounded up.
+
+        Parameters
+        ----------
+        errors : mapping of str to float or None
+            As for `choose`.
+        """
+        compared = self._compared(errors)
+        ranked = sorted(compared, key=lambda i: (self._distance(compared[i]), i))
+        behind = {i: compared[i] for i in ranked[-(-len(ranked) // 2) :]}
+        return replace(self, runs=(), rung=self.rung + 1, dropped={**self.dropped, **behind})
+
+    def _distance(self, point: Point) -> float:
+        if point.error is None:
+            return inf
+        return distance_from_best(self.protocol["metric"], point.error)
+
+    def _compared(self, errors: Mapping[str, float | None]) -> dict[int, Point]:
+        """Return the results of the candidates on this rung, by position."""
+        compared = {}
+        for i, runs in zip(self.left, self.runs, strict=True):
             results = [errors[run.id] for run in runs]
             good = [error for error in results if error is not None]
             mean = None
             if len(good) == len(results):
                 mean = fmean(good)
-            points.append(Point(dict(params), mean, len(results) - len(good)))
-        metric = self.protocol["metric"]
-        best = min(
-            points,
-            key=lambda point: (
-                inf if point.error is None else distance_from_best(metric, point.error)
-            ),
-        )
-        return Selection(self.definition(), self.id, tuple(points), best.params)
+            failed = len(results) - len(good)
+            compared[i] = Point(dict(self.points[i]), mean, failed, self.shares[self.rung])
+        return compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +196,52 @@ class RunPlan:
     models: Mapping[str, str] = field(default_factory=dict)
     ahead: Mapping[str, tuple[Foresight, ...]] = field(default_factory=dict)
     restarting: AbstractSet[str] = frozenset()
+
+    @property
+    def labels(self) -> RunLabels:
+        """What the experiment calls the datasets and learners of its runs."""
+        return RunLabels(self.datasets, self.learners)
+
+
+class RunLabels:
+    """What an experiment calls the datasets and learners of its runs.
+
+    Parameters
+    ----------
+    datasets : iterable of PlannedDataset
+    learners : iterable of PlannedLearner
+    """
+
+    def __init__(
+        self, datasets: Iterable[PlannedDataset], learners: Iterable[PlannedLearner]
+    ) -> None:
+        self._datasets = {
+            (dataset.name, dataset.fingerprint, dataset.transforms): dataset.label
+            for dataset in datasets
+        }
+        self._learners: dict[tuple[str, str, str], str] = {}
+        for learner in learners:
+            key = (learner.name, learner.version, canonical_json(dict(learner.params)))
+            self._learners.setdefault(key, learner.label)
+        self._has_labels = any(self._learners.values())
+
+    def dataset(self, run: Run) -> str:
+        """Return the label of a run's dataset, or its name."""
+        stream = run.stream
+        label = self._datasets.get((stream.dataset, stream.fingerprint, stream.transforms))
+        return label or stream.dataset
+
+    def learner(self, run: Run) -> str:
+        """Return the label of a run's learner, or its name."""
+        # Most experiments have no labels, and parameters of ten thousand runs take time to write.
+        if not self._has_labels:
+            return run.learner
+        key = (run.learner, str(run.version), canonical_json(run.params))
+        return self._learners.get(key) or run.learner
+
+    def of(self, run: Run) -> tuple[str, str]:
+        """Return both."""
+        return self.dataset(run), self.learner(run)
 
 
 class Roster:

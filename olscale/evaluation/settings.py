@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from olscale.errors import OlscaleError
+from olscale.evaluation.candidates import plain_space
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import EVERY, DatasetSpec, LearnerSpec
 from olscale.evaluation.protocol import weighing_of
@@ -98,12 +99,12 @@ def _choices(
             learner = make_learner(spec.name, params)
             yield str(learner.version), learner.resolved_params(), None
             continue
-        learner = make_learner(spec.name, params | spec.points()[0])
+        learner = make_learner(spec.name, params | spec.first_point())
         version = learner.version
         search: Any = {
             "transforms": list(transforms),
             "learner": {"name": spec.name, "version": version, "params": params},
-            "grid": spec.tune,
+            "grid": plain_space(spec.tune),
             "protocol": experiment.tuning.definition(experiment.seed, learner.task, weighing),
         }
         search = canonical_json(search)

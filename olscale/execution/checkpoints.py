@@ -84,8 +84,7 @@ class Checkpoints:
     def rows(self) -> int:
         """Return the row-passes of the newest checkpoint, about; 0 without any."""
         for name in self._states()[:1]:
-            chunks, _, within = name.rpartition("/")[2].removesuffix(".npz").partition("_")
-            row = int(chunks) * self._group.chunk_rows + int(within or 0)
+            row = row_of(name.rpartition("/")[2], self._group.chunk_rows)
             return min(row, self._group.rows) * len(self._group.runs)
         return 0
 
@@ -208,6 +207,19 @@ class Checkpoints:
 
     def _own_states(self) -> list[str]:
         return _states(self._store, self.folder)
+
+
+def row_of(file: str, chunk_rows: int) -> int:
+    """Return the row of the stream at which the state in the file of a checkpoint continues.
+
+    Examples
+    --------
+    >>> row_of("000000003.npz", 100), row_of("000000003_000000040.npz", 100)
+    (300, 340)
+    """
+    # Python reads an underscore as part of a number, so the two numbers are taken apart first.
+    chunks, _, within = file.removesuffix(".npz").partition("_")
+    return int(chunks) * chunk_rows + int(within or 0)
 
 
 def _states(store: Store, folder: str) -> list[str]:

@@ -25,7 +25,7 @@ from typing import Any
 from olscale.errors import ExecutionError
 from olscale.evaluation.cut_groups import bundles_of, halves_of
 from olscale.evaluation.run_group import RunGroup
-from olscale.execution.checkpoints import Checkpoints
+from olscale.execution.checkpoints import Checkpoints, row_of
 from olscale.execution.compatibility import misfit, modules_of
 from olscale.execution.demand import ask_for_workers
 from olscale.execution.group_calls import GroupCalls, bundle_name
@@ -341,10 +341,10 @@ def _loss(
     what = "was lost"
     if ended:
         what = f"was ended, as a learner {' and one '.join(ended)}"
-    chunk = next((int(name.removesuffix(".npz")) for name in place if name.endswith(".npz")), 0)
+    rows = [row_of(name, group.chunk_rows) for name in place if name.endswith(".npz")]
     where = "from the start"
-    if chunk and group.chunk_rows:
-        where = f"from row {chunk * group.chunk_rows:,} on"
+    if group.chunk_rows and any(rows):
+        where = f"from row {rows[0]:,} on"
     how = "died at the same place again: its runs are run apart"
     if not again:
         how = f"goes on {where}"

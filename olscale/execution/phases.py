@@ -14,7 +14,7 @@ from olscale.evaluation.forecast import bundled_seconds, check_workers, long_run
 from olscale.evaluation.plan import PlannedExperiment
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
-from olscale.evaluation.run_plan import RunPlan
+from olscale.evaluation.run_plan import RunPlan, Search
 from olscale.evaluation.summed_rows import cut_sums
 from olscale.execution.checkpoints import Checkpoints, resumable_groups
 from olscale.execution.progress import Progress
@@ -63,9 +63,11 @@ class Job:
         """Yield the groups of tuning, then those of the experiment; run each before the next."""
         self._datasets = planned.datasets
         selections: list[Selection] = []
-        if planned.tuning.searches:
-            yield from self._groups(planned.tuning)
-            selections = choose(self.store, planned.tuning, self._note_damage)
+        tuning = planned.tuning
+        while tuning.searches:
+            yield from self._groups(tuning)
+            selections += choose(self.store, tuning, self._note_damage)
+            tuning = planned.next_rung(halve(self.store, tuning))
         plan = planned.chosen(selections)
         self.ids = tuple(run.id for run in plan.runs)
         yield from self._groups(plan)
@@ -104,8 +106,8 @@ class Job:
                 "to start (--workers N)"
             )
         elif self.worker_bytes is not None:
-            check_workers(missing, plan.state_bytes, self.worker_bytes)
-        groups = self._cut(plan, missing, again) if missing else []
+            check_workers(missing, plan.state_bytes, self.worker_bytes, plan.labels)
+        groups = self.cut(plan, missing, again) if missing else []
         self._note_models(plan, missing)
         for line in long_runs(plan, missing):
             self.progress.note(line)
@@ -188,10 +190,11 @@ class Job:
         except StoreError as fault:  # writing the results would meet it again
             self.progress.note(f"not compacted: {fault}")
 
-    def _cut(self, plan: RunPlan, missing: list[Run], again: set[str]) -> list[RunGroup]:
+    def cut(self, plan: RunPlan, missing: list[Run], again: set[str]) -> list[RunGroup]:
+        """Return the groups of the `missing` runs; records of those in `again` are replaced."""
         # Groups with checkpoints stay as they were cut, since their checkpoints depend on it.
         begun = resumable_groups(self.store, missing, plan.sources)
-        self._begun = {group.name: Checkpoints(self.store, group).rows() for group in begun}
+        rows_of = {group.key: Checkpoints(self.store, group).rows() for group in begun}
         fresh = set(missing).difference(*(group.runs for group in begun))
         left_over = [run for run in missing if run in fresh]
         parts = 1 if self.short else self.parts
@@ -211,6 +214,8 @@ class Job:
         )
         groups = _keeping_models(plan, begun) + list(cut_sums(shards))
         share_files = self._together(plan)
+        labels = plan.labels
+        names = {run.id: labels.learner(run) for run in missing}
         groups = [
             replace(
                 group,
@@ -220,9 +225,13 @@ class Job:
                 together=share_files,
                 pickles=plan.pickles,
                 model=plan.models.get(group.runs[0].stream.scoring.from_model, ""),
+                labels={
+                    run.id: names[run.id] for run in group.runs if names[run.id] != run.learner
+                },
             )
             for group in groups
         ]
+        self._begun = {group.name: rows_of[group.key] for group in groups if group.key in rows_of}
         return cut_bundles(groups, partial(bundled_seconds, plan), parts)
 
 
@@ -237,29 +246,53 @@ def _keeping_models(plan: RunPlan, groups: Iterable[RunGroup]) -> list[RunGroup]
 def choose(
     store: Store, tuning: RunPlan, note_damage: Callable[[str], None] = lambda name: None
 ) -> list[Selection]:
-    """Return the best candidate of each search in `tuning`, and write it to the store.
+    """Return the best candidate of each search on its last rung, and write it to the store.
 
     Raises
     ------
     ExecutionError
         If the store lacks runs of a search, which were lost with their workers.
     """
+    selections = []
+    for search, errors in _compared(store, tuning):
+        if search.is_last_rung:
+            selections.append(search.choose(errors))
+            # A damaged selection was replaced, which is reported like other damage.
+            if write_selection(store, selections[-1]):
+                note_damage(selection_file(selections[-1]))
+    return selections
+
+
+def halve(store: Store, tuning: RunPlan) -> list[Search]:
+    """Return the searches of `tuning` that go on to another rung, with the better candidates.
+
+    Raises
+    ------
+    ExecutionError
+        As by `choose`.
+    """
+    searches = [search for search in tuning.searches if not search.is_last_rung]
+    if not searches:
+        return []
+    going_on = replace(tuning, searches=tuple(searches))
+    return [search.halved(errors) for search, errors in _compared(store, going_on)]
+
+
+def _compared(store: Store, tuning: RunPlan) -> Iterator[tuple[Search, Mapping[str, float | None]]]:
+    """Yield each search with the metric of its runs, None of those that failed."""
     table = store.read(["id", "outcome", "metrics"], "skip", ids=[run.id for run in tuning.runs])
     outcomes = {row["id"]: (row["outcome"], dict(row["metrics"])) for row in table.to_pylist()}
-    selections = []
+    labels = tuning.labels
     for search in tuning.searches:
         errors: dict[str, float | None] = {}
         for run in (run for runs in search.runs for run in runs):
             outcome, metrics = outcomes.get(run.id, ("lost", {}))
             if outcome == "lost":
                 raise ExecutionError(
-                    f"tuning of {run.learner} on {run.stream.dataset} lacks runs that were lost "
+                    f"tuning of {labels.learner(run)} on {labels.dataset(run)} lacks runs that "
+                    "were lost "
                     "with their workers; "
                     "run the command again"
                 )
             errors[run.id] = metrics.get(search.protocol["metric"]) if outcome == "ok" else None
-        selections.append(search.choose(errors))
-        # A damaged selection was replaced, which is reported like other damage.
-        if write_selection(store, selections[-1]):
-            note_damage(selection_file(selections[-1]))
-    return selections
+        yield search, errors

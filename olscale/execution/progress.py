@@ -181,9 +181,12 @@ def _content(groups: Mapping[str, Work]) -> dict[str, Any]:
     uncounted: list[str] = []
     for work in groups.values():
         for run in work.runs:
-            setting = json.dumps([run.learner, run.params], sort_keys=True)
+            dataset, label = work.labels.get(run.id, (run.stream.dataset, run.learner))
+            # Without a label a setting is as earlier versions read it.
+            words = [run.learner, run.params, *([label] if label != run.learner else [])]
+            setting = json.dumps(words, sort_keys=True)
             number = settings.setdefault(setting, len(settings))
-            of[run.id] = number, run.stream.dataset, _stream(run), work.metric
+            of[run.id] = number, dataset, _stream(run), work.metric
             if names := tuple(foresight.name for foresight in work.ahead.get(run.id, ())):
                 ahead[run.id] = kinds.setdefault(names, len(kinds))
             if not is_counted_in_time(run.learner, run.stream.scoring.definition()):

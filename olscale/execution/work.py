@@ -34,6 +34,8 @@ class Work(NamedTuple):
         Row-passes of the checkpoint that it continues from.
     ahead : mapping of str to tuple of Foresight
         Parts of its runs that see rows before their turn, by run id.
+    labels : mapping of str to (str, str)
+        What the experiment calls the dataset and the learner of its runs, by run id.
     """
 
     rows: int
@@ -44,6 +46,7 @@ class Work(NamedTuple):
     costs: tuple[float, ...] = ()
     begun: int = 0
     ahead: Mapping[str, tuple[Foresight, ...]] = MappingProxyType({})
+    labels: Mapping[str, tuple[str, str]] = MappingProxyType({})
 
 
 def work_of(groups: Sequence[RunGroup], plan: RunPlan, begun: Mapping[str, int]) -> dict[str, Work]:
@@ -52,6 +55,7 @@ def work_of(groups: Sequence[RunGroup], plan: RunPlan, begun: Mapping[str, int])
     `begun` has the row-passes of the checkpoints that groups continue from, by their names.
     """
     work = {}
+    labels = plan.labels
     for group in groups:
         source = plan.sources[group.runs[0].stream.fingerprint]
         rows = group.rows * len(group.runs)
@@ -71,6 +75,7 @@ def work_of(groups: Sequence[RunGroup], plan: RunPlan, begun: Mapping[str, int])
                 costs,
                 begun.get(part.name, 0),
                 {run.id: plan.ahead[run.id] for run in group.runs if run.id in plan.ahead},
+                {run.id: labels.of(run) for run in group.runs},
             )
     return work
 

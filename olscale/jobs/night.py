@@ -20,6 +20,7 @@ from typing import Any
 from olscale.addresses import redacted_parts
 from olscale.errors import ExperimentError, OlscaleError, StoppedError
 from olscale.execution.progress import Progress, Silent
+from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.jobs.home import (
     JobHome,
     history_nights,
@@ -28,7 +29,7 @@ from olscale.jobs.home import (
     read_json,
     write_json,
 )
-from olscale.jobs.job_file import JobFile
+from olscale.jobs.job_file import EvaluateStep, JobFile
 from olscale.jobs.made_by import load_of_a_core, made_by
 from olscale.jobs.night_end import NightEnd, end_night
 from olscale.jobs.notify import tell_state
@@ -40,6 +41,8 @@ from olscale.jobs.upkeep import mend_history, prune
 from olscale.results.record import run_id
 from olscale.results.store import open_store
 from olscale.system.interrupts import UserInterrupt, let_interrupt_out, text_of
+
+_Evaluates = Callable[[EvaluateStep, Path, Progress], list[str]]
 
 
 class _AskedToStop(UserInterrupt):
@@ -54,6 +57,8 @@ def run_night(
     progress: Progress | None = None,
     clock: Callable[[], float] = time,
     stop_at: float = inf,
+    scheduler: str | None = None,
+    settings: ExecutionSettings = SETTINGS,
 ) -> NightEnd:
     """Run a night, or resume an interrupted one; a night that has ended is left alone.
 
@@ -68,6 +73,11 @@ def run_night(
         Seconds since 1970.
     stop_at : float
         By that clock, when to stop as if asked to by SIGTERM.
+    scheduler : str, optional
+        Address of a running Dask scheduler for all experiments, in place of their ``where``: on a
+        cluster it is another one each night.
+    settings : ExecutionSettings
+        Seconds and attempts of supervision.
 
     Raises
     ------
@@ -103,7 +113,11 @@ def run_night(
         if name in ended and ended[name]["state"] != "failed":
             _settle_rest(job, home, ended[name])
             return NightEnd("done", name)
-        end = _run(job, home, name, progress or Silent(), clock, stop_at)
+
+        def evaluate(step: EvaluateStep, folder: Path, progress: Progress) -> list[str]:
+            return evaluate_step(step, folder, progress, scheduler, settings)
+
+        end = _run(job, home, name, progress or Silent(), clock, stop_at, evaluate)
         if end.state not in ("stopped", "done"):
             _settle(job, home, next(row for row in night_rows(home) if row["night"] == name))
         return end
@@ -133,6 +147,7 @@ def _run(
     progress: Progress,
     clock: Callable[[], float],
     stop_at: float,
+    evaluate: _Evaluates,
 ) -> NightEnd:
     folder = home.night(night)
     host = made_by()
@@ -167,7 +182,7 @@ def _run(
     until = stop_at - clock()
     with _stoppable(max(0.1, min(seconds_left, until)), last=seconds_left <= until) as late:
         try:
-            failures = _do_steps(job, home, folder, rows, progress)
+            failures = _do_steps(job, home, folder, rows, progress, evaluate)
         except (StoppedError, _AskedToStop) as stopped:
             if not late.is_set():
                 return NightEnd(
@@ -180,7 +195,12 @@ def _run(
 
 
 def _do_steps(
-    job: JobFile, home: JobHome, folder: Path, rows: list[dict[str, Any]], progress: Progress
+    job: JobFile,
+    home: JobHome,
+    folder: Path,
+    rows: list[dict[str, Any]],
+    progress: Progress,
+    evaluate: _Evaluates,
 ) -> list[str]:
     """Do the remaining steps, add to `rows`, and return failures; a failed step stops no other."""
     failures: list[str] = []
@@ -209,7 +229,7 @@ def _do_steps(
         figures = attempt("bench", partial(bench_step, bench, folder / f"bench-{number}.json"))
         rows += figures or []
     for step in job.evaluate:
-        failures += attempt(step.experiment, partial(evaluate_step, step, folder, progress)) or []
+        failures += attempt(step.experiment, partial(evaluate, step, folder, progress)) or []
     stores = [
         store_of(folder, number)
         for number in range(max((step.repeat for step in job.evaluate), default=0))

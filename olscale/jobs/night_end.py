@@ -6,7 +6,7 @@ Alarms are results whose bytes differ from before, and speeds and errors that ch
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
@@ -16,6 +16,7 @@ import pyarrow as pa
 from olscale.addresses import redacted
 from olscale.errors import OlscaleError
 from olscale.jobs.change_points import MOST_NIGHTS
+from olscale.jobs.error_alarms import SETTING, error_changes, error_texts
 from olscale.jobs.home import JobHome, history_nights, read_history, write_night
 from olscale.jobs.job_file import AlarmRules, JobFile
 from olscale.jobs.made_by import unlike
@@ -134,17 +135,29 @@ def _result_alarm(
         shown += f" and {len(ids) - _MOST_IDS} more"
     what = f"{row['learner']} {row['params']} (version {row['version']}) on {row['dataset']}"
     how = first_difference(home, ids[0], dict(differing)[ids[0]].night, night)
+    errors = _errors(home, row, ids[0], dict(differing)[ids[0]].night)
     changes = unlike(makers.get(first, {}), dict(row["made_by"])) or "nothing that is recorded"
     text = (
         f"results of {what} are other bytes than on {first}, though its version is the same: "
         f"{len(ids)} of {row['n']} runs: "
-        f"{shown}{how}; what differs in how the two nights were made: {changes}"
+        f"{shown}{errors}{how}; what differs in how the two nights were made: {changes}"
     )
     of_setting = "|".join(
         str(row[name])
         for name in ("dataset", "fingerprint", "transforms", "learner", "version", "params")
     )
     return NightAlarm(f"results|{of_setting}|{row['protocol']}", text, ids)
+
+
+def _errors(home: JobHome, row: Mapping[str, Any], id: str, before: str) -> str:
+    """Return the error of a setting then and now; empty if it is the same."""
+    columns = ("ids", "error", "error_metric")
+    for earlier in read_history(home, columns, ["results"], [before]).to_pylist():
+        if id in earlier["ids"] and earlier["error_metric"] == row["error_metric"]:
+            figures = (earlier["error"], row["error"])
+            if None not in figures and figures[0] != figures[1]:
+                return f"; {row['error_metric']} {error_texts(row['error_metric'], *figures)}"
+    return ""
 
 
 def first_difference(home: JobHome, id: str, before: str, night: str) -> str:
@@ -183,12 +196,16 @@ def _shown(name: str, value: bytes) -> str:
 
 
 def series_alarms(
-    series: Iterable[NightSeries], rules: AlarmRules, night: str
+    series: Iterable[NightSeries],
+    rules: AlarmRules,
+    night: str,
+    explained: Collection[tuple[str, ...]] = (),
 ) -> tuple[list[NightAlarm], list[str], list[SeriesVerdict]]:
     """Return alarms, lines on what changed for the better, and the verdicts on all series.
 
     A series that ended before `night`, as that of a machine which is gone, raises none; nor does a
-    change that began before ``since`` of the rules.
+    change that began before ``since`` of the rules, nor an error of a setting that is `explained`
+    by an alarm of its own.
     """
     alarms = []
     changed = []
@@ -203,8 +220,8 @@ def series_alarms(
             or verdict.begins[-1] < rules.since
         ):
             continue
-        # An error that moves while the rows are the same is a matter of bytes.
-        if quantity.metric == "error" and len(set(quantity.fingerprints)) < 2:
+        # An error that moves while the rows are the same is a matter of bytes or of versions.
+        if quantity.metric == "error" and quantity.setting in explained:
             continue
         if verdict.verdict in ("slower", "higher"):
             alarms.append(
@@ -216,6 +233,18 @@ def series_alarms(
         elif verdict.verdict in ("faster", "lower"):
             changed.append(verdict.text)
     return alarms, changed, verdicts
+
+
+def _settings_of(
+    alarms: Iterable[NightAlarm], rows: Iterable[Mapping[str, Any]]
+) -> set[tuple[str, ...]]:
+    """Return the settings whose bytes raise an alarm."""
+    ids = {id for alarm in alarms for id in alarm.ids}
+    return {
+        tuple(row.get(name) or "" for name in SETTING)
+        for row in rows
+        if not ids.isdisjoint(row.get("ids") or ())
+    }
 
 
 def by_outcome(rows: Iterable[dict[str, Any]]) -> dict[str, int]:
@@ -289,13 +318,19 @@ def end_night(
     }
     full_rows = [common | row for row in rows]
     alarms: list[NightAlarm] = result_alarms(home, full_rows, job.alarm, night)
+    changes = error_changes(home, full_rows, job.alarm, night)
+    alarms += [NightAlarm(change.key, change.text) for change in changes if change.is_worse]
     # A night that is ended anew, or under an earlier name, must not be judged by later ones.
     later = [name for name in history_nights(home) if name >= night]
     earlier = series_rows(home, [*history_nights(home)[:-MOST_NIGHTS], *later])
     tonight = [row | {"state": "good"} for row in full_rows if row["kind"] in ("results", "bench")]
     of_series, better, _ = series_alarms(
-        series_of([*earlier, *tonight], job.alarm.speed), job.alarm, night
+        series_of([*earlier, *tonight], job.alarm.speed),
+        job.alarm,
+        night,
+        {change.setting for change in changes} | _settings_of(alarms, full_rows),
     )
+    better = [change.text for change in changes if change.is_new and not change.is_worse] + better
     alarms += of_series
     state: State = "good"
     if alarms:

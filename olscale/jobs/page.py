@@ -59,7 +59,7 @@ def write_page(job: JobFile, home: JobHome, folder: Path) -> Path:
     sections = [
         (
             "Alarms of the last night",
-            _lines(alarms, "There is none."),
+            _alarms(alarms, _without_alarm(job, nights, verdicts, names)),
         ),
         ("Changes", _changes(verdicts, names)),
         ("Nights", _nights(nights)),
@@ -69,6 +69,35 @@ def write_page(job: JobFile, home: JobHome, folder: Path) -> Path:
     ]
     write_file(folder / "index.html", page_html(f"Nights of {job.name}", sections).encode())
     return folder / "index.html"
+
+
+def _alarms(alarms: list[str], worse: list[str]) -> list[str]:
+    """Return the alarms; where there is none, what is worse than before and why it raises none."""
+    if alarms or not worse:
+        return _lines(alarms, "There is none.")
+    lead = "No alarm is raised by what is worse than before:"
+    return [paragraphs([lead], "note"), paragraphs(worse)]
+
+
+def _without_alarm(
+    job: JobFile,
+    nights: list[dict[str, Any]],
+    verdicts: Iterable[SeriesVerdict],
+    names: dict[str, str],
+) -> list[str]:
+    """Return a line for each series that is worse than before."""
+    lines = []
+    for verdict in verdicts:
+        if verdict.verdict in ("slower", "higher"):
+            reason = "its change was accepted or is explained by an earlier alarm"
+            if verdict.begins[-1] < job.alarm.since:
+                reason = f"accepted by since = {job.alarm.since}"
+            elif verdict.series.nights[-1] != nights[-1]["night"]:
+                reason = "the last night did not measure it"
+            metric = _METRICS[verdict.series.metric]
+            name = names[verdict.series.name]
+            lines.append(f"{name}, {metric}: {verdict.said} ({reason})")
+    return lines
 
 
 def _place(verdict: SeriesVerdict) -> tuple[int, int, str]:

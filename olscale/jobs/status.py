@@ -19,7 +19,8 @@ from olscale.data.catalogue.entries import find_entry
 from olscale.data.dataset import open_dataset
 from olscale.data.ingest.sources import expand
 from olscale.errors import OlscaleError, StoreError
-from olscale.evaluation.experiment import load_experiment
+from olscale.evaluation.candidates import candidates
+from olscale.evaluation.experiment import Experiment, load_experiment
 from olscale.evaluation.experiment_sections import EVERY, DatasetSpec, LearnerSpec
 from olscale.jobs.change_points import MOST_NIGHTS
 from olscale.jobs.home import JobHome, history_nights, night_rows, read_history
@@ -159,7 +160,7 @@ def _faults_of(step: EvaluateStep, destinations: set[str]) -> Iterator[str]:
             yield from _fault(str(step.experiment), partial(_look_for, dataset, destinations))
     for learner in experiment.learners:
         if not learner.optional and learner.name != EVERY:
-            yield from _fault(str(step.experiment), partial(_make, learner))
+            yield from _fault(str(step.experiment), partial(_make, learner, experiment))
 
 
 def _look_for(dataset: DatasetSpec, destinations: set[str]) -> None:
@@ -170,9 +171,10 @@ def _look_for(dataset: DatasetSpec, destinations: set[str]) -> None:
         open_dataset(dataset.path)
 
 
-def _make(learner: LearnerSpec) -> None:
+def _make(learner: LearnerSpec, experiment: Experiment) -> None:
+    points = candidates(learner, experiment.tuning, experiment.seed)
     for settings in learner.settings():
-        for point in learner.points():
+        for point in points:
             make_learner(learner.name, settings | point)
 
 

@@ -20,6 +20,7 @@ from olscale.errors import DatasetError, ExecutionError
 from olscale.evaluation.experiment import load_experiment
 from olscale.execution.evaluate import evaluate
 from olscale.execution.progress import Progress
+from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.jobs.home import JobHome, read_json, write_json
 from olscale.jobs.job_file import BenchStep, EvaluateStep, IngestStep
 
@@ -125,13 +126,24 @@ def _replace(step: IngestStep, dest: Path, key: str) -> None:
     shutil.rmtree(staging)
 
 
-def evaluate_step(step: EvaluateStep, folder: Path, progress: Progress) -> list[str]:
+def evaluate_step(
+    step: EvaluateStep,
+    folder: Path,
+    progress: Progress,
+    scheduler: str | None = None,
+    settings: ExecutionSettings = SETTINGS,
+) -> list[str]:
     """Evaluate an experiment into the night's store and one per repetition; return failures."""
     experiment = load_experiment(step.experiment)
     failures = []
     where = {name: value for name, value in step.where.model_dump().items() if value}
+    if scheduler is not None:
+        where = {name: value for name, value in where.items() if name == "tls"}
+        where["scheduler"] = scheduler
     for number in range(step.repeat):
-        evaluation = evaluate(experiment, store_of(folder, number), progress=progress, **where)
+        evaluation = evaluate(
+            experiment, store_of(folder, number), progress=progress, settings=settings, **where
+        )
         try:
             evaluation.check()
         except ExecutionError as fault:

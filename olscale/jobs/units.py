@@ -54,6 +54,8 @@ def unit_text(job: JobFile, file: Path, home: Path, scheduler: str) -> str:
         "command": shlex.join(words),
         "systemd_command": " ".join(f'"{_systemd(word)}"' for word in words),
         "words": words,
+        "pod_words": _pod_words(job, file, home),
+        "pod_folder": _POD_FOLDER,
         # cron hands a line to /bin/sh, once it has made new lines of bare percent signs.
         "cron_command": shlex.join(words).replace("%", "\\%"),
         "log": shlex.quote(f"{home.resolve()}.log").replace("%", "\\%"),
@@ -71,6 +73,19 @@ def unit_text(job: JobFile, file: Path, home: Path, scheduler: str) -> str:
         "kubernetes_name": re.sub(r"[\W_]", "-", f"olscale-{job.name}".lower()).strip("-"),
     }
     return _templates().get_template(SCHEDULERS[scheduler]).render(facts)
+
+
+_POD_FOLDER = "/job"
+"""Where a pod has the folder of the job file."""
+
+
+def _pod_words(job: JobFile, file: Path, home: Path) -> list[str]:
+    """Return the command of a pod, which has neither Python nor the folders of this machine."""
+    words = ["olscale", "jobs", "run", f"{_POD_FOLDER}/{file.name}"]
+    # A home of the job file is in its folder or an address that is the same everywhere.
+    if str(home) != job.home:
+        words += ["--home", f"{_POD_FOLDER}/{home.name}"]
+    return words
 
 
 def _systemd(word: str) -> str:

@@ -1,14 +1,15 @@
 """Names of table rows and columns, and the words of metrics, protocols and parameters."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from olscale.analysis.summary import Summary
 from olscale.measures import measure_of, metric_words
 from olscale.results import canonical_json
 from olscale.results.settings import natural_order
+from olscale.storage.canonical_json import ParsedJson
 
 PART_WORDS = {
     "half": "random halves",
@@ -129,6 +130,11 @@ def rows_of(s: Summary) -> list[Row]:
     ]
 
 
+@cache
+def _parsed(text: str) -> ParsedJson:
+    return ParsedJson(text)
+
+
 def row_labels(cells: Iterable[tuple[Row, Column]]) -> tuple[dict[Row, str], dict[str, list[str]]]:
     """Name each row by its learner's label and by what distinguishes it from its namesakes.
 
@@ -145,7 +151,7 @@ def row_labels(cells: Iterable[tuple[Row, Column]]) -> tuple[dict[Row, str], dic
     labels: dict[Row, str] = {}
     own: dict[str, list[str]] = {}
     for label, rows in settings.items():
-        params = {row: json.loads(row.params) for row in rows}
+        params = {row: _parsed(row.params) for row in rows}
         names = sorted({name for values in params.values() for name in values})
         differing = [
             name

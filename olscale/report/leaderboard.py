@@ -52,8 +52,8 @@ from olscale.report.tables import (
     shown_figure,
     usual_metrics,
 )
-from olscale.results import Store, canonical_json, open_store
-from olscale.results.settings import SettingKey, asked_protocol, natural_order
+from olscale.results import Store, open_store
+from olscale.results.settings import SettingKey, asked_text, natural_order
 from olscale.results.store import OnDamage
 from olscale.system.garbage import seldom_collected
 
@@ -251,7 +251,7 @@ def leaderboard_tables(
     tables = []
     by_protocol: dict[str, list[Summary]] = defaultdict(list)
     for summary in summaries:
-        by_protocol[canonical_json(asked_protocol(summary.protocol))].append(summary)
+        by_protocol[asked_text(summary.protocol)].append(summary)
     for protocol in sorted(by_protocol, key=lambda text: (natural_order(text), text)):
         of_protocol = by_protocol[protocol]
         by_stream = streams(of_protocol)
@@ -456,6 +456,7 @@ def _means_table(
     """Return means over data sets and mean ranks; no table where nothing is common to learners."""
     comparisons: dict[str, Compared] = {}
     notes: list[str] = []
+    first_of_setting = {id(summary) for summary in one_of_each_setting(summaries)}
     for metric in metrics:
         if not measure_of(metric).better:
             notes.append(
@@ -463,12 +464,13 @@ def _means_table(
                 "less of it is better."
             )
             continue
-        having = [summary for summary in summaries if summary.metric == metric]
-        if not having:
+        if not any(summary.metric == metric for summary in summaries):
             notes.append(f"No run of this protocol has {metric_words(metric)}.")
             continue
+        # Settings without the metric are named; their other metrics would only take time.
+        concerned = [s for s in summaries if s.metric == metric or id(s) in first_of_setting]
         results = compared(
-            store, summaries, metric, on_damage=on_damage, figures=figures, against_best=True
+            store, concerned, metric, on_damage=on_damage, figures=figures, against_best=True
         )
         if not results:
             notes.append(f"{heading(metric)}: no two learners have it on common data sets.")
@@ -532,16 +534,15 @@ def _mean_entries(metric: str, comparison: Compared) -> dict[str, list[Entry]]:
     alike: set[str] = set()
     if len(outcome.datasets) >= least_blocks(len(outcome.learners) - 1):
         alike = set(outcome.alike()) - {outcome.learners[0]}
+    behind = comparison.behind_all()
     seen = {
-        name: dict.fromkeys(
-            what for setting in comparison.behind(name) for what in looked_ahead(setting)
-        )
-        for name in outcome.learners
+        name: dict.fromkeys(what for setting in settings for what in looked_ahead(setting))
+        for name, settings in behind.items()
     }
     ahead = look_ahead_mark(what for of_learner in seen.values() for what in of_learner)
     entries = {}
     for name, rank in zip(outcome.learners, outcome.mean_ranks.tolist(), strict=True):
-        marks = caution_marks(comparison.behind(name), metric)
+        marks = caution_marks(behind[name], metric)
         if seen[name]:
             marks = (*marks, ahead)
         shown = figure_of(metric, means[name])

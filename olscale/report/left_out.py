@@ -77,16 +77,21 @@ def find_candidates(
         names=_dataset_names(columns),
         copies=_copies(columns),
     )
+    blocks_of: dict[Way, dict[str, RunBlock]] = defaultdict(dict)
     for (row, column), s in sorted(cells.items(), key=lambda cell: cell[0][1]):
         label = labels[row]
         way = _way(column)
+        blocks = blocks_of[way]
         candidates.settings.setdefault((label, way), s)
         # What is not comparable stays a candidate, so that a note can name it.
         if not is_comparable(s):
             continue
         figures = candidates.figures[label]
         for replicate, value in figures_of.get(s.key, {}).items():
-            block = RunBlock(way, replicate)
+            # Learners share blocks: a hundred thousand runs have a thousandth of these.
+            block = blocks.get(replicate)
+            if block is None:
+                block = blocks[replicate] = RunBlock(way, replicate)
             if math.isfinite(value) and block not in figures:
                 figures[block] = value
                 candidates.runs[label, block] = s

@@ -1,7 +1,8 @@
 """Tables as Markdown, and the page ``docs/reproduction.md``, which is made from a store."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from olscale.analysis.ledger import Cell
 from olscale.printable import printable
@@ -144,8 +145,15 @@ def _tuned(cell: Cell) -> str:
     if how is None:
         return ""
     parts = PART_WORDS[how["split"]]
-    grid = ", ".join(f"{name} ({len(values)} values)" for name, values in how["grid"].items())
+    grid = ", ".join(f"{name} ({_values(values)})" for name, values in how["grid"].items())
     return f"{grid} on {how['folds']} {parts}"
+
+
+def _values(values: list[Any] | Mapping[str, float]) -> str:
+    """Say how many values there were to choose from, or from which range they were drawn."""
+    if isinstance(values, list):
+        return f"{len(values)} values"
+    return f"{values['low']:g} to {values['high']:g}"
 
 
 def _plain(text: str) -> str:

@@ -62,6 +62,9 @@ def version_notes(shown: Iterable[Summary]) -> list[str]:
     ]
 
 
+_SEARCHES = {"random": "by random search among", "halving": "by successive halving of"}
+
+
 def tuned_notes(grid: list[list[Summary | None]]) -> list[str]:
     """Say on what data parameters were chosen, one line per procedure."""
     by_sentence: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
@@ -70,7 +73,10 @@ def tuned_notes(grid: list[list[Summary | None]]) -> list[str]:
             how = summary.tuned
             parts = PART_WORDS[how["split"]]
             by = metric_words(how["metric"])
-            by_sentence[f"on {how['folds']} {parts} of the training split, by {by}"][
+            search = ""
+            if "search" in how:
+                search = f"{_SEARCHES[how['search']]} {how['budget']} candidates "
+            by_sentence[f"{search}on {how['folds']} {parts} of the training split, by {by}"][
                 summary.label
             ] |= set(how["grid"])
     notes = []

@@ -7,6 +7,7 @@ time may bring a run back.
 
 import hashlib
 from collections.abc import Callable, Collection, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -16,7 +17,13 @@ import pyarrow as pa
 from olscale.errors import ParameterError, UnknownNameError
 from olscale.results.compacted import SCHEMAS, prefix_of, read_compacted, rows_of
 from olscale.results.faults import is_damage, unreadable
-from olscale.results.plans import plan_file, read_plans, read_selections, selection_file
+from olscale.results.plans import (
+    PlannedNames,
+    plan_file,
+    read_plans,
+    read_selections,
+    selection_file,
+)
 from olscale.results.record import Record
 from olscale.results.rows import record_of, run_bytes, timing_bytes
 from olscale.results.run_files import file_of, stem
@@ -33,7 +40,10 @@ def forget_matching(
     datasets: Collection[str] = (),
     everything: bool = False,
 ) -> int:
-    """Remove the runs of these learners on these datasets; see `Store.forget`."""
+    """Remove the runs of these learners on these datasets; see `Store.forget`.
+
+    Both go by name or by what an experiment calls them.
+    """
     if everything == bool(learners or datasets):
         raise ParameterError(
             "name learners or datasets whose runs are forgotten, or ask for everything, and not "
@@ -41,34 +51,39 @@ def forget_matching(
         )
     if everything:
         return _forget_everything(store)
-    runs = store.read(["id", "learner", "dataset"], on_damage="skip").to_pylist()
+    columns = ["id", "learner", "version", "params", "dataset", "fingerprint", "transforms"]
+    runs = store.read(columns, on_damage="skip").to_pylist()
     with store.adding_damage():
         selections = read_selections(store, "skip")
         plans = read_plans(store, "skip")
-    settings = {run["id"]: (run["learner"], run["dataset"]) for run in runs}
+    names = PlannedNames(plans)
+    learners_of = {run["id"]: names.learner(run) for run in runs}
+    datasets_of = {run["id"]: names.dataset(run) for run in runs}
     tuned = {selection_file(selection): selection.learner_and_dataset for selection in selections}
-    known = {*settings.values(), *tuned.values()}
-    for kind, names, known_names in (
-        ("learner", learners, {learner for learner, _ in known}),
-        ("dataset", datasets, {dataset for _, dataset in known}),
+    for kind, asked, known in (
+        ("learner", learners, [*learners_of.values(), {name for name, _ in tuned.values()}]),
+        ("dataset", datasets, [*datasets_of.values(), {name for _, name in tuned.values()}]),
     ):
-        for name in names:
+        known_names = set().union(*known)
+        for name in asked:
             if name not in known_names:
                 raise UnknownNameError(
                     f"{kind} in the metrics store {store.path}",
                     name,
                     known_names,
                 )
-    forgotten = {
-        (learner, dataset)
-        for learner, dataset in known
-        if (not learners or learner in learners) and (not datasets or dataset in datasets)
-    }
-    ids = {id for id, setting in settings.items() if setting in forgotten}
+
+    def is_asked(of_learner: AbstractSet[str], of_dataset: AbstractSet[str]) -> bool:
+        is_learner = not learners or not of_learner.isdisjoint(learners)
+        return is_learner and (not datasets or not of_dataset.isdisjoint(datasets))
+
+    ids = {id for id in learners_of if is_asked(learners_of[id], datasets_of[id])}
     forget(store, ids)
     # After the runs: without its selection, what tuning compared would be taken for results.
-    store.discard(file for file, setting in tuned.items() if setting in forgotten)
-    remaining = settings.keys() - ids
+    store.discard(
+        file for file, (learner, dataset) in tuned.items() if is_asked({learner}, {dataset})
+    )
+    remaining = learners_of.keys() - ids
     store.discard(
         plan_file(plan)
         for plan in plans

@@ -53,6 +53,7 @@ _MOST_NOTES = 50
 class LiveRun:
     """A run of an evaluation: what it is, and its error along the stream.
 
+    `dataset` is the dataset's label or name, `label` that of the learner, if it has one.
     `ahead` has seen rows before they are predicted; a run that is `late` predicts nothing by the
     first rows that count. One that fails has learned from `failed_row` rows.
     """
@@ -69,6 +70,7 @@ class LiveRun:
     ahead: tuple[str, ...] = ()
     late: bool = False
     failed_row: int | None = None
+    label: str = ""
 
     @property
     def error(self) -> float:
@@ -240,10 +242,13 @@ class LiveEvaluation:
             for group in self.groups.values():
                 group.cost = float(group.rows)
         # A line has each setting once, and runs say which is theirs.
-        settings = [(str(learner), dict(params)) for learner, params in start["settings"]]
+        settings = [
+            (str(learner), dict(params), "".join(map(str, label)))
+            for learner, params, *label in start["settings"]
+        ]
         self.runs = {}
         for run, (setting, dataset, stream, metric) in start["of"].items():
-            learner, params = settings[setting]
+            learner, params, label = settings[setting]
             self.runs[run] = LiveRun(
                 run,
                 str(dataset),
@@ -251,6 +256,7 @@ class LiveEvaluation:
                 params,
                 str(stream),
                 str(metric),
+                label=label,
             )
         kinds = [tuple(map(str, kind)) for kind in start.get("kinds", ())]
         for run, kind in start.get("ahead", {}).items():

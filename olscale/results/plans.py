@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from math import prod
 from typing import Any
 
+from olscale.errors import UnknownNameError
 from olscale.results.json_files import read_json_file, read_json_files
 from olscale.results.record import is_run_id, run_id
 from olscale.results.store import OnDamage, Store
@@ -118,6 +119,85 @@ class Plan:
     datasets: tuple[PlannedDataset, ...] = ()
     learners: tuple[PlannedLearner, ...] = ()
     number: int = 0
+
+
+class PlannedNames:
+    """The names under which a run is known: its own, and the labels of experiments.
+
+    Parameters
+    ----------
+    plans : iterable of Plan
+        Of the store.
+    """
+
+    def __init__(self, plans: Iterable[Plan]) -> None:
+        self._datasets: dict[tuple[Any, ...], set[str]] = {}
+        self._learners: dict[tuple[str, str, str], set[str]] = {}
+        for plan in plans:
+            for dataset in plan.datasets:
+                key = (dataset.name, dataset.fingerprint, dataset.transforms)
+                self._datasets.setdefault(key, set()).add(dataset.label)
+            for learner in plan.learners:
+                params = canonical_json(dict(learner.params))
+                setting = (learner.name, learner.version, params)
+                self._learners.setdefault(setting, set()).add(learner.label)
+
+    def learner(self, run: Mapping[str, Any]) -> set[str]:
+        """Return the names of the learner of a run, a row of the store."""
+        key = (run["learner"], run["version"], run["params"])
+        return {run["learner"], *self._learners.get(key, ())} - {""}
+
+    def dataset(self, run: Mapping[str, Any]) -> set[str]:
+        """Return the names of the dataset of a run, a row of the store."""
+        key = (run["dataset"], run["fingerprint"], tuple(run["transforms"]))
+        return {run["dataset"], *self._datasets.get(key, ())} - {""}
+
+
+def own_names(plans: Iterable[Plan]) -> dict[str, Plan]:
+    """Return plans by a name of their own: that of the experiment, numbered where several share it.
+
+    The first that was evaluated is number 1.
+
+    Examples
+    --------
+    >>> list(own_names([Plan("letter", ("b",), number=2), Plan("letter", ("a",), number=1)]))
+    ['letter #2', 'letter #1']
+    """
+    plans = list(plans)
+    numbered: dict[str, list[Plan]] = {}
+    for plan in sorted(plans, key=lambda plan: plan.number):
+        numbered.setdefault(plan.experiment, []).append(plan)
+    names = {}
+    for plan in plans:
+        name = plan.experiment
+        if len(numbered[name]) > 1:
+            number = 1 + next(i for i, other in enumerate(numbered[name]) if other is plan)
+            # The end of the name says what is tuning, and stays the end.
+            end = TUNING if name.endswith(TUNING) else ""
+            name = f"{name.removesuffix(TUNING)} #{number}{end}"
+        names[name] = plan
+    return names
+
+
+def plans_of(plans: Iterable[Plan], names: Iterable[str]) -> dict[str, Plan]:
+    """Return the plans of experiments, given by name or by the own name of a plan, by own name.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such plan.
+    """
+    by_own_name = own_names(plans)
+    by_name: dict[str, list[str]] = {}
+    for own_name, plan in by_own_name.items():
+        for name in dict.fromkeys((plan.experiment, own_name)):
+            by_name.setdefault(name, []).append(own_name)
+    chosen: dict[str, Plan] = {}
+    for name in names:
+        if name not in by_name:
+            raise UnknownNameError("experiment in this store", name, by_name)
+        chosen |= {own_name: by_own_name[own_name] for own_name in by_name[name]}
+    return chosen
 
 
 def write_plan(
@@ -298,11 +378,14 @@ class Point:
         Mean error over the parts; None if a run on one of them failed.
     failed : int
         Runs that failed.
+    share : float
+        Share of the stream that it learned on its last rung of halving.
     """
 
     params: Mapping[str, Any]
     error: float | None
     failed: int = 0
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,10 +438,10 @@ def write_selection(store: Store, selection: Selection) -> bool:
         If the store cannot be read or written to.
     """
     file = selection_file(selection)
-    content = asdict(selection)
+    content = _selection_content(selection)
     stored, is_set_aside = read_json_file(store, file, _selection)
     if stored is not None:
-        if canonical_json(asdict(stored)) == canonical_json(content):
+        if canonical_json(_selection_content(stored)) == canonical_json(content):
             return False
         # What has a checksum was written so, and what it is made from has changed since.
         if not is_checked(store.files.read(file)):
@@ -366,6 +449,15 @@ def write_selection(store: Store, selection: Selection) -> bool:
             is_set_aside = True
     store.put(file, json_bytes(content, indent=1, sort_keys=True))
     return is_set_aside
+
+
+def _selection_content(selection: Selection) -> dict[str, Any]:
+    content = asdict(selection)
+    for point in content["points"]:
+        # The bytes of a choice from a grid are those that earlier versions wrote.
+        if point["share"] == 1.0:
+            del point["share"]
+    return content
 
 
 def selection_file(selection: Selection) -> str:
@@ -410,6 +502,7 @@ def _selection(content: Any, file: str) -> Selection:
     ]
     numbers: list[object] = [point.failed for point in points]
     numbers += [point.error for point in points if point.error is not None]
+    numbers += [point.share for point in points]
     if not all(isinstance(part, dict) for part in objects) or not all(
         isinstance(number, float | int) for number in numbers
     ):
@@ -417,7 +510,10 @@ def _selection(content: Any, file: str) -> Selection:
     # The id is a hash of the definition, and the file is named by it.
     if run_id(definition) != selection.id or selection_file(selection) != file:
         raise ValueError("is not the selection that its name says")
-    if len(points) != prod(len(values) for values in definition["grid"].values()):
+    if "search" in definition["protocol"]:
+        if not 1 <= len(points) <= definition["protocol"]["budget"]:
+            raise ValueError("has more points than were drawn")
+    elif len(points) != prod(len(values) for values in definition["grid"].values()):
         raise ValueError("does not have the points of its grid")
     if chosen not in params:
         raise ValueError("what was chosen is none of its points")

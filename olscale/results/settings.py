@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from olscale.storage.canonical_json import canonical_json
+from olscale.storage.canonical_json import ParsedJson, canonical_json
 
 REPLICATES = ("permutation", "fold", "projection")
 """Keys of a protocol in which the runs of a setting differ."""
@@ -53,8 +53,7 @@ class SettingKey(NamedTuple):
 
     def as_asked(self) -> SettingKey:
         """Return the key of an experiment that asks for these runs without opening the dataset."""
-        protocol = canonical_json(asked_protocol(json.loads(self.protocol)))
-        return self._replace(fingerprint="", protocol=protocol)
+        return self._replace(fingerprint="", protocol=_asked_text(self.protocol))
 
 
 KEY_COLUMNS = SettingKey._fields
@@ -131,6 +130,18 @@ class ExperimentSettings:
 def asked_protocol(protocol: Mapping[str, Any]) -> dict[str, Any]:
     """Return a protocol as an experiment asks for it, without what only a dataset knows."""
     return {name: value for name, value in protocol.items() if name not in _OF_DATASET}
+
+
+def asked_text(protocol: Mapping[str, Any]) -> str:
+    """Return the canonical JSON of `asked_protocol`; settings that share a protocol share it."""
+    if isinstance(protocol, ParsedJson):
+        return _asked_text(protocol.text)
+    return canonical_json(asked_protocol(protocol))
+
+
+@cache
+def _asked_text(protocol: str) -> str:
+    return canonical_json(asked_protocol(json.loads(protocol)))
 
 
 @cache

@@ -101,6 +101,8 @@ def test_the_nodes_of_a_manifest_print_the_quick_start_s_table(
         assert run("ingest", f"sklearn:{name}", tmp_path / "data" / name).returncode == 0
     experiment = (ROOT / "cluster/kubernetes/experiment.toml").read_text()
     (tmp_path / "experiment.toml").write_text(placed(experiment, tmp_path, port))
+    job = (ROOT / "cluster/kubernetes/job.toml").read_text()
+    (tmp_path / "job.toml").write_text(placed(job, tmp_path, port))
     subprocess.run(
         [work.venv / "bin" / "python", "-m", "olscale.execution.tls", tmp_path / "tls"],
         env=tools,
@@ -113,7 +115,10 @@ def test_the_nodes_of_a_manifest_print_the_quick_start_s_table(
     with nodes([str(ROOT / "cluster/node.sh"), *command[1:]], environment, tmp_path, 2) as going:
         assert going[0].wait(600) == 0, (tmp_path / "node-0.log").read_text()
     assert quiet(tmp_path, 2)
-    store = tmp_path / "data" / "store"
+    [store] = [
+        *(tmp_path / "data").glob("nights/nights/*/store"),
+        *(tmp_path / "data").glob("store"),
+    ]
     table = run("results", store).stdout
     promised = (
         (ROOT / "README.md")

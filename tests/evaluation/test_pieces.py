@@ -210,12 +210,12 @@ def test_a_model_that_does_not_fit_into_a_worker_is_refused(shelf: Path) -> None
     columns = open_dataset(str(shelf / "dense")).columns
     (needed,) = {size for size in plan.state_bytes.values() if size}
     assert needed >= 8 * (columns * columns + columns)
-    check_workers(plan.runs, plan.state_bytes, needed)
+    check_workers(plan.runs, plan.state_bytes, needed, plan.labels)
     with pytest.raises(
         ParameterError,
         match=r"learner arow on dense: its model takes .* GB, a worker has .* fewer workers",
     ):
-        check_workers(plan.runs, plan.state_bytes, needed - 1)
+        check_workers(plan.runs, plan.state_bytes, needed - 1, plan.labels)
 
 
 TRANSFORMS = [

@@ -15,11 +15,12 @@ from olscale.errors import ExecutionError
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.plan import make_plan
+from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution import compatibility as agreement
 from olscale.execution import driver, group_calls, workers
 from olscale.execution.checkpoints import Checkpoints
-from olscale.execution.driver import drive
+from olscale.execution.driver import _loss, drive
 from olscale.execution.on_worker import StreamActor
 from olscale.execution.progress import LiveProgress
 from olscale.execution.settings import SETTINGS, ExecutionSettings
@@ -340,3 +341,15 @@ def test_an_actor_made_anew_is_noticed(packs: dict[str, list[RunGroup]], store: 
     assert actor.finish(7).outcomes == {}
     assert actor.advance(0, 2).position == 2
     assert open_store(store).done() == set()
+
+
+def test_a_lost_worker_is_noted_with_the_row_of_the_newest_checkpoint(tmp_path: Path) -> None:
+    """Also within a chunk, whose checkpoint is named by two numbers."""
+    run = Run(StreamKey("dense", "", (), None), "pa", 1, {})
+    group = RunGroup(str(tmp_path), 1000, (run,), chunk_rows=64)
+    for place, where in (
+        ((), "from the start"),
+        (("000000003.npz",), "from row 192 on"),
+        (("000000003_000000040.npz", "000000003.npz"), "from row 232 on"),
+    ):
+        assert _loss(group, "w", [], place, False).endswith(f"which goes on {where}")

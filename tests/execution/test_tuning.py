@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,12 @@ import numpy as np
 import pytest
 
 from olscale.analysis import summarise
+from olscale.data.dataset import open_dataset
+from olscale.data.stream import Part, Shuffle, open_streams
 from olscale.errors import ExecutionError, ExperimentError, ParameterError, StoreError
+from olscale.evaluation.candidates import candidates
 from olscale.evaluation.experiment import Experiment, parse_experiment
+from olscale.evaluation.experiment_sections import LearnerSpec, TuningSpec
 from olscale.evaluation.plan import PlannedExperiment, make_plan
 from olscale.evaluation.resolve import open_experiment
 from olscale.execution.evaluate import evaluate
@@ -138,6 +143,88 @@ def test_a_candidate_that_fails_is_out(shelf: Path) -> None:
     assert search.choose(dict.fromkeys(errors, 0.25)).chosen["C"] == GRID[0]
 
 
+RANGES = {
+    "C": {"low": 1e-3, "high": 10.0, "log": True},
+    "lam": {"low": 0.5, "high": 2.0},
+    "k": {"low": 2, "high": 9},
+}
+
+
+def test_candidates_are_drawn_by_the_seed_from_lists_and_ranges() -> None:
+    """All different, within their ranges, whole where both ends are; a small grid has all of them."""
+    spec = LearnerSpec(name="lol", tune=RANGES | {"multiclass": ["ova", "max-score"]})
+    random = TuningSpec(search="random", budget=40)
+    drawn = candidates(spec, random, 0)
+    assert drawn == candidates(spec, random, 0) != candidates(spec, random, 1)
+    assert len({json.dumps(point) for point in drawn}) == 40
+    for name, values in RANGES.items():
+        assert all(values["low"] <= point[name] <= values["high"] for point in drawn)
+    assert {type(point["k"]) for point in drawn} == {int}
+    assert {point["k"] for point in drawn} == set(range(2, 10))
+    # Uniform in the logarithm: as many below the middle of the exponents as above.
+    assert 10 <= sum(point["C"] < 0.1 for point in drawn) <= 30
+    listed = LearnerSpec(name="pa1", tune={"C": GRID, "multiclass": ["ova", "max-score"]})
+    assert candidates(listed, random, 0) == listed.points()
+    few = candidates(listed, TuningSpec(search="random", budget=4), 0)
+    assert len(few) == 4
+    assert all(point in listed.points() for point in few)
+
+
+def test_halving_gives_the_better_half_twice_the_rows(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each rung learns a beginning of the same streams; the best of the last one is run."""
+    monkeypatch.setattr("olscale.evaluation.candidates.LEAST_ROWS", 10)
+    learners = [{"name": "lol", "tune": RANGES}]
+    how = {"datasets": [{"path": str(shelf / "dense")}], "learners": learners}
+    how |= {"tuning": {"search": "halving", "budget": 8, "folds": 2}}
+    done = evaluate(experiment(shelf, **how), tmp_path / "s", in_process=True)
+    [selection] = read_selections(done.store)
+    assert Counter(point.share for point in selection.points) == {0.125: 4, 0.25: 2, 0.5: 1, 1.0: 1}
+    assert done.computed == 2 * (8 + 4 + 2 + 1) + 2
+    runs = done.store.read(["params", "protocol", "metrics", "curve_rows"]).to_pylist()
+    length = open_dataset(shelf / "dense").rows("train") // 2
+    errors: dict[tuple[float, str], list[float]] = defaultdict(list)
+    for run in runs:
+        protocol = json.loads(run["protocol"])
+        if "split" in protocol:
+            share = protocol.get("share", 1.0)
+            assert run["curve_rows"][-1] == pytest.approx(share * length, abs=1)
+            errors[share, run["params"]].append(dict(run["metrics"])["test_error"])
+    for point in selection.points:
+        [mean] = [
+            np.mean(figures)
+            for (share, params), figures in errors.items()
+            if share == point.share and json.loads(params) == point.params
+        ]
+        assert point.error == pytest.approx(mean, abs=1e-15)
+    for share in (0.125, 0.25, 0.5):
+        rung = {p: np.mean(figures) for (of, p), figures in errors.items() if of == share}
+        going_on = {p for of, p in errors if of == 2 * share}
+        assert max(rung[p] for p in going_on) <= min(rung[p] for p in rung.keys() - going_on)
+    [chosen] = [point for point in selection.points if point.share == 1.0]
+    assert selection.chosen == chosen.params
+    assert evaluate(experiment(shelf, **how), tmp_path / "s", in_process=True).computed == 0
+    assert {summary.params["C"] for summary in summarise(done.store)} == {chosen.params["C"]}
+    [note] = [n for table in tables(summarise(done.store)) for n in table.notes if "Tuned" in n][:1]
+    assert note.startswith("Tuned by successive halving of 8 candidates on 2 random halves")
+
+
+def test_a_stream_that_ends_early_is_the_beginning_of_the_whole(shelf: Path) -> None:
+    """In the same permutation, scaled alike, and tested on the same rows."""
+    path = str(shelf / "dense")
+    whole, short = (
+        open_streams(path, ["standardize"], Shuffle(0, 1), Part("half", 0, 0, 2, share))
+        for share in (1.0, 0.25)
+    )
+    assert short.train.rows == int(whole.train.rows * 0.25)
+    assert np.array_equal(short.train.chunk(0).y, whole.train.chunk(0).y[: short.train.rows])
+    assert np.array_equal(short.train.chunk(0).X, whole.train.chunk(0).X[: short.train.rows])
+    assert short.test is not None
+    assert whole.test is not None
+    assert short.test.rows == whole.test.rows
+
+
 def test_a_lost_candidate_is_no_reason_to_choose_another(shelf: Path, tmp_path: Path) -> None:
     from olscale.execution.phases import choose
 
@@ -170,6 +257,13 @@ def test_faults_show_before_anything_is_run(shelf: Path, tmp_path: Path) -> None
         ),
         ({"tuning": {"split": "given"}}, "tuning.split"),
         ({"tuning": {"fold": 3}}, "did you mean 'folds'"),
+        ({"tuning": {"search": "halvin"}}, "did you mean 'halving'"),
+        ({"tuning": {"budget": 3}}, "a grid has all its candidates"),
+        ({"learners": [{"name": "lol", "tune": RANGES}]}, "tune.C of lol is a range"),
+        (
+            {"learners": [{"name": "pa1", "tune": {"C": {"low": 0, "high": 1, "log": True}}}]},
+            "expected 0 < low < high",
+        ),
     ):
         with pytest.raises(ExperimentError, match=said):
             experiment(shelf, **changes)

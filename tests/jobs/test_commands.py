@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import perf_counter, process_time, sleep
@@ -261,7 +262,10 @@ def test_a_cron_job_of_kubernetes_and_a_script_of_slurm_are_well_formed(
     job = yaml.safe_load(units(file, "kubernetes"))
     assert (job["spec"]["schedule"], job["spec"]["timeZone"]) == ("0 2 * * *", "Etc/UTC")
     [container] = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
-    assert container["command"][-3:] == ["jobs", "run", str(file)]
+    assert container["command"] == ["olscale", "jobs", "run", f"/job/{file.name}"]
+    # A pod has no folder of the machine that printed its unit.
+    for folder in (str(tmp_path), sys.prefix):
+        assert folder not in units(file, "kubernetes")
     (tmp_path / "slurm.sh").write_text(units(file, "slurm"))
     assert subprocess.run(["bash", "-n", str(tmp_path / "slurm.sh")]).returncode == 0
 

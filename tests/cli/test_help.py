@@ -1,0 +1,60 @@
+"""Help that is found at once: two examples per command that exist as they stand, and groups of options."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from olscale.cli import olscale
+from olscale.cli.help_texts import EXAMPLES, GROUPS
+from tests.cli.command import run
+
+
+def commands(group: click.Group, context: click.Context) -> Iterator[tuple[str, click.Command]]:
+    """Yield every command that is no group, by how it is called."""
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        inner = click.Context(command, info_name=name, parent=context)
+        if isinstance(command, click.Group):
+            yield from commands(command, inner)
+        else:
+            yield inner.command_path, command
+
+
+COMMANDS = dict(commands(olscale, click.Context(olscale, info_name="olscale")))
+
+
+def test_each_command_has_two_examples() -> None:
+    assert COMMANDS.keys() == EXAMPLES.keys()
+    assert {len(set(examples)) for examples in EXAMPLES.values()} == {2}
+
+
+@pytest.mark.parametrize("path", EXAMPLES)
+def test_examples_are_as_they_would_be_typed(path: str) -> None:
+    """Their options exist, nothing that must be given is missing, and the help has them whole."""
+    command = COMMANDS[path]
+    help_text = run(*path.split()[1:], "--help").stdout
+    for example in EXAMPLES[path]:
+        assert f"    {example}\n" in help_text
+        words = shlex.split(example.partition("olscale ")[2])
+        given = words[len(path.split()) - 1 :]
+        context = click.Context(command, info_name=path)
+        values, left, _ = command.make_parser(context).parse_args(args=list(given))
+        assert left == []
+        missing = [p.name for p in command.params if p.required and not values.get(str(p.name))]
+        assert missing == []
+
+
+@pytest.mark.parametrize("path", GROUPS)
+def test_each_option_stands_in_one_group(path: str) -> None:
+    grouped = [name for names in GROUPS[path].values() for name in names]
+    assert len(set(grouped)) == len(grouped)
+    options = {p.opts[-1] for p in COMMANDS[path].params if isinstance(p, click.Option)}
+    assert options <= set(grouped)
+    help_text = run(*path.split()[1:], "--help").stdout
+    assert all(f"\n{heading}:\n" in help_text for heading in GROUPS[path])
+    assert help_text.count("\n  --dry-run") == 1
