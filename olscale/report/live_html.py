@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from math import isfinite, isnan
@@ -22,13 +23,10 @@ from olscale.report.live_text import (
     state_text,
 )
 from olscale.report.marks import footnotes
+from olscale.report.palette import BASELINES, DASH_LENGTHS, baseline_look, series_look
 from olscale.results.live import LiveEvaluation
 from olscale.system.sizes import duration_text, size_text
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#8a8a8a")
-"""Colours of the figures, except black, which is invisible on a dark page."""
-
-_DASHES = ("", "6 3", "2 3")
 _WIDE = 460
 _HIGH = 150
 _LEFT = 44
@@ -129,7 +127,10 @@ def _dataset(name: str, learners: Sequence[LiveLearner]) -> dict[str, Any]:
     best = {learner.label for learner in ranked[:_MOST_LINES] if not isnan(learner.error)}
     # Lines keep their colours while ranks change.
     drawn = [learner for learner in learners if learner.label in best]
-    looks = {learner.label: _look(number) for number, learner in enumerate(drawn)}
+    chart_looks = _looks(learners)
+    chart = _chart(name, drawn, chart_looks)
+    # A swatch means a line: there is none before the chart.
+    looks = {learner.label: chart_looks[learner.label] for learner in drawn if chart}
     listed = ranked
     if len(ranked) > _MOST_LINES:
         # Very many settings stay hidden until they report something.
@@ -152,22 +153,37 @@ def _dataset(name: str, learners: Sequence[LiveLearner]) -> dict[str, Any]:
         ],
         "hidden": len(learners) - len(listed),
         "footnotes": footnotes(marks),
-        "chart": _chart(name, drawn, looks),
+        "chart": chart,
     }
 
 
-def _look(number: int) -> dict[str, str]:
-    return {
-        "colour": COLOURS[number % len(COLOURS)],
-        "dash": _DASHES[number // len(COLOURS) % len(_DASHES)],
-    }
+def _looks(learners: Sequence[LiveLearner]) -> dict[str, dict[str, str]]:
+    """Return the looks of learners by label: those of a report of the same experiment."""
+    number_of: dict[str, int] = {}
+    settings = Counter[str]()
+    looks = {}
+    for learner in learners:
+        is_baseline = learner.name in BASELINES
+        same_kind = [name for name in number_of if (name in BASELINES) == is_baseline]
+        number = number_of.setdefault(learner.name, len(same_kind))
+        if is_baseline:
+            look = baseline_look(number)
+        else:
+            look = series_look(number, settings[learner.name])
+        settings[learner.name] += 1
+        dash = DASH_LENGTHS[look["linestyle"]]
+        looks[learner.label] = {
+            "colour": look["color"],
+            "dash": "" if dash[1] == 0 else " ".join(map(str, dash)),
+        }
+    return looks
 
 
 def _chart(
     name: str, learners: Sequence[LiveLearner], looks: Mapping[str, dict[str, str]]
 ) -> dict[str, Any] | None:
-    """Return the errors along the stream; None if no learner has two positions yet."""
-    lines = [learner for learner in learners if len(learner.rows) > 1]
+    """Return the errors along the stream; None if no learner has a position yet."""
+    lines = [learner for learner in learners if len(learner.rows)]
     if not lines:
         return None
     most = max(learner.rows[-1] for learner in lines)
@@ -211,7 +227,12 @@ def _chart(
         "words": f"{heading} of {len(lines)} learners along {stream} of {name}, up to row {most:,}",
         "ticks": ticks,
         "lines": [
-            {"label": learner.label, "look": looks[learner.label], "points": points(learner)}
+            {
+                "label": learner.label,
+                "look": looks[learner.label],
+                "points": points(learner),
+                "end": points(learner).rpartition(" ")[2].split(","),
+            }
             for learner in lines
         ],
         "axis": f"row {most:,}, {stream}",

@@ -1,7 +1,6 @@
 """What all figures share: sizes, fonts, colours and marks legible in grey, reproducible bytes.
 
-Colours are those of Okabe and Ito, distinct with any kind of colour vision; its yellow is left
-out, which white paper swallows; grey is the eighth. Lines differ in dashes and markers besides.
+Colours, dashes and marks are those of `olscale.report.palette`.
 """
 
 from __future__ import annotations
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = ("#000000", "#d55e00", "#0072b2", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#8a8a8a")
-DASHES: tuple[Any, ...] = ("-", "--", ":", "-.")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 FORMATS = ("svg", "pdf", "png")
 
 _SETTINGS: dict[Any, Any] = {

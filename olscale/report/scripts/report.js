@@ -74,7 +74,7 @@
 
   async function draw(figure) {
     const text = figure.querySelector("script").textContent;
-    const specs = JSON.parse(dark.matches ? text.replaceAll('"#000000"', '"#ffffff"') : text); // black lines on black paper
+    const specs = JSON.parse(text);
     const place = figure.querySelector(".charts");
     for (let i = drawn.length - 1; i >= 0; i--) if (drawn[i].figure === figure) drawn.splice(i, 1)[0].view.finalize();
     place.replaceChildren();
