@@ -47,6 +47,8 @@ class Drawing:
         A function of `olscale.report.figures`.
     shown, options : mapping, dict
         Its arguments.
+    topic : str
+        What it shows, in words by which a page filters figures.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Drawing:
     make: Callable[..., Figure]
     shown: Any
     options: dict[str, Any] = field(default_factory=dict)
+    topic: str = ""
 
 
 def draw(

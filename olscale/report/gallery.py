@@ -52,10 +52,16 @@ class Gallery:
         self._waiting: list[Drawing] = []
 
     def add(
-        self, name: str, caption: str, make: Callable[..., Figure], shown: Any, **options: Any
+        self,
+        name: str,
+        caption: str,
+        make: Callable[..., Figure],
+        shown: Any,
+        topic: str = "",
+        **options: Any,
     ) -> Drawing:
         """Queue a figure for drawing, under a free name like `name`."""
-        self._waiting.append(Drawing(self._free(name), caption, make, shown, options))
+        self._waiting.append(Drawing(self._free(name), caption, make, shown, options, topic))
         return self._waiting[-1]
 
     def paper(self, figure: PaperFigure, source: FigureSource) -> str:
@@ -86,7 +92,7 @@ class Gallery:
         specs: Sequence[Mapping[str, Any]] = ()
         if self._interactive:
             specs = charts(part)
-        return figure_html(self._files(part), part.caption, self.folder, specs)
+        return figure_html(self._files(part), part.caption, self.folder, specs, part.topic)
 
     def _files(self, one: Drawing) -> list[Path]:
         return [self.folder / "figures" / f"{one.name}.{suffix}" for suffix in self._formats]

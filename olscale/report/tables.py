@@ -20,6 +20,7 @@ from olscale.report.labels import (
     column_labels,
     column_of,
     heading,
+    protocol_parts,
     protocol_text,
     row_labels,
     rows_of,
@@ -98,6 +99,10 @@ class Table:
         Commands that a user may want to run; not for a paper.
     best : str
         What a mark of the best means.
+    heading : str
+        The title without the protocol, where a page shows that as chips.
+    chips : tuple of str
+        The options of the protocol.
     """
 
     title: str
@@ -107,6 +112,8 @@ class Table:
     notes: tuple[str, ...]
     advice: tuple[str, ...] = ()
     best: str = "best of the column"
+    heading: str = ""
+    chips: tuple[str, ...] = ()
 
     @property
     def footnotes(self) -> tuple[str, ...]:
@@ -285,6 +292,8 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
             *tuned_notes(grid),
         ),
         advice=("`--format json` shows all parameters.",) if own else (),
+        heading=heading(metric),
+        chips=tuple(protocol_parts(protocol)),
     )
 
 

@@ -6,17 +6,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from olscale.addresses import redacted_name
 from olscale.analysis import store_status, summarise, unfinished_experiments
+from olscale.analysis.replicates import ReplicateFigures
 from olscale.errors import ReportError, StoreError
 from olscale.report.facts import facts_section
 from olscale.report.figures.style import need_matplotlib
+from olscale.report.first_screen import comparison_data, first_screen
 from olscale.report.gallery import Gallery, Part
-from olscale.report.html import page_html, table_html
+from olscale.report.html import Section, page_html, table_html
 from olscale.report.notes import unfinished_notes
 from olscale.report.papers import FigureSource, paper_figures
-from olscale.report.ranks import rank_section
+from olscale.report.ranks import comparisons_of, rank_section
 from olscale.report.sections import failures, overview, stream_sections
 from olscale.report.tables import select, tables
 from olscale.results import Store, open_store
@@ -26,6 +29,15 @@ from olscale.system.garbage import seldom_collected
 
 _LONG = 40
 """Most rows of a table before the figures; longer tables come after them."""
+
+
+class _Parts(NamedTuple):
+    """A section whose figures are not drawn yet."""
+
+    name: str
+    parts: list[Part]
+    anchor: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,30 +216,44 @@ def _write(
     status = store_status(store, on_damage)
     unfinished = unfinished_notes(unfinished_experiments(store, on_damage))
     source = FigureSource(store, summaries, on_damage)
-    results: tuple[str, list[Part]] = ("Results", [table_html(table) for table in result_tables])
+    results = _Parts("Results", [table_html(table) for table in result_tables], "results")
     long = any(
         len(table.rows) > _LONG for table in result_tables
     )  # long tables come after the figures
-    sections: list[tuple[str, list[Part]]] = [
-        ("Runs", [*overview(status, unfinished)]),
+    replicates = ReplicateFigures(store, on_damage)
+    comparisons = comparisons_of(source, replicates, metric)
+    sections: list[_Parts] = [
+        _Parts("Runs", [*overview(status, unfinished)], "runs"),
         *([] if long else [results]),
     ]
-    if ranks := rank_section(source, gallery, metric):
-        sections.append(("Ranks", ranks))
+    link = {}
+    if ranks := rank_section(source, gallery, comparisons, replicates):
+        link["ranks"] = "ranks"
+        sections.append(_Parts("Ranks", ranks, "ranks"))
     for paper, figures in figures_of:
-        sections.append(
-            (f"Figures of {paper}", list[Part](gallery.paper(figure, source) for figure in figures))
-        )
-    sections += stream_sections(source, gallery)
+        drawn: list[Part] = [gallery.paper(figure, source) for figure in figures]
+        sections.append(_Parts(f"Figures of {paper}", drawn))
+    sections += [
+        _Parts(title, parts, f"set{number}", "Data sets")
+        for number, (title, parts) in enumerate(stream_sections(source, gallery))
+    ]
     if long:
         sections.append(results)
-    sections.append(("What was run", [*facts_section(source)]))
+    sections.append(_Parts("What was run", [*facts_section(source)], "facts"))
     if status.failures:
-        sections.append(("Failed runs", [failures(status)]))
+        link["failed"] = "failed"
+        sections.append(_Parts("Failed runs", [failures(status)], "failed"))
+    lead = first_screen(source, status, comparisons, link)
+    if not static and (data := comparison_data(comparisons)):
+        lead += f'<script type="application/json" id="comparison">{data}</script>'
     store.damaged = damaged
     gallery.draw()
-    shown = [(heading, [gallery.html(part) for part in parts]) for heading, parts in sections]
+    shown = [
+        Section(part.name, list(map(gallery.html, part.parts)), part.anchor, part.group)
+        for part in sections
+    ]
     page = folder / "index.html"
     name = redacted_name(store.path) or store.path
-    page.write_text(page_html(f"Report on {name}", shown, not static), encoding="utf-8")
+    html = page_html(f"Report on {name}", shown, not static, lead)
+    page.write_text(html, encoding="utf-8")
     return Report(page, tuple(gallery.files), tuple(gallery.absent))

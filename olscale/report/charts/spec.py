@@ -41,17 +41,23 @@ def spec(data: Iterable[Mapping[str, Any]], height: int, **parts: Any) -> Spec:
     return {"$schema": SCHEMA, **size, "data": {"values": list(data)}, **parts}
 
 
-def rounded(values: Iterable[float]) -> list[float | None]:
-    """Return values with five digits, which are all that a chart shows; None if not finite.
+def rounded(values: Iterable[float], digits: int = 4) -> list[float | None]:
+    """Return values with four digits, which are all that a chart shows; None if not finite.
 
     Examples
     --------
     >>> rounded([0.123456789, float("nan"), 250.0])
-    [0.12346, None, 250.0]
+    [0.1235, None, 250]
     """
-    return [
-        float(f"{value:.5g}") if abs(value) < float("inf") else None for value in map(float, values)
-    ]
+    return [_rounded(float(value), digits) for value in values]
+
+
+def _rounded(value: float, digits: int) -> float | None:
+    if not abs(value) < float("inf"):
+        return None
+    short = float(f"{value:.{digits}g}")
+    # JSON without ".0" is shorter by a tenth.
+    return int(short) if short.is_integer() else short
 
 
 def names(shown: Iterable[str]) -> list[str]:
@@ -87,8 +93,8 @@ def less(shown: Sequence[str], value: str = "") -> list[Spec]:
     menu = {
         "input": "select",
         "options": ["", *names(shown)],
-        "labels": ["-", *names(shown)],
-        "name": "minus ",
+        "labels": ["none", *names(shown)],
+        "name": "compare with ",
     }
     return [{"name": "baseline", "value": value, "bind": menu}]
 

@@ -56,9 +56,9 @@ class Looks:
         self._learners: dict[str, int] = {}
         for row in rows:
             self._add(row.label, row.learner)
+        self._places = _mean_places(every)
         if len(self._learners) > len(COLOURS):
-            place = _mean_places(every)
-            best_first = sorted(self._learners, key=lambda label: place.get(label, 1.0))
+            best_first = sorted(self._learners, key=lambda label: self._places.get(label, 1.0))
             self._learners = {label: i for i, label in enumerate(best_first)}
 
     def of(self, shown: _Shown) -> dict[str, Look]:
@@ -77,6 +77,20 @@ class Looks:
                 by_label[label] = series_look(self._learners[name], settings[name])
             settings[name] += 1
         return by_label
+
+    def in_order(self, labels: Iterable[str], shown: _Shown) -> list[str]:
+        """Return labels by the mean place of their learners; baselines come last.
+
+        Legends have the same order in all figures.
+        """
+        place = {}
+        for label, item in shown.items():
+            summary = item
+            if not isinstance(summary, Summary):
+                summary = summary.summary
+            is_baseline = summary.label in self._baselines
+            place[label] = (is_baseline, self._places.get(summary.label, 1.0))
+        return sorted(labels, key=place.__getitem__)
 
     def _add(self, label: str, learner: str) -> None:
         """Give a learner that is new the next look of its kind."""
