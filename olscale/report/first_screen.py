@@ -12,14 +12,14 @@ import numpy as np
 
 import olscale
 from olscale.analysis.curves import Curve
+from olscale.analysis.live import LiveLearner
 from olscale.analysis.status import Status
-from olscale.analysis.summary import Summary
 from olscale.measures import figure_of
 from olscale.report.comparison import Compared
 from olscale.report.comparison_tables import p_text
 from olscale.report.html import first_screen_html, json_html
 from olscale.report.labels import heading, metric_text, protocol_parts
-from olscale.report.palette import DASH_LENGTHS
+from olscale.report.palette import DASH_LENGTHS, Look
 from olscale.report.papers.base import FigureSource
 from olscale.results.settings import SettingKey
 
@@ -62,6 +62,18 @@ def first_screen(
     if comparisons:
         board = _leaderboard(source, comparisons[0])
     return first_screen_html(_made(status), cards, board)
+
+
+def leaderboard_html(source: FigureSource, one: Compared) -> str:
+    """Return the leaderboard of a comparison by itself."""
+    return first_screen_html("", [], _leaderboard(source, one))
+
+
+def looks_of_comparison(source: FigureSource, one: Compared) -> dict[str, Look]:
+    """Return the looks of the learners that a comparison shows, by their names in it."""
+    dataset = one.outcome.datasets[0]
+    shown = [name for name in one.outcome.learners if name in one.shown]
+    return source.looks.of({name: one.settings(name, dataset)[0] for name in shown})
 
 
 def comparison_data(comparisons: Sequence[Compared]) -> str:
@@ -159,8 +171,7 @@ def _leaderboard(source: FigureSource, one: Compared) -> dict[str, Any]:
     outcome = one.outcome.part(one.shown)
     shown = list(outcome.learners)[:_MOST]
     letters = _letters(outcome.cliques)
-    first = {name: one.settings(name, outcome.datasets[0])[0] for name in shown}
-    looks = source.looks.of(first)
+    looks = looks_of_comparison(source, one)
     sparks = _sparklines(source, one, shown)
     speeds = {s.key: s.mean for s in source.summaries if s.metric == "rows_per_cpu_second" and s.n}
     rows = []
@@ -207,16 +218,10 @@ def _sparklines(source: FigureSource, one: Compared, shown: Sequence[str]) -> di
 
     The mean is over the data sets that all of them have a curve on; the height is common to all.
     """
-    metric = "rmse" if one.metric.endswith("rmse") else "cumulative_error"
-    with_curve = {s.key: s for s in source.summaries if s.metric == metric and s.n}
-    settings = {
-        name: [with_curve[s.key] for s in one.behind(name) if s.key in with_curve] for name in shown
-    }
-    wanted: dict[SettingKey, Summary] = {s.key: s for of in settings.values() for s in of}
-    curves = {curve.summary.key: curve for curve in source.curves(list(wanted.values()), metric)}
+    curves = _curves(source, one, shown)
     lines = {}
-    for name, of in settings.items():
-        of_learner = [_resampled(curves[s.key]) for s in of if s.key in curves]
+    for name in shown:
+        of_learner = [_resampled(curves[s.key]) for s in one.behind(name) if s.key in curves]
         if of_learner:
             lines[name] = np.mean(of_learner, axis=0)
     if not lines:
@@ -233,6 +238,46 @@ def _sparklines(source: FigureSource, one: Compared, shown: Sequence[str]) -> di
             f"{96 * i / (_POINTS - 1):.1f},{height:.1f}" for i, height in enumerate(heights)
         )
     return texts
+
+
+def _curves(source: FigureSource, one: Compared, shown: Sequence[str]) -> dict[SettingKey, Curve]:
+    """Return the error along the stream of the settings behind a comparison's figures."""
+    metric = "rmse" if one.metric.endswith("rmse") else "cumulative_error"
+    keys = {s.key for name in shown for s in one.behind(name)}
+    of_metric = [s for s in source.summaries if s.metric == metric and s.n and s.key in keys]
+    return {curve.summary.key: curve for curve in source.curves(of_metric, metric)}
+
+
+def curves_by_dataset(
+    source: FigureSource, one: Compared, most: int
+) -> dict[str, list[LiveLearner]]:
+    """Return the lines of the learners of a comparison on its first `most` data sets."""
+    shown = [name for name in one.outcome.learners if name in one.shown]
+    curves = _curves(source, one, shown)
+    sets = {}
+    for dataset in one.outcome.datasets[:most]:
+        lines = []
+        for name in shown:
+            curve = curves.get(one.settings(name, dataset)[0].key)
+            if curve is None:
+                continue
+            errors = curve.errors.mean(axis=0).tolist()
+            line = LiveLearner(
+                label=name,
+                runs=len(curve.errors),
+                done=len(curve.errors),
+                failed=0,
+                error=errors[-1],
+                metric=curve.summary.metric,
+                stream="",
+                rows=curve.rows.tolist(),
+                errors=errors,
+                name=curve.summary.label,
+            )
+            lines.append(line)
+        if lines:
+            sets[dataset] = lines
+    return sets
 
 
 def _resampled(curve: Curve) -> np.ndarray[Any, np.dtype[np.float64]]:

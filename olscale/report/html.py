@@ -59,12 +59,13 @@ def _in_groups(sections: Sequence[Section], name: str) -> list[tuple[str, list[S
 
 
 @cache
-def _macros() -> Any:
+def macros(template: str = "page.html") -> Any:
+    """Return the macros of a template, which escape text and make it printable."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, finalize=_printable
     )
     environment.filters["groupby_in_order"] = _in_groups
-    return environment.get_template("page.html").module
+    return environment.get_template(template).module
 
 
 @cache
@@ -80,14 +81,14 @@ def escape(text: str) -> str:
 
 def table_html(table: Table) -> str:
     """Return a table of results, the best of each column in bold."""
-    return str(_macros().table(table))
+    return str(macros().table(table))
 
 
 def rows_html(
     head: Sequence[str], rows: Iterable[Sequence[str]], text: Sequence[int] = (0,)
 ) -> str:
     """Return a plain table; the columns numbered in `text` are words, the others are figures."""
-    return str(_macros().rows(head, rows, text))
+    return str(macros().rows(head, rows, text))
 
 
 def figure_html(
@@ -109,7 +110,7 @@ def figure_html(
     if not specs:
         data = Markup()
         picture = f"data:image/svg+xml;base64,{base64.b64encode(svg.read_bytes()).decode()}"
-    return str(_macros().figure(picture, caption, links, data, topic))
+    return str(macros().figure(picture, caption, links, data, topic))
 
 
 def json_html(content: Any) -> Markup:
@@ -120,12 +121,12 @@ def json_html(content: Any) -> Markup:
 
 def chips_html(texts: Iterable[str]) -> str:
     """Return short texts, such as the options of a protocol, as chips."""
-    return str(_macros().chips(list(texts)))
+    return str(macros().chips(list(texts)))
 
 
 def first_screen_html(made: str, cards: Sequence[Any], board: Mapping[str, Any]) -> str:
     """Return the head of a report: when, figures that stand out, and the leaderboard, if any."""
-    return str(_macros().first_screen(made, cards, board))
+    return str(macros().first_screen(made, cards, board))
 
 
 def fold_html(summary: str, inside: str) -> str:
@@ -142,12 +143,12 @@ def matrix_html(pairs: Sequence[Any], alpha: float) -> str:
         better = pair.wins >= pair.losses
         counts[pair.a, pair.b] = (pair.wins, pair.ties, pair.losses, sure and (1 if better else 5))
         counts[pair.b, pair.a] = (pair.losses, pair.ties, pair.wins, sure and (5 if better else 1))
-    return str(_macros().matrix(names, counts))
+    return str(macros().matrix(names, counts))
 
 
 def paragraphs(texts: Iterable[str], kind: str = "") -> str:
     """Return each text as a paragraph."""
-    return str(_macros().paragraphs(texts, kind))
+    return str(macros().paragraphs(texts, kind))
 
 
 def page_html(
@@ -168,4 +169,4 @@ def page_html(
     for number, parts in enumerate(sections):
         section = Section(*parts)
         numbered.append(section._replace(anchor=section.anchor or f"s{number}"))
-    return str(_macros().page(title, numbered, Markup(lead), style(), scripts))
+    return str(macros().page(title, numbered, Markup(lead), style(), scripts))
