@@ -44,11 +44,8 @@ def calendar_html(nights: Sequence[Mapping[str, Any]]) -> str:
     first = max(min(by_day), monday - timedelta(weeks=_WEEKS - 1))
     first -= timedelta(days=first.weekday())
     weeks = [first + timedelta(weeks=i) for i in range((monday - first).days // 7 + 1)]
-    # A month is named once, above the first of its weeks that is shown.
-    named: dict[str, date] = {}
-    for week in weeks:
-        named.setdefault(f"{week:%Y-%m}", week)
-    months = [f"{week:%b}" if week in named.values() else "" for week in weeks]
+    # A month is named above the week that begins with its first Monday.
+    months = [f"{week:%b}" if week.day <= 7 else "" for week in weeks]
     lines = [f"<tr><th></th>{''.join(f'<th>{month}</th>' for month in months)}</tr>"]
     for weekday, name in enumerate(_DAYS):
         cells = [_cell(by_day.get(week + timedelta(days=weekday))) for week in weeks]

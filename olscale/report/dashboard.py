@@ -190,9 +190,10 @@ class Dashboard:
         template = Environment(loader=loader, autoescape=True).get_template("dashboard.html")
         return template.render(
             pages=[printable(page.parent.parent.name) for page in self.pages],
-            is_running=any(
+            is_live=any(
                 one.state() == "running" for number in numbers for one in self._read(number)
-            ),
+            )
+            or not any(self._store(number).done() for number in numbers),
             calendars=[Markup(_calendar(page)) for page in self.pages],
             names=[
                 printable(self._name(number, store))

@@ -144,7 +144,7 @@ def _cards(
 def _leader(one: Compared, link: str) -> Card:
     outcome = one.outcome
     p = outcome.friedman.p
-    sure = f"{len(outcome.datasets)} data sets: too few to test"
+    sure = "too few data sets to test"
     if outcome.tested and not math.isnan(p):
         sure = f"Friedman p {p_text(p, '= ')} over {len(outcome.datasets)} data sets"
     name = outcome.learners[0]
@@ -252,15 +252,10 @@ def curves_by_dataset(
     source: FigureSource, one: Compared, most: int
 ) -> dict[str, list[LiveLearner]]:
     """Return the lines of the learners of a comparison on its first `most` data sets."""
-    shown = [name for name in one.outcome.learners if name in one.shown]
-    curves = _curves(source, one, shown)
     sets = {}
-    for dataset in one.outcome.datasets[:most]:
+    for dataset, curves in curves_for_paper(source, one, most).items():
         lines = []
-        for name in shown:
-            curve = curves.get(one.settings(name, dataset)[0].key)
-            if curve is None:
-                continue
+        for name, curve in curves.items():
             errors = curve.errors.mean(axis=0).tolist()
             line = LiveLearner(
                 label=name,
@@ -275,8 +270,19 @@ def curves_by_dataset(
                 name=curve.summary.label,
             )
             lines.append(line)
-        if lines:
-            sets[dataset] = lines
+        sets[dataset] = lines
+    return sets
+
+
+def curves_for_paper(source: FigureSource, one: Compared, most: int) -> dict[str, dict[str, Curve]]:
+    """Return the curves of the learners of a comparison, by name, on its first `most` data sets."""
+    shown = [name for name in one.outcome.learners if name in one.shown]
+    curves = _curves(source, one, shown)
+    sets = {}
+    for dataset in one.outcome.datasets[:most]:
+        keys = {name: one.settings(name, dataset)[0].key for name in shown}
+        if of_dataset := {name: curves[key] for name, key in keys.items() if key in curves}:
+            sets[dataset] = of_dataset
     return sets
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from olscale.report.charts import charts
 from olscale.report.drawing import Drawing, draw
-from olscale.report.figures.style import save
+from olscale.report.figures.style import ANY_SIZE, FigureSize, save, sized
 from olscale.report.html import figure_html, paragraphs
 from olscale.report.papers.base import FigureSource, MissingRunsError, PaperFigure
 
@@ -31,6 +31,8 @@ class Gallery:
         Those of the files: ``svg``, which the page shows, and others.
     interactive : bool
         Whether figures come with their charts, for pages with scripts.
+    size : FigureSize
+        Width and font of the files.
 
     Attributes
     ----------
@@ -41,11 +43,16 @@ class Gallery:
     """
 
     def __init__(
-        self, folder: Path, formats: Sequence[str] = ("svg",), interactive: bool = False
+        self,
+        folder: Path,
+        formats: Sequence[str] = ("svg",),
+        interactive: bool = False,
+        size: FigureSize = ANY_SIZE,
     ) -> None:
         self.folder = folder
         self._formats = formats
         self._interactive = interactive
+        self._size = size
         self.files: list[Path] = []
         self.absent: list[str] = []
         self._names: set[str] = set()
@@ -68,7 +75,8 @@ class Gallery:
         """Draw a figure of a paper, or note that it is absent and what would give it."""
         # One figure without its runs must not cost the whole report.
         try:
-            drawn = figure.draw(source)
+            with sized(self._size):
+                drawn = figure.draw(source)
         except MissingRunsError as reason:
             cure = ""
             if figure.needs:
@@ -81,7 +89,7 @@ class Gallery:
 
     def draw(self) -> None:
         """Draw the queued figures."""
-        draw(self._waiting, self.folder / "figures", self._formats)
+        draw(self._waiting, self.folder / "figures", self._formats, size=self._size)
         self.files += [path for drawing in self._waiting for path in self._files(drawing)]
         self._waiting = []
 

@@ -29,8 +29,12 @@ def _cards(status: Status, running: Sequence[LiveEvaluation]) -> list[Card]:
     if total > good:
         outcomes = [f"{n:,} {name}" for name, n in status.outcomes.items() if name != "ok"]
         cards.append(Card("failed", f"{total - good:,}", ", ".join(outcomes), "", "failed"))
-    cards.append(Card("data sets", f"{len(status.datasets):,}"))
-    cards.append(Card("learners", f"{len(status.learners):,}"))
+    # What a first evaluation is at is not in the store yet.
+    in_hand = [run for one in running for run in one.runs.values()]
+    datasets = {*status.datasets, *(run.dataset for run in in_hand)}
+    learners = {run.learner for run in in_hand}
+    cards.append(Card("data sets", f"{len(datasets):,}"))
+    cards.append(Card("learners", f"{max(len(learners), len(status.learners)):,}"))
     if running:
         workers = {group.worker for one in running for group in one.groups.values() if group.going}
         speed = sum(one.rows_per_second for one in running)

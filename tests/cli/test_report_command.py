@@ -106,6 +106,22 @@ def test_figures_come_in_other_formats_too(store, tmp_path):
     assert 'href="figures/digits-curves.pdf"' in (tmp_path / "out" / "index.html").read_text()
 
 
+def test_figures_for_a_journal_have_its_width_and_font(store, tmp_path):
+    out = tmp_path / "out"
+    journal = ("--figures", "pdf", "--size", "3.5in", "--font", "DejaVu Serif")
+    assert run("report", store.path, "--out", str(out), *journal).exit_code == 0
+
+    for name in ("digits-curves", "digits-pa1-C"):
+        pdf = (out / "figures" / f"{name}.pdf").read_bytes()
+        width = float(re.search(rb"/MediaBox \[ 0 0 ([0-9.]+) ", pdf)[1])
+        assert width == pytest.approx(3.5 * 72, abs=1)
+        assert b"DejaVuSerif" in pdf
+    unknown = run("report", store.path, "--out", str(out), "--font", "Dejavu serif")
+    assert unknown.exit_code == 1
+    assert "unknown font 'Dejavu serif'; did you mean 'DejaVu Serif'?" in unknown.stderr
+    assert run("report", store.path, "--out", str(out), "--size", "3").exit_code == 2
+
+
 def test_figures_of_a_paper_and_what_is_missing(store, tmp_path, small_catalogue):
     result = run("report", store.path, "--out", str(tmp_path / "out"), "--paper", "pamo-2018")
 

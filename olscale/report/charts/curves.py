@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from olscale.analysis.curves import Curve
-from olscale.measures import figure_of, measure_of
 from olscale.report.charts.spec import (
     ONLY_PICKED,
     PICKED,
@@ -21,13 +20,16 @@ from olscale.report.charts.spec import (
     rounded,
     spec,
 )
-from olscale.report.figures.curves import BANDS, SETTLED, alarms_on
+from olscale.report.figures.curves import (
+    BANDS,
+    SETTLED,
+    alarms_on,
+    far_above,
+    final_error,
+)
 from olscale.report.figures.looks import Looks, looks
 from olscale.report.figures.words import in_unit, metric_text
 from olscale.report.palette import GREY
-
-_FAR = 3.0
-"""Errors above this multiple of the best final one are named at the edge, not fitted into view."""
 
 _MARKS = 10
 """Marks on each line."""
@@ -74,7 +76,7 @@ def _switch(name: str, words: str, value: bool = False) -> Spec:
 def _chart(
     curves: Mapping[str, Curve], of_learner: Looks | None, alarms: Mapping[str, Curve]
 ) -> Spec:
-    labels = sorted(curves, key=lambda label: _final(curves[label]))
+    labels = sorted(curves, key=lambda label: final_error(curves[label]))
     if of_learner:
         labels = of_learner.in_order(labels, curves)
     metric = curves[labels[0]].summary.metric
@@ -84,7 +86,7 @@ def _chart(
     # Differences need the value of both curves at the same row.
     have_same_rows = all(np.array_equal(curve.rows, first) for curve in curves.values())
     last = max(int(curve.rows[-1]) for curve in curves.values())
-    far = _far(curves, metric)
+    far = far_above(curves)
     menu: list[Spec] = []
     transform: list[Spec] = []
     if have_same_rows:
@@ -123,7 +125,7 @@ def _chart(
         "field": "shown",
         "type": "quantitative",
         "scale": {"zero": False},
-        "axis": {"tickCount": 5, "format": ",~g"},
+        "axis": {"tickCount": 5, "format": ",~r"},
         "title": metric_text(metric),
     }
     layers: list[Spec] = []
@@ -189,23 +191,6 @@ def _chart(
         encoding={"x": x, **encoding},
         layer=layers,
     )
-
-
-def _final(curve: Curve) -> float:
-    return float(np.mean(curve.errors[:, -1]))
-
-
-def _far(curves: Mapping[str, Curve], metric: str) -> dict[str, str]:
-    """Return the learners that would squeeze all others, with their final figures."""
-    if measure_of(metric).better != "lower":
-        return {}
-    finals = {label: _final(curve) for label, curve in curves.items()}
-    most = _FAR * min(finals.values())
-    far = {label: figure_of(metric, value) for label, value in finals.items() if value > most}
-    # With hardly anybody left in view, all are better seen.
-    if most <= 0.0 or len(curves) - len(far) < 2:
-        return {}
-    return far
 
 
 def _named(far: Mapping[str, str]) -> Spec:

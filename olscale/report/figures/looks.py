@@ -8,9 +8,12 @@ from collections.abc import Iterable, Mapping
 from olscale.analysis.curves import AlongStream
 from olscale.analysis.summary import Summary, one_of_each_setting
 from olscale.analysis.sweeps import Sweep
-from olscale.measures import HEADLINES, distance_from_best
+from olscale.measures import distance_from_best
 from olscale.report.labels import Row, column_of, rows_of
 from olscale.report.palette import BASELINES, COLOURS, Look, baseline_look, series_look
+
+_ERRORS = ("test_error", "cumulative_error", "test_rmse", "rmse")
+"""By what learners are put in order for colours and legends."""
 
 _Shown = Mapping[str, Summary] | Mapping[str, AlongStream] | Mapping[str, Sweep]
 
@@ -104,7 +107,7 @@ def _mean_places(summaries: Iterable[Summary]) -> dict[str, float]:
     """Return the mean place of each learner over data sets, from 0 for the best to 1."""
     best: dict[tuple[object, str], dict[str, float]] = defaultdict(dict)
     for s in summaries:
-        if s.metric in HEADLINES and s.n:
+        if s.metric in _ERRORS and s.n:
             of_learner = best[column_of(s), s.metric]
             distance = distance_from_best(s.metric, s.mean)
             of_learner[s.label] = min(distance, of_learner.get(s.label, distance))
