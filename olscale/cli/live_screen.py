@@ -28,6 +28,7 @@ _STYLES = {"running": "blue", "done": "green", "silent": "yellow", "interrupted"
 _MOST_NOTES = 3
 _BAR = 40
 _SPARK = 24
+_WIDE = 100
 _NARROW = 60
 """Columns of a terminal that has no room for sparklines."""
 
@@ -76,7 +77,9 @@ def _evaluation(evaluation: LiveEvaluation, width: int, lines: int) -> list[Rend
     head = Text(printable(f"{evaluation.name}: "), style="bold", no_wrap=True)
     head.append(printable(state_text(evaluation)), style=_STYLES.get(state, "red"))
     share = evaluation.share_done
-    stand = Text(f"{100 * share:.0f} %, {evaluation.done}/{evaluation.total} runs")
+    # A bar ends no line; what follows has one of its own where there is no room next to the bar.
+    between = " " if width >= _WIDE else "\n"
+    stand = Text(f"{between}{100 * share:.0f} %, {evaluation.done}/{evaluation.total} runs")
     if evaluation.failed:
         stand.append(f", {evaluation.failed} failed", style="red")
     stand.append(pace_text(evaluation))
@@ -89,7 +92,7 @@ def _evaluation(evaluation: LiveEvaluation, width: int, lines: int) -> list[Rend
         for group in going
     ]
     sets = sorted(learners_of(evaluation).items(), key=lambda item: not _is_going(item[1]))
-    room = lines - len(parts) - len(notes) - min(len(workers), 4)
+    room = lines - 1 - len(parts) - len(notes) - min(len(workers), 4)
     shown = 0
     for name, learners in sets:
         if room < 4:
@@ -128,10 +131,15 @@ def _dataset(
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     heading = Text(printable(name), style="bold")  # a plain string would be read as markup
     table.add_column(heading, no_wrap=True, min_width=12)
-    table.add_column(error_heading(learners[0].metric), justify="right", no_wrap=True)
+    error_head = error_heading(learners[0].metric)
+    done_head = "runs done"
+    if not has_sparks:
+        error_head = "error"
+        done_head = "runs"
+    table.add_column(error_head, justify="right", no_wrap=True)
     if has_sparks:
         table.add_column("along the stream", no_wrap=True)
-    table.add_column("runs done", justify="right", no_wrap=True)
+    table.add_column(done_head, justify="right", no_wrap=True)
     for place, learner in enumerate(ranked[:most]):
         done = Text(f"{learner.done}/{learner.runs}")
         if learner.failed:

@@ -117,8 +117,8 @@ class Dashboard:
         """Return the tables of a store as HTML, rebuilt if its files have changed."""
         # While runs end every second, tables are enough: the leaderboard reads all curves.
         if any(one.state() == "running" for one in self._read(number)):
-            return self._of_files(number, "tables", _tables)
-        return self._of_files(number, "results", _results)
+            return str(self._of_files(number, "tables", _tables))
+        return str(self._of_files(number, "results", _results))
 
     def overview(self, number: int) -> str:
         """Return what stands out of a store and its experiments with their state, as HTML."""

@@ -14,6 +14,7 @@ import olscale
 from olscale.analysis.curves import Curve
 from olscale.analysis.live import LiveLearner
 from olscale.analysis.status import Status
+from olscale.arrays import FloatArray
 from olscale.measures import figure_of
 from olscale.report.comparison import Compared
 from olscale.report.comparison_tables import p_text
@@ -286,7 +287,8 @@ def curves_for_paper(source: FigureSource, one: Compared, most: int) -> dict[str
     return sets
 
 
-def _resampled(curve: Curve) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _resampled(curve: Curve) -> FloatArray:
     """Return the mean error of a curve at equal steps of its stream."""
     at = np.linspace(0.03, 1.0, _POINTS) * curve.rows[-1]
-    return np.interp(at, curve.rows, curve.errors.mean(axis=0))
+    errors: FloatArray = np.interp(at, curve.rows, curve.errors.mean(axis=0))
+    return errors

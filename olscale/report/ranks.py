@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -96,7 +97,7 @@ def _tested(one: Compared, outcome: Comparison, gallery: Gallery) -> list[Part]:
         f"Differences to {best}, which has the best mean rank, by {how}: a point a data set, "
         "the bar their mean."
     )
-    options = {"baseline": best, "metric": one.metric, "datasets": outcome.datasets}
+    options: dict[str, Any] = {"baseline": best, "metric": one.metric, "datasets": outcome.datasets}
     pairs = outcome.with_posteriors(outcome.pairs, one.rope)
     pairs_title = f"Pairs by {metric_text(one.metric)}"
     cautions = one.cautions(one.metric, outcome.learners)
@@ -152,7 +153,11 @@ def _costs(
         "filled: no other learner is both better and cheaper."
     )
     first = {name: one.settings(name, outcome.datasets[0])[0] for name in outcome.learners}
-    options = {"higher": _COSTS, "metric": one.metric, "of_label": source.looks.of(first)}
+    options: dict[str, Any] = {
+        "higher": _COSTS,
+        "metric": one.metric,
+        "of_label": source.looks.of(first),
+    }
     return [gallery.add(f"costs-{one.metric}", caption, pareto_figure, shown, **options)]
 
 

@@ -20,6 +20,7 @@ def evaluation(settings: int) -> LiveEvaluation:
         run.errors = [0.5, 0.4, 0.1 + i / 1000]
         one.runs[run.id] = run
     one.runs["r1"].outcome = "diverged"
+    one.done = one.failed = 1
     return one
 
 

@@ -96,8 +96,8 @@ def curve_figure(
             panel.set_ylim(*_span(curves))
             if far := far_above(curves):
                 above = ", ".join(f"{label} {value}" for label, value in far.items())
-                where = {"transform": panel.transAxes, "ha": "right", "va": "top"}
-                panel.text(0.99, 0.99, f"$\\uparrow$ {above}", fontsize=7, color=GREY, **where)
+                note = panel.text(0.99, 0.99, f"$\\uparrow$ {above}", transform=panel.transAxes)
+                note.set(ha="right", va="top", fontsize=7, color=GREY)
             panel.locator_params(axis="x", nbins=4)
             panel.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         if named:
