@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import olscale
 from olscale.analysis.curves import Curve
 from olscale.analysis.live import LiveLearner
 from olscale.analysis.status import Status
@@ -23,6 +22,7 @@ from olscale.report.labels import heading, metric_text, protocol_parts
 from olscale.report.palette import DASH_LENGTHS, Look
 from olscale.report.papers.base import FigureSource
 from olscale.results.settings import SettingKey
+from olscale.version import __version__
 
 _POINTS = 32
 """Points of a sparkline."""
@@ -102,7 +102,7 @@ def _made(status: Status) -> str:
     when = ""
     if status.last_finished:
         when = f"Last run {status.last_finished:%Y-%m-%d %H:%M} UTC. "
-    return f"{when}olscale {olscale.__version__}."
+    return f"{when}olscale {__version__}."
 
 
 def _cards(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 Part = str | Drawing
 """A part of a section: HTML, or a figure that becomes HTML when it is drawn."""
+
+
+_LONGEST = 80
+"""Most characters of a name of a file, without its suffix."""
 
 
 class Gallery:
@@ -107,7 +112,11 @@ class Gallery:
 
     def _free(self, name: str) -> str:
         # Names of users' learners and data sets become names of files on any system.
-        stem = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")[:80]
+        stem = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")
+        if len(stem) > _LONGEST:
+            # The end says what the figure shows, and the digest tells data sets of long names apart.
+            digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+            stem = f"{stem[: _LONGEST - 34]}-{digest}-{stem[-24:]}"
         free = next(
             text
             for i in range(1, 10**6)

@@ -32,7 +32,7 @@ def _printable(value: Any) -> Any:
     return value
 
 
-class Section(NamedTuple):
+class PageSection(NamedTuple):
     """A section of a page.
 
     Parameters
@@ -53,7 +53,7 @@ class Section(NamedTuple):
     group: str = ""
 
 
-def _in_groups(sections: Sequence[Section], name: str) -> list[tuple[str, list[Section]]]:
+def _in_groups(sections: Sequence[PageSection], name: str) -> list[tuple[str, list[PageSection]]]:
     """Return neighbours with one value of an attribute together, in their order."""
     return [(value, list(group)) for value, group in groupby(sections, key=attrgetter(name))]
 
@@ -153,7 +153,7 @@ def paragraphs(texts: Iterable[str], kind: str = "") -> str:
 
 def page_html(
     title: str,
-    sections: Iterable[tuple[str, Sequence[str]] | Section],
+    sections: Iterable[tuple[str, Sequence[str]] | PageSection],
     interactive: bool = False,
     lead: str = "",
 ) -> str:
@@ -167,6 +167,6 @@ def page_html(
         scripts = [Markup((folder / name).read_text(encoding="utf-8")) for name in SCRIPTS]
     numbered = []
     for number, parts in enumerate(sections):
-        section = Section(*parts)
+        section = PageSection(*parts)
         numbered.append(section._replace(anchor=section.anchor or f"s{number}"))
     return str(macros().page(title, numbered, Markup(lead), style(), scripts))

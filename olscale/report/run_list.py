@@ -28,7 +28,7 @@ _COLUMNS = ("data set", "learner", "parameters", "state", "error", "rows per sec
 _MOST_WORDS = 20
 
 
-class Run(NamedTuple):
+class ListedRun(NamedTuple):
     """A run as the table has it; an error or speed that is not known is NaN."""
 
     id: str
@@ -75,7 +75,7 @@ class Query:
     page: int = 0
 
 
-def list_runs(store: Store) -> list[Run]:
+def list_runs(store: Store) -> list[ListedRun]:
     """Return the runs of a store, by data set, learner and parameters."""
     columns = ["id", "dataset", "learner", "params", "outcome", "reason", "metrics", "protocol"]
     speeds = {
@@ -92,7 +92,7 @@ def list_runs(store: Store) -> list[Run]:
         replicate = _replicate(row["protocol"])
         line = [row["dataset"], row["learner"], params, replicate, row["outcome"], row["reason"]]
         runs.append(
-            Run(
+            ListedRun(
                 id=row["id"],
                 dataset=row["dataset"],
                 learner=row["learner"],
@@ -109,7 +109,7 @@ def list_runs(store: Store) -> list[Run]:
     return runs
 
 
-def runs_in_hand(evaluations: Iterable[LiveEvaluation]) -> list[Run]:
+def runs_in_hand(evaluations: Iterable[LiveEvaluation]) -> list[ListedRun]:
     """Return the runs of running evaluations that have not ended."""
     runs = []
     for evaluation in evaluations:
@@ -124,7 +124,7 @@ def runs_in_hand(evaluations: Iterable[LiveEvaluation]) -> list[Run]:
             state = "running" if run.rows else "waiting"
             text = " ".join([run.dataset, run.learner, params, state]).lower()
             runs.append(
-                Run(
+                ListedRun(
                     "",
                     run.dataset,
                     run.learner,
@@ -168,7 +168,7 @@ def _replicate(text: str) -> str:
     return ", ".join(f"{name} {protocol[name]}" for name in names if name in protocol)
 
 
-def table_of_runs(runs: Sequence[Run], query: Query, number: int = 0) -> str:
+def table_of_runs(runs: Sequence[ListedRun], query: Query, number: int = 0) -> str:
     """Return one page of the runs that a query selects, as HTML, of store `number` of the dashboard."""
     words = query.words.lower().split()[:_MOST_WORDS]
     selected = [
@@ -203,7 +203,7 @@ def table_of_runs(runs: Sequence[Run], query: Query, number: int = 0) -> str:
     )
 
 
-def _is_unknown(run: Run, column: int) -> bool:
+def _is_unknown(run: ListedRun, column: int) -> bool:
     value = _sort_key(run, column)
     return isinstance(value, float) and math.isnan(value)
 
@@ -218,7 +218,7 @@ def _natural(text: str) -> list[tuple[bool, float, str]]:
     return [(i % 2 == 0, float(part) if i % 2 else 0.0, part) for i, part in enumerate(parts)]
 
 
-def _sort_key(run: Run, column: int) -> Any:
+def _sort_key(run: ListedRun, column: int) -> Any:
     if column == 4:
         return distance_from_best(run.metric, run.error) if run.metric else math.nan
     if column == 5:

@@ -13,7 +13,14 @@ from typing import Any
 from olscale.analysis.standing import is_comparable, looked_ahead, why_incomparable
 from olscale.analysis.summary import Summary, by_setting, one_of_each_setting
 from olscale.errors import UnknownNameError
-from olscale.measures import HEADLINES, deviation_of, distance_from_best, figure_of, measure_of
+from olscale.measures import (
+    HEADLINES,
+    deviation_of,
+    distance_from_best,
+    figure_of,
+    measure_of,
+    metric_words,
+)
 from olscale.report.labels import (
     Column,
     Row,
@@ -103,6 +110,8 @@ class Table:
         The title without the protocol, where a page shows that as chips.
     chips : tuple of str
         The options of the protocol.
+    topic : str
+        The metric, in words by which a page filters tables and figures.
     """
 
     title: str
@@ -114,6 +123,7 @@ class Table:
     best: str = "best of the column"
     heading: str = ""
     chips: tuple[str, ...] = ()
+    topic: str = ""
 
     @property
     def footnotes(self) -> tuple[str, ...]:
@@ -294,6 +304,7 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
         advice=("`--format json` shows all parameters.",) if own else (),
         heading=heading(metric),
         chips=tuple(protocol_parts(protocol)),
+        topic=metric_words(metric),
     )
 
 

@@ -17,7 +17,7 @@ from olscale.report.figures import curve_figure
 from olscale.report.figures.style import ANY_SIZE, FigureSize, need_matplotlib
 from olscale.report.first_screen import comparison_data, curves_for_paper, first_screen
 from olscale.report.gallery import Gallery, Part
-from olscale.report.html import Section, page_html, table_html
+from olscale.report.html import PageSection, page_html, table_html
 from olscale.report.notes import unfinished_notes
 from olscale.report.papers import FigureSource, paper_figures
 from olscale.report.ranks import comparisons_of, rank_section
@@ -264,7 +264,7 @@ def _write(
     store.damaged = damaged
     gallery.draw()
     shown = [
-        Section(part.name, list(map(gallery.html, part.parts)), part.anchor, part.group)
+        PageSection(part.name, list(map(gallery.html, part.parts)), part.anchor, part.group)
         for part in sections
     ]
     page = folder / "index.html"

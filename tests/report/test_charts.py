@@ -204,7 +204,7 @@ def test_the_page_answers_to_its_reader_without_a_network(pages: Path) -> None:
                 )
             assert "difference" in await page.run("document.querySelector('.pinned').innerText")
             await page.run(f"{choose}(document.querySelector('[aria-label=beside]'), '')")
-            figures_menu = "document.querySelector('[aria-label=figures]')"
+            figures_menu = "document.querySelector('[aria-label=measure]')"
             await page.run(f"{choose}({figures_menu}, 'segments')")
             assert await page.run("document.getElementById('digits-curves').hidden") is True
             await page.run(f"{choose}({figures_menu}, '')")

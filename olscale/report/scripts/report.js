@@ -303,14 +303,14 @@
   // The page: what is shown of it, two learners side by side, and the contents that follow.
 
   const sets = [...document.querySelectorAll("section[data-set]")];
-  const topics = [...new Set([...document.querySelectorAll("figure[data-topic]")].map((one) => one.dataset.topic))];
+  const topics = [...new Set([...document.querySelectorAll("[data-topic]")].map((one) => one.dataset.topic))];
   const bar = make("div", { className: "bar" });
 
   function narrow() {
     const words = (chosen.get("set") || "").toLowerCase().split(/\s+/).filter(Boolean);
     const topic = chosen.get("topic") || "";
     for (const set of sets) set.hidden = !words.every((word) => set.dataset.set.toLowerCase().includes(word));
-    for (const one of document.querySelectorAll("figure[data-topic]")) one.hidden = topic !== "" && one.dataset.topic !== topic;
+    for (const one of document.querySelectorAll("[data-topic]")) one.hidden = topic !== "" && one.dataset.topic !== topic;
     for (const link of document.querySelectorAll(".contents a")) {
       const section = document.getElementById(link.hash.slice(1));
       if (section?.dataset.set && !link.nextElementSibling) link.parentElement.hidden = section.hidden;
@@ -332,7 +332,7 @@
   }
   if (topics.length > 1) {
     const change = (value) => (remember("topic", value), narrow());
-    menu("figures", [["", "all"], ...topics.map((one) => [one, one])], chosen.get("topic") || "", change);
+    menu("measure", [["", "all"], ...topics.map((one) => [one, one])], chosen.get("topic") || "", change);
   }
 
   const data = JSON.parse(document.getElementById("comparison")?.textContent || "null");
