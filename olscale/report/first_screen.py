@@ -19,7 +19,7 @@ from olscale.report.comparison import Compared
 from olscale.report.comparison_tables import p_text
 from olscale.report.html import first_screen_html, json_html
 from olscale.report.labels import heading, metric_text, protocol_parts
-from olscale.report.palette import DASH_LENGTHS, Look
+from olscale.report.palette import BASELINES, DASH_LENGTHS, Look
 from olscale.report.papers.base import FigureSource
 from olscale.results.settings import SettingKey
 from olscale.version import __version__
@@ -131,7 +131,7 @@ def _cards(
         cards.append(_leader(comparisons[0], link.get("ranks", "")))
     measured = defaultdict(list)
     for s in source.summaries:
-        if s.metric == "rows_per_cpu_second" and s.n:
+        if s.metric == "rows_per_cpu_second" and s.n and s.learner not in BASELINES:
             measured[s.label].append(s.mean)
     speeds = {name: _typical(values) for name, values in measured.items()}
     if len(speeds) > 1:
