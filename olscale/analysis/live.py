@@ -36,6 +36,8 @@ class LiveLearner:
     late : bool
         Whether it is a reference that predicts nothing by the first rows that count: it has no
         error beside others.
+    name : str
+        The learner without parameters, by which pages give it a colour.
     """
 
     label: str
@@ -49,6 +51,7 @@ class LiveLearner:
     errors: Sequence[float]
     ahead: tuple[str, ...] = ()
     late: bool = False
+    name: str = ""
 
 
 def learners_of(
@@ -85,6 +88,7 @@ def _learner(label: str, runs: list[LiveRun], stream: str) -> LiveLearner:
         stream=stream,
         rows=(),
         errors=(),
+        name=shown.learner,
     )
     if any(run.late for run in runs):
         return replace(learner, late=True)

@@ -31,13 +31,15 @@ def dashboard(stores: tuple[str, ...], port: int, host: str, prefix: str) -> Non
 
     A folder of nights (`olscale jobs`) stands for its page and for the store of its last night,
     also when another night has come. Also for evaluations of other processes and machines, as long
-    as the store can be read here.
+    as the store can be read here. A page of a store that does not exist yet waits for it.
     """
     import asyncio
+    from collections.abc import Callable
     from contextlib import suppress
     from functools import partial
     from pathlib import Path
 
+    from olscale.errors import StoreError
     from olscale.jobs.home import JobHome
     from olscale.report.dashboard import serve
     from olscale.results.store import Store, open_store
@@ -45,9 +47,16 @@ def dashboard(stores: tuple[str, ...], port: int, host: str, prefix: str) -> Non
     def latest_of(home: JobHome) -> Store:
         return open_store(home.latest_store() or home.path)
 
+    def store_or(waiting: Store, path: str) -> Store:
+        try:
+            return open_store(path)
+        except StoreError:
+            return waiting
+
+    names: dict[int, str] = {}
     pages: list[Path] = []
     opened: list[Store] = []
-    latest = {}
+    latest: dict[int, Callable[[], Store]] = {}
     for store in stores:
         home = JobHome(Path(store).absolute())
         if home.history.is_dir() or home.nights():
@@ -55,12 +64,20 @@ def dashboard(stores: tuple[str, ...], port: int, host: str, prefix: str) -> Non
             if home.latest_store():
                 latest[len(opened)] = partial(latest_of, home)
                 opened.append(latest_of(home))
-        else:
+        elif "://" in store or Path(store).exists():
             opened.append(open_store(store))
+        else:
+            # Nothing is made in its place: an empty store in the memory is shown meanwhile.
+            waiting = open_store(f"memory://olscale-dashboard-{len(opened)}", create=True)
+            names[len(opened)] = store
+            latest[len(opened)] = partial(store_or, waiting, store)
+            opened.append(waiting)
 
     def ready(url: str) -> None:
         say(f"olscale dashboard: {url} (Ctrl-C ends it)")
 
     collect_as_usual()
     with suppress(KeyboardInterrupt):
-        asyncio.run(serve(opened, port, host, prefix, ready=ready, pages=pages, latest=latest))
+        asyncio.run(
+            serve(opened, port, host, prefix, None, ready, pages=pages, latest=latest, names=names)
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +12,20 @@ from olscale.cli.say import say
 
 if TYPE_CHECKING:
     from olscale.results.store import OnDamage
+
+
+_INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
+
+
+def _inches(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
+    """Return a width in inches."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(in|cm|mm)", text)
+    width = float(match[1]) * _INCHES[match[2]] if match else 0.0
+    if not 1.0 <= width <= 40.0:
+        raise click.BadParameter(f"{text!r} is no width from 1 to 40 inches, such as 3.5in or 89mm")
+    return width
 
 
 @click.command()
@@ -30,12 +45,21 @@ if TYPE_CHECKING:
     "repeatable.",
 )
 @click.option(
-    "--also",
+    "--figures",
     metavar="FORMAT",
-    type=click.Choice(["pdf", "png"]),
+    type=click.Choice(["pdf", "svg", "png"]),
     multiple=True,
-    help="Also write figures as pdf or png; repeatable.",
+    help="Also write figures as pdf, svg or png, and one of the curves on all data sets; "
+    "repeatable.",
 )
+@click.option("--also", type=click.Choice(["pdf", "png"]), multiple=True, hidden=True)
+@click.option(
+    "--size",
+    metavar="WIDTH",
+    callback=_inches,
+    help="Width of the figures' files, e.g. 3.5in, 89mm or 8.9cm; text keeps its size.",
+)
+@click.option("--font", metavar="NAME", default="", help="Font of the figures' files.")
 @click.option(
     "--static",
     is_flag=True,
@@ -58,7 +82,10 @@ def report(
     store: str,
     out: str,
     papers: tuple[str, ...],
+    figures: tuple[str, ...],
     also: tuple[str, ...],
+    size: float | None,
+    font: str,
     static: bool,
     metric: str | None,
     learners: tuple[str, ...],
@@ -69,6 +96,7 @@ def report(
     index.html is self-contained, with its scripts and pictures.
     figures/ has every figure as SVG. Needs matplotlib: pip install 'olscale[report]'.
     """
+    from olscale.report.figures.style import FigureSize
     from olscale.report.write import write_report
     from olscale.results import open_store
 
@@ -76,8 +104,12 @@ def report(
     on_damage: OnDamage = "raise"
     if skip_damaged:
         on_damage = "skip"
-    formats = tuple(dict.fromkeys(also))  # --also png --also png is no mistake worth an error
-    written = write_report(opened, out, papers, on_damage, formats, static, metric, learners)
+    # A format that is named twice is no mistake worth an error.
+    formats = tuple(dict.fromkeys((*figures, *also)))
+    of_files = FigureSize(size, font)
+    written = write_report(
+        opened, out, papers, on_damage, formats, static, metric, learners, of_files
+    )
     name_damaged(opened)
     advise_compaction(opened)
     for line in written.absent:

@@ -13,31 +13,38 @@ def watch_store(path: str) -> None:
 
     If the output is no terminal, show them only at the start and at the end.
     """
+    from rich.console import Console, Group
     from rich.live import Live
-    from rich.text import Text
 
+    from olscale.cli.live_screen import live_screen
     from olscale.report.live_text import live_text
-    from olscale.results.live import going_on
+    from olscale.results.live import LiveEvaluation, going_on
     from olscale.results.live_reader import LiveReader
     from olscale.results.store import open_store
 
     reader = LiveReader(open_store(path))
 
-    def look() -> tuple[str, bool]:
+    def look() -> tuple[list[LiveEvaluation], bool]:
         shown = going_on(reader.read())
-        return live_text(shown), any(evaluation.state() == "running" for evaluation in shown)
+        return shown, any(evaluation.state() == "running" for evaluation in shown)
 
-    text, goes_on = look()
+    shown, goes_on = look()
     if not sys.stdout.isatty():
-        show(text)
+        show(live_text(shown))
         while goes_on:
             sleep(_EVERY_SECONDS)
-            text, goes_on = look()
+            shown, goes_on = look()
             if not goes_on:
-                show(text)
+                show(live_text(shown))
         return
-    with Live(Text(text.rstrip()), auto_refresh=False, vertical_overflow="crop") as live:
+    console = Console()
+
+    def screen() -> Group:
+        # The terminal may have another size by now.
+        return live_screen(shown, console.width, console.height - 1)
+
+    with Live(screen(), console=console, auto_refresh=False, vertical_overflow="crop") as live:
         while goes_on:
             sleep(_EVERY_SECONDS)
-            text, goes_on = look()
-            live.update(Text(text.rstrip()), refresh=True)
+            shown, goes_on = look()
+            live.update(screen(), refresh=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
 
+from olscale.jobs.calendar import calendar_html
 from olscale.jobs.home import JobHome, night_rows, read_json, write_file
 from olscale.jobs.job_file import JobFile
 from olscale.jobs.series import (
@@ -35,7 +36,7 @@ _METRICS = {
     "error": "errors",
 }
 _LEGEND = (
-    "A point is a night; a hollow one began under load and does not count. A red line is a level, "
+    "A point is a night; a hollow one began under load and does not count. An orange line is a level, "
     "a dotted one marks other code or data."
 )
 # Worst first: a page of two hundred series is read from its top.
@@ -63,11 +64,15 @@ def write_page(job: JobFile, home: JobHome, folder: Path) -> Path:
         ),
         ("Changes", _changes(verdicts, names)),
         ("Nights", _nights(nights)),
-        *_series_sections(verdicts, names),
+        *_series_sections(verdicts, names, alarms),
         ("Failures", _failures(nights, home)),
         ("Code and machines", _machines(nights)),
     ]
-    write_file(folder / "index.html", page_html(f"Nights of {job.name}", sections).encode())
+    calendar = calendar_html(nights)
+    # The dashboard shows the calendar by itself.
+    write_file(folder / "calendar.html", calendar.encode())
+    page = page_html(f"Nights of {job.name}", sections, lead=calendar)
+    write_file(folder / "index.html", page.encode())
     return folder / "index.html"
 
 
@@ -164,8 +169,10 @@ def _changes(verdicts: list[SeriesVerdict], names: dict[str, str]) -> list[str]:
 
 
 def _series_sections(
-    verdicts: list[SeriesVerdict], names: dict[str, str]
+    verdicts: list[SeriesVerdict], names: dict[str, str], alarms: list[str]
 ) -> list[tuple[str, list[str]]]:
+    # A series with an alarm comes first, whatever its level says.
+    verdicts = sorted(verdicts, key=lambda verdict: not _has_alarm(verdict.series, alarms))
     sections: dict[str, list[str]] = {}
     for verdict in verdicts[:_MOST_SERIES]:
         aside = {"unstable": "Unstable series", "not enough": "Too few nights yet"}
@@ -176,7 +183,11 @@ def _series_sections(
             name = f"{name}: {metric}"
             title = aside[verdict.verdict]
         parts = sections.setdefault(title, [paragraphs([_LEGEND], "note")])
-        parts.append(f"<h3>{escape(name)}: {escape(verdict.said)}</h3>{_drawing(verdict)}")
+        has_alarm = _has_alarm(verdict.series, alarms)
+        said = f'<span class="state">{escape(verdict.said)}</span>'
+        if has_alarm:
+            said = '<span class="state alarm">changed: see the alarms</span>'
+        parts.append(f"<h3>{escape(name)} {said}</h3>{_drawing(verdict, has_alarm)}")
     if len(verdicts) > _MOST_SERIES:
         sections["More series"] = [
             paragraphs([f"{len(verdicts) - _MOST_SERIES:,} more: olscale jobs history has them."])
@@ -190,7 +201,15 @@ def _template() -> Any:
     return Environment(loader=loader, autoescape=True).get_template("series.svg")
 
 
-def _drawing(verdict: SeriesVerdict) -> str:
+def _has_alarm(series: NightSeries, alarms: list[str]) -> bool:
+    """Return whether an alarm of the last night is of the results that a series has."""
+    if not series.setting:
+        return False
+    dataset, _, learner, *_ = series.setting
+    return any(f" {learner} " in line and f" on {dataset} " in line for line in alarms)
+
+
+def _drawing(verdict: SeriesVerdict, has_alarm: bool = False) -> str:
     series = verdict.series
     low = min(series.values)
     high = max(series.values)
@@ -226,6 +245,7 @@ def _drawing(verdict: SeriesVerdict) -> str:
             title=printable(f"{series.name}{f': {changes}' * bool(changes)}"),
             marks=marks,
             points=points,
+            alarm=points[-1] if has_alarm else None,
             levels=levels,
             highest=level_text(high),
             lowest=level_text(low),

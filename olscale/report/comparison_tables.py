@@ -14,7 +14,7 @@ from olscale.analysis.standing import looked_ahead
 from olscale.analysis.status import ExperimentProgress
 from olscale.measures import figure_of, measure_of, metric_words
 from olscale.report.comparison import Compared
-from olscale.report.labels import metric_text, protocol_text
+from olscale.report.labels import metric_text, protocol_parts, protocol_text
 from olscale.report.marks import Mark, caution_marks, is_of_classes, look_ahead_mark
 from olscale.report.tables import Entry, Table
 
@@ -44,7 +44,16 @@ def rank_table(one: Compared) -> Table:
     title = f"Ranks by {metric_text(one.metric)}, {protocol_text(one.protocol)}"
     notes = [*_shown_note(one), *one.notes, *verdicts(one)]
     names = tuple(outcome.learners[i] for i in rows)
-    return Table(title, tuple(columns), names, tuple(entries), tuple(notes), one.advice)
+    return Table(
+        title,
+        tuple(columns),
+        names,
+        tuple(entries),
+        tuple(notes),
+        one.advice,
+        heading=f"Ranks by {metric_text(one.metric)}",
+        chips=tuple(protocol_parts(one.protocol)),
+    )
 
 
 def _best_learners(one: Compared) -> list[set[int]]:

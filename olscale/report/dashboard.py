@@ -7,9 +7,11 @@ changed since a browser last asked is not sent again.
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -21,19 +23,35 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler
 
 from olscale.addresses import redacted_name
-from olscale.analysis import summarise
+from olscale.analysis import store_status, summarise
+from olscale.analysis.status import Status
 from olscale.errors import OlscaleError, ReportError
 from olscale.printable import printable
-from olscale.report.html import escape, paragraphs, table_html
-from olscale.report.live_html import live_html
+from olscale.report.comparison import compared
+from olscale.report.first_screen import (
+    curves_by_dataset,
+    leaderboard_html,
+    looks_of_comparison,
+)
+from olscale.report.html import escape, paragraphs, style, table_html
+from olscale.report.live_html import curves_html, live_html
 from olscale.report.notes import damage_notes
+from olscale.report.overview import overview_html
 from olscale.report.page_server import LOG, MOST_CONNECTIONS, SECONDS_TO_TAKE, PageServer, short_log
+from olscale.report.papers.base import FigureSource
+from olscale.report.run_list import Query, list_runs, page_of_run, runs_in_hand, table_of_runs
+from olscale.report.sections import failures
 from olscale.report.tables import tables
 from olscale.report.write import write_report
-from olscale.results.live import going_on
+from olscale.results.live import LiveEvaluation, going_on
 from olscale.results.live_reader import LiveReader
+from olscale.results.record import is_run_id
 from olscale.results.store import Store
 
+SCRIPTS = Path(__file__).parent / "scripts"
+_MOST_CHARACTERS = 200
+_MOST_LINES = 12
+_MOST_SETS = 9
 _HERE = ("localhost", "127.0.0.1", "[::1]")
 _Stamps = tuple[str, dict[str, Hashable]]
 
@@ -49,6 +67,8 @@ class Dashboard:
     latest : mapping of int to callable
         By their numbers, the stores that others take the place of, such as those of nights, and
         what returns the latest.
+    names : mapping of int to str
+        By their numbers, what stores are called that do not exist yet; by default their path.
     """
 
     def __init__(
@@ -56,14 +76,17 @@ class Dashboard:
         stores: Sequence[Store],
         pages: Sequence[Path] = (),
         latest: Mapping[int, Callable[[], Store]] | None = None,
+        names: Mapping[int, str] | None = None,
     ) -> None:
+        self._names = names or {}
         self._stores = list(stores)
         self.pages = list(pages)
         self._latest = latest or {}
         self._readers = [LiveReader(store) for store in stores]
-        self._results: dict[int, tuple[_Stamps, str]] = {}
+        self._made: dict[tuple[str, int], tuple[_Stamps, Any]] = {}
         self._reports: dict[int, tuple[_Stamps, Path]] = {}
         self._making = [Lock() for _ in stores]
+        self._reading = Lock()
         self._scratch = tempfile.TemporaryDirectory(prefix="olscale-dashboard-")
 
     def _store(self, number: int) -> Store:
@@ -75,22 +98,64 @@ class Dashboard:
                 self._readers[number] = LiveReader(store)
         return self._stores[number]
 
+    def _name(self, number: int, store: Store) -> str:
+        return self._names.get(number) or redacted_name(store.path) or store.path
+
     def live(self, number: int) -> str:
         """Return the running evaluations of a store as HTML."""
-        self._store(number)
-        return live_html(going_on(self._readers[number].read()), results_below=True)
+        store = self._store(number)
+        evaluations = going_on(self._read(number))
+        if not evaluations:
+            if store.done():
+                return paragraphs(["Nothing goes on."])
+            name = self._name(number, store)
+            command = f"olscale evaluate ... --store {name}"
+            return paragraphs([f"No evaluation yet. This page starts by itself: {command}"])
+        return live_html(evaluations)
 
     def results(self, number: int) -> str:
         """Return the tables of a store as HTML, rebuilt if its files have changed."""
+        # While runs end every second, tables are enough: the leaderboard reads all curves.
+        if any(one.state() == "running" for one in self._read(number)):
+            return str(self._of_files(number, "tables", _tables))
+        return str(self._of_files(number, "results", _results))
+
+    def overview(self, number: int) -> str:
+        """Return what stands out of a store and its experiments with their state, as HTML."""
+        status = self._of_files(number, "status", _status)
+        return overview_html(status, self._read(number))
+
+    def failures(self, number: int) -> str:
+        """Return the failed runs of a store with their reasons, as HTML."""
+        status = self._of_files(number, "status", _status)
+        if not status.failures:
+            return paragraphs(["No run has failed."])
+        return failures(status)
+
+    def runs(self, number: int, query: Query) -> str:
+        """Return one page of the runs of a store, those in hand first, as HTML."""
+        ended = self._of_files(number, "runs", list_runs)
+        return table_of_runs([*runs_in_hand(self._read(number)), *ended], query, number)
+
+    def run(self, number: int, id: str) -> str:
+        """Return the page of a run."""
+        if not is_run_id(id):
+            raise IndexError(id)
+        return page_of_run(self._store(number), id)
+
+    def _read(self, number: int) -> list[LiveEvaluation]:
+        # Readers keep their place in each journal, which two threads must not move at once.
+        with self._reading:
+            return self._readers[number].read()
+
+    def _of_files(self, number: int, what: str, make: Callable[[Store], Any]) -> Any:
+        """Return what a function makes of a store, made again if its files have changed."""
         store = self._store(number)
         with self._making[number]:
             stamps = store.path, store.record_stamps()
-            if number not in self._results or self._results[number][0] != stamps:
-                parts = map(table_html, tables(summarise(store, on_damage="skip")))
-                shown = "".join(parts) or "<p>No finished runs yet.</p>"
-                notes = paragraphs(damage_notes(store.damaged), "note")
-                self._results[number] = stamps, shown + notes
-        return self._results[number][1]
+            if (what, number) not in self._made or self._made[what, number][0] != stamps:
+                self._made[what, number] = stamps, make(store)
+        return self._made[what, number][1]
 
     def report(self, number: int) -> Path:
         """Return the folder of a store's report, rewritten if its files have changed."""
@@ -125,12 +190,21 @@ class Dashboard:
         template = Environment(loader=loader, autoescape=True).get_template("dashboard.html")
         return template.render(
             pages=[printable(page.parent.parent.name) for page in self.pages],
+            is_live=any(
+                one.state() == "running" for number in numbers for one in self._read(number)
+            )
+            or not any(self._store(number).done() for number in numbers),
+            calendars=[Markup(_calendar(page)) for page in self.pages],
             names=[
-                printable(redacted_name(store.path) or store.path)
-                for store in map(self._store, numbers)
+                printable(self._name(number, store))
+                for number, store in enumerate(map(self._store, numbers))
             ],
-            live=[Markup(self.live(number)) for number in numbers],
-            results=[Markup(self.results(number)) for number in numbers],
+            style=style(),
+            script=Markup((SCRIPTS / "dashboard.js").read_text(encoding="utf-8")),
+            **{
+                part: [Markup(getattr(self, part)(number)) for number in numbers]
+                for part in ("overview", "live", "results", "failures")
+            },
         )
 
     def application(self, prefix: str = "", hosts: Sequence[str] = _HERE) -> Application:
@@ -143,7 +217,9 @@ class Dashboard:
         return Application(
             [
                 (rf"{start}/", _Page, arguments),
-                (rf"{start}/(live|results)/([0-9]{{1,6}})", _Part, arguments),
+                (rf"{start}/(live|results|overview|failures)/([0-9]{{1,6}})", _Part, arguments),
+                (rf"{start}/runs/([0-9]{{1,6}})", _Runs, arguments),
+                (rf"{start}/run/([0-9]{{1,6}})/([0-9a-f]{{32}})", _Run, arguments),
                 (rf"{start}/report/([0-9]{{1,6}})/(.*)", _Report, arguments),
                 (rf"{start}/page/([0-9]{{1,6}})/", _Other, arguments),
                 (r"/favicon\.ico", _Icon),
@@ -152,6 +228,41 @@ class Dashboard:
             busy=set(),
             in_the_making={},
         )
+
+
+def _warm(dashboard: Dashboard) -> None:
+    with suppress(OlscaleError, OSError):
+        dashboard.page()
+
+
+def _results(store: Store) -> str:
+    """Return who wins, curves and tables as HTML."""
+    summaries = summarise(store, on_damage="skip")
+    damaged = store.damaged
+    source = FigureSource(store, summaries, "skip")
+    head = ""
+    if comparisons := compared(store, summaries, most=_MOST_LINES, on_damage="skip"):
+        head = leaderboard_html(source, comparisons[0])
+        sets = curves_by_dataset(source, comparisons[0], _MOST_SETS)
+        head += curves_html(sets, looks_of_comparison(source, comparisons[0]))
+    store.damaged = damaged
+    return head + _tables(store)
+
+
+def _tables(store: Store) -> str:
+    parts = map(table_html, tables(summarise(store, on_damage="skip")))
+    shown = "".join(parts) or "<p>No finished runs yet.</p>"
+    return shown + paragraphs(damage_notes(store.damaged), "note")
+
+
+def _status(store: Store) -> Status:
+    return store_status(store, on_damage="skip")
+
+
+def _calendar(page: Path) -> str:
+    """Return the calendar that a job writes next to its page."""
+    calendar = page.parent / "calendar.html"
+    return calendar.read_text(encoding="utf-8") if calendar.is_file() else ""
 
 
 def _log(request: RequestHandler) -> None:
@@ -235,6 +346,27 @@ class _Part(_Handler):
         await self.give(await self.made(getattr(self.dashboard, part), int(number)))
 
 
+class _Runs(_Handler):
+    async def get(self, number: str) -> None:
+        query = Query(
+            self.get_query_argument("q", "")[:_MOST_CHARACTERS],
+            self.get_query_argument("state", "")[:_MOST_CHARACTERS],
+            _number(self.get_query_argument("sort", "")),
+            _number(self.get_query_argument("page", "")),
+        )
+        await self.give(await self.made(self.dashboard.runs, int(number), query))
+
+
+class _Run(_Handler):
+    async def get(self, number: str, id: str) -> None:
+        await self.give(await self.made(self.dashboard.run, int(number), id))
+
+
+def _number(text: str) -> int:
+    """Return a small number; what is none counts as 0."""
+    return int(text) if re.fullmatch("-?[0-9]{1,6}", text) else 0
+
+
 class _Other(_Handler):
     async def get(self, number: str) -> None:
         await self.give(await self.made(self.dashboard.other, int(number)))
@@ -281,6 +413,7 @@ async def serve(
     ready: Callable[[str], None] = lambda url: None,
     pages: Sequence[Path] = (),
     latest: Mapping[int, Callable[[], Store]] | None = None,
+    names: Mapping[int, str] | None = None,
 ) -> None:
     """Serve the page until the task is cancelled; `ready` takes its address.
 
@@ -300,10 +433,12 @@ async def serve(
         raise ReportError(
             f"cannot listen on {host}:{port}: {fault.strerror or fault}; give another --port"
         ) from None
-    dashboard = Dashboard(stores, pages, latest)
+    dashboard = Dashboard(stores, pages, latest, names)
     application = dashboard.application(prefix, hosts)
     server = PageServer(application)
     server.add_sockets(sockets)
+    # What the first visitor asks for is made before; locks make him wait instead of making it twice.
+    first = asyncio.create_task(asyncio.to_thread(_warm, dashboard))
     bound = sockets[0].getsockname()[1]
     ready(f"http://{host}:{bound}/{prefix.strip('/') + '/' if prefix.strip('/') else ''}")
     try:
@@ -311,4 +446,5 @@ async def serve(
             await asyncio.Event().wait()
     finally:
         server.stop()
+        await asyncio.wait([first])
         dashboard.close()

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from olscale.errors import ReportError
+from olscale.report.figures.style import ANY_SIZE, FigureSize
 from olscale.system.garbage import seldom_collected
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class Drawing:
         A function of `olscale.report.figures`.
     shown, options : mapping, dict
         Its arguments.
+    topic : str
+        What it shows, in words by which a page filters figures.
     """
 
     name: str
@@ -54,10 +57,15 @@ class Drawing:
     make: Callable[..., Figure]
     shown: Any
     options: dict[str, Any] = field(default_factory=dict)
+    topic: str = ""
 
 
 def draw(
-    drawings: Sequence[Drawing], folder: Path, formats: Sequence[str], processes: int | None = None
+    drawings: Sequence[Drawing],
+    folder: Path,
+    formats: Sequence[str],
+    processes: int | None = None,
+    size: FigureSize = ANY_SIZE,
 ) -> None:
     """Draw figures into a folder, in one process per core, or fewer for few figures.
 
@@ -71,12 +79,14 @@ def draw(
     most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     count = min(processes or most, len(drawings) // _LEAST)
     if count < 2 or sys.platform != "linux":
-        draw_here(drawings, folder, formats)
+        draw_here(drawings, folder, formats, size)
         return
     with tempfile.TemporaryDirectory(prefix="olscale-report-") as scratch:
         # Only this process writes to the folder, so the child can trust its contents.
         share = Path(scratch, "drawings")
-        share.write_bytes(pickle.dumps(sys.path) + pickle.dumps((drawings, folder, formats, count)))
+        share.write_bytes(
+            pickle.dumps(sys.path) + pickle.dumps((drawings, folder, formats, count, size))
+        )
         # A copy of this process would lack the threads of Arrow.
         child = subprocess.run(
             [sys.executable, "-c", _CHILD, str(share)],
@@ -90,40 +100,51 @@ def draw(
 
 
 def draw_in_copies(
-    drawings: Sequence[Drawing], folder: Path, formats: Sequence[str], count: int
+    drawings: Sequence[Drawing],
+    folder: Path,
+    formats: Sequence[str],
+    count: int,
+    size: FigureSize = ANY_SIZE,
 ) -> int:
     """Draw figures in `count` copies of this process, this one included; return the exit code.
 
     One figure is drawn first: matplotlib is imported and its fonts are read once.
     """
-    failed = _failure(drawings[:1], folder, formats)
+    failed = _failure(drawings[:1], folder, formats, size)
     remaining = drawings[1:]
     copies = []
     for number in range(1, count):
         copy = os.fork()
         if copy == 0:
-            os._exit(_failure(remaining[number::count], folder, formats))
+            os._exit(_failure(remaining[number::count], folder, formats, size))
         copies.append(copy)
-    failed |= _failure(remaining[::count], folder, formats)
+    failed |= _failure(remaining[::count], folder, formats, size)
     for copy in copies:
         failed |= os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
     return failed
 
 
-def _failure(drawings: Sequence[Drawing], folder: Path, formats: Sequence[str]) -> int:
+def _failure(
+    drawings: Sequence[Drawing], folder: Path, formats: Sequence[str], size: FigureSize
+) -> int:
     """Draw figures and return 0, or 1 once the reason stands on the standard error, on one line."""
     try:
-        draw_here(drawings, folder, formats)
+        draw_here(drawings, folder, formats, size)
     except Exception as fault:
         print(traceback.format_exception_only(fault)[-1], end="", file=sys.stderr, flush=True)
         return 1
     return 0
 
 
-def draw_here(drawings: Sequence[Drawing], folder: Path, formats: Sequence[str]) -> None:
+def draw_here(
+    drawings: Sequence[Drawing],
+    folder: Path,
+    formats: Sequence[str],
+    size: FigureSize = ANY_SIZE,
+) -> None:
     """Draw figures in this process."""
-    from olscale.report.figures.style import save
+    from olscale.report.figures.style import save, sized
 
-    with seldom_collected():
+    with seldom_collected(), sized(size):
         for drawing in drawings:
             save(drawing.make(drawing.shown, **drawing.options), folder, drawing.name, formats)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from olscale.report.charts import charts
 from olscale.report.drawing import Drawing, draw
-from olscale.report.figures.style import save
+from olscale.report.figures.style import ANY_SIZE, FigureSize, save, sized
 from olscale.report.html import figure_html, paragraphs
 from olscale.report.papers.base import FigureSource, MissingRunsError, PaperFigure
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 Part = str | Drawing
 """A part of a section: HTML, or a figure that becomes HTML when it is drawn."""
+
+
+_LONGEST = 80
+"""Most characters of a name of a file, without its suffix."""
 
 
 class Gallery:
@@ -31,6 +36,8 @@ class Gallery:
         Those of the files: ``svg``, which the page shows, and others.
     interactive : bool
         Whether figures come with their charts, for pages with scripts.
+    size : FigureSize
+        Width and font of the files.
 
     Attributes
     ----------
@@ -41,28 +48,40 @@ class Gallery:
     """
 
     def __init__(
-        self, folder: Path, formats: Sequence[str] = ("svg",), interactive: bool = False
+        self,
+        folder: Path,
+        formats: Sequence[str] = ("svg",),
+        interactive: bool = False,
+        size: FigureSize = ANY_SIZE,
     ) -> None:
         self.folder = folder
         self._formats = formats
         self._interactive = interactive
+        self._size = size
         self.files: list[Path] = []
         self.absent: list[str] = []
         self._names: set[str] = set()
         self._waiting: list[Drawing] = []
 
     def add(
-        self, name: str, caption: str, make: Callable[..., Figure], shown: Any, **options: Any
+        self,
+        name: str,
+        caption: str,
+        make: Callable[..., Figure],
+        shown: Any,
+        topic: str = "",
+        **options: Any,
     ) -> Drawing:
         """Queue a figure for drawing, under a free name like `name`."""
-        self._waiting.append(Drawing(self._free(name), caption, make, shown, options))
+        self._waiting.append(Drawing(self._free(name), caption, make, shown, options, topic))
         return self._waiting[-1]
 
     def paper(self, figure: PaperFigure, source: FigureSource) -> str:
         """Draw a figure of a paper, or note that it is absent and what would give it."""
         # One figure without its runs must not cost the whole report.
         try:
-            drawn = figure.draw(source)
+            with sized(self._size):
+                drawn = figure.draw(source)
         except MissingRunsError as reason:
             cure = ""
             if figure.needs:
@@ -75,7 +94,7 @@ class Gallery:
 
     def draw(self) -> None:
         """Draw the queued figures."""
-        draw(self._waiting, self.folder / "figures", self._formats)
+        draw(self._waiting, self.folder / "figures", self._formats, size=self._size)
         self.files += [path for drawing in self._waiting for path in self._files(drawing)]
         self._waiting = []
 
@@ -86,14 +105,18 @@ class Gallery:
         specs: Sequence[Mapping[str, Any]] = ()
         if self._interactive:
             specs = charts(part)
-        return figure_html(self._files(part), part.caption, self.folder, specs)
+        return figure_html(self._files(part), part.caption, self.folder, specs, part.topic)
 
     def _files(self, one: Drawing) -> list[Path]:
         return [self.folder / "figures" / f"{one.name}.{suffix}" for suffix in self._formats]
 
     def _free(self, name: str) -> str:
         # Names of users' learners and data sets become names of files on any system.
-        stem = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")[:80]
+        stem = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")
+        if len(stem) > _LONGEST:
+            # The end says what the figure shows, and the digest tells data sets of long names apart.
+            digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+            stem = f"{stem[: _LONGEST - 34]}-{digest}-{stem[-24:]}"
         free = next(
             text
             for i in range(1, 10**6)

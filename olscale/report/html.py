@@ -1,14 +1,17 @@
-"""A page that stands alone: tables, figures and notes in HTML, with its style and pictures inside.
+"""A page that stands alone: tables, figures and notes in HTML, with its style inside.
 
-Its layout is in ``templates/page.html``.
+Its layout is in ``templates/page.html``, its style in ``templates/style.css``.
 """
 
 import base64
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
@@ -20,6 +23,8 @@ from olscale.report.tables import Table
 SCRIPTS = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js", "report.js")
 """Scripts of an interactive page, in order; the first three are Vega's, with their licences."""
 
+TEMPLATES = Path(__file__).parent / "templates"
+
 
 def _printable(value: Any) -> Any:
     if isinstance(value, str) and not isinstance(value, Markup):
@@ -27,14 +32,46 @@ def _printable(value: Any) -> Any:
     return value
 
 
+class PageSection(NamedTuple):
+    """A section of a page.
+
+    Parameters
+    ----------
+    name : str
+        Its heading.
+    parts : sequence of str
+        HTML.
+    anchor : str
+        Its place in addresses.
+    group : str
+        The heading of the contents under which it stands, with its neighbours of that group.
+    """
+
+    name: str
+    parts: Sequence[str]
+    anchor: str = ""
+    group: str = ""
+
+
+def _in_groups(sections: Sequence[PageSection], name: str) -> list[tuple[str, list[PageSection]]]:
+    """Return neighbours with one value of an attribute together, in their order."""
+    return [(value, list(group)) for value, group in groupby(sections, key=attrgetter(name))]
+
+
 @cache
-def _macros() -> Any:
-    loader = FileSystemLoader(Path(__file__).parent / "templates")
-    return (
-        Environment(loader=loader, autoescape=True, finalize=_printable)
-        .get_template("page.html")
-        .module
+def macros(template: str = "page.html") -> Any:
+    """Return the macros of a template, which escape text and make it printable."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, finalize=_printable
     )
+    environment.filters["groupby_in_order"] = _in_groups
+    return environment.get_template(template).module
+
+
+@cache
+def style() -> Markup:
+    """Return the style sheet of all pages."""
+    return Markup((TEMPLATES / "style.css").read_text(encoding="utf-8"))
 
 
 def escape(text: str) -> str:
@@ -44,48 +81,92 @@ def escape(text: str) -> str:
 
 def table_html(table: Table) -> str:
     """Return a table of results, the best of each column in bold."""
-    return str(_macros().table(table))
+    return str(macros().table(table))
 
 
 def rows_html(
     head: Sequence[str], rows: Iterable[Sequence[str]], text: Sequence[int] = (0,)
 ) -> str:
     """Return a plain table; the columns numbered in `text` are words, the others are figures."""
-    return str(_macros().rows(head, rows, text))
+    return str(macros().rows(head, rows, text))
 
 
 def figure_html(
-    files: Sequence[Path], caption: str, beside: Path, specs: Sequence[Mapping[str, Any]] = ()
+    files: Sequence[Path],
+    caption: str,
+    beside: Path,
+    specs: Sequence[Mapping[str, Any]] = (),
+    topic: str = "",
 ) -> str:
-    """Return a figure with its SVG inlined and links to its files, which are under `beside`.
+    """Return a figure with links to its files, which are under `beside`.
 
-    Vega-Lite charts accompany the SVG as data; the scripts of a page draw them in its place.
+    Vega-Lite charts are there as data; the scripts of a page draw them. Their picture is read from
+    its file where no script runs and on paper; a figure without charts has its picture inside.
     """
     svg = next(path for path in files if path.suffix == ".svg")
     links = [(path.relative_to(beside).as_posix(), path.suffix[1:]) for path in files]
-    # `</script>` within a name would end the element that holds the data.
-    data = ""
-    if specs:
-        data = json.dumps(specs, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    return str(
-        _macros().figure(base64.b64encode(svg.read_bytes()).decode(), caption, links, Markup(data))
-    )
+    data = json_html(specs)
+    picture = quote(svg.relative_to(beside).as_posix())
+    if not specs:
+        data = Markup()
+        picture = f"data:image/svg+xml;base64,{base64.b64encode(svg.read_bytes()).decode()}"
+    return str(macros().figure(picture, caption, links, data, topic))
+
+
+def json_html(content: Any) -> Markup:
+    """Return JSON for a script element; `</script>` within a name would end the element."""
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c"))
+
+
+def chips_html(texts: Iterable[str]) -> str:
+    """Return short texts, such as the options of a protocol, as chips."""
+    return str(macros().chips(list(texts)))
+
+
+def first_screen_html(made: str, cards: Sequence[Any], board: Mapping[str, Any]) -> str:
+    """Return the head of a report: when, figures that stand out, and the leaderboard, if any."""
+    return str(macros().first_screen(made, cards, board))
+
+
+def fold_html(summary: str, inside: str) -> str:
+    """Return HTML behind a line that opens it."""
+    return f"<details><summary>{escape(summary)}</summary>{inside}</details>"
+
+
+def matrix_html(pairs: Sequence[Any], alpha: float) -> str:
+    """Return pairs as a matrix of learners: data sets won, tied and lost by the row's learner."""
+    names = list(dict.fromkeys(name for pair in pairs for name in (pair.a, pair.b)))
+    counts = {}
+    for pair in pairs:
+        sure = pair.p_corrected <= alpha
+        better = pair.wins >= pair.losses
+        counts[pair.a, pair.b] = (pair.wins, pair.ties, pair.losses, sure and (1 if better else 5))
+        counts[pair.b, pair.a] = (pair.losses, pair.ties, pair.wins, sure and (5 if better else 1))
+    return str(macros().matrix(names, counts))
 
 
 def paragraphs(texts: Iterable[str], kind: str = "") -> str:
     """Return each text as a paragraph."""
-    return str(_macros().paragraphs(texts, kind))
+    return str(macros().paragraphs(texts, kind))
 
 
 def page_html(
-    title: str, sections: Sequence[tuple[str, Sequence[str]]], interactive: bool = False
+    title: str,
+    sections: Iterable[tuple[str, Sequence[str]] | PageSection],
+    interactive: bool = False,
+    lead: str = "",
 ) -> str:
-    """Return a page: a heading, a list of the sections, and their parts (HTML) under headings.
+    """Return a page: a heading, what leads to it, contents, and sections.
 
-    An interactive one has scripts inside, 0.83 MB, which draw its charts and sort its tables.
+    An interactive one has scripts inside, 0.84 MB, which draw its charts and sort its tables.
     """
-    folder = Path(__file__).parent / "scripts"
-    scripts = [
-        Markup((folder / name).read_text(encoding="utf-8")) for name in SCRIPTS if interactive
-    ]
-    return str(_macros().page(title, sections, scripts))
+    scripts = []
+    if interactive:
+        folder = Path(__file__).parent / "scripts"
+        scripts = [Markup((folder / name).read_text(encoding="utf-8")) for name in SCRIPTS]
+    numbered = []
+    for number, parts in enumerate(sections):
+        section = PageSection(*parts)
+        numbered.append(section._replace(anchor=section.anchor or f"s{number}"))
+    return str(macros().page(title, numbered, Markup(lead), style(), scripts))

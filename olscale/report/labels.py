@@ -68,6 +68,11 @@ def protocol_text(protocol: Mapping[str, Any]) -> str:
     >>> protocol_text({"order": "permuted", "seed": 0, "test_only": True})
     'permuted order, seed 0, test only'
     """
+    return ", ".join(protocol_parts(protocol))
+
+
+def protocol_parts(protocol: Mapping[str, Any]) -> list[str]:
+    """Return the words for each option of a protocol, its order first."""
     order = str(protocol.get("order", "unknown"))
     words = {"time": "time order", "permuted": "permuted order"}
     shown = {
@@ -82,7 +87,7 @@ def protocol_text(protocol: Mapping[str, Any]) -> str:
     if digest := shown.pop("from_model", ""):
         shown["from_model"] = digest[:_DIGEST_DIGITS]
     options = [f"{name.replace('_', ' ')} {text}".rstrip() for name, text in shown.items()]
-    return ", ".join([words.get(order, f"{order} order"), *options])
+    return [words.get(order, f"{order} order"), *options]
 
 
 class Column(NamedTuple):

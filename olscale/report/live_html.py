@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from math import isfinite, isnan
@@ -22,18 +23,14 @@ from olscale.report.live_text import (
     state_text,
 )
 from olscale.report.marks import footnotes
+from olscale.report.palette import BASELINES, DASH_LENGTHS, Look, baseline_look, series_look
+from olscale.report.ticks import nice_ticks
 from olscale.results.live import LiveEvaluation
 from olscale.system.sizes import duration_text, size_text
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#8a8a8a")
-"""Colours of the figures, except black, which is invisible on a dark page."""
+_FAR = 3.0
+"""Errors above this multiple of the best one are named, not fitted into the picture."""
 
-_DASHES = ("", "6 3", "2 3")
-_WIDE = 460
-_HIGH = 150
-_LEFT = 44
-_RIGHT = _WIDE - 6
-_BELOW = 18
 _MOST_LINES = 12
 _MOST_NOTES = 5
 _MOST_SETS = 8
@@ -51,32 +48,25 @@ def _as_printable(value: Any) -> Any:
     return printable(value) if type(value) is str else value
 
 
-def live_html(
-    evaluations: Sequence[LiveEvaluation], now: float | None = None, results_below: bool = False
-) -> str:
-    """Return evaluations as HTML: progress, time, errors along the stream, workers, notes.
-
-    If results follow below, ended evaluations show no errors here.
-    """
-    shown = [
-        _evaluation(evaluation, now or time(), is_brief=results_below and bool(evaluation.end))
-        for evaluation in evaluations
-    ]
+def live_html(evaluations: Sequence[LiveEvaluation], now: float | None = None) -> str:
+    """Return evaluations as HTML: progress, time, errors along the stream, workers, notes."""
+    shown = [_evaluation(evaluation, now or time()) for evaluation in evaluations]
     return _template().render(evaluations=shown)
 
 
-def _evaluation(evaluation: LiveEvaluation, now: float, is_brief: bool) -> dict[str, Any]:
+def _evaluation(evaluation: LiveEvaluation, now: float) -> dict[str, Any]:
     """Return what the template shows of an evaluation.
 
     If there are very many data sets, only running ones are shown with their curves.
     """
-    by_dataset = {} if is_brief else learners_of(evaluation)
+    by_dataset = learners_of(evaluation)
     # A stable sort: running data sets first, otherwise in the order of the experiment.
     first = sorted(by_dataset, key=lambda name: not _goes_on(by_dataset[name]))[:_MOST_SETS]
     running = [group for group in evaluation.groups.values() if group.going]
     return {
         "name": evaluation.name,
         "state": state_text(evaluation, now),
+        "kind": evaluation.state(now),
         "percent": f"{100 * evaluation.share_done:.1f}",
         "done": f"{evaluation.done:,}",
         "total": f"{evaluation.total:,}",
@@ -129,7 +119,10 @@ def _dataset(name: str, learners: Sequence[LiveLearner]) -> dict[str, Any]:
     best = {learner.label for learner in ranked[:_MOST_LINES] if not isnan(learner.error)}
     # Lines keep their colours while ranks change.
     drawn = [learner for learner in learners if learner.label in best]
-    looks = {learner.label: _look(number) for number, learner in enumerate(drawn)}
+    chart_looks = _looks(learners)
+    chart = _chart(name, drawn, chart_looks)
+    # A swatch means a line: there is none before the chart.
+    looks = {learner.label: chart_looks[learner.label] for learner in drawn if chart}
     listed = ranked
     if len(ranked) > _MOST_LINES:
         # Very many settings stay hidden until they report something.
@@ -152,67 +145,109 @@ def _dataset(name: str, learners: Sequence[LiveLearner]) -> dict[str, Any]:
         ],
         "hidden": len(learners) - len(listed),
         "footnotes": footnotes(marks),
-        "chart": _chart(name, drawn, looks),
+        "chart": chart,
     }
 
 
-def _look(number: int) -> dict[str, str]:
-    return {
-        "colour": COLOURS[number % len(COLOURS)],
-        "dash": _DASHES[number // len(COLOURS) % len(_DASHES)],
-    }
+def curves_html(
+    sets: Mapping[str, Sequence[LiveLearner]], of_label: Mapping[str, Look] | None = None
+) -> str:
+    """Return a picture of the curves on each data set; lines look as `of_label` says."""
+    charts = {}
+    for name, learners in sets.items():
+        looks = _looks(learners)
+        if of_label:
+            looks |= {label: _stroke(look) for label, look in of_label.items()}
+        if chart := _chart(name, learners, looks):
+            charts[name] = chart
+    return str(_template().module.pictures(charts))  # type: ignore[attr-defined]
+
+
+def _looks(learners: Sequence[LiveLearner]) -> dict[str, dict[str, str]]:
+    """Return the looks of learners by label: those of a report of the same experiment."""
+    number_of: dict[str, int] = {}
+    settings = Counter[str]()
+    looks = {}
+    for learner in learners:
+        is_baseline = learner.name in BASELINES
+        same_kind = [name for name in number_of if (name in BASELINES) == is_baseline]
+        number = number_of.setdefault(learner.name, len(same_kind))
+        if is_baseline:
+            look = baseline_look(number)
+        else:
+            look = series_look(number, settings[learner.name])
+        settings[learner.name] += 1
+        looks[learner.label] = _stroke(look)
+    return looks
+
+
+def _stroke(look: Look) -> dict[str, str]:
+    """Return a look as SVG has it."""
+    dash = DASH_LENGTHS[look["linestyle"]]
+    return {"colour": look["color"], "dash": " ".join(map(str, dash)) if dash[1] else ""}
 
 
 def _chart(
     name: str, learners: Sequence[LiveLearner], looks: Mapping[str, dict[str, str]]
 ) -> dict[str, Any] | None:
-    """Return the errors along the stream; None if no learner has two positions yet."""
-    lines = [learner for learner in learners if len(learner.rows) > 1]
+    """Return the errors along the stream, in percent of the picture; None without any position."""
+    lines = [learner for learner in learners if len(learner.rows)]
     if not lines:
         return None
     most = max(learner.rows[-1] for learner in lines)
     heading = error_heading(lines[0].metric)
     scale = 100 if heading.endswith("%)") else 1
+    far = _far(lines)
     # Errors on the first rows are mostly chance, so the later ones set the scale.
-    later = [error for learner in lines for error in learner.errors[len(learner.errors) // 4 :]]
+    later = [
+        error
+        for learner in lines
+        if learner.label not in far
+        for error in learner.errors[len(learner.errors) // 4 :]
+    ]
     later = [error for error in later if isfinite(error)] or [0.0]
-    margin = 0.1 * (max(later) - min(later))
-    low = max(0.0, min(later) - margin)
-    # The fallback keeps errors of zero from dividing by zero.
-    high = max(later) + margin or 1e-3
-    across = (_RIGHT - _LEFT) / most
-    up = (_HIGH - _BELOW - 6) / ((high - low) or 1.0)
+    ticks = nice_ticks(scale * min(later), scale * max(later))
+    low = ticks[0] / scale
+    high = ticks[-1] / scale
 
     def height(error: float) -> float:
-        # Early errors beyond the scale are clipped to the edge of the picture.
-        return _HIGH - _BELOW - (min(max(error, low), high) - low) * up
+        # Errors beyond the scale are clipped to the edge of the picture.
+        return 100 * (high - min(max(error, low), high)) / (high - low)
 
     def points(learner: LiveLearner) -> str:
         return " ".join(
-            f"{_LEFT + row * across:.1f},{height(error):.1f}"
+            f"{100 * row / most:.2f},{height(error):.1f}"
             for row, error in zip(learner.rows, learner.errors, strict=True)
             if isfinite(error)
         )
 
-    ticks = [
-        {
-            "y": f"{height(error):.1f}",
-            "text_y": f"{height(error) + 4:.1f}",
-            "text": f"{scale * error:.3g}",
-        }
-        for error in (low, (low + high) / 2, high)
-    ]
     stream = lines[0].stream
+    along = f" along {stream}" if stream else ""
     return {
-        "width": _WIDE,
-        "height": _HIGH,
-        "left": _LEFT,
-        "right": _RIGHT,
-        "words": f"{heading} of {len(lines)} learners along {stream} of {name}, up to row {most:,}",
-        "ticks": ticks,
+        "heading": heading,
+        "words": f"{heading} of {len(lines)} learners{along} of {name}, up to row {most:,}",
+        "ticks": [{"y": f"{height(tick / scale):.1f}", "text": f"{tick:.4g}"} for tick in ticks],
         "lines": [
-            {"label": learner.label, "look": looks[learner.label], "points": points(learner)}
+            {
+                "label": learner.label,
+                "look": looks[learner.label],
+                "points": points(learner),
+                "end": points(learner).rpartition(" ")[2].replace(",", " "),
+            }
             for learner in lines
         ],
-        "axis": f"row {most:,}, {stream}",
+        "above": ", ".join(
+            f"{learner.label} {error_text(learner.error, learner.metric)}"
+            for learner in lines
+            if learner.label in far
+        ),
+        "axis": ", ".join(filter(None, (f"row {most:,}", stream))),
     }
+
+
+def _far(lines: Sequence[LiveLearner]) -> set[str]:
+    """Return the learners that would squeeze all others: above three times the best error."""
+    errors = {line.label: line.errors[-1] for line in lines if isfinite(line.errors[-1])}
+    least = min(errors.values(), default=0.0)
+    far = {label for label, error in errors.items() if error > _FAR * least}
+    return far if least > 0.0 and len(lines) - len(far) > 1 else set()

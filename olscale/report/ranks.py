@@ -1,12 +1,14 @@
 """The section of a report that compares learners: ranks, groups, pairs, error against cost."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from olscale.analysis.compare import Comparison
+from olscale.analysis.compare import Comparison, Pair
+from olscale.analysis.rank_tests import ALPHA
 from olscale.analysis.replicates import ReplicateFigures, SettingFigures
 from olscale.measures import measure_of, metric_words
 from olscale.report.comparison import Compared, compared
@@ -15,7 +17,7 @@ from olscale.report.figures.pareto import CostPoint, pareto_figure
 from olscale.report.figures.ranks import difference_figure, rank_figure
 from olscale.report.figures.words import in_unit, metric_text
 from olscale.report.gallery import Gallery, Part
-from olscale.report.html import paragraphs, table_html
+from olscale.report.html import fold_html, matrix_html, paragraphs, table_html
 from olscale.report.labels import heading, protocol_text
 from olscale.report.mcnemar import rows_compared, rows_table
 from olscale.report.papers.base import FigureSource
@@ -32,19 +34,30 @@ _COLOURS = (
 )
 
 
-def rank_section(source: FigureSource, gallery: Gallery, metric: str | None = None) -> list[Part]:
-    """Return tables and figures of each protocol with two or more learners.
+def comparisons_of(
+    source: FigureSource, figures: ReplicateFigures, metric: str | None = None
+) -> list[Compared]:
+    """Return the comparisons of a report: of each protocol with two or more learners."""
+    if metric is not None and not measure_of(metric).better:
+        return []
+    return compared(source.store, source.summaries, metric, most=MOST, figures=figures)
+
+
+def rank_section(
+    source: FigureSource,
+    gallery: Gallery,
+    comparisons: Sequence[Compared],
+    figures: ReplicateFigures,
+) -> list[Part]:
+    """Return tables and figures of each comparison.
 
     Tests need five data sets.
 
     All learners are ranked and tested; if there are many, only the best are shown.
     """
-    if metric is not None and not measure_of(metric).better:
-        return []
-    figures = ReplicateFigures(source.store, source.on_damage)
-    costs = {cost: figures.of(cost) for cost in _COSTS}
+    costs = {cost: figures.of(cost) for cost in _COSTS if comparisons}
     parts: list[Part] = []
-    for comparison in compared(source.store, source.summaries, metric, most=MOST, figures=figures):
+    for comparison in comparisons:
         parts += [
             table_html(rank_table(comparison)),
             paragraphs([*comparison.advice, _COLOURS], "note"),
@@ -84,14 +97,26 @@ def _tested(one: Compared, outcome: Comparison, gallery: Gallery) -> list[Part]:
         f"Differences to {best}, which has the best mean rank, by {how}: a point a data set, "
         "the bar their mean."
     )
-    options = {"baseline": best, "metric": one.metric, "datasets": outcome.datasets}
+    options: dict[str, Any] = {"baseline": best, "metric": one.metric, "datasets": outcome.datasets}
     pairs = outcome.with_posteriors(outcome.pairs, one.rope)
     pairs_title = f"Pairs by {metric_text(one.metric)}"
     cautions = one.cautions(one.metric, outcome.learners)
     return [
         gallery.add(f"ranks-{one.metric}", caption, rank_figure, {"": outcome}),
-        table_html(pair_table(pairs, one.metric, pairs_title, cautions, one.rope)),
+        *_folded(pairs, table_html(pair_table(pairs, one.metric, pairs_title, cautions, one.rope))),
         gallery.add(f"differences-{one.metric}", minus, difference_figure, differences, **options),
+    ]
+
+
+def _folded(pairs: Sequence[Pair], table: str) -> list[str]:
+    """Return the table of pairs behind a fold, with a matrix or a sentence in front."""
+    sure = sum(pair.p_corrected <= ALPHA for pair in pairs)
+    if not sure:
+        sentence = f"No two of the learners differ significantly ({len(pairs)} pairs tested)."
+        return [paragraphs([sentence]), fold_html(f"All {len(pairs)} pairs", table)]
+    return [
+        matrix_html(pairs, ALPHA),
+        fold_html(f"All {len(pairs)} pairs, with p values and differences", table),
     ]
 
 
@@ -128,7 +153,11 @@ def _costs(
         "filled: no other learner is both better and cheaper."
     )
     first = {name: one.settings(name, outcome.datasets[0])[0] for name in outcome.learners}
-    options = {"higher": _COSTS, "metric": one.metric, "of_label": source.looks.of(first)}
+    options: dict[str, Any] = {
+        "higher": _COSTS,
+        "metric": one.metric,
+        "of_label": source.looks.of(first),
+    }
     return [gallery.add(f"costs-{one.metric}", caption, pareto_figure, shown, **options)]
 
 

@@ -35,8 +35,8 @@ from olscale.report.figures.curves import BANDS
 from olscale.report.figures.segments import heat_figure
 from olscale.report.figures.words import metric_text, params_text
 from olscale.report.gallery import Gallery, Part
-from olscale.report.html import escape, paragraphs, rows_html, table_html
-from olscale.report.labels import column_of, protocol_text, transforms_note
+from olscale.report.html import chips_html, escape, paragraphs, rows_html, table_html
+from olscale.report.labels import column_of, protocol_parts, transforms_note
 from olscale.report.papers.base import FigureSource
 
 T = TypeVar("T", bound=AlongStream)
@@ -47,6 +47,9 @@ _MOST = 12
 
 _MAPS = 6
 """Most maps of two parameters per stream: readers look at no more."""
+
+_MOST_ALARMS = 12
+"""Most drift alarms of a line that are marked on its curve."""
 
 _STREAMS = 60
 """Most data sets (and views of them) with figures: readers look at no more."""
@@ -118,25 +121,36 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
                 continue
             shown, note = _labelled(chosen[metric][stream], curves[stream])
             if metric == "drift_alarms":
+                # The raster has all alarms; on curves they stand where they are few enough to read.
                 parts.append(
                     _alarms(title, shown, note, series["cumulative_error"][stream], gallery, source)
                 )
             else:
                 raised = series.get("drift_alarms", {}).get(stream, [])
                 parts.append(_curves(title, metric, shown, note, raised, gallery, source))
-        if segments[stream]:
+        # A single segment is the whole stream: its error stands in every table.
+        if segments[stream] and len(segments[stream][0].names) > 1:
             by_label, note = _labelled(chosen["cumulative_error"][stream], segments[stream])
             note = _means(by_label, band=False) + note
             caption = f"{title}: error on each segment{note}."
             parts.append(
                 gallery.add(
-                    f"{title}-segments", caption, segment_figure, by_label, of_learner=source.looks
+                    f"{title}-segments",
+                    caption,
+                    segment_figure,
+                    by_label,
+                    topic="segments",
+                    of_learner=source.looks,
                 )
             )
             # A map of a single line adds nothing to the segments above.
             if len(by_label) > 1:
                 caption = f"{title}: error of learners on each segment, as a map{note}."
-                parts.append(gallery.add(f"{title}-segments-map", caption, heat_figure, by_label))
+                parts.append(
+                    gallery.add(
+                        f"{title}-segments-map", caption, heat_figure, by_label, topic="segments"
+                    )
+                )
         for name, rocs in found_rocs.items():
             if rocs[stream]:
                 rocs_by_label, note = _labelled(
@@ -145,7 +159,14 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
                 caption = f"{title}: {metric_words(name)}{_means(rocs_by_label, band=False)}{note}."
                 file = f"{title}-{name.replace('_', '-')}"
                 parts.append(
-                    gallery.add(file, caption, roc_figure, rocs_by_label, of_learner=source.looks)
+                    gallery.add(
+                        file,
+                        caption,
+                        roc_figure,
+                        rocs_by_label,
+                        topic=metric_words(name),
+                        of_learner=source.looks,
+                    )
                 )
         for name, matrices in by_class.items():
             if matrices[stream]:
@@ -158,11 +179,13 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
         if parts:
             s = group[0]
             notes = [
-                f"Protocol: {protocol_text(s.protocol)}.",
                 *transforms_note([column_of(s)], [title]),
+                *_standing_notes(measured_on[stream]),
             ]
-            notes += _standing_notes(measured_on[stream])
-            sections.append((title, [paragraphs([" ".join(notes)], "note"), *parts]))
+            head = f"<p>{chips_html(protocol_parts(s.protocol))}</p>"
+            if notes:
+                head += paragraphs([" ".join(notes)], "note")
+            sections.append((title, [head, *parts]))
     if hidden := list(every)[_STREAMS:]:
         sentence = (
             f"Figures are of the first {_STREAMS} of {len(every):,} data sets (and ways of "
@@ -247,6 +270,8 @@ def _curves(
         "holdout_": f" every {protocol.get('holdout_every', 0):,} rows",
     }.get(metric.removesuffix(base_name(metric)), "")
     of_setting = {curve.summary.key: curve for curve in raised}
+    if not _marks_alarms(metric, protocol, raised):
+        of_setting = {}
     with_alarms = [curve.summary.key in of_setting for curve in shown.values()]
     marks = (
         {label: of_setting[curve.summary.key] for label, curve in shown.items()}
@@ -261,7 +286,15 @@ def _curves(
     options: dict[str, Any] = {"of_learner": source.looks} | (
         {"alarms": marks} if triangles else {}
     )
-    return gallery.add(f"{title}-{name}", caption, curve_figure, {"": shown}, **options)
+    return gallery.add(
+        f"{title}-{name}", caption, curve_figure, {"": shown}, metric_words(metric), **options
+    )
+
+
+def _marks_alarms(metric: str, protocol: Mapping[str, Any], raised: Sequence[Curve]) -> bool:
+    """Return whether alarms stand on a curve: that of recent errors, and only if they are few."""
+    recent = "window_error" if protocol.get("window") else "cumulative_error"
+    return metric == recent and all(len(curve.rows) <= _MOST_ALARMS for curve in raised)
 
 
 def _alarms(
@@ -285,7 +318,9 @@ def _alarms(
     )
     caption = f"{title}: rows at which {by} raised an alarm{runs}{note}."
     options = {"rows": max(ends, default=None), "of_learner": source.looks}
-    return gallery.add(f"{title}-drift-alarms", caption, alarm_figure, shown, **options)
+    return gallery.add(
+        f"{title}-drift-alarms", caption, alarm_figure, shown, "drift alarms", **options
+    )
 
 
 def _by_stream(found: Iterable[T]) -> dict[Hashable, list[T]]:
@@ -392,13 +427,15 @@ def _lines(
         )
         of = name
     panel = {sweeps[0].summary.label if len(sweeps) == 1 else "": shown}
-    return gallery.add(f"{title}-{of}", caption, parameter_figure, panel, of_learner=source.looks)
+    return gallery.add(
+        f"{title}-{of}", caption, parameter_figure, panel, "parameters", of_learner=source.looks
+    )
 
 
 def _map(title: str, sweep: Sweep, gallery: Gallery) -> Part:
     learner = sweep.summary.label
     name = f"{title}-{learner}-{'-'.join(sweep.names)}"
-    return gallery.add(name, _caption(title, sweep), surface_figure, {learner: sweep})
+    return gallery.add(name, _caption(title, sweep), surface_figure, {learner: sweep}, "parameters")
 
 
 def _caption(title: str, sweep: Sweep) -> str:

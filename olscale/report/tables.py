@@ -13,13 +13,21 @@ from typing import Any
 from olscale.analysis.standing import is_comparable, looked_ahead, why_incomparable
 from olscale.analysis.summary import Summary, by_setting, one_of_each_setting
 from olscale.errors import UnknownNameError
-from olscale.measures import HEADLINES, deviation_of, distance_from_best, figure_of, measure_of
+from olscale.measures import (
+    HEADLINES,
+    deviation_of,
+    distance_from_best,
+    figure_of,
+    measure_of,
+    metric_words,
+)
 from olscale.report.labels import (
     Column,
     Row,
     column_labels,
     column_of,
     heading,
+    protocol_parts,
     protocol_text,
     row_labels,
     rows_of,
@@ -98,6 +106,12 @@ class Table:
         Commands that a user may want to run; not for a paper.
     best : str
         What a mark of the best means.
+    heading : str
+        The title without the protocol, where a page shows that as chips.
+    chips : tuple of str
+        The options of the protocol.
+    topic : str
+        The metric, in words by which a page filters tables and figures.
     """
 
     title: str
@@ -107,6 +121,9 @@ class Table:
     notes: tuple[str, ...]
     advice: tuple[str, ...] = ()
     best: str = "best of the column"
+    heading: str = ""
+    chips: tuple[str, ...] = ()
+    topic: str = ""
 
     @property
     def footnotes(self) -> tuple[str, ...]:
@@ -285,6 +302,9 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
             *tuned_notes(grid),
         ),
         advice=("`--format json` shows all parameters.",) if own else (),
+        heading=heading(metric),
+        chips=tuple(protocol_parts(protocol)),
+        topic=metric_words(metric),
     )
 
 

@@ -6,17 +6,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from olscale.addresses import redacted_name
 from olscale.analysis import store_status, summarise, unfinished_experiments
+from olscale.analysis.replicates import ReplicateFigures
 from olscale.errors import ReportError, StoreError
 from olscale.report.facts import facts_section
-from olscale.report.figures.style import need_matplotlib
+from olscale.report.figures import curve_figure
+from olscale.report.figures.style import ANY_SIZE, FigureSize, need_matplotlib
+from olscale.report.first_screen import comparison_data, curves_for_paper, first_screen
 from olscale.report.gallery import Gallery, Part
-from olscale.report.html import page_html, table_html
+from olscale.report.html import PageSection, page_html, table_html
 from olscale.report.notes import unfinished_notes
 from olscale.report.papers import FigureSource, paper_figures
-from olscale.report.ranks import rank_section
+from olscale.report.ranks import comparisons_of, rank_section
 from olscale.report.sections import failures, overview, stream_sections
 from olscale.report.tables import select, tables
 from olscale.results import Store, open_store
@@ -24,8 +28,20 @@ from olscale.results.store import OnDamage
 from olscale.storage.local import discard_parts, part_of
 from olscale.system.garbage import seldom_collected
 
+_MOST_PANELS = 12
+"""Most panels of the figure of all data sets."""
+
 _LONG = 40
 """Most rows of a table before the figures; longer tables come after them."""
+
+
+class _Parts(NamedTuple):
+    """A section whose figures are not drawn yet."""
+
+    name: str
+    parts: list[Part]
+    anchor: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +73,7 @@ def write_report(
     static: bool = False,
     metric: str | None = None,
     learners: Sequence[str] = (),
+    size: FigureSize = ANY_SIZE,
 ) -> Report:
     """Write ``index.html`` and ``figures/`` into the folder `out`, replacing an earlier report.
 
@@ -77,8 +94,8 @@ def write_report(
         for.
     on_damage : {"raise", "skip"}
         What to do about damaged files of the store.
-    also : sequence of {"pdf", "png"}
-        Also write figures in these formats.
+    also : sequence of {"pdf", "png", "svg"}
+        Also write figures in these formats, and one of the curves on all data sets, for a paper.
     static : bool
         Leave out the scripts that make charts and tables interactive.
     metric : str, optional
@@ -86,20 +103,23 @@ def write_report(
     learners : sequence of str
         Only these learners, by name or label: they are ranked and tested among themselves. All when
         empty.
+    size : FigureSize
+        Width and font of the figures' files.
 
     Raises
     ------
     ReportError
-        If matplotlib is missing or `out` cannot be written to.
+        If matplotlib or a font is missing or `out` cannot be written to.
     UnknownNameError
         If a paper, the metric or a learner is unknown.
     StoreError
         If the store holds no finished run, or a file of it is damaged.
     """
     need_matplotlib()
+    size.check()
     folder = Path(out)
     with _unfinished(folder) as part:
-        report = _write(store, part, papers, on_damage, also, static, metric, learners)
+        report = _write(store, part, papers, on_damage, also, static, metric, learners, size)
         for file in (*report.figures, report.page):
             (folder / file.relative_to(part)).parent.mkdir(exist_ok=True)
             file.replace(folder / file.relative_to(part))
@@ -187,6 +207,7 @@ def _write(
     static: bool,
     metric: str | None,
     learners: Sequence[str],
+    size: FigureSize,
 ) -> Report:
     """Write the report into an existing folder."""
     figures_of = [(paper, paper_figures(paper)) for paper in papers]
@@ -200,34 +221,54 @@ def _write(
         )
     summaries = select(summaries, learners=learners)
     result_tables = tables(select(summaries, [metric] if metric else []), metric)
-    gallery = Gallery(folder, ("svg", *also), not static)
+    formats = tuple(dict.fromkeys(("svg", *also)))
+    gallery = Gallery(folder, formats, not static, size)
     status = store_status(store, on_damage)
     unfinished = unfinished_notes(unfinished_experiments(store, on_damage))
     source = FigureSource(store, summaries, on_damage)
-    results: tuple[str, list[Part]] = ("Results", [table_html(table) for table in result_tables])
+    results = _Parts("Results", [table_html(table) for table in result_tables], "results")
     long = any(
         len(table.rows) > _LONG for table in result_tables
     )  # long tables come after the figures
-    sections: list[tuple[str, list[Part]]] = [
-        ("Runs", [*overview(status, unfinished)]),
+    replicates = ReplicateFigures(store, on_damage)
+    comparisons = comparisons_of(source, replicates, metric)
+    sections: list[_Parts] = [
+        _Parts("Runs", [*overview(status, unfinished)], "runs"),
         *([] if long else [results]),
     ]
-    if ranks := rank_section(source, gallery, metric):
-        sections.append(("Ranks", ranks))
+    link = {}
+    if ranks := rank_section(source, gallery, comparisons, replicates):
+        link["ranks"] = "ranks"
+        sections.append(_Parts("Ranks", ranks, "ranks"))
     for paper, figures in figures_of:
-        sections.append(
-            (f"Figures of {paper}", list[Part](gallery.paper(figure, source) for figure in figures))
-        )
-    sections += stream_sections(source, gallery)
+        drawn: list[Part] = [gallery.paper(figure, source) for figure in figures]
+        sections.append(_Parts(f"Figures of {paper}", drawn))
+    sections += [
+        _Parts(title, parts, f"set{number}", "Data sets")
+        for number, (title, parts) in enumerate(stream_sections(source, gallery))
+    ]
     if long:
         sections.append(results)
-    sections.append(("What was run", [*facts_section(source)]))
+    sections.append(_Parts("What was run", [*facts_section(source)], "facts"))
     if status.failures:
-        sections.append(("Failed runs", [failures(status)]))
+        link["failed"] = "failed"
+        sections.append(_Parts("Failed runs", [failures(status)], "failed"))
+    sets = {}
+    if also and comparisons:
+        sets = curves_for_paper(source, comparisons[0], _MOST_PANELS)
+    if len(sets) > 1:
+        gallery.add("paper-curves", "", curve_figure, sets, across=3, of_learner=source.looks)
+    lead = first_screen(source, status, comparisons, link)
+    if not static and (data := comparison_data(comparisons)):
+        lead += f'<script type="application/json" id="comparison">{data}</script>'
     store.damaged = damaged
     gallery.draw()
-    shown = [(heading, [gallery.html(part) for part in parts]) for heading, parts in sections]
+    shown = [
+        PageSection(part.name, list(map(gallery.html, part.parts)), part.anchor, part.group)
+        for part in sections
+    ]
     page = folder / "index.html"
     name = redacted_name(store.path) or store.path
-    page.write_text(page_html(f"Report on {name}", shown, not static), encoding="utf-8")
+    html = page_html(f"Report on {name}", shown, not static, lead)
+    page.write_text(html, encoding="utf-8")
     return Report(page, tuple(gallery.files), tuple(gallery.absent))

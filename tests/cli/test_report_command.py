@@ -54,20 +54,23 @@ def test_a_report_has_tables_figures_and_failures(store, tmp_path):
     assert '<td class="best">20.00 &plusmn; 0.00</td>' in page
     assert "best at C=1." in page
     assert "norm is inf &amp; &lt;large&gt;" in page
-    assert page.count("data:image/svg+xml;base64,") == 4
+    assert page.count('<img src="figures/') == 4
 
 
 def test_a_report_stands_alone(store, tmp_path):
     run("report", store.path, "--out", str(tmp_path / "out"))
     page = (tmp_path / "out" / "index.html").read_text()
 
-    assert page.count("<script>") == 4
-    page = page[: page.index("<script>")]
+    assert page.count("<script>") == 5
+    page = page[: page.rindex("</main>")]
     targets = re.findall(r'(?:src|href)="([^"#][^"]*)"', page)
     links = [target for target in targets if not target.startswith("data:")]
     assert all((tmp_path / "out" / link).exists() for link in links)
     anchors = set(re.findall(r'href="#([^"]+)"', page))
     assert anchors == set(re.findall(r'<section id="([^"]+)"', page))
+    for heading in ("failed", "runs", "data sets", "best mean rank"):
+        assert f"<dt>{heading}</dt>" in page
+    assert page.index("Leaderboard by") < page.index("<h2>Runs</h2>")
 
 
 def test_a_static_report_has_no_script(store, tmp_path):
@@ -101,6 +104,22 @@ def test_figures_come_in_other_formats_too(store, tmp_path):
     ]
     assert suffixes == [".pdf", ".png", ".svg"]
     assert 'href="figures/digits-curves.pdf"' in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_figures_for_a_journal_have_its_width_and_font(store, tmp_path):
+    out = tmp_path / "out"
+    journal = ("--figures", "pdf", "--size", "3.5in", "--font", "DejaVu Serif")
+    assert run("report", store.path, "--out", str(out), *journal).exit_code == 0
+
+    for name in ("digits-curves", "digits-pa1-C"):
+        pdf = (out / "figures" / f"{name}.pdf").read_bytes()
+        width = float(re.search(rb"/MediaBox \[ 0 0 ([0-9.]+) ", pdf)[1])
+        assert width == pytest.approx(3.5 * 72, abs=1)
+        assert b"DejaVuSerif" in pdf
+    unknown = run("report", store.path, "--out", str(out), "--font", "Dejavu serif")
+    assert unknown.exit_code == 1
+    assert "unknown font 'Dejavu serif'; did you mean 'DejaVu Serif'?" in unknown.stderr
+    assert run("report", store.path, "--out", str(out), "--size", "3").exit_code == 2
 
 
 def test_figures_of_a_paper_and_what_is_missing(store, tmp_path, small_catalogue):
@@ -207,12 +226,13 @@ def test_what_the_protocol_asked_for_is_drawn(tmp_path, make_record):
     assert run("report", store.path, "--out", str(out)).exit_code == 0
 
     page = (out / "index.html").read_text()
-    assert page.count("data:image/svg+xml;base64,") == 5
+    assert page.count('<img src="figures/') == 5
     for caption in (
         "digits: window error over the last 50 rows; triangles: drift alarms.",
-        "digits: fading error with the fading factor 0.9; triangles: drift alarms.",
-        "digits: holdout error every 25 rows; triangles: drift alarms.",
+        "digits: fading error with the fading factor 0.9.",
+        "digits: holdout error every 25 rows.",
         "digits: rows at which adwin (river 0) raised an alarm.",
     ):
         assert f"{caption} (" in page
-    assert "Drift alarms, permuted order, drift adwin (river 0), fading 0.9" in page
+    chips = ("permuted order", "drift adwin (river 0)", "fading 0.9")
+    assert all(f'<span class="chip" title="{chip}">' in page for chip in chips)

@@ -179,9 +179,15 @@ def test_the_page_answers_to_its_reader_without_a_network(pages: Path) -> None:
             await page.mouse(x, y)
             await page.mouse(x + 5, y)
             await asyncio.sleep(0.5)
-            told = await page.run("document.querySelector('#vg-tooltip-element').innerText")
-            assert "learner" in told
+            told = await page.run("document.querySelector('.tip').innerText")
+            assert "row " in told
             assert "pa1" in told
+            # Axes change their scale, and charts are drawn anew.
+            log = "document.querySelector('#digits-curves .controls > label input')"
+            await page.run(f"{log}.click()")
+            await asyncio.sleep(0.5)
+            assert "log-y-digits-curves=1" in await page.run("location.hash")
+            assert await page.run(LINES) == 1
             # Tables sort.
             first = "[...document.querySelectorAll('table')].find((one) => one.rows.length > 3)"
             await page.run(f"{first}.querySelectorAll('th button')[0].click()")
@@ -189,6 +195,26 @@ def test_the_page_answers_to_its_reader_without_a_network(pages: Path) -> None:
             up = await page.run(column)
             await page.run(f"{first}.querySelectorAll('th button')[0].click()")
             assert await page.run(column) == up[::-1]
+
+            # Two learners stand side by side, and a topic hides the figures of others.
+            choose = "((menu, value) => { menu.value = value; menu.onchange() })"
+            for name, learner in (("pin", "pa"), ("beside", "pa1")):
+                await page.run(
+                    f"{choose}(document.querySelector('[aria-label={name}]'), '{learner}')"
+                )
+            assert "difference" in await page.run("document.querySelector('.pinned').innerText")
+            await page.run(f"{choose}(document.querySelector('[aria-label=beside]'), '')")
+            figures_menu = "document.querySelector('[aria-label=measure]')"
+            await page.run(f"{choose}({figures_menu}, 'segments')")
+            assert await page.run("document.getElementById('digits-curves').hidden") is True
+            await page.run(f"{choose}({figures_menu}, '')")
+            sets = "document.querySelector('[aria-label=\"data sets to show\"]')"
+            await page.run(f"{sets}.value = 'digits'; {sets}.oninput()")
+            hidden = "document.querySelectorAll('section[data-set][hidden]').length"
+            assert await page.run(hidden) >= 1
+            await page.run(f"{sets}.value = ''; {sets}.oninput()")
+            assert await page.run(hidden) == 0
+            await page.run("document.querySelector('#digits-curves .legend [value=pa1]').click()")
 
             # A link brings it all back.
             link = await page.run("location.href")

@@ -95,9 +95,9 @@ def test_each_replicate_by_itself():
 
 
 def test_lines_differ_without_colour():
-    marks = [(look["linestyle"], look["marker"]) for look in looks(map(str, range(30))).values()]
+    marks = [(look["linestyle"], look["marker"]) for look in looks(map(str, range(40))).values()]
 
-    assert len(set(marks)) == 30
+    assert len(set(marks)) == 40
 
 
 def named(learner: str, dataset: str = "letter", **params: float) -> Curve:
@@ -151,7 +151,7 @@ def test_settings_of_a_learner_share_its_colour_or_a_shade_of_it_and_its_mark():
 
     assert len({one["marker"] for one in found}) == 1
     assert len({(one["color"], one["linestyle"]) for one in found}) == 12
-    assert {one["color"] for one in found[:4]} == {"#000000"}
+    assert {one["color"] for one in found[:4]} == {"#2255ee"}
 
 
 @pytest.mark.parametrize(

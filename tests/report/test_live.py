@@ -91,15 +91,13 @@ def test_of_many_data_sets_those_that_go_on_are_shown_with_their_curves() -> Non
     assert '<td class="text">set-49</td><td class="text">-</td><td>-</td><td>1/1</td>' in rest
 
 
-def test_what_has_ended_is_told_in_a_line_where_its_results_stand_below() -> None:
+def test_what_has_ended_keeps_its_curves() -> None:
     one = going()
-    assert "<polyline" in live_html([one], now=112.0, results_below=True)
     one.end = "done"
-    brief = live_html([one], now=112.0, results_below=True)
-    assert "tuning&lt;/b&gt;: done" in brief
-    assert "1 of 4 runs, 50 rows/s, ended 1970-01-01 00:01 UTC" in brief
-    assert "<table>" not in brief
-    assert "<polyline" in live_html([one], now=112.0), "in a notebook the last state stays"
+    last = live_html([one], now=112.0)
+    assert "tuning&lt;/b&gt;: done" in last
+    assert "1 of 4 runs, 50 rows/s, ended 1970-01-01 00:01 UTC" in last
+    assert "<polyline" in last
     one.heard = float("inf")
     assert "ended" not in live_html([one], now=112.0), "of a damaged journal"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,14 +20,43 @@ from olscale.report.charts.spec import (
     rounded,
     spec,
 )
-from olscale.report.figures.curves import BANDS, SETTLED, alarms_on
+from olscale.report.figures.curves import (
+    BANDS,
+    SETTLED,
+    alarms_on,
+    far_above,
+    final_error,
+)
 from olscale.report.figures.looks import Looks, looks
 from olscale.report.figures.words import in_unit, metric_text
+from olscale.report.palette import GREY
 
-_WHOLE = {
-    "name": "whole",
-    "value": False,
-    "bind": {"input": "checkbox", "name": "from the first row "},
+_MARKS = 10
+"""Marks on each line."""
+
+_ROWS = "datum.value < 1e5 ? format(datum.value, ',') : format(datum.value, '~s')"
+
+_ZOOM = {
+    "name": "zoom",
+    "select": {
+        "type": "interval",
+        "encodings": ["x"],
+        # A finger scrolls the page; a wheel does, too, unless the shift key is held.
+        "translate": "[pointerdown[event.pointerType === 'mouse'], window:pointerup] "
+        "> window:pointermove!",
+        "zoom": "wheel![event.shiftKey]",
+    },
+    "bind": "scales",
+}
+_NEAR = {
+    "name": "near",
+    "select": {
+        "type": "point",
+        "encodings": ["x"],
+        "on": "pointerover",
+        "nearest": True,
+        "clear": "pointerout",
+    },
 }
 
 
@@ -39,55 +69,68 @@ def curve_charts(
     return [_chart(curves, of_learner, alarms or {}) for curves in shown.values()]
 
 
+def _switch(name: str, words: str, value: bool = False) -> Spec:
+    return {"name": name, "value": value, "bind": {"input": "checkbox", "name": f"{words} "}}
+
+
 def _chart(
     curves: Mapping[str, Curve], of_learner: Looks | None, alarms: Mapping[str, Curve]
 ) -> Spec:
-    labels = sorted(curves, key=lambda label: -float(np.mean(curves[label].errors[:, -1])))
+    labels = sorted(curves, key=lambda label: final_error(curves[label]))
+    if of_learner:
+        labels = of_learner.in_order(labels, curves)
     metric = curves[labels[0]].summary.metric
     has_replicates = any(len(curve.errors) > 1 for curve in curves.values())
     band = has_replicates and len(curves) <= BANDS
-    last = max(int(curve.rows[-1]) for curve in curves.values())
-    fields = ["rows", "value", *(["std"] if band else []), *(["alarms"] if alarms else [])]
+    first = curves[labels[0]].rows
     # Differences need the value of both curves at the same row.
-    have_same_rows = all(
-        np.array_equal(curve.rows, curves[labels[0]].rows) for curve in curves.values()
-    )
-    menu = less(labels) if have_same_rows else []
-    encoding = by_learner(
-        of_learner.of(curves) if of_learner else looks(curves), labels, "strokeDash"
-    )
-    transform: list[Spec] = [
-        {"flatten": fields},
-        *(minus_baseline("rows") if menu else [{"calculate": "datum.value", "as": "shown"}]),
-        ONLY_PICKED,
-        {"filter": f"whole || datum.rows >= {SETTLED * last:g}"},
-    ]
+    have_same_rows = all(np.array_equal(curve.rows, first) for curve in curves.values())
+    last = max(int(curve.rows[-1]) for curve in curves.values())
+    far = far_above(curves)
+    menu: list[Spec] = []
+    transform: list[Spec] = []
+    if have_same_rows:
+        # Written once, since rows are most of what a chart would hold.
+        transform.append({"calculate": json.dumps(first.tolist()), "as": "rows"})
+        menu = less(labels)
+    fields = ["rows", "value"]
+    if band:
+        fields.append("std")
+    if alarms:
+        fields.append("alarms")
+    transform.append({"flatten": fields})
+    if menu:
+        transform += minus_baseline("rows")
+    else:
+        transform.append({"calculate": "datum.value", "as": "shown"})
+    transform += [ONLY_PICKED, {"filter": f"whole || datum.rows >= {SETTLED * last:g}"}]
+    params = [PICKED, *menu, _switch("whole", "from the first row")]
+    if far:
+        params.append(_switch("every", "all in view"))
+        kept = "every || !datum.far || indexof(picked, datum.learner) >= 0"
+        transform.append({"filter": kept})
+    of_label = looks(curves)
+    if of_learner:
+        of_label = of_learner.of(curves)
+    encoding = by_learner(of_label, labels, "strokeDash", "shape")
+    dashes = encoding.pop("strokeDash")
+    shapes = encoding.pop("shape")
     x = {
         "field": "rows",
         "type": "quantitative",
         "scale": {"domainMin": 0, "nice": False},
-        "axis": {"tickCount": 5},
+        "axis": {"tickCount": 5, "labelExpr": _ROWS, "labelFlush": False},
     }
     y = {
         "field": "shown",
         "type": "quantitative",
         "scale": {"zero": False},
+        "axis": {"tickCount": 5, "format": ",~r"},
         "title": metric_text(metric),
     }
-    near = {"type": "point", "on": "pointerover", "nearest": True, "clear": "pointerout"}
-    opacity = {"condition": {"param": "near", "empty": False, "value": 1}, "value": 0}
-    tooltip: list[Spec] = [
-        {"field": "learner", "title": "learner"},
-        {"field": "rows", "type": "quantitative", "format": ",", "title": "rows"},
-        {"field": "shown", "type": "quantitative", "format": ".4~g", "title": metric_text(metric)},
-    ]
-    tooltip += (
-        [{"field": "std", "type": "quantitative", "format": ".3~g", "title": "deviation"}]
-        if band
-        else []
-    )
     layers: list[Spec] = []
     if band:
+        params.append(_switch("bands", "bands", value=True))
         # Bands are deviations of errors; those of differences to another curve are unknown.
         spread = "(baseline ? 0 : datum.std)" if menu else "datum.std"
         transform += [
@@ -95,56 +138,127 @@ def _chart(
             for sign, end in (("-", "low"), ("+", "high"))
         ]
         edges = {"y": y | {"field": "low"}, "y2": {"field": "high"}}
-        layers.append({"mark": {"type": "area", "opacity": 0.14}, "encoding": edges})
-    dashes = {"strokeDash": encoding.pop("strokeDash")}
-    layers.append({"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"y": y, **dashes}})
+        layers.append(
+            {
+                "transform": [{"filter": "bands"}],
+                "mark": {"type": "area", "opacity": 0.14, "clip": True},
+                "encoding": edges,
+            }
+        )
     layers.append(
         {
-            "mark": {"type": "point", "filled": True, "size": 60},
-            "params": [{"name": "near", "select": near}],
-            "encoding": {"y": y, "opacity": opacity, "tooltip": tooltip},
+            "mark": {"type": "line", "strokeWidth": 2, "clip": True},
+            "params": [_ZOOM],
+            "encoding": {"y": y, "strokeDash": dashes},
+        }
+    )
+    step = max(1, len(first) // _MARKS)
+    layers.append(
+        {
+            "transform": [
+                {
+                    "window": [{"op": "row_number", "as": "place"}],
+                    "groupby": ["learner"],
+                    "sort": [{"field": "rows"}],
+                },
+                # Neighbouring lines have their marks at different rows.
+                {"filter": f"(datum.place + 3 * datum.number) % {step} == 0"},
+            ],
+            "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1, "clip": True},
+            "encoding": {"y": y, "shape": shapes},
+        }
+    )
+    opacity = {"condition": {"param": "near", "empty": False, "value": 1}, "value": 0}
+    layers.append(
+        {
+            "mark": {"type": "point", "filled": True, "size": 60, "clip": True},
+            "params": [_NEAR],
+            "encoding": {"y": y, "opacity": opacity, "tooltip": {"field": "rows"}},
         }
     )
     if alarms:
-        raised = {
-            "field": "alarms",
-            "type": "quantitative",
-            "title": "drift alarms since the point before",
-        }
-        layers.append(
-            {
-                "transform": [{"filter": "datum.alarms > 0"}],
-                "mark": {
-                    "type": "point",
-                    "shape": "triangle-down",
-                    "filled": True,
-                    "size": 90,
-                    "yOffset": -7,
-                },
-                "encoding": {"y": y, "tooltip": [*tooltip[:2], raised]},
-            }
-        )
+        layers.append(_raised(y))
+    if far:
+        layers.append(_named(far))
     return spec(
-        (_line(label, curve, band, alarms) for label, curve in curves.items()),
-        height=320,
-        params=[PICKED, *menu, _WHOLE],
+        (
+            _line(number, label, curves[label], band, alarms, have_same_rows, label in far)
+            for number, label in enumerate(labels)
+        ),
+        height=300,
+        params=params,
         transform=transform,
         encoding={"x": x, **encoding},
         layer=layers,
     )
 
 
-def _line(label: str, curve: Curve, band: bool, alarms: Mapping[str, Curve]) -> dict[str, Any]:
+def _named(far: Mapping[str, str]) -> Spec:
+    """Return a line at the upper edge that names what is above the view."""
+    above = ", ".join(
+        f"{name} {value}" for name, value in zip(names(far), far.values(), strict=True)
+    )
+    return {
+        "data": {"values": [{"above": f"\u2191 {above}"}]},
+        "transform": [{"filter": "!every"}],
+        "mark": {"type": "text", "align": "right", "baseline": "top", "color": GREY, "limit": 420},
+        "encoding": {
+            "x": {"value": "width"},
+            "y": {"value": 2},
+            "color": {"value": GREY},
+            "text": {"field": "above", "type": "nominal"},
+        },
+    }
+
+
+def _raised(y: Spec) -> Spec:
+    """Return the triangles of drift alarms."""
+    title = "drift alarms since the point before"
+    return {
+        "transform": [{"filter": "datum.alarms > 0"}],
+        "mark": {
+            "type": "point",
+            "shape": "triangle-down",
+            "filled": True,
+            "size": 90,
+            "yOffset": -7,
+            "opacity": 1,
+        },
+        "encoding": {
+            "y": y,
+            "tooltip": [
+                {"field": "learner", "title": "learner"},
+                {"field": "rows", "type": "quantitative", "format": ",", "title": "rows"},
+                {"field": "alarms", "type": "quantitative", "title": title},
+            ],
+        },
+    }
+
+
+def _line(
+    number: int,
+    label: str,
+    curve: Curve,
+    band: bool,
+    alarms: Mapping[str, Curve],
+    have_same_rows: bool,
+    is_far: bool,
+) -> dict[str, Any]:
     values = in_unit(curve.summary.metric, curve.errors)
     line: dict[str, Any] = {
         "learner": names([label])[0],
-        "rows": curve.rows.tolist(),
+        "number": number,
         "value": rounded(values.mean(axis=0)),
     }
+    if not have_same_rows:
+        line["rows"] = curve.rows.tolist()
+    if is_far:
+        line["far"] = True
     if band:
-        line["std"] = rounded(
-            values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(values.shape[1])
-        )
+        spread = np.zeros(values.shape[1])
+        if len(values) > 1:
+            spread = values.std(axis=0, ddof=1)
+        line["std"] = rounded(spread, digits=3)
     if alarms:
         line["alarms"] = alarms_on(curve, alarms.get(label)).tolist()
     return line

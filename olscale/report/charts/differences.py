@@ -18,6 +18,7 @@ from olscale.report.charts.spec import (
     spec,
 )
 from olscale.report.figures.words import in_unit, metric_text
+from olscale.report.palette import COLOURS, GREY
 
 
 def difference_charts(
@@ -56,19 +57,19 @@ def difference_charts(
             params=[PICKED, *less(list(of), names([baseline])[0])],
             transform=[{"flatten": ["dataset", "value"]}, *minus_baseline("dataset"), ONLY_PICKED],
             layer=[
-                {"mark": {"type": "rule", "color": "#8a8a8a"}, "encoding": {"x": {"datum": 0}}},
+                {"mark": {"type": "rule", "color": GREY}, "encoding": {"x": {"datum": 0}}},
                 {
                     "mark": {
                         "type": "point",
                         "filled": True,
                         "size": 60,
-                        "color": "#0072b2",
+                        "color": COLOURS[0],
                         "opacity": 0.6,
                     },
                     "encoding": {"x": x, "y": y, "tooltip": tooltip},
                 },
                 {
-                    "mark": {"type": "tick", "thickness": 3, "color": "#000000"},
+                    "mark": {"type": "tick", "thickness": 3, "color": GREY},
                     "encoding": {"x": mean, "y": y, "tooltip": [tooltip[0], average]},
                 },
             ],

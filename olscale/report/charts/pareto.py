@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from olscale.report.charts.spec import ONLY_PICKED, PICKED, Spec, by_learner, names, rounded, spec
-from olscale.report.figures.looks import Look, looks
+from olscale.report.figures.looks import looks
 from olscale.report.figures.pareto import CostPoint, front
 from olscale.report.figures.words import metric_text
+from olscale.report.palette import GREY, Look
 
 
 def pareto_charts(
@@ -67,7 +68,7 @@ def _chart(
         layer=[
             {
                 "transform": [{"filter": "datum.front"}],
-                "mark": {"type": "line", "color": "#8a8a8a", "strokeWidth": 1.5},
+                "mark": {"type": "line", "color": GREY, "strokeWidth": 1.5},
                 "encoding": {"order": {"field": "cost"}},
             },
             {

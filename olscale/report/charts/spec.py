@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from olscale.printable import printable
-from olscale.report.figures.looks import Look
+from olscale.report.palette import DASH_LENGTHS, Look
 
 Spec = dict[str, Any]
 """A Vega-Lite specification."""
@@ -12,8 +12,11 @@ Spec = dict[str, Any]
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 """Identifies the language; nothing is downloaded from there."""
 
-_DASHES = {"-": [1, 0], "--": [6, 3], ":": [2, 2], "-.": [7, 3, 2, 3]}
 _CROSS = "M-1,-.5L-.5,-1L0,-.5L.5,-1L1,-.5L.5,0L1,.5L.5,1L0,.5L-.5,1L-1,.5L-.5,0Z"
+_STAR = (
+    "M0.00,-1.00L0.25,-0.34L0.95,-0.31L0.40,0.13L0.59,0.81L0"
+    ".00,0.42L-0.59,0.81L-0.40,0.13L-0.95,-0.31L-0.25,-0.34Z"
+)
 _SHAPES = {
     **{
         "o": "circle",
@@ -23,7 +26,7 @@ _SHAPES = {
         "v": "triangle-down",
         "P": "cross",
     },
-    **{"X": _CROSS, "<": "triangle-left", ">": "triangle-right"},
+    **{"X": _CROSS, "<": "triangle-left", ">": "triangle-right", "*": _STAR},
 }
 
 PICKED = {"name": "picked", "value": []}
@@ -38,17 +41,23 @@ def spec(data: Iterable[Mapping[str, Any]], height: int, **parts: Any) -> Spec:
     return {"$schema": SCHEMA, **size, "data": {"values": list(data)}, **parts}
 
 
-def rounded(values: Iterable[float]) -> list[float | None]:
-    """Return values with five digits, which are all that a chart shows; None if not finite.
+def rounded(values: Iterable[float], digits: int = 4) -> list[float | None]:
+    """Return values with four digits, which are all that a chart shows; None if not finite.
 
     Examples
     --------
     >>> rounded([0.123456789, float("nan"), 250.0])
-    [0.12346, None, 250.0]
+    [0.1235, None, 250]
     """
-    return [
-        float(f"{value:.5g}") if abs(value) < float("inf") else None for value in map(float, values)
-    ]
+    return [_rounded(float(value), digits) for value in values]
+
+
+def _rounded(value: float, digits: int) -> float | None:
+    if not abs(value) < float("inf"):
+        return None
+    short = float(f"{value:.{digits}g}")
+    # JSON without ".0" is shorter by a tenth.
+    return int(short) if short.is_integer() else short
 
 
 def names(shown: Iterable[str]) -> list[str]:
@@ -65,7 +74,7 @@ def by_learner(
     """
     ranges: dict[str, list[Any]] = {
         "color": [of_label[label]["color"] for label in shown],
-        "strokeDash": [_DASHES[of_label[label]["linestyle"]] for label in shown],
+        "strokeDash": [list(DASH_LENGTHS[of_label[label]["linestyle"]]) for label in shown],
         "shape": [_SHAPES[of_label[label]["marker"]] for label in shown],
     }
     return {
@@ -84,8 +93,8 @@ def less(shown: Sequence[str], value: str = "") -> list[Spec]:
     menu = {
         "input": "select",
         "options": ["", *names(shown)],
-        "labels": ["-", *names(shown)],
-        "name": "minus ",
+        "labels": ["none", *names(shown)],
+        "name": "compare with ",
     }
     return [{"name": "baseline", "value": value, "bind": menu}]
 

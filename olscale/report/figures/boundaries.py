@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.report.figures.style import COLOURS, MARKERS, panels, styled
+from olscale.report.figures.style import panels, styled
 from olscale.report.figures.words import figure_text
+from olscale.report.palette import COLOURS, MARKERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from olscale.analysis.decision_boundary import DecisionBoundary, Snapshot
 
 _TINTS = ("#fbe0cc", "#cfe3f2")
-_INKS = COLOURS[1:3]
+_INKS = COLOURS[:2]
 _POINTS = 1_500
 
 

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.analysis.curves import Curve, RocCurve
-from olscale.measures import measure_of
+from olscale.measures import figure_of, measure_of
 from olscale.report.figures.looks import Looks, looks_of
 from olscale.report.figures.style import legend, panels, styled
 from olscale.report.figures.words import figure_text, in_unit, legible, metric_text
+from olscale.report.palette import GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 SETTLED = 0.1
 """Share of the stream after which all of a curve must be in view; earlier errors are noisy."""
+
+_FAR = 3.0
+"""Errors above this multiple of the best final one are named at the edge, not fitted into view."""
 
 BANDS = 8
 """Most curves of a panel with bands."""
@@ -90,6 +94,10 @@ def curve_figure(
             )
             panel.set_xlim(0, max(int(curve.rows[-1]) for curve in curves.values()))
             panel.set_ylim(*_span(curves))
+            if far := far_above(curves):
+                above = ", ".join(f"{label} {value}" for label, value in far.items())
+                note = panel.text(0.99, 0.99, f"$\\uparrow$ {above}", transform=panel.transAxes)
+                note.set(ha="right", va="top", fontsize=7, color=GREY)
             panel.locator_params(axis="x", nbins=4)
             panel.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         if named:
@@ -148,11 +156,32 @@ def alarms_on(curve: Curve, alarms: Curve | None) -> NDArray[np.int64]:
     return np.diff(by_then, prepend=0)
 
 
+def final_error(curve: Curve) -> float:
+    """Return the mean of a curve's last values."""
+    return float(np.mean(curve.errors[:, -1]))
+
+
+def far_above(curves: Mapping[str, Curve]) -> dict[str, str]:
+    """Return the labels whose lines would squeeze all others, with their final figures."""
+    metric = next(iter(curves.values())).summary.metric
+    if measure_of(metric).better != "lower":
+        return {}
+    finals = {label: final_error(curve) for label, curve in curves.items()}
+    most = _FAR * min(finals.values())
+    far = {label: figure_of(metric, value) for label, value in finals.items() if value > most}
+    # With hardly anybody left in view, all are better seen.
+    if most <= 0.0 or len(curves) - len(far) < 2:
+        return {}
+    return far
+
+
 def _span(curves: Mapping[str, Curve]) -> tuple[float, float]:
     metric = next(iter(curves.values())).summary.metric
+    far = far_above(curves)
     errors = [
         in_unit(metric, curve.errors[:, curve.rows >= SETTLED * curve.rows[-1]])
-        for curve in curves.values()
+        for label, curve in curves.items()
+        if label not in far
     ]
     low = min(part.min() for part in errors)
     high = max(part.max() for part in errors)

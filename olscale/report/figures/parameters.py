@@ -20,6 +20,7 @@ from olscale.report.figures.words import (
     legible,
     metric_text,
 )
+from olscale.report.palette import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -184,7 +185,7 @@ def _draw(panel: Axes, sweep: Sweep) -> None:
         1,
         1,
         fill=False,
-        edgecolor="#d55e00",
+        edgecolor=COLOURS[1],
         linewidth=2,
         clip_on=False,
         zorder=3,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from olscale.report.figures.looks import Look, looks
+from olscale.report.figures.looks import looks
 from olscale.report.figures.style import legend, panels, styled
 from olscale.report.figures.words import figure_text, metric_text
+from olscale.report.palette import GREY, Look
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,7 +67,7 @@ def pareto_figure(
         figure, axes = panels(len(shown), width=2.9, height=2.6, beside=labels)
         for panel, (cost, points) in zip(axes, shown.items(), strict=True):
             best = front(points, higher[cost])
-            panel.plot([p.cost for p in best], [p.error for p in best], color="#8a8a8a", zorder=1)
+            panel.plot([p.cost for p in best], [p.error for p in best], color=GREY, zorder=1)
             for label in labels:
                 at = next((point for point in points if point.label == label), None)
                 if at is not None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from olscale.analysis.compare import Comparison
 from olscale.report.figures.style import panels, styled
 from olscale.report.figures.words import figure_text, in_unit, metric_text
+from olscale.report.palette import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,7 +91,7 @@ def _draw(panel: Axes, one: Comparison) -> None:
         panel.plot(
             [ends[0] - 0.4 * margin, ends[1] + 0.4 * margin],
             [at, at],
-            color="#0072b2",
+            color=COLOURS[0],
             linewidth=3.2,
             solid_capstyle="butt",
         )
@@ -121,7 +122,7 @@ def difference_figure(
                 np.full(len(points), i),
                 linestyle="",
                 marker="o",
-                color="#0072b2",
+                color=COLOURS[0],
                 alpha=0.55,
             )
             panel.plot(

@@ -1,7 +1,6 @@
 """What all figures share: sizes, fonts, colours and marks legible in grey, reproducible bytes.
 
-Colours are those of Okabe and Ito, distinct with any kind of colour vision; its yellow is left
-out, which white paper swallows; grey is the eighth. Lines differ in dashes and markers besides.
+Colours, dashes and marks are those of `olscale.report.palette`.
 """
 
 from __future__ import annotations
@@ -10,19 +9,64 @@ import importlib.util
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from olscale.errors import ReportError
+from olscale.errors import ReportError, UnknownNameError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = ("#000000", "#d55e00", "#0072b2", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#8a8a8a")
-DASHES: tuple[Any, ...] = ("-", "--", ":", "-.")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 FORMATS = ("svg", "pdf", "png")
+
+_LEAST_PANEL = 1.5
+"""Inches below which a panel is not made narrower: fewer stand in a row instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class FigureSize:
+    """What a journal asks of figures.
+
+    Parameters
+    ----------
+    width : float, optional
+        Inches of each figure; as wide as its panels need when left out.
+    font : str, optional
+        A font that matplotlib finds; its own when left out.
+    """
+
+    width: float | None = None
+    font: str = ""
+
+    def check(self) -> None:
+        """Raise an `UnknownNameError` if the font is not installed."""
+        if not self.font:
+            return
+        need_matplotlib()
+        from matplotlib.font_manager import fontManager
+
+        known = set(fontManager.get_font_names())
+        if self.font not in known:
+            raise UnknownNameError("font", self.font, known)
+
+
+ANY_SIZE = FigureSize()
+
+_SIZE: ContextVar[FigureSize] = ContextVar("olscale-figure-size", default=ANY_SIZE)
+
+
+@contextmanager
+def sized(size: FigureSize) -> Iterator[None]:
+    """Draw figures of this width with this font."""
+    token = _SIZE.set(size)
+    try:
+        yield
+    finally:
+        _SIZE.reset(token)
+
 
 _SETTINGS: dict[Any, Any] = {
     "axes.axisbelow": True,  # lines and marks are drawn over the grid
@@ -70,6 +114,9 @@ def styled() -> Iterator[None]:
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_SETTINGS)
+        if font := _SIZE.get().font:
+            # What the font lacks is taken from matplotlib's own.
+            matplotlib.rcParams["font.family"] = [font, *matplotlib.rcParams["font.sans-serif"]]
         yield
 
 
@@ -91,10 +138,16 @@ def panels(
     from olscale.report.figures.layout import QuickLayout
 
     across = min(across, count)
-    down = -(-count // across)
     legend = 0.0
     if beside:
         legend = 0.7 + 0.065 * max(map(len, beside))
+    if wanted := _SIZE.get().width:
+        room = max(wanted - legend, _LEAST_PANEL)
+        across = max(1, min(across, int(room / _LEAST_PANEL)))
+        # Panels keep their height as far as they are not higher than wide.
+        height = min(height, max(room / across, _LEAST_PANEL))
+        width = room / across
+    down = -(-count // across)
     figure = Figure(figsize=(across * width + legend, down * height), layout=QuickLayout())
     FigureCanvasAgg(figure)  # without pyplot, which would keep every figure open
     axes = figure.subplots(down, across, squeeze=False, **options).ravel().tolist()

@@ -16,7 +16,8 @@ from olscale.analysis.decision_boundary import (
 from olscale.data.generators.rotating_xor import batches
 from olscale.report.figures import boundary_figure
 from olscale.report.figures.boundaries import scatter_rows
-from olscale.report.figures.style import COLOURS, panels, styled
+from olscale.report.figures.style import panels, styled
+from olscale.report.palette import COLOURS
 from olscale.report.papers.base import FigureSource, PaperFigure
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def _convergence(source: FigureSource) -> Figure:
         scatter_rows(left_panel, plane, np.arange(_ROWS))
         left_panel.set_title("Gaussian XOR")
         right.plot(100 * errors.T, color="#aaaaaa", linewidth=0.5)
-        right.plot(middle, color=COLOURS[2], linewidth=2.0)
+        right.plot(middle, color=COLOURS[0], linewidth=2.0)
         right.set(
             title=f"OLLC, {_STARTS} starts",
             xlabel="rows learned from",

@@ -18,6 +18,7 @@ from olscale.errors import DatasetError
 from olscale.report.choice import best_of_each, streams
 from olscale.report.figures import curve_figure
 from olscale.report.figures.style import panels, styled
+from olscale.report.palette import COLOURS
 from olscale.report.papers.base import FigureSource, MissingRunsError, PaperFigure
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def _growth(source: FigureSource) -> Figure:
             for what in ("", "training rows, ", "test rows, ")
         ]
         figure, (nodes, right) = panels(2, beside=labels)
-        for (ratio, mean), colour in zip(means.items(), ("#000000", "#d55e00"), strict=True):
+        for (ratio, mean), colour in zip(means.items(), COLOURS[:2], strict=True):
             style: dict[str, Any] = {"color": colour, "marker": "o"}
             nodes.plot(mean[:, 0], mean[:, 1], label=f"ratio = {ratio}", **style)
             right.plot(

@@ -1,0 +1,80 @@
+"""What stands out of a store on the dashboard: runs, failures, workers, experiments with their state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from olscale.analysis.status import ExperimentProgress, Status
+from olscale.report.first_screen import Card
+from olscale.report.html import macros
+from olscale.results.live import LiveEvaluation
+from olscale.system.sizes import left_text, size_text, speed_text
+
+
+def overview_html(status: Status, evaluations: Sequence[LiveEvaluation]) -> str:
+    """Return the head of a store on the dashboard as HTML."""
+    running = [one for one in evaluations if one.state() == "running"]
+    experiments = [_experiment(progress, evaluations) for progress in status.experiments]
+    known = {progress.experiment for progress in status.experiments}
+    # Tuning has no plan of its own name, and a first evaluation has none before it begins.
+    experiments += [_in_hand(evaluation) for evaluation in running if evaluation.name not in known]
+    return str(macros("runs.html").overview(_cards(status, running), experiments, ()))
+
+
+def _cards(status: Status, running: Sequence[LiveEvaluation]) -> list[Card]:
+    total = sum(status.outcomes.values())
+    good = status.outcomes.get("ok", 0)
+    cards = [Card("runs", f"{good:,}", f"ok, of {total:,} that have ended")]
+    if total > good:
+        outcomes = [f"{n:,} {name}" for name, n in status.outcomes.items() if name != "ok"]
+        cards.append(Card("failed", f"{total - good:,}", ", ".join(outcomes), "", "failed"))
+    # What a first evaluation is at is not in the store yet.
+    in_hand = [run for one in running for run in one.runs.values()]
+    datasets = {*status.datasets, *(run.dataset for run in in_hand)}
+    learners = {run.learner for run in in_hand}
+    cards.append(Card("data sets", f"{len(datasets):,}"))
+    cards.append(Card("learners", f"{max(len(learners), len(status.learners)):,}"))
+    if running:
+        workers = {group.worker for one in running for group in one.groups.values() if group.going}
+        speed = sum(one.rows_per_second for one in running)
+        left = [left_text(one.seconds_left) for one in running]
+        words = speed_text(speed) if speed else ""
+        cards.append(Card("workers", f"{len(workers):,}", words, "", "running"))
+        cards.append(Card("time left", left[0].removesuffix(" left").removeprefix("time left ")))
+    elif status.last_finished:
+        ended = f"{status.last_finished:%Y-%m-%d}"
+        cards.append(Card("last run", ended, f"{status.last_finished:%H:%M} UTC"))
+    cards.append(Card("size", size_text(status.bytes)))
+    return cards
+
+
+def _experiment(
+    progress: ExperimentProgress, evaluations: Sequence[LiveEvaluation]
+) -> dict[str, Any]:
+    newest = next((one for one in evaluations if one.name == progress.experiment), None)
+    if newest is not None and newest.state() == "running":
+        return _in_hand(newest) | {"lost": progress.lost}
+    state = "done"
+    if progress.done < progress.total:
+        state = newest.state() if newest is not None else "unfinished"
+    percent = 100 * progress.done // progress.total if progress.total else 100
+    return {
+        "name": progress.experiment,
+        "state": state,
+        "percent": percent,
+        "done": progress.done,
+        "total": progress.total,
+        "lost": progress.lost,
+    }
+
+
+def _in_hand(evaluation: LiveEvaluation) -> dict[str, Any]:
+    return {
+        "name": evaluation.name,
+        "state": "running",
+        "percent": int(100 * evaluation.share_done),
+        "done": evaluation.done,
+        "total": evaluation.total,
+        "lost": 0,
+    }

@@ -1,0 +1,88 @@
+"""Pages that anybody can read: checked by axe-core in a browser, on light and dark ground; and small."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from docs.screenshots import LOOKS, made_up
+from olscale.analysis.curves import Curve
+from olscale.analysis.summary import Summary
+from olscale.report.charts.curves import curve_charts
+from olscale.report.dashboard import serve
+from olscale.report.html import SCRIPTS, TEMPLATES
+from olscale.report.write import write_report
+from olscale.results import open_store
+from tests.browser import CHROMIUM, browser
+
+AXE = """(async () => {
+  const found = await axe.run(document, { runOnly: ["wcag2a", "wcag2aa"] });
+  const htmlOf = (one) => one.nodes.slice(0, 3).map((node) => node.html.slice(0, 150));
+  return found.violations.map((one) => `${one.id}: ${htmlOf(one).join(" ")}`);
+})()"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@pytest.mark.skipif(find_spec("axe_core_python") is None, reason="pip install axe-core-python")
+def test_report_and_dashboard_have_nothing_that_axe_finds(tmp_path: Path) -> None:
+    spec = find_spec("axe_core_python")
+    assert spec is not None
+    assert spec.origin is not None
+    axe = (Path(spec.origin).parent / "axe.min.js").read_text()
+    store = open_store(tmp_path / "store", create=True)
+    store.write_together(list(made_up(6, 5, outcome="diverged")))
+    write_report(store, tmp_path / "out")
+
+    async def look() -> dict[str, list[str]]:
+        address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        server = asyncio.create_task(serve([store], 0, ready=address.set_result))
+        url = await address
+        pages = {"report": (tmp_path / "out" / "index.html").as_uri(), "dashboard": url}
+        pages |= {tab: f"{url}#tab={tab}" for tab in ("runs", "live")}
+        found = {}
+        async with browser() as page:
+            for name, where in pages.items():
+                for dark in (False, True):
+                    await page.open("about:blank")
+                    await page.open(where, dark=dark)
+                    await asyncio.sleep(1.0)
+                    await page.run(f"{axe}; true")
+                    found[f"{name} {dark}"] = [*await page.run(AXE), *await page.run(LOOKS)]
+        server.cancel()
+        return found
+
+    assert {name: faults for name, faults in asyncio.run(look()).items() if faults} == {}
+
+
+def test_fifty_figures_take_two_megabytes() -> None:
+    random = np.random.default_rng(0)
+    rows = np.arange(1, 201) * 137
+    curves = {}
+    for i in range(12):
+        summary = Summary(
+            "d",
+            "f",
+            (),
+            f"learner-{i}",
+            "1",
+            {},
+            {"order": "time"},
+            "cumulative_error",
+            0.2,
+            0.0,
+            3,
+        )
+        curves[f"learner-{i}"] = Curve(summary, rows, random.random((3, 200)))
+
+    [chart] = curve_charts({"": curves})
+    folder = TEMPLATES.parent / "scripts"
+    scripts = sum((folder / name).stat().st_size for name in SCRIPTS)
+
+    size = len(json.dumps(chart, separators=(",", ":")))
+    assert scripts + 50 * (size + 2_000) <= 2_000_000, size
