@@ -353,15 +353,14 @@ def _continued(
     protocol: dict[str, Any],
     seed: int | None,
     transforms: tuple[str, ...],
-) -> Experiment:
-    """Return the experiment of a saved model, which knows its learner and transforms."""
-    from olscale.evaluation.experiment import parse_experiment
+) -> dict[str, Any]:
+    """Return the content of the experiment of a saved model, which knows its learner and transforms."""
     from olscale.models.saved_model import saved_model
 
     if transforms:
         raise click.UsageError("--transform does not go with --from-model, which has its own")
     about = saved_model(protocol["from_model"]).about
-    content = {
+    return {
         "name": "evaluate",
         "protocol": {key: value for key, value in protocol.items() if value is not None},
         "transforms": list(about.transforms.names),
@@ -369,7 +368,6 @@ def _continued(
         "learners": [{"name": about.learner.name, "params": about.learner.params}],
         "seed": seed or 0,
     }
-    return parse_experiment(content, "options")
 
 
 def _dataset(path: str) -> dict[str, str]:
