@@ -354,7 +354,7 @@ def _continued(
     seed: int | None,
     transforms: tuple[str, ...],
 ) -> dict[str, Any]:
-    """Return the content of the experiment of a saved model, which knows its learner and transforms."""
+    """Return the content of the experiment of a saved model, which knows its learner."""
     from olscale.models.saved_model import saved_model
 
     if transforms:
