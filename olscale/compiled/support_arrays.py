@@ -132,3 +132,19 @@ def grow_slots(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         "sizes": np.concatenate([arrays["sizes"], np.zeros(new - slots)]),
         "born": np.concatenate([arrays["born"], np.full(new - slots, -1, dtype=np.int64)]),
     }
+
+
+def dense_vectors(support: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+    """Return the vectors of a state, shape (vectors, features), in the order of their slots.
+
+    Examples
+    --------
+    >>> dense_vectors(empty_support(3, 1, 1)).shape
+    (0, 3)
+    """
+    count = int(support["counts"][0])
+    place = support["place"]
+    vectors = np.zeros((count, len(place)))
+    for feature in np.flatnonzero(place >= 0):
+        vectors[:, feature] = support["values"][:, place[feature]].ravel()[:count]
+    return vectors

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import Rows, read_only_csr, rows_of
+from olscale.compiled.csr import Rows, read_only_csr, rows_of, to_csr
 from olscale.compiled.decorator import compiled
 from olscale.compiled.elementary import sine_cosine
 from olscale.compiled.intrinsics import borrowed
@@ -147,12 +147,22 @@ class RandomFourier(KernelFeatures):
         if self.gamma == "median":
             self._fit_width(self._sample(chunks, 0))
 
-    def apply(self, X: Rows, columns: int) -> Rows:
-        """Return the features of each row, dense."""
+    def _matrix(self, columns: int) -> MatrixRows:
         drawn = np.random.SeedSequence([self.seed, self.projection]).generate_state(2)
         matrix = matrix_of((int(drawn[0]), int(drawn[1])), columns, self.features // 2, 0.0)
         # Gaussian entries are too many to be listed.
         assert isinstance(matrix, MatrixRows)
+        return matrix
+
+    def frequencies(self, columns: int) -> NDArray[np.float64]:
+        """Return the frequencies u of ``cos(u.x)``, shape (columns, features / 2)."""
+        unit_vectors = to_csr(np.eye(columns))
+        drawn = self._matrix(columns).times(unit_vectors)
+        return np.sqrt(2.0 * self._gamma(columns)) * drawn
+
+    def apply(self, X: Rows, columns: int) -> Rows:
+        """Return the features of each row, dense."""
+        matrix = self._matrix(columns)
         out = np.empty((rows_of(X), self.features))
         set_fourier_features(X, matrix, self.features, self._gamma(columns), out)
         mark_long_rows(read_only_csr(X), out)

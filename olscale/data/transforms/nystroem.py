@@ -16,6 +16,7 @@ from olscale.compiled.simd.row_tiles import ROWS
 from olscale.compiled.support_arrays import (
     STATE,
     check_support,
+    dense_vectors,
     empty_support,
     grow_places,
     support_vectors,
@@ -196,6 +197,12 @@ class Nystroem(KernelFeatures):
         mark_long_rows(rows, out)
         # Without what fills up the last panel.
         return np.ascontiguousarray(out[:, : self.features])
+
+    def kernel_matrix(self, columns: int) -> tuple[NDArray[np.float64], float, NDArray[np.float64]]:
+        """Return drawn rows s, gamma, and A of ``z(x) = exp(-gamma |x - s|^2) A``."""
+        vectors = dense_vectors({name: getattr(self._support, name) for name in STATE})
+        matrix = self._panels.transpose(1, 0, 2).reshape(self._panels.shape[1], -1)
+        return vectors, self._gamma(columns), matrix[: len(vectors), : self.features]
 
     def state(self) -> dict[str, NDArray[Any]]:
         return {

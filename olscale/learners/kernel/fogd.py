@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import Rows, read_only, read_only_csr, rows_of
+from olscale.compiled.csr import Rows, read_only, read_only_csr, rows_of, to_csr
 from olscale.compiled.decorator import compiled
 from olscale.compiled.dot import vector_dot
 from olscale.compiled.intrinsics import borrowed
@@ -185,6 +185,11 @@ class FOGD(
         if self.multiclass == "ova" and not self.looks_ahead:
             return {"W": class_axis(0, outputs)}
         return None
+
+    def frequencies(self) -> FloatArray:
+        """Return the frequencies u of ``cos(u.x)``, shape (columns, D)."""
+        drawn = self._frequencies.times(to_csr(np.eye(self._columns)))
+        return np.asarray(np.sqrt(2.0 * float(self.state_["gamma"][0])) * drawn)
 
     def _pass(
         self,
