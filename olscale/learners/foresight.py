@@ -88,7 +88,8 @@ def _is_of_transform(name: str) -> bool:
 
 
 def _transform_ahead(text: str) -> Iterator[Foresight]:
-    name, pairs = parse_named(text)
+    # What a transform does is the same for some columns as for all.
+    name, pairs = parse_named(text.partition("@")[0])
     if name in _TRANSFORMS:
         yield Foresight(name, _TRANSFORMS[name])
     elif ("gamma", "median") in pairs:
