@@ -53,7 +53,8 @@ def transforms_ahead(transforms: Iterable[str]) -> list[Foresight]:
 
     Examples
     --------
-    >>> [one.name for one in transforms_ahead(["standardize", "bias", "rff:features=8,gamma=median"])]
+    >>> transforms = ["standardize@age", "bias", "rff:features=8,gamma=median"]
+    >>> [one.name for one in transforms_ahead(transforms)]
     ['standardize', 'rff gamma=median']
     """
     return [foresight for text in transforms for foresight in _transform_ahead(text)]
