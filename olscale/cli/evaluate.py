@@ -133,8 +133,9 @@ def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
     "transforms",
     metavar="NAMES",
     multiple=True,
-    help="Transforms in order, e.g. standardize,bias or project:features=100,kind=sparse,bias; "
-    "repeatable.",
+    help="Transforms in order, e.g. running-standardize,bias or "
+    "project:features=100,kind=sparse,bias, or of some columns: standardize@amount+age, "
+    "impute:mean@numeric; repeatable.",
 )
 @cluster_options
 @click.option(

@@ -314,7 +314,11 @@ def learn(
     help="Your own learner class of the model, which is imported.",
 )
 def export(file: str, out: str, learner: str | None) -> None:
-    """Write the model FILE, which has a linear learner and linear transforms, as ONNX."""
+    """Write the model FILE as ONNX: float64 rows X in, labels and scores out.
+
+    Most transforms and the linear, local and kernel learners have a form in ONNX; others are
+    refused with the reason.
+    """
     from olscale.cli.command import find_modules_here
     from olscale.models.file import load_model
     from olscale.models.onnx import export_onnx

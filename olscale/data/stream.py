@@ -312,7 +312,9 @@ def _fitted(
         if part is not None and transforms:
             rows, _ = part.rows(_labels(dataset.path, dataset.fingerprint, part.reads_labels))
             train = Stream(dataset, "train", train.pipeline, rows, limit)
-        pipeline = fit_transforms(transforms, train.chunks, dataset.columns, projection, dropped)
+        pipeline = fit_transforms(
+            transforms, train.chunks, dataset.columns, projection, dropped, dataset.manifest
+        )
         # Another thread of a worker may remove the oldest entry at the same time.
         if len(_FITTED) >= _MOST_FITTED:
             _FITTED.pop(next(iter(_FITTED)), None)

@@ -82,7 +82,9 @@ def shard_efficiency(run: Run, dataset: Dataset, shards: int) -> float:
     learner = make_learner(run.learner, run.params)
     rows = max(1, dataset.rows("train"))
     numbers = stored_values(dataset)
-    columns, values = size_after(run.stream.transforms, dataset.columns, numbers / rows)
+    columns, values = size_after(
+        run.stream.transforms, dataset.columns, numbers / rows, dataset.manifest
+    )
     classes = len(dataset.classes or ())
     scale = NUMBERS_A_SECOND / learner.numbers_per_second
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     StrictFloat,
@@ -19,8 +20,9 @@ from pydantic import (
     model_validator,
 )
 
+from olscale.data.transforms.on_columns import choice_text
 from olscale.data.transforms.pipeline import canonical_transform
-from olscale.errors import UnknownNameError
+from olscale.errors import ParameterError, UnknownNameError
 from olscale.evaluation.protocol import ProtocolSpec
 from olscale.measures import MEASURES, OF_CLASSES, askable, base_name
 from olscale.system.paths import path_text
@@ -47,8 +49,33 @@ def _readable(label: str | None) -> str | None:
 Label = Annotated[str | None, AfterValidator(_readable)]
 """The name of something in tables and figures."""
 
-Transforms = tuple[Annotated[str, AfterValidator(canonical_transform)], ...]
-"""Transforms in canonical form: ``project:100`` and ``project:features=100`` are one run."""
+
+def _text_of_table(value: object) -> object:
+    """Return the text of a transform that is written as a table with its columns."""
+    if not isinstance(value, Mapping):
+        return value
+    name = value.get("name")
+    columns = value.get("columns")
+    is_known = set(value) == {"name", "columns"} and isinstance(name, str)
+    if not is_known or not isinstance(columns, list | tuple) or not columns:
+        raise ParameterError(
+            f"transform was {dict(value)}, expected a table like "
+            '{ name = "standardize", columns = ["amount", "age"] }'
+        )
+    if "@" in str(name) or not all(isinstance(column, str) for column in columns):
+        raise ParameterError(
+            f"transform was {dict(value)}, expected a name without @ and the names of columns"
+        )
+    return choice_text(str(name), columns)
+
+
+Transforms = tuple[
+    Annotated[str, BeforeValidator(_text_of_table), AfterValidator(canonical_transform)], ...
+]
+"""Transforms in canonical form: ``project:100`` and ``project:features=100`` are one run.
+
+One of some columns may be a table: ``{ name = "standardize", columns = ["a+b"] }``.
+"""
 
 
 class Section(BaseModel):

@@ -98,6 +98,7 @@ def run_of(record: Record) -> Run:
             protocol.get("projection"),
             scoring,
             protocol.get("transforms_version", 1),
+            definition["dataset"].get("chosen_columns", ""),
         )
         run = Run(
             stream,

@@ -13,7 +13,7 @@ from olscale.data.feature_names import feature_names
 from olscale.data.manifest import dataset_facts
 from olscale.data.shuffle.in_memory import most_bytes
 from olscale.data.stream import delay_position
-from olscale.data.transforms.pipeline import make_transform, size_after
+from olscale.data.transforms.pipeline import bound_transforms, chosen_columns, size_after
 from olscale.data.transforms.scaling import transforms_version
 from olscale.errors import ExperimentError, ParameterError
 from olscale.evaluation.candidates import candidates, plain_space, rung_shares
@@ -211,6 +211,7 @@ class _Input:
     dataset: Dataset
     transforms: tuple[str, ...]
     transforms_version: int
+    chosen_columns: str
     by_name: LearnersByName
 
     @property
@@ -252,7 +253,8 @@ class _Input:
         learner = self._informed(self.by_name[spec.name].make(dict(params)), spec, experiment)
         check_learner(spec.name, learner.task, self.dataset)
         check_targets(spec.name, learner, self.dataset)
-        columns, _ = size_after(self.transforms, self.dataset.columns, self.dataset.columns)
+        dataset = self.dataset
+        columns, _ = size_after(self.transforms, dataset.columns, dataset.columns, dataset.manifest)
         classes = len(self.dataset.classes or ())
         if weighs_classes(learner):
             # Weights of classes that do not exist are reported now, not when a run begins.
@@ -268,7 +270,7 @@ class _Input:
         Its version depends on them.
         """
         if isinstance(learner, TakesNames):
-            steps = [make_transform(text) for text in self.transforms]
+            steps = bound_transforms(self.transforms, self.dataset.manifest)
             learner.expect_names(
                 feature_names(self.dataset.manifest, steps), self.dataset.classes or ()
             )
@@ -292,7 +294,8 @@ class _Input:
             for point in drawn
         ]
         return Search(
-            dataset={"name": self.dataset.name, "fingerprint": self.dataset.fingerprint},
+            dataset={"name": self.dataset.name, "fingerprint": self.dataset.fingerprint}
+            | ({"chosen_columns": self.chosen_columns} if self.chosen_columns else {}),
             transforms=self.transforms,
             learner={"name": spec.name, "version": points[0].version, "params": settings},
             grid=plain_space(spec.tune),
@@ -386,7 +389,9 @@ class _Builder:
             dataset.rows("test") if "test" in dataset.splits else 0,
         )
         added: list[list[Run]] = [[] for _ in learners]
-        columns, values = size_after(source.transforms, dataset.columns, numbers / max(1, rows))
+        columns, values = size_after(
+            source.transforms, dataset.columns, numbers / max(1, rows), dataset.manifest
+        )
         classes = len(dataset.classes or ())
         params = [
             ask(name, "resolved_params", learner.resolved_params) for name, learner in learners
@@ -415,7 +420,11 @@ class _Builder:
             protocol,
             seed,
         ):
-            key = replace(key, transforms_version=source.transforms_version)
+            key = replace(
+                key,
+                transforms_version=source.transforms_version,
+                chosen_columns=source.chosen_columns,
+            )
             if key.part is not None and share < 1.0:
                 key = replace(key, part=replace(key.part, share=share))
             length = self.sources[dataset.fingerprint].length(key)
@@ -492,5 +501,7 @@ def _inputs(resolved: ResolvedExperiment) -> Iterator[_Input]:
             experiment.transforms_of(spec, learner) for learner in (None, *learners)
         )
         for transforms in pipelines:
+            # Unknown columns are reported before rows are read.
+            chosen = chosen_columns(transforms, dataset.manifest)
             version = transforms_version(dataset, transforms)
-            yield _Input(spec, dataset, transforms, version, resolved.learners)
+            yield _Input(spec, dataset, transforms, version, chosen, resolved.learners)

@@ -30,7 +30,8 @@ class StreamKey:
 
     These are dataset, transforms, order, part of the rows, passes and scoring. `projection` is the
     number of the random projection, or None. `transforms_version` is that of
-    `olscale.data.transforms.scaling`.
+    `olscale.data.transforms.scaling`. `chosen_columns` is the digest of the positions of columns
+    that transforms choose, since the fingerprint says nothing of names; empty if none does.
     """
 
     dataset: str
@@ -42,6 +43,7 @@ class StreamKey:
     projection: int | None = None
     scoring: Scoring = PLAIN
     transforms_version: int = 1
+    chosen_columns: str = ""
 
     @property
     def entropy(self) -> tuple[int, ...]:
@@ -80,8 +82,11 @@ class Run:
         protocol = dict(_protocol(self.stream))
         if self.fold is not None:
             protocol["fold"] = self.fold
+        dataset = {"name": self.stream.dataset, "fingerprint": self.stream.fingerprint}
+        if self.stream.chosen_columns:
+            dataset["chosen_columns"] = self.stream.chosen_columns
         return {
-            "dataset": {"name": self.stream.dataset, "fingerprint": self.stream.fingerprint},
+            "dataset": dataset,
             "transforms": list(self.stream.transforms),
             "learner": {"name": self.learner, "version": self.version, "params": self.params},
             "protocol": protocol,

@@ -53,14 +53,44 @@ def transforms_ahead(transforms: Iterable[str]) -> list[Foresight]:
 
     Examples
     --------
-    >>> [one.name for one in transforms_ahead(["standardize", "bias", "rff:features=8,gamma=median"])]
+    >>> transforms = ["standardize@age", "bias", "rff:features=8,gamma=median"]
+    >>> [one.name for one in transforms_ahead(transforms)]
     ['standardize', 'rff gamma=median']
     """
     return [foresight for text in transforms for foresight in _transform_ahead(text)]
 
 
+def ahead_text(names: Iterable[str]) -> str:
+    """Return what things of these names did with rows before they were predicted.
+
+    Examples
+    --------
+    >>> ahead_text(["standardize", "tuning"])
+    'standardize was fitted on all training rows, tuning saw rows before they were predicted'
+    """
+    unique = list(dict.fromkeys(names))
+    fitted = [name for name in unique if _is_of_transform(name)]
+    others = [name for name in unique if name not in fitted]
+    parts = []
+    if fitted:
+        verb = "was" if len(fitted) == 1 else "were"
+        parts.append(f"{', '.join(fitted)} {verb} fitted on all training rows")
+    if others:
+        parts.append(f"{', '.join(others)} saw rows before they were predicted")
+    return ", ".join(parts)
+
+
+def _is_of_transform(name: str) -> bool:
+    kind = name.partition(" ")[0]
+    # Learners with a width of their own have names such as rff-rls.
+    return kind in (*_TRANSFORMS, "rff") or any(
+        point.name == kind for point in installed("olscale.transforms")
+    )
+
+
 def _transform_ahead(text: str) -> Iterator[Foresight]:
-    name, pairs = parse_named(text)
+    # What a transform does is the same for some columns as for all.
+    name, pairs = parse_named(text.partition("@")[0])
     if name in _TRANSFORMS:
         yield Foresight(name, _TRANSFORMS[name])
     elif ("gamma", "median") in pairs:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from olscale.data.transforms.base import Transform
 from olscale.data.transforms.drop import Drop
+from olscale.data.transforms.on_columns import OnColumns
 from olscale.data.transforms.pipeline import Pipeline, make_transform
 from olscale.errors import ModelError, ParameterError
 from olscale.learners.calibrator import Calibrator
@@ -218,6 +219,9 @@ def _grown_state(
     step: Transform, learned: Transform, names: Sequence[str], more: Sequence[str]
 ) -> dict[str, NDArray[Any]]:
     state = learned.state()
+    # New features come after the old ones, and are none of the chosen columns.
+    if isinstance(step, OnColumns) and not step.mixes_features:
+        return state
     if step.mixes_features:
         raise ModelError(
             f"transform {step.name} combines all features, and cannot get more of them; begin a "

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from olscale.analysis.summary import Summary
+from olscale.learners.foresight import ahead_text
 from olscale.measures import (
     BY_CLOCK,
     CAUTIONS,
@@ -72,9 +73,7 @@ def look_ahead_mark(seen: Iterable[str]) -> Mark:
     seen : iterable of str
         What saw them, for all marked figures of a table, which has one footnote.
     """
-    return Mark(
-        "^", f"looks ahead: {', '.join(dict.fromkeys(seen))} saw rows before they were predicted."
-    )
+    return Mark("^", f"looks ahead: {ahead_text(seen)}.")
 
 
 def reference_mark(reason: str) -> Mark:

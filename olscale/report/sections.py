@@ -19,6 +19,7 @@ from olscale.analysis.standing import is_comparable, looked_ahead, why_incompara
 from olscale.analysis.status import Status
 from olscale.analysis.summary import Summary, by_setting
 from olscale.analysis.sweeps import Sweep, find_sweeps
+from olscale.learners.foresight import ahead_text
 from olscale.measures import HEADLINES, base_name, distance_from_best, measure_of, metric_words
 from olscale.report.choice import best_of_each, labelled, stream_key, streams_of_settings
 from olscale.report.classes import class_table
@@ -201,10 +202,7 @@ def _standing_notes(group: Sequence[Summary]) -> list[str]:
     """Say which figures of a stream looked ahead, and which learners have none along it."""
     notes = []
     if items := {what: None for s in group for what in looked_ahead(s)}:
-        notes.append(
-            f"Figures along the stream look ahead: {', '.join(items)} saw rows before they were "
-            "predicted."
-        )
+        notes.append(f"Figures along the stream look ahead: {ahead_text(items)}.")
     if reason := why_incomparable(group):
         late = dict.fromkeys(s.label for s in group if not is_comparable(s))
         notes.append(f"Not shown along the stream: {', '.join(late)}, which {reason}.")

@@ -234,3 +234,25 @@ def test_learners_that_look_ahead_are_shown_the_rows_that_come(
 def test_an_order_that_cannot_do_its_work_is_refused(steps: list[str], why: str) -> None:
     with pytest.raises(ParameterError, match=why):
         check_order(steps)
+
+
+def test_steps_for_some_columns_leave_no_trace_of_chunks_and_checkpoints(
+    holes: dict[int, Path],
+) -> None:
+    steps = ["missing-indicator@gaps", "impute:mean", "running-standardize@x0+x3", "bias@x1"]
+    groups = []
+    for chunk_rows in (32, 200):
+        content = {
+            "datasets": [{"path": str(holes[chunk_rows])}],
+            "learners": [{"name": "pa1"}],
+            "transforms": steps,
+            "protocol": {"order": "time"},
+        }
+        plan = make_plan(parse_experiment(content))
+        groups += cut_groups(plan.runs, plan.sources, 1)
+    first, second = (as_bytes(records(made)) for made in groups)
+    assert first == second
+    stopped = through(GroupPass(groups[0]), 4)
+    again = GroupPass(groups[0])
+    again.restore({name: np.copy(array) for name, array in stopped.state()})
+    assert as_bytes(through(again).finish()) == first

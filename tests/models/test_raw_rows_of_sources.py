@@ -44,7 +44,7 @@ TRANSFORMS: tuple[tuple[str, ...], ...] = (
     ("impute:mean", "running-standardize", "bias"),
     ("missing-indicator", "impute:zero", "running-standardize"),
     ("impute:median", "running-standardize"),
-    ("impute:mean", "unit-norm", "bias"),
+    ("impute:mean@numeric", "running-standardize@numeric", "unit-norm", "bias"),
 )
 READ = """
 import pickle, sys

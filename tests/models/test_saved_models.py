@@ -25,6 +25,7 @@ from olscale.models.final_model import FinalModel
 PARAMS: dict[str, dict[str, Any]] = {"nogd": {"B": 20, "k": 5}, "fogd": {"D": 20}}
 TRANSFORMS = {
     "none": (),
+    "columns": ("missing-indicator@c", "standardize@a+b", "svd:components=2@b+c+d"),
     "standardize": ("standardize",),
     "minmax": ("minmax", "bias"),
     "unit-norm": ("unit-norm", "bias"),

@@ -24,7 +24,7 @@ from olscale.results.live_reader import LiveReader
 from olscale.results.store import Store, open_store
 from tests.cli.command import run
 
-AHEAD = "^ looks ahead: standardize saw rows before they were predicted."
+AHEAD = "^ looks ahead: standardize was fitted on all training rows."
 LATE = (
     "r predicts nothing before row 64 and is compared along a stream with --burn-in 64 only, "
     "else by test errors."
@@ -178,8 +178,7 @@ def test_curves_and_reports_say_it_too(store: Store, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page" / "index.html").read_text()
     assert (
-        "Figures along the stream look ahead: standardize saw rows before they were predicted."
-        in page
+        "Figures along the stream look ahead: standardize was fitted on all training rows." in page
     )
     assert "Not shown along the stream: svm, which predicts nothing before row 64" in page
 

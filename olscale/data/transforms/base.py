@@ -44,12 +44,12 @@ class Transform(ABC):
 
     name: ClassVar[str]
     takes_sparse: bool = False
-    fits_sparse: ClassVar[bool] = False
+    fits_sparse: bool = False
     streams: bool = False
-    keeps_missing: ClassVar[bool] = False
-    keeps_values: ClassVar[bool] = False
-    mixes_features: ClassVar[bool] = False
-    is_random: ClassVar[bool] = False
+    keeps_missing: bool = False
+    keeps_values: bool = False
+    mixes_features: bool = False
+    is_random: bool = False
     projection: int = 0
 
     def fit(self, chunks: Callable[[], Iterator[Any]], columns: int) -> None:  # noqa: B027 (most need no fit)

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,11 +14,17 @@ from olscale.compiled.csr import Rows, read_only_rows, values_of
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.base import Transform, dense_rows
 from olscale.data.transforms.drop import Drop
+from olscale.data.transforms.known_columns import known_columns
 from olscale.data.transforms.missing import Impute, MissingIndicator
+from olscale.data.transforms.on_columns import OnColumns, bound_steps, split_choice
 from olscale.data.transforms.streaming import StreamingSteps, go_through
 from olscale.errors import ParameterError, UnknownNameError
 from olscale.named_parameters import check_once, parse_named, parse_value
 from olscale.registry import Registry
+from olscale.storage.canonical_json import json_digest
+
+if TYPE_CHECKING:
+    from olscale.data.manifest import Manifest
 
 BLOCK_BYTES = 1 << 26
 """Bytes of rows that are transformed at once: a sparse chunk can be a very large dense one."""
@@ -44,7 +51,8 @@ TRANSFORMS: Registry[type[Transform]] = Registry(
 def make_transform(text: str) -> Transform:
     """Return the transform of ``NAME`` or ``NAME:param=value,param=value``.
 
-    A value without a name is that of the first parameter.
+    A value without a name is that of the first parameter. With ``@COLUMNS`` at the end it is for
+    these columns (`OnColumns`), and is bound to a dataset before it is used.
 
     Raises
     ------
@@ -58,6 +66,9 @@ def make_transform(text: str) -> Transform:
     >>> make_transform("project:100").width(5000)
     100
     """
+    text, columns = split_choice(text)
+    if columns:
+        return OnColumns(make_transform(text), columns)
     name, pairs = parse_named(text)
     kind = TRANSFORMS.load(name)
     parameters = _parameters(kind)
@@ -93,6 +104,8 @@ def canonical_transform(text: str) -> str:
     ('project:features=100,kind=gaussian,seed=0', 'bias')
     """
     step = make_transform(text)
+    if isinstance(step, OnColumns):
+        return f"{canonical_transform(split_choice(text)[0])}@{step.text}"
     params = ",".join(f"{key}={getattr(step, key)}" for key in _parameters(type(step)))
     if params:
         return f"{step.name}:{params}"
@@ -106,35 +119,80 @@ def split_transforms(text: str) -> list[str]:
     --------
     >>> split_transforms("unit-norm, project:features=100,kind=sparse, bias")
     ['unit-norm', 'project:features=100,kind=sparse', 'bias']
+    >>> split_transforms("impute:mean@a+b, standardize@colour=red")
+    ['impute:mean@a+b', 'standardize@colour=red']
     """
     transforms: list[str] = []
     for piece in filter(None, map(str.strip, text.split(","))):
-        if transforms and "=" in piece and ":" not in piece:
+        # Names of columns may hold these characters.
+        head = piece.partition("@")[0]
+        if transforms and "=" in head and ":" not in head:
             transforms[-1] += f",{piece}"
         else:
             transforms.append(piece)
     return transforms
 
 
-def size_after(texts: Sequence[str], columns: int, values: float) -> tuple[int, float]:
-    """Return the numbers of features and of stored values per row after the transforms.
-
-    They are made of `columns` features and `values` stored values. A step that takes no sparse rows
-    makes dense ones, and so does a projection. For other steps every added feature counts as one
-    value per row, and every omitted feature as none: there may be fewer values.
+def bound_transforms(texts: Sequence[str], manifest: Manifest) -> list[Transform]:
+    """Return transforms that are not fitted, and know the columns of a dataset.
 
     Raises
     ------
     UnknownNameError, ParameterError
-        As `make_transform`.
+        As `make_transform`; also if there is no such column.
+    """
+    steps = [make_transform(text) for text in texts]
+    # Names of millions of features are only read for a transform that chooses some.
+    if any(isinstance(step, OnColumns) for step in steps):
+        return bound_steps(steps, known_columns(manifest))
+    return steps
+
+
+def chosen_columns(texts: Sequence[str], manifest: Manifest) -> str:
+    """Return the digest of the columns that transforms choose; empty if none chooses any.
+
+    Raises
+    ------
+    UnknownNameError, ParameterError
+        As `bound_transforms`.
+    """
+    chosen = [
+        step.chosen.tolist()
+        for step in bound_transforms(texts, manifest)
+        if isinstance(step, OnColumns)
+    ]
+    if not chosen:
+        return ""
+    return json_digest(chosen)[:16]
+
+
+def size_after(
+    texts: Sequence[str], columns: int, values: float, manifest: Manifest | None = None
+) -> tuple[int, float]:
+    """Return the numbers of features and of stored values per row after the transforms.
+
+    They are made of `columns` features and `values` stored values. A step that takes no sparse rows
+    makes dense ones, and so does a projection. For other steps every added feature counts as one
+    value per row, and every omitted feature as none: there may be fewer values. Transforms that
+    choose columns need the `manifest` of the dataset.
+
+    Raises
+    ------
+    UnknownNameError, ParameterError
+        As `bound_transforms`.
 
     Examples
     --------
     >>> size_after(["bias"], 100, 7.5), size_after(["standardize", "bias"], 100, 7.5)
     ((101, 8.5), (101, 101))
     """
-    for text in texts:
-        columns, values = make_transform(text).size_after(columns, values)
+    steps = (
+        [make_transform(text) for text in texts]
+        if manifest is None
+        else bound_transforms(texts, manifest)
+    )
+    for step in steps:
+        columns, values = step.size_after(columns, values)
     return columns, values
 
 
@@ -233,6 +291,7 @@ def fit_transforms(
     columns: int,
     projection: int = 0,
     dropped: int | None = None,
+    manifest: Manifest | None = None,
 ) -> Pipeline:
     """Fit transforms, each on the rows as the previous ones leave them.
 
@@ -248,11 +307,13 @@ def fit_transforms(
         Number of the random projection, where there is one.
     dropped : int, optional
         Column to leave out first, counted from 0.
+    manifest : Manifest, optional
+        That of the dataset, which transforms need that choose columns.
 
     Raises
     ------
     UnknownNameError, ParameterError
-        As `check_order`.
+        As `check_order` and `bound_transforms`.
     DatasetError
         If sparse rows are too wide to be made dense.
 
@@ -271,8 +332,17 @@ def fit_transforms(
         if dropped is None
         else Pipeline((Drop(dropped),), columns, columns - 1)
     )
-    for text in texts:
-        step = make_transform(text)
+    steps = [make_transform(text) for text in texts]
+    if any(isinstance(step, OnColumns) for step in steps):
+        if manifest is None:
+            raise ParameterError(
+                f"transforms {', '.join(texts)} choose columns; expected the manifest of a dataset"
+            )
+        known = known_columns(manifest)
+        for first in pipeline.steps:
+            known = known.after(first.feature_names(known.names))
+        steps = bound_steps(steps, known)
+    for step in steps:
         before = pipeline
         step.projection = projection
 
@@ -317,6 +387,8 @@ def check_order(texts: Sequence[str]) -> None:
         if streaming:
             # A transform that asks for rows gets the error, one that needs no fit passes.
             step.fit(partial(_refuse, text, streaming), 1)
+        if isinstance(step, OnColumns):
+            step = step.inner
         if isinstance(step, Impute | MissingIndicator):
             if spread:
                 raise ParameterError(

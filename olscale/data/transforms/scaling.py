@@ -17,6 +17,7 @@ from olscale.compiled.csr import CSR, Rows, read_only, to_dense, trim
 from olscale.compiled.decorator import compiled
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset
+from olscale.data.manifest import Manifest
 from olscale.data.transforms.base import FloatArray, Transform
 from olscale.data.transforms.pipeline import fit_transforms
 from olscale.data.transforms.streaming import StreamingTransform
@@ -369,20 +370,21 @@ def transforms_version(dataset: Dataset, texts: Sequence[str]) -> int:
     if not scalings or not dataset.rows("train"):
         return 1
     first = [dataset.chunk("train", 0)]
-    if not any(_may_differ(texts[:number], first, dataset.columns) for number in scalings):
+    manifest = dataset.manifest
+    if not any(_may_differ(texts[:number], first, manifest) for number in scalings):
         return 1
-    fitted = _steps(texts[: scalings[-1] + 1], lambda: dataset.chunks("train"), dataset.columns)
+    fitted = _steps(texts[: scalings[-1] + 1], lambda: dataset.chunks("train"), manifest)
     if any(step.differs for step in fitted):
         return 2
     return 1
 
 
-def _may_differ(before: Sequence[str], first: list[Chunk], columns: int) -> bool:
+def _may_differ(before: Sequence[str], first: list[Chunk], manifest: Manifest) -> bool:
     if any(
-        step.differs for step in _steps([*before, Standardize.name], lambda: iter(first), columns)
+        step.differs for step in _steps([*before, Standardize.name], lambda: iter(first), manifest)
     ):
         return True
-    pipeline = fit_transforms(before, lambda: iter(first), columns)
+    pipeline = fit_transforms(before, lambda: iter(first), manifest.columns, manifest=manifest)
     row = None
     constant = np.ones(pipeline.width, dtype=np.bool_)
     for block in pipeline.dense_blocks(first[0]):
@@ -400,10 +402,10 @@ def _may_differ(before: Sequence[str], first: list[Chunk], columns: int) -> bool
 def _steps(
     texts: Sequence[str],
     chunks: Callable[[], Iterator[Chunk]],
-    columns: int,
+    manifest: Manifest,
 ) -> list[Standardize]:
     return [
         step
-        for step in fit_transforms(texts, chunks, columns).steps
+        for step in fit_transforms(texts, chunks, manifest.columns, manifest=manifest).steps
         if isinstance(step, Standardize)
     ]
