@@ -54,7 +54,7 @@ class Graph:
     def _array(self, array: NDArray[Any]) -> str:
         name = f"a{len(self._arrays)}"
         if array.dtype.kind == "U":
-            texts = [str(text).encode() for text in array.tolist()]
+            texts: Any = [str(text).encode() for text in array.tolist()]
             self._arrays.append(self._onnx.helper.make_tensor(name, STRING, array.shape, texts))
         else:
             contiguous = np.ascontiguousarray(array).reshape(array.shape)

@@ -158,7 +158,8 @@ class RandomFourier(KernelFeatures):
         """Return the frequencies u of ``cos(u.x)``, shape (columns, features / 2)."""
         unit_vectors = to_csr(np.eye(columns))
         drawn = self._matrix(columns).times(unit_vectors)
-        return np.sqrt(2.0 * self._gamma(columns)) * drawn
+        scaled: NDArray[np.float64] = np.sqrt(2.0 * self._gamma(columns)) * drawn
+        return scaled
 
     def apply(self, X: Rows, columns: int) -> Rows:
         """Return the features of each row, dense."""
