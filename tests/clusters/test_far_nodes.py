@@ -38,7 +38,7 @@ def placed(text: str) -> str:
 def test_nodes_on_two_hosts_leave_each_record_once_in_a_bucket(
     work: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Under the manifest's command, variables and certificate; the bytes are those of one process and a local folder."""
+    """Under the manifest's node, variables and certificate; the bytes are those of one process and a local folder."""
     server: Any = pytest.importorskip("moto.server", reason="pip install 'olscale[dev]'")
     s3fs = pytest.importorskip("s3fs", reason="pip install 'olscale[s3]'")
     generate(
@@ -76,13 +76,13 @@ def test_nodes_on_two_hosts_leave_each_record_once_in_a_bucket(
 
 
 def evaluate(work: Work, folder: Path, keys: dict[str, str]) -> None:
-    """Run the manifest's command on both hosts."""
+    """Run an evaluation by the manifest's node, variables and certificate on both hosts."""
     words, given = of_kubernetes()
     (folder / "far.toml").write_text(_EXPERIMENT.format(path="s3://far/xor"))
-    command = [
-        placed(word).replace("/experiment/experiment.toml", str(folder / "far.toml"))
-        for word in words
-    ]
+    # A night's home is a folder of files; an experiment in its place has its store in the bucket.
+    place = words.index("/experiment/job.toml")
+    evaluation = ["evaluate", str(folder / "far.toml"), "--store", "s3://far/store"]
+    command = [words[0], words[1], *evaluation, *words[place + 1 :]]
     own = {
         "OLSCALE_TLS": str(folder / "tls"),
         "OLSCALE_SCRATCH": str(folder),
