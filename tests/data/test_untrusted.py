@@ -38,11 +38,13 @@ class Bomb:
 
 
 def test_no_module_loads_pickles():
-    """Nothing is unpickled but what Dask sends and numba keeps; NumPy is told not to, each time."""
+    """Nothing is unpickled but what Dask sends, numba keeps and a user allows; NumPy never does."""
     # Machine code runs as it is: whoever can write it needs no pickle. numba keeps its index in
     # one.
-    sources = [source for source in SOURCES if not source.match("compiled/code_files.py")]
-    assert len(sources) == len(SOURCES) - 1
+    # Models of other libraries are pickles, which nobody reads without --allow-pickle.
+    allowed = ("compiled/code_files.py", "models/pickled.py")
+    sources = [source for source in SOURCES if not any(map(source.match, allowed))]
+    assert len(sources) == len(SOURCES) - len(allowed)
     assert [
         f"{source}: {fault}" for source in sources for fault in loads_pickles(source.read_text())
     ] == []

@@ -193,7 +193,7 @@ def test_a_model_is_saved_and_predicts_all_targets(shelf: Path, tmp_path: Path) 
     )
     assert "none, 2 targets: a, b" in _invoke("models", "show", str(tmp_path / "m"))
     model: FinalModel = load_model(tmp_path / "m")
-    predicted = model.predict(X[TRAIN:])
+    predicted = model.predict(X[TRAIN:], encoded=True)
     rmse = root_mean_squared_error(Y[TRAIN:], predicted)
     assert row.metrics["test_rmse"] == pytest.approx(rmse, rel=1e-12)
     with_labels = _predictions(tmp_path / "m", shelf / "t.csv", "--labels")
@@ -210,9 +210,9 @@ def test_a_model_is_saved_and_predicts_all_targets(shelf: Path, tmp_path: Path) 
         [float(line["prediction_a"]) for line in _predictions(tmp_path / "m", bare)],
         predicted[:, 0],
     )
-    model.partial_fit(X[:2], Y[:2])
+    model.partial_fit(X[:2], Y[:2], encoded=True)
     with pytest.raises(ParameterError, match=r"y has shape \(2,\), expected \(2, 2\)"):
-        model.partial_fit(X[:2], Y[:2, 0])
+        model.partial_fit(X[:2], Y[:2, 0], encoded=True)
 
 
 def test_a_model_of_several_targets_is_written_as_onnx(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_from_a_store_to_predictions(tmp_path: Path, cluster: Cluster) -> None:
     assert "labelled rows)" in shown.stderr
     with_both = run("predict", "lol.olm", "xor", "--scores", "--probabilities", cwd=tmp_path)
     header, *rows = with_both.stdout.splitlines()
-    assert header == "prediction,score,probability_0,probability_1"
+    assert header == "prediction,score,probability_-1,probability_1"
     sums = [sum(map(float, row.split(",")[2:])) for row in rows]
     np.testing.assert_allclose(sums, 1.0)
     assert run("models", "show", "lol.olm", cwd=tmp_path).stdout.startswith("learner      lol (")
