@@ -64,6 +64,29 @@ Rows: TypeAlias = NDArray[np.float64] | CSR
 """Dense rows, a C-order float64 array of shape (rows, columns), or `CSR` rows."""
 
 
+def is_consistent(X: CSR, columns: int) -> bool:
+    """Return whether arrays from elsewhere are sorted rows of `columns` features.
+
+    Examples
+    --------
+    >>> is_consistent(CSR(np.array([0, 1]), np.array([2], np.int32), np.array([0.5])), 2)
+    False
+    """
+    indptr, indices, data = X
+    if not len(indptr) or indptr[0] < 0 or (np.diff(indptr) < 0).any():
+        return False
+    if indptr[-1] > len(indices) or len(indices) != len(data):
+        return False
+    used = indices[indptr[0] : indptr[-1]]
+    # Only at the first value of a row may an index be less than the one before it.
+    rises = np.diff(used) > 0
+    starts = indptr[1:-1] - indptr[0]
+    starts = starts[(starts > 0) & (starts < len(used))]
+    rises[starts - 1] = True
+    in_range = (used >= 0) & (used < columns)
+    return bool(in_range.all() and rises.all())
+
+
 def rows_of(X: Rows) -> int:
     """Return the number of rows in `X`."""
     if isinstance(X, CSR):

@@ -43,6 +43,8 @@ class Target:
         through it, and then half of them through bytes.
     changed : sequence of str
         Beginnings of the paths that may be changed; all when empty.
+    takes_minutes : bool
+        Whether its valid inputs take minutes to make, so that it only runs where it is named.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Target:
     words: Sequence[bytes] = ()
     vary: Callable[[Random, Files], Files] | None = None
     changed: tuple[str, ...] = ()
+    takes_minutes: bool = False
 
     @cached_property
     def valid(self) -> list[Files]:

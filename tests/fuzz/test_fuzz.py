@@ -22,7 +22,9 @@ INPUTS = 100
 SLOW = {"mat": 12, "runs": 30, "zarr-chunks": 30}  # a mat file is read in a process of its own
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize(
+    "name", [name for name, target in TARGETS.items() if not target.takes_minutes]
+)
 def test_reader_accepts_or_refuses(name: str, tmp_path: Path):
     target = TARGETS[name]
     bench = Bench(target, tmp_path)

@@ -154,6 +154,25 @@ class Impute(StreamingTransform):
         else:
             self.learned = {}
 
+    def can_continue(self) -> bool:
+        learned = self.learned
+        if self.strategy == "median":
+            return bool((learned["seen"] >= 0).all()) and self._is_ordered()
+        if self.strategy == "mean":
+            rows = learned["rows"][0]
+            missing = learned["missing"]
+            return bool(rows >= 0 and ((missing >= 0) & (missing <= rows)).all())
+        return True
+
+    def _is_ordered(self) -> bool:
+        """Return whether each feature's ordered values are its latest ones, sorted."""
+        count = np.minimum(self.learned["seen"], MEDIAN_ROWS)
+        is_used = np.arange(MEDIAN_ROWS) < count[:, np.newaxis]
+        latest = np.where(is_used, self.learned["latest"], np.inf)
+        ordered = np.where(is_used, self.learned["ordered"], np.inf)
+        # A search for the oldest value finds no place for it if the two differ.
+        return bool(np.array_equal(np.sort(latest, axis=1), ordered))
+
     def learn(self, X: Rows, columns: int, trains: NDArray[np.bool_]) -> Rows:
         if isinstance(X, CSR):
             X = trim(X)

@@ -131,6 +131,15 @@ class IPCA(PrincipalFeatures, StreamingTransform):
             "count": np.zeros(1, dtype=np.int64),
         }
 
+    def can_continue(self) -> bool:
+        waiting = self.learned["count"][0]
+        rows = self.learned["rows"][0]
+        # As many components as features are exact only while all arrays are finite.
+        finite = all(np.isfinite(array).all() for array in self.learned.values())
+        if not (finite and rows >= 0 and 0 <= waiting < self.block):
+            return False
+        return bool((self.learned["s"] >= 0.0).all())
+
     def learn(self, X: Rows, columns: int, trains: NDArray[np.bool_]) -> Rows:
         train = np.flatnonzero(trains & usable_rows(X))
         out = np.empty((rows_of(X), self.components))

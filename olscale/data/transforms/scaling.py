@@ -342,6 +342,12 @@ class RunningStandardize(StreamingTransform):
             "squares": np.zeros(columns),
         }
 
+    def can_continue(self) -> bool:
+        count = self.learned["count"]
+        squares = self.learned["squares"]
+        # Values near the end of the range of numbers leave infinities and NaN in the others.
+        return bool(((count >= 0.0) & (count == np.floor(count)) & ~(squares < 0.0)).all())
+
     def learn(
         self,
         X: FloatArray,

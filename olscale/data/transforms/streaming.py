@@ -45,6 +45,13 @@ class StreamingTransform(Transform):
     def learn(self, X: Any, columns: int, trains: NDArray[np.bool_]) -> Rows:
         """Return the transformed rows; learn from each row that `trains` before transforming it."""
 
+    def can_continue(self) -> bool:
+        """Return whether rows can have led to `learned`, or at least its counts and positions.
+
+        Loops rely on them: those of a crafted file could lead out of the arrays.
+        """
+        return True
+
     def apply(self, X: Any, columns: int) -> Rows:
         """Return the transformed rows, without learning."""
         return self.learn(X, columns, np.zeros(rows_of(X), dtype=np.bool_))
@@ -64,6 +71,8 @@ class StreamingTransform(Transform):
             )
         # Copies: a stored state may be read-only, and more is learned into it.
         self.learned = {name: np.array(state[name]) for name in form}
+        if not self.can_continue():
+            raise ValueError(f"transform {self.name} has arrays that no rows lead to")
 
 
 def go_through(

@@ -316,7 +316,8 @@ class Learner(InitParameters):
         Raises
         ------
         ValueError
-            If the arrays are not those of this learner (names, shapes or types differ).
+            If the arrays are not those of this learner (names, shapes or types differ), or no rows
+            lead to them.
         """
         expected = {name: (array.shape, array.dtype.str) for name, array in self.state_.items()}
         got = {name: (array.shape, array.dtype.str) for name, array in state.items()}
@@ -326,6 +327,15 @@ class Learner(InitParameters):
             )
         for name, array in self.state_.items():
             put(array, state[name])  # in place: compiled loops rely on where `begin` allocated it
+        if not self._can_continue():
+            raise ValueError(f"state does not fit learner {self.name}: no rows lead to its arrays")
+
+    def _can_continue(self) -> bool:
+        """Return whether rows can have led to the counts and positions of the state.
+
+        Loops rely on them: those of a crafted file could lead out of the arrays.
+        """
+        return bool(self.state_["seen"][0] >= 0 and self.state_["updates"][0] >= 0)
 
     def measures(self) -> dict[str, float]:
         """Return measures of the model: updates, size in bytes, and more in subclasses."""

@@ -272,6 +272,16 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
             self.state_.update(self._with_room(self.state_, room))
         super().restore(state)
 
+    def _can_continue(self) -> bool:
+        classes = max(self._outputs, 2)
+        owner = self.state_["owner"]
+        count = self.state_["count"][0]
+        if not (classes <= count <= len(owner)):
+            return False
+        # Every class keeps a hyperplane, or it has no best one.
+        has_each = np.array_equal(np.unique(owner[:count]), np.arange(classes))
+        return has_each and super()._can_continue()
+
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: its values times the possible hyperplanes."""
         del columns

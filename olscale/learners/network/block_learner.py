@@ -179,6 +179,10 @@ class BlockLearner(Classifier, EstimatesCost):
             self._length(self._columns),
             rank,
         )
+        # A decomposition of other numbers may never end.
+        fits &= all(
+            np.isfinite(array).all() for array in self.state_.values() if array.dtype.kind == "f"
+        )
         labels = self.state_["waiting_y"]
         fits &= self.state_["rows"][0] >= 0 and 0 <= self._waiting() < int(self.block)
         if not (fits and ((labels >= 0) & (labels < max(2, self._classes))).all()):

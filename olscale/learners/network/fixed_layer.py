@@ -312,6 +312,15 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
             raise DivergedError(why_broken(LOST, 1.0, ""), rows - 1)
         state["limits"][1] = limit
 
+    def _can_continue(self) -> bool:
+        pending, waiting = self.state_["counts"].tolist()
+        if self.state_["seen"][0] < self._gathered():
+            most_pending = MOST_PENDING - 1
+        else:
+            most_pending = MOST_PENDING
+        fits = 0 <= pending <= most_pending and 0 <= waiting < int(self.block)
+        return fits and super()._can_continue()
+
     def _check_ready(self, X: Rows) -> None:
         """Refuse rows if the learner must see other rows first."""
 

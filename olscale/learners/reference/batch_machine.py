@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, stack_rows, to_csr
+from olscale.compiled.csr import CSR, Rows, is_consistent, rows_of, slice_rows, stack_rows, to_csr
 from olscale.compiled.differences import LONG
 from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.capability import ShiftFree
@@ -285,6 +285,18 @@ class BatchMachine(Learner, EstimatesCost):
             self.state_.pop(_WEIGHTS, None)
         super().restore(state)
         self._machines.clear()
+
+    def _can_continue(self) -> bool:
+        state = self.state_
+        rows = CSR(state["indptr"], state["indices"], state["data"])
+        if not (is_consistent(rows, self._columns) and rows.indptr[0] == 0):
+            return False
+        numbers = [rows.data, state["y"], state.get(_WEIGHTS, np.ones(rows_of(rows)))]
+        # What scikit-learn would refuse, learners refused before they kept it.
+        is_finite = all(np.isfinite(array).all() for array in numbers)
+        counts = {rows_of(rows), len(state["y"]), len(numbers[2]), int(state["seen"][0])}
+        is_weight = bool((numbers[2] >= 0.0).all())
+        return len(counts) == 1 and is_finite and is_weight and super()._can_continue()
 
     def start_rows(self, apart: bool) -> tuple[int, str]:
         """Return how many rows come before the first machine along the stream.
