@@ -197,7 +197,12 @@ def compare_within(
     if not repeated:
         return None
     over = repeated[0]
-    matrix = np.array([_means(of_learner, replicates, over) for of_learner in values]).T
+    groups: dict[Any, list[str]] = defaultdict(list)
+    for text, replicate in sorted(replicates.items()):
+        groups[replicate[over]].append(text)
+    # In the order of folds, permutations or projections, the same for all learners.
+    texts = [of_one for _, of_one in sorted(groups.items())]
+    matrix = np.array([_means(of_learner, texts) for of_learner in values]).T
     if not np.isfinite(matrix).all():
         return None
     design = _design(over, len(matrix), protocol, metric)
@@ -259,16 +264,10 @@ def _count(replicates: Mapping[str, Mapping[str, Any]], name: str) -> int:
     return len({replicate[name] for replicate in replicates.values() if name in replicate})
 
 
-def _means(
-    values: Values,
-    replicates: Mapping[str, Mapping[str, Any]],
-    over: str,
-) -> list[float]:
-    """Return the mean of each fold, permutation or projection, in their order."""
-    groups: dict[Any, list[float]] = defaultdict(list)
-    for text, replicate in sorted(replicates.items()):
-        groups[replicate[over]].append(values[text])
+def _means(values: Values, groups: Sequence[Sequence[str]]) -> list[float]:
+    """Return the mean figure of each group of replicates."""
     # Most groups are one figure, whose mean NumPy takes a microsecond each to make.
     return [
-        float(np.mean(group)) if len(group) > 1 else group[0] for _, group in sorted(groups.items())
+        float(np.mean([values[text] for text in group])) if len(group) > 1 else values[group[0]]
+        for group in groups
     ]

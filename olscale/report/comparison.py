@@ -19,8 +19,10 @@ from olscale.errors import ReportError, UnknownNameError
 from olscale.measures import HEADLINES, measure_of, metric_words
 from olscale.report.labels import protocol_text
 from olscale.report.left_out import (
+    ArrangedSettings,
     Candidates,
     Omission,
+    arrange_settings,
     few,
     find_candidates,
     left_out,
@@ -142,6 +144,7 @@ class _Terms:
     baseline: str | None
     most: int | None
     in_pairs: bool = True
+    # Pairs of thousands of learners take minutes: a leaderboard asks for the best alone.
     against_best: bool = False
 
 
@@ -155,7 +158,6 @@ def compared(
     most: int | None = None,
     on_damage: OnDamage = "raise",
     figures: ReplicateFigures | None = None,
-    against_best: bool = False,
 ) -> list[Compared]:
     """Compare the learners of each protocol; the one with most data sets comes first.
 
@@ -178,9 +180,6 @@ def compared(
     on_damage : {"raise", "skip"}
     figures : ReplicateFigures, optional
         Those of the store, where they are read already.
-    against_best : bool, default False
-        Make the learner of the best mean rank the baseline: pairs of thousands of learners take
-        minutes.
 
     Raises
     ------
@@ -200,20 +199,22 @@ def compared(
             f"learners cannot be compared by {metric}: neither more nor less of it is better"
         )
     figures = figures or ReplicateFigures(store, on_damage)
-    terms = _Terms(figures, test, rope, baseline, most, against_best=against_best)
+    terms = _Terms(figures, test, rope, baseline, most)
     comparisons: list[Compared] = []
     separate: list[Summary] = []
     for protocol in sorted(by_protocol, key=lambda text: (natural_order(text), text)):
         of = by_protocol[protocol]
-        comparison = _by_default(of, terms) if metric is None else _by_metric(of, metric, terms)
+        if metric is None:
+            comparison = _by_default(of, terms)
+        else:
+            shared_protocol = asked_protocol(of[0].protocol)
+            comparison = _by_metric(arrange_settings(of), shared_protocol, metric, terms)
         if comparison is None:
             separate += of
         else:
             comparisons.append(comparison)
     if baseline is not None and not comparisons and by_protocol:
-        available = {
-            name for of in by_protocol.values() for name in find_candidates(of, "", {}).learners
-        }
+        available = {name for of in by_protocol.values() for name in arrange_settings(of).learners}
         raise UnknownNameError("learner with figures to compare", baseline, available - {baseline})
     # A stable sort: equal ones stay in the order of their protocols.
     comparisons.sort(key=lambda comparison: -len(comparison.outcome.datasets))
@@ -221,6 +222,27 @@ def compared(
         note = f"Not compared, for want of a second learner: {learners_by_protocol(separate)}."
         comparisons[0] = replace(comparisons[0], notes=(*comparisons[0].notes, note))
     return comparisons
+
+
+def compared_with_best(
+    arranged: ArrangedSettings,
+    protocol: Mapping[str, Any],
+    metric: str,
+    figures: ReplicateFigures,
+) -> Compared | None:
+    """Compare learners of one protocol with that of the best mean rank; None if none share a run.
+
+    Parameters
+    ----------
+    arranged : ArrangedSettings
+        Shared by the metrics of a table.
+    protocol : mapping
+        What these learners have in common.
+    metric : str
+    figures : ReplicateFigures
+    """
+    terms = _Terms(figures, "wilcoxon", None, None, None, against_best=True)
+    return _by_metric(arranged, protocol, metric, terms)
 
 
 def learners_by_protocol(summaries: Iterable[Summary]) -> str:
@@ -233,9 +255,11 @@ def learners_by_protocol(summaries: Iterable[Summary]) -> str:
 
 def _by_default(summaries: Sequence[Summary], terms: _Terms) -> Compared | None:
     """Compare by the headline that most data sets have, and show the other one next to it."""
+    protocol = asked_protocol(summaries[0].protocol)
+    arranged = arrange_settings(summaries)
     having = {name: len(_datasets_with(summaries, name)) for name in _DEFAULT}
     comparisons = (
-        _by_metric(summaries, name, terms)
+        _by_metric(arranged, protocol, name, terms)
         for name in sorted(_DEFAULT, key=lambda name: -having[name])
         if having[name]
     )
@@ -247,7 +271,8 @@ def _by_default(summaries: Sequence[Summary], terms: _Terms) -> Compared | None:
     if not having.get(counterpart):
         return comparison
     # Without the baseline, which may have no figures by the other headline; its ranks are shown.
-    second = _by_metric(summaries, counterpart, replace(terms, baseline=None, in_pairs=False))
+    terms = replace(terms, baseline=None, in_pairs=False)
+    second = _by_metric(arranged, protocol, counterpart, terms)
     chosen = f"Compared by {metric_words(metric)} (of {having[metric]} data sets)"
     if second is None:
         notes = [f"{chosen}; by {metric_words(counterpart)} there is nothing to compare."]
@@ -275,9 +300,11 @@ def _datasets_with(summaries: Iterable[Summary], metric: str) -> set[str]:
     }
 
 
-def _by_metric(summaries: Sequence[Summary], metric: str, terms: _Terms) -> Compared | None:
+def _by_metric(
+    arranged: ArrangedSettings, protocol: Mapping[str, Any], metric: str, terms: _Terms
+) -> Compared | None:
     """Compare the learners of one protocol; None if no two of them share a run."""
-    candidates = find_candidates(summaries, metric, terms.figures.of(metric))
+    candidates = find_candidates(arranged, metric, terms.figures.of(metric))
     measured = {
         learner: own for learner in candidates.learners if (own := candidates.figures.get(learner))
     }
@@ -308,7 +335,7 @@ def _by_metric(summaries: Sequence[Summary], metric: str, terms: _Terms) -> Comp
     entries = left_out(candidates, matched, metric)
     comparison = Compared(
         metric,
-        asked_protocol(summaries[0].protocol),
+        protocol,
         rope,
         outcome,
         dict(zip(datasets, matched.blocks.values(), strict=True)),

@@ -45,42 +45,79 @@ class Candidates:
     copies: tuple[tuple[str, ...], ...] = ()
 
 
-def find_candidates(
-    summaries: Sequence[Summary], metric: str, figures_of: SettingFigures
-) -> Candidates:
-    """Arrange the summaries of one protocol by learner and block.
+@dataclass(frozen=True, slots=True)
+class ArrangedSettings:
+    """The settings of one protocol by learner and way, whatever the metric.
+
+    Parameters
+    ----------
+    learners, ways, names, copies
+        As `Candidates` has them.
+    cells : tuple of (str, Way, dict of str to Summary)
+        A learner on a way, and what its setting has, by metric; in the order of the columns.
+    """
+
+    learners: tuple[str, ...]
+    ways: tuple[Way, ...]
+    names: dict[str, str]
+    copies: tuple[tuple[str, ...], ...]
+    cells: tuple[tuple[str, Way, dict[str, Summary]], ...]
+
+
+def arrange_settings(summaries: Sequence[Summary]) -> ArrangedSettings:
+    """Arrange the summaries of one protocol by learner and way, once for all metrics.
 
     Parameters
     ----------
     summaries : sequence of Summary
-        Summaries of all metrics, so that learners and data sets without this one can be named.
+        Summaries of all metrics, so that learners and data sets without one can be named.
+    """
+    settings: dict[SettingKey, dict[str, Summary]] = {}
+    for group in by_setting(_of_newest_transforms(summaries)):
+        by_metric = settings.setdefault(group[0].key, {})
+        for s in group:
+            by_metric.setdefault(s.metric, s)
+    cells: dict[tuple[Row, Column], dict[str, Summary]] = {}
+    for by_metric in settings.values():
+        first = next(iter(by_metric.values()))
+        column = column_of(first)
+        cells |= dict.fromkeys([(row, column) for row in rows_of(first)], by_metric)
+    labels, _ = row_labels(cells)
+    columns = sorted({column for _, column in cells})
+    ways = {column: _way(column) for column in columns}
+    return ArrangedSettings(
+        learners=tuple(dict.fromkeys(labels[row] for row in sorted(labels, key=Row.order))),
+        ways=tuple(dict.fromkeys(ways.values())),
+        names=_dataset_names(columns),
+        copies=_copies(columns),
+        cells=tuple(
+            (labels[row], ways[column], by_metric)
+            for (row, column), by_metric in sorted(cells.items(), key=lambda cell: cell[0][1])
+        ),
+    )
+
+
+def find_candidates(
+    arranged: ArrangedSettings, metric: str, figures_of: SettingFigures
+) -> Candidates:
+    """Return the learners of one protocol with their figures of a metric.
+
+    Parameters
+    ----------
+    arranged : ArrangedSettings
     metric : str
     figures_of : SettingFigures
         The figures of this metric.
     """
-    settings: dict[SettingKey, Summary] = {}
-    for group in by_setting(_of_newest_transforms(summaries)):
-        key = group[0].key
-        settings.setdefault(key, group[0])
-        for s in group:
-            if s.metric == metric:
-                settings[key] = s
-    cells: dict[tuple[Row, Column], Summary] = {}
-    for s in settings.values():
-        column = column_of(s)
-        cells |= dict.fromkeys([(row, column) for row in rows_of(s)], s)
-    labels, _ = row_labels(cells)
-    columns = sorted({column for _, column in cells})
     candidates = Candidates(
-        learners=tuple(dict.fromkeys(labels[row] for row in sorted(labels, key=Row.order))),
-        ways=tuple(dict.fromkeys(_way(column) for column in columns)),
-        names=_dataset_names(columns),
-        copies=_copies(columns),
+        learners=arranged.learners,
+        ways=arranged.ways,
+        names=arranged.names,
+        copies=arranged.copies,
     )
     blocks_of: dict[Way, dict[str, RunBlock]] = defaultdict(dict)
-    for (row, column), s in sorted(cells.items(), key=lambda cell: cell[0][1]):
-        label = labels[row]
-        way = _way(column)
+    for label, way, by_metric in arranged.cells:
+        s = by_metric.get(metric) or next(iter(by_metric.values()))
         blocks = blocks_of[way]
         candidates.settings.setdefault((label, way), s)
         # What is not comparable stays a candidate, so that a note can name it.

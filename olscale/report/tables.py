@@ -86,6 +86,22 @@ class Entry:
     shade: int = 0
     marks: tuple[Mark, ...] = ()
 
+    def marked(self, mark: Mark) -> "Entry":
+        """Return the entry with one more mark."""
+        return self._with(self.best, self.alike, (*self.marks, mark))
+
+    def as_best(self) -> "Entry":
+        """Return the entry as the best of its column."""
+        return self._with(True, self.alike, self.marks)
+
+    def as_alike(self) -> "Entry":
+        """Return the entry as one that does not differ significantly from the best."""
+        return self._with(self.best, True, self.marks)
+
+    def _with(self, best: bool, alike: bool, marks: tuple[Mark, ...]) -> "Entry":
+        # Tables of thousands of learners mark each entry: `replace` takes five times as long.
+        return Entry(self.mean, self.std, self.note, best, self.partial, alike, self.shade, marks)
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -376,7 +392,7 @@ def _mark_looks_ahead(grid: list[list[Summary | None]], entries: list[list[Entry
     mark = look_ahead_mark(name for names in items.values() for name in names)
     for (i, j), names in items.items():
         if names:
-            entries[i][j] = replace(entries[i][j], marks=(*entries[i][j].marks, mark))
+            entries[i][j] = entries[i][j].marked(mark)
 
 
 def _mark_runs(column: list[Summary | None], entries: list[list[Entry]], j: int) -> set[int]:
@@ -385,9 +401,7 @@ def _mark_runs(column: list[Summary | None], entries: list[list[Entry]], j: int)
     not_comparable = set()
     for i, summary in enumerate(column):
         if summary is not None and summary.n and (summary.n, summary.replicates) != usual:
-            entries[i][j] = replace(
-                entries[i][j], marks=(*entries[i][j].marks, runs_mark(summary.n))
-            )
+            entries[i][j] = entries[i][j].marked(runs_mark(summary.n))
             not_comparable.add(i)
     return not_comparable
 
@@ -418,4 +432,4 @@ def _mark_best(
     for i in means:
         entry = entries[i][j]
         if entry.mean == best:  # compares figures as shown, so that visible ties are marked as ties
-            entries[i][j] = replace(entry, best=True)
+            entries[i][j] = entry.as_best()

@@ -52,9 +52,14 @@ def cell_texts(column: Sequence[Entry], plus_minus: str = "±", mark: str = "*")
 
 def _signs(entry: Entry, best: str) -> str:
     """Return the text after a figure."""
-    signs = {best: entry.best, "~": entry.alike, "!": entry.partial}
-    marks = [sign for sign, holds in signs.items() if holds]
-    return "".join([*marks, *(mark.sign for mark in entry.marks)])
+    signs = ""
+    if entry.best:
+        signs += best
+    if entry.alike:
+        signs += "~"
+    if entry.partial:
+        signs += "!"
+    return signs + "".join(mark.sign for mark in entry.marks)
 
 
 def _left(text: str, columns: int) -> str:
@@ -72,13 +77,17 @@ def _shown(table: Table) -> Table:
         title=printable(table.title),
         columns=tuple(map(printable, table.columns)),
         rows=tuple(map(printable, table.rows)),
-        entries=tuple(
-            tuple(replace(entry, note=printable(entry.note)) for entry in line)
-            for line in table.entries
-        ),
+        entries=tuple(tuple(_printable_entry(entry) for entry in line) for line in table.entries),
         notes=tuple(map(printable, table.notes)),
         advice=tuple(map(printable, table.advice)),
     )
+
+
+def _printable_entry(entry: Entry) -> Entry:
+    # Figures are made here, notes may hold what a store says.
+    if not entry.note or entry.note == "-":
+        return entry
+    return replace(entry, note=printable(entry.note))
 
 
 def _grid(table: Table, plus_minus: str, mark: str) -> list[list[str]]:
