@@ -346,7 +346,9 @@ class RunningStandardize(StreamingTransform):
         count = self.learned["count"]
         squares = self.learned["squares"]
         # Values near the end of the range of numbers leave infinities and NaN in the others.
-        return bool(((count >= 0.0) & (count == np.floor(count)) & ~(squares < 0.0)).all())
+        is_count = (count >= 0.0) & (count == np.floor(count))
+        is_spread = ~(squares < 0.0) & ((squares == 0.0) | (count > 0.0))
+        return bool((is_count & is_spread).all())
 
     def learn(
         self,

@@ -293,10 +293,13 @@ class BatchMachine(Learner, EstimatesCost):
             return False
         numbers = [rows.data, state["y"], state.get(_WEIGHTS, np.ones(rows_of(rows)))]
         # What scikit-learn would refuse, learners refused before they kept it.
-        is_finite = all(np.isfinite(array).all() for array in numbers)
+        fits = all(np.isfinite(array).all() for array in numbers)
+        if self.task == "classification":
+            codes = state["y"]
+            fits &= bool(((codes >= 0) & (codes < max(2, self._classes))).all())
         counts = {rows_of(rows), len(state["y"]), len(numbers[2]), int(state["seen"][0])}
         is_weight = bool((numbers[2] >= 0.0).all())
-        return len(counts) == 1 and is_finite and is_weight and super()._can_continue()
+        return len(counts) == 1 and fits and is_weight and super()._can_continue()
 
     def start_rows(self, apart: bool) -> tuple[int, str]:
         """Return how many rows come before the first machine along the stream.
