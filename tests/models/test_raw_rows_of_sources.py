@@ -1,7 +1,8 @@
 """Raw rows, `olscale predict` and the run itself give the same scores, bit for bit.
 
 Learners, transforms and kinds of sources are paired so that each occurs, and a new process loads
-all models at once: imports take longer than the rows.
+all models at once: imports take longer than the rows. ``pytest -m slow`` has every learner of the
+package read every kind of source.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,8 @@ from pyarrow import parquet
 
 from olscale.data.ingest.ingest import ingest
 from olscale.learners.contract.usable_rows import score_usable
+from olscale.learners.registry import LEARNERS as LEARNERS_OF_OLSCALE
+from olscale.learners.registry import learner_class
 from olscale.models.predict import predict
 from olscale.models.source import ModelSource
 from tests.models.test_saved_models import run_through
@@ -53,7 +56,9 @@ import olscale
 answers = {}
 for file, kinds in pickle.load(open(sys.argv[1], "rb")).items():
     model = olscale.load_model(file)
-    answers[file] = [(model.decision_function(X), model.predict_proba(X)) for X in kinds]
+    scores = model.predict if model.about.classes is None else model.decision_function
+    of_classes = model.predict_proba if model.probabilities is not None else lambda X: None
+    answers[file] = [(np.ravel(scores(X)), of_classes(X)) for X in kinds]
 pickle.dump(answers, open(sys.argv[2], "wb"))
 """
 
@@ -102,19 +107,28 @@ def _write(folder: Path, kind: str, records: list[dict[str, Any]]) -> tuple[Path
         parquet.write_table(pa.Table.from_pylist(records), file)
         return file, encode
     numbers = _numbers(records)
-    labels = [record["label"] == "yes" for record in records]
+    labels = [_number(record["label"]) for record in records]
     if kind == "npz":
         file = folder / "rows.npz"
-        np.savez(file, X=numbers, y=np.array(labels, dtype=np.int64))
+        np.savez(file, X=numbers, y=np.array(labels))
         return file, {}
     file = folder / "rows.svm"
     file.write_text(
         "".join(
-            f"{int(label)} " + " ".join(f"{i + 1}:{v!r}" for i, v in enumerate(row) if v) + "\n"
+            f"{label} " + " ".join(f"{i + 1}:{v!r}" for i, v in enumerate(row) if v) + "\n"
             for row, label in zip(numbers.tolist(), labels, strict=True)
         )
     )
     return file, {}
+
+
+def _number(label: str | float) -> float:
+    if isinstance(label, float):
+        return label
+    return int(label == "yes")
+
+
+LEARNER_CLASSES = {name: learner_class(name) for name in LEARNERS_OF_OLSCALE}
 
 
 def _numbers(records: list[dict[str, Any]]) -> np.ndarray:
@@ -141,47 +155,97 @@ def _forms(kind: str, records: list[dict[str, Any]]) -> list[Any]:
     return [dicts, pa.Table.from_pylist(dicts), pd.DataFrame(dicts), text, few, few[0]]
 
 
-@pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Any, Any, list[Any]]]:
-    """Scores of the run, of `predict` and of raw rows in a new process, by learner."""
-    expected = {}
-    asked = {}
+class Asked(NamedTuple):
+    """What one learner, trained on a source of one kind, is asked for."""
+
+    learner: str
+    run: np.ndarray
+    probabilities: np.ndarray | None
+    command: np.ndarray
+    forms: list[Any]
+
+
+def _asked(learner: str, kind: str, transforms: tuple[str, ...], folder: Path) -> Asked:
+    """Train and save ``m.olm`` in `folder`; return what it is to answer."""
+    task = LEARNER_CLASSES[learner].task
     records = _records(260)
+    if task == "regression":
+        # The target is a number that depends on the features.
+        for record in records:
+            record["label"] = round(record["size"] + 0.5 * record["flag"], 4)
+    source, how = _write(folder, kind, records)
+    if task == "novelty":
+        how["novel"] = 0 if kind in ("npz", "svmlight") else "no"
+    dataset = ingest(source, folder / "d", train_rows=200, note=lambda line: None, **how)
+    going, model = run_through(dataset, learner, transforms)
+    rows = [chunk.X for chunk in dataset.chunks("test")]
+    own = going.states[0].learner
+    run = np.vstack([score_usable(own, model.transformed(X)) for X in rows])
+    model.save(folder / "m.olm")
+    (folder / "new").mkdir()
+    new, _ = _write(folder / "new", kind, records[200:])
+    has_scores = task != "regression"
+    source_of_model = ModelSource(model.about.columns, str(new))
+    predict(model, source_of_model, folder / "p.csv", scores=has_scores)
+    column = "score" if has_scores else "prediction"
+    with (folder / "p.csv").open() as text:
+        command = [float(row[column]) for row in csv.DictReader(text)]
+    probabilities = None
+    if model.probabilities is not None:
+        probabilities = np.vstack([model.probabilities.of(model.scores(X)) for X in rows])
+    return Asked(learner, run[:, 0], probabilities, np.array(command), _forms(kind, records[200:]))
+
+
+def _answered(asked: dict[str, Asked], folder: Path) -> dict[str, list[Any]]:
+    """Return what a new process answers, by model file."""
+    with (folder / "asked").open("wb") as out:
+        pickle.dump({file: of_file.forms for file, of_file in asked.items()}, out)
+    arguments = [sys.executable, "-c", READ, str(folder / "asked"), str(folder / "answers")]
+    subprocess.run(arguments, check=True, timeout=600)
+    with (folder / "answers").open("rb") as answer:
+        answers: dict[str, list[Any]] = pickle.load(answer)
+    return answers
+
+
+def _check(asked: Asked, answers: list[Any]) -> None:
+    np.testing.assert_array_equal(asked.command, asked.run)
+    for scores, of_classes in answers:
+        np.testing.assert_array_equal(scores, asked.run[: len(scores)])
+        if asked.probabilities is not None:
+            np.testing.assert_array_equal(of_classes, asked.probabilities[: len(scores)])
+
+
+@pytest.fixture(scope="module")
+def paired(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Asked, list[Any]]]:
+    """What each learner of `LEARNERS` is asked, and what it answers in a new process."""
+    asked = {}
     for number, (learner, kind) in enumerate(LEARNERS.items()):
         folder = tmp_path_factory.mktemp(learner)
-        source, how = _write(folder, kind, records)
-        dataset = ingest(source, folder / "d", train_rows=200, note=lambda line: None, **how)
-        going, model = run_through(dataset, learner, TRANSFORMS[number % len(TRANSFORMS)])
-        rows = [chunk.X for chunk in dataset.chunks("test")]
-        own = going.states[0].learner
-        run = np.vstack([score_usable(own, model.transformed(X)) for X in rows])
-        file = str(folder / "m.olm")
-        model.save(file)
-        (folder / "new").mkdir()
-        new, _ = _write(folder / "new", kind, records[200:])
-        predict(model, ModelSource(model.about.columns, str(new)), folder / "p.csv", scores=True)
-        with (folder / "p.csv").open() as text:
-            command = [float(row["score"]) for row in csv.DictReader(text)]
-        probabilities = np.vstack([model.probabilities.of(model.scores(X)) for X in rows])
-        expected[file] = learner, (run[:, 0], probabilities), np.array(command)
-        asked[file] = _forms(kind, records[200:])
-    folder = tmp_path_factory.mktemp("process")
-    with (folder / "asked").open("wb") as out:
-        pickle.dump(asked, out)
-    arguments = [sys.executable, "-c", READ, str(folder / "asked"), str(folder / "answers")]
-    subprocess.run(arguments, check=True, timeout=300)
-    with (folder / "answers").open("rb") as answer:
-        got = pickle.load(answer)
-    return {
-        learner: (run, command, got[file]) for file, (learner, run, command) in expected.items()
-    }
+        transforms = TRANSFORMS[number % len(TRANSFORMS)]
+        asked[str(folder / "m.olm")] = _asked(learner, kind, transforms, folder)
+    answers = _answered(asked, tmp_path_factory.mktemp("process"))
+    return {of_file.learner: (of_file, answers[file]) for file, of_file in asked.items()}
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_all_forms_have_the_scores_of_the_run(answers: Any, learner: str) -> None:
-    (run, probabilities), command, forms = answers[learner]
-    np.testing.assert_array_equal(command, run)
-    for scores, of_classes in forms:
-        np.testing.assert_array_equal(scores, run[: len(scores)])
-        np.testing.assert_array_equal(of_classes, probabilities[: len(scores)])
-    assert len(set(run.tolist())) > 5
+def test_all_forms_have_the_scores_of_the_run(paired: Any, learner: str) -> None:
+    asked, answers = paired[learner]
+    _check(asked, answers)
+    assert len(set(asked.run.tolist())) > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", sorted(set(LEARNERS.values())))
+@pytest.mark.parametrize("part", range(4))
+def test_every_learner_reads_every_kind_of_source(kind: str, part: int, tmp_path: Path) -> None:
+    asked = {}
+    for number, name in enumerate(LEARNER_CLASSES):
+        if number % 4 != part or not LEARNER_CLASSES[name].restorable:
+            continue
+        folder = tmp_path / name
+        folder.mkdir()
+        transforms = TRANSFORMS[(number + len(kind)) % len(TRANSFORMS)]
+        asked[str(folder / "m.olm")] = _asked(name, kind, transforms, folder)
+    answers = _answered(asked, tmp_path)
+    for file, of_file in asked.items():
+        _check(of_file, answers[file])
