@@ -56,8 +56,7 @@ def run(folder: Path, code: str, **more: str) -> tuple[list[str], str]:
     return done.stdout.split(), done.stderr
 
 
-@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
-@pytest.mark.parametrize("size", [0, 40])
+@pytest.mark.parametrize(("suffix", "size"), [(".nbi", 0), (".nbc", 40)])
 def test_a_damaged_file_is_made_anew(suffix, size, folder):
     cache = {"NUMBA_CACHE_DIR": str(folder / "cache")}
     assert run(folder, CALL, **cache)[0] == ["42.0"]

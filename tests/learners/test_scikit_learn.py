@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from olscale.learners.linear.rls import RLS
@@ -38,13 +39,30 @@ def not_for(estimator: Any) -> dict[str, str]:
     return dict.fromkeys(["check_outliers_train", "check_outliers_fit_predict"], why)
 
 
-@parametrize_with_checks(
+def _is_repeated(values: Any) -> bool:
+    """Return whether a check is one that fails on dense rows already, now on sparse ones.
+
+    Learning rows in their order is what both would find, and each trains 30 models.
+    """
+    estimator, check = getattr(values, "values", values)
+    name = check.func.__name__
+    return name.endswith("_on_sparse_data") and name in not_for(estimator)
+
+
+ALL_CHECKS = parametrize_with_checks(
     [
         *(learner_class(name)() for name in reversed(learner_names())),
         SoftLOL(averaging="adaptive"),
         RLS(form="diagonal"),
     ],
     expected_failed_checks=not_for,
+)
+
+
+@pytest.mark.parametrize(
+    ALL_CHECKS.args[0],
+    [values for values in ALL_CHECKS.args[1] if not _is_repeated(values)],
+    **ALL_CHECKS.kwargs,
 )
 def test_scikit_learn_contract(estimator: object, check: Callable[[object], None]) -> None:
     check(estimator)
