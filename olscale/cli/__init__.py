@@ -66,6 +66,10 @@ COMMANDS = {
         "olscale.cli.doctor",
         "Check the installation and suggest fixes.",
     ),
+    "completion": (
+        "olscale.cli.completion",
+        "Print a script with which a shell completes commands and names.",
+    ),
 }
 """Command name -> the module with its click command, and its line in ``olscale --help``.
 
@@ -98,7 +102,12 @@ class LazyGroup(Group):
             return None
         command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
         assert isinstance(command, click.Command)
-        return with_examples(command, f"{ctx.command_path} {cmd_name}")
+        path = f"{ctx.command_path} {cmd_name}"
+        if ctx.resilient_parsing:
+            from olscale.cli.completion import complete_values
+
+            complete_values(command, path)
+        return with_examples(command, path)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse an empty word, which a shell makes of an unset variable.

@@ -20,7 +20,14 @@ class Group(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command, with its examples at the end of its help."""
-        return with_examples(super().get_command(ctx, cmd_name), f"{ctx.command_path} {cmd_name}")
+        command = super().get_command(ctx, cmd_name)
+        path = f"{ctx.command_path} {cmd_name}"
+        # Only a shell that completes a word parses without running anything.
+        if command is not None and ctx.resilient_parsing:
+            from olscale.cli.completion import complete_values
+
+            complete_values(command, path)
+        return with_examples(command, path)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Print the help if no command is given."""

@@ -127,6 +127,7 @@ EXAMPLES = {
     ),
     "olscale bench": ("olscale bench linear", "olscale bench linear kernel --json figures.json"),
     "olscale warm": ("olscale warm", "olscale warm pa1 lol"),
+    "olscale completion": ("olscale completion bash", "olscale completion zsh"),
     "olscale doctor": ("olscale doctor", "OLSCALE_SCRATCH=/scratch olscale doctor"),
 }
 """Command -> two ways to call it."""
