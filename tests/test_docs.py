@@ -199,12 +199,20 @@ def test_the_guide_to_a_learner_of_your_own_is_as_it_says(
     file.write_text(learner)
     (tmp_path / "rest.py").write_text(factory)
     steps = [list(_commands(block)) for block in blocks(GUIDE, "console")]
-    for command, expected in [step for block in steps[:-1] for step in block]:
+    first_run, after_edit, paper, second_round = steps[:-3], steps[-3], steps[-2], steps[-1]
+    for command, expected in [step for block in first_run for step in block]:
         _check_output(command, expected)
     head, _, _ = learner.partition("    def _probabilities")
     file.write_text(head + edit)
     sys.modules.pop("quick_softmax")
-    for command, expected in steps[-1]:
+    for command, expected in after_edit:
+        _check_output(command, expected)
+    experiment, addition = blocks(GUIDE, "toml")
+    Path("paper.toml").write_text(experiment)
+    for command, expected in paper:
+        _check_output(command, expected)
+    Path("paper.toml").write_text(f"{experiment}\n{addition}")
+    for command, expected in second_round:
         _check_output(command, expected)
     assert olscale.make_learner("rest:one_vs_rest", {"alpha": 0.001}).resolved_params() == {
         "alpha": 0.001
@@ -214,7 +222,7 @@ def test_the_guide_to_a_learner_of_your_own_is_as_it_says(
 
 
 def _commands(block: str) -> Iterator[tuple[str, list[str]]]:
-    for part in block.split("$ ")[1:]:
+    for part in re.split(r"(?m)^\$ ", block)[1:]:
         command, *expected = part.splitlines()
         yield command, expected
 
