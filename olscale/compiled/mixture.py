@@ -21,7 +21,8 @@ from olscale.compiled.decorator import compiled
 from olscale.compiled.row_layout import by_layout
 from olscale.compiled.simd.mixture import GROUPS, mix_move, mix_multiply, multiply_add_numbers
 
-_CLOSEST = 1e-12  # a smaller square distance of rows of length 1 is rounding
+CLOSEST = 1e-12
+"""A smaller square distance of rows of length 1 is rounding."""
 
 _REST = np.uint32(GROUPS - 1)
 
@@ -39,10 +40,10 @@ def set_gates(
 ) -> None:
     """Set the first few `gates` in proportion to ``distances^-sharpness``, of Euclidean norm 1."""
     # Relative to the closest, so that no power overflows: the ratios are 1 at most.
-    closest = max(_CLOSEST, distances[0])
+    closest = max(CLOSEST, distances[0])
     square = 0.0
     for n in range(few):
-        gates[n] = closest / max(_CLOSEST, distances[n])
+        gates[n] = closest / max(CLOSEST, distances[n])
     for n in range(few):
         ratio = gates[n]
         gate = gates[n]

@@ -85,6 +85,15 @@ class F1Threshold(Decision):
         self._positive = positive
         self._sums = np.array(FIRST_SUMS)
 
+    @property
+    def positive(self) -> int:
+        """Code of the class whose F1 counts."""
+        return self._positive
+
+    def threshold(self) -> float:
+        """Return the probability above which rows are taken for positive."""
+        return float(self._sums[0] / self._sums[1])
+
     def follow(
         self, probabilities: FloatArray, y: Array, weights: FloatArray | None = None
     ) -> IntArray:

@@ -1,9 +1,8 @@
 """Models as ONNX, for predictions by programs without Python.
 
-Transforms that are fixed at the end of the stream, and learners that are linear, local, of support
-vectors or of random Fourier features, become standard operators, node by node in the model's own
-precision, float64. Sums may run in another order there, so scores agree to rounding and not bit for
-bit.
+Transforms as they are at the end of the stream, learners, and the calibration of probabilities
+become standard operators, node by node in the model's own precision, float64. Sums may run in
+another order there, so scores agree to rounding and not bit for bit.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ import os
 
 import numpy as np
 
-from olscale.errors import ModelError
 from olscale.models.final_model import FinalModel
 from olscale.models.onnx_graph import INT64, Graph
 from olscale.models.onnx_learners import add_scores
+from olscale.models.onnx_probabilities import add_decisions, add_probabilities
 from olscale.models.onnx_transforms import add_transform
 from olscale.storage.open import open_output
 from olscale.system.paths import path_text
@@ -23,6 +22,8 @@ from olscale.system.paths import path_text
 
 def export_onnx(model: FinalModel, file: str | os.PathLike[str]) -> None:
     """Write a model as ONNX, with the input ``X`` and the outputs ``label`` and ``scores``.
+
+    A classifier with calibrated probabilities has these as a third output, ``probabilities``.
 
     Raises
     ------
@@ -35,27 +36,21 @@ def export_onnx(model: FinalModel, file: str | os.PathLike[str]) -> None:
     for step in model.pipeline.steps:
         rows = add_transform(graph, step, rows, width)
         width = step.width(width)
-    if model.probabilities is not None and model.probabilities.decision is not None:
-        raise ModelError(
-            "the model decides by a threshold of calibrated probabilities, which is not written as "
-            "ONNX; save one of a run without threshold"
-        )
-    graph.add("Identity", [add_scores(graph, model.learner, rows)], "scores")
-    _labels(model, graph)
-    data = graph.encoded(model)
+    graph.add("Identity", [add_scores(graph, model.learner, rows, width)], "scores")
+    has_probabilities = add_probabilities(graph, model)
+    classes = model.about.classes
+    if classes is not None:
+        codes = add_decisions(graph, model, has_probabilities) or _likeliest(graph, len(classes))
+        graph.add("Gather", [np.array(classes), codes], "label", axis=0)
+    data = graph.encoded(model, has_probabilities)
     with open_output(path_text(file, "file")) as out:
         out.write(data)
 
 
-def _labels(model: FinalModel, graph: Graph) -> None:
-    classes = model.about.classes
-    if classes is None:
-        return
-    if len(classes) > 2:
-        codes = graph.add("ArgMax", ["scores"], axis=1, keepdims=0, select_last_index=0)
-    else:
-        first = graph.add("Reshape", ["scores", np.array([-1])])
-        positive = graph.add("GreaterOrEqual", [first, np.array(0.0)])
-        codes = graph.add("Cast", [positive], to=INT64)
-        codes = graph.add("Min", [codes, np.array(len(classes) - 1)])
-    graph.add("Gather", [np.array(classes), codes], "label", axis=0)
+def _likeliest(graph: Graph, classes: int) -> str:
+    """Add the code of the class with the greatest score."""
+    if classes > 2:
+        return graph.add("ArgMax", ["scores"], axis=1, keepdims=0, select_last_index=0)
+    first = graph.add("Reshape", ["scores", np.array([-1])])
+    is_second = graph.add("GreaterOrEqual", [first, np.array(0.0)])
+    return graph.add("Min", [graph.add("Cast", [is_second], to=INT64), np.array(classes - 1)])

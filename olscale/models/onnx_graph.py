@@ -20,6 +20,11 @@ DOUBLE = 11
 """Numbers of types in ONNX."""
 
 
+def doubles(numbers: NDArray[Any]) -> NDArray[np.float64]:
+    """Return an array as contiguous float64, the precision of all sums."""
+    return np.ascontiguousarray(numbers, dtype=np.float64)
+
+
 class Graph:
     """Nodes in the order of their computation.
 
@@ -51,6 +56,15 @@ class Graph:
         self._nodes.append(self._onnx.helper.make_node(kind, names, [output], **attributes))
         return output
 
+    def add_two(
+        self, kind: str, inputs: list[str | NDArray[Any]], **attributes: Any
+    ) -> tuple[str, str]:
+        """Add a node of two outputs, return these."""
+        names = [item if isinstance(item, str) else self._array(item) for item in inputs]
+        outputs = (f"n{len(self._nodes)}", f"n{len(self._nodes)}second")
+        self._nodes.append(self._onnx.helper.make_node(kind, names, list(outputs), **attributes))
+        return outputs
+
     def _array(self, array: NDArray[Any]) -> str:
         name = f"a{len(self._arrays)}"
         if array.dtype.kind == "U":
@@ -75,14 +89,16 @@ class Graph:
         distances = self.add("Max", [apart, np.array(0.0)])  # rounding may leave less than 0
         return self.add("Exp", [self.add("Mul", [distances, np.array(-gamma)])])
 
-    def encoded(self, model: FinalModel) -> bytes:
-        """Return the graph as a file: from ``X`` to ``scores`` and, with classes, ``label``."""
+    def encoded(self, model: FinalModel, has_probabilities: bool) -> bytes:
+        """Return the graph as a file, from ``X`` to all outputs."""
         helper = self._onnx.helper
         about = model.about
         outputs = [helper.make_tensor_value_info("scores", DOUBLE, ["rows", None])]
         if about.classes is not None:
             kind = {"U": STRING, "i": INT64, "f": DOUBLE}[model.classes_.dtype.kind]
             outputs.insert(0, helper.make_tensor_value_info("label", kind, ["rows"]))
+        if has_probabilities:
+            outputs.append(helper.make_tensor_value_info("probabilities", DOUBLE, ["rows", None]))
         X = helper.make_tensor_value_info("X", DOUBLE, ["rows", model.n_features_in_])
         graph = helper.make_graph(self._nodes, "olscale", [X], outputs, self._arrays)
         proto = helper.make_model(

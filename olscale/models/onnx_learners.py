@@ -1,107 +1,90 @@
-"""Learners as nodes of ONNX: linear, local, of support vectors, of random features."""
+"""Learners as nodes of ONNX: the form of each family."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from olscale.compiled.support_arrays import dense_vectors
 from olscale.errors import ModelError
 from olscale.learners.contract.learner import Learner
 from olscale.learners.kernel.fogd import FOGD
 from olscale.learners.kernel.kernel_learner import SupportVectorLearner
-from olscale.learners.kernel.nogd import NOGD
 from olscale.learners.local.amm import AMM
 from olscale.learners.local.lol import ILOL, LOL
-from olscale.models.onnx_graph import Graph
+from olscale.learners.local.ollc import OLLC
+from olscale.learners.local.pamo import PAMO1
+from olscale.learners.local.soft_lol import SoftLOL
+from olscale.learners.network.ipca_lda import IPCALDA
+from olscale.learners.network.oselm import RandomNodes
+from olscale.learners.network.pvm import ProjectionNetwork
+from olscale.learners.network.rff_rls import FourierLayer
+from olscale.learners.reference.batch_machine import BatchMachine
+from olscale.models.onnx_graph import Graph, doubles
+from olscale.models.onnx_kernels import add_support_vectors
+from olscale.models.onnx_local import add_lol, add_ollc, add_pamo, add_planes, add_soft_lol
+from olscale.models.onnx_networks import (
+    add_discriminants,
+    add_fourier_layer,
+    add_nodes,
+    add_projection,
+)
 from olscale.models.onnx_transforms import add_fourier
 
 
-def add_scores(graph: Graph, learner: Learner, rows: str) -> str:
-    """Add the scores of transformed `rows`, shape (rows, outputs).
+def add_scores(graph: Graph, learner: Learner, rows: str, columns: int) -> str:
+    """Add the scores of transformed `rows` of so many columns, shape (rows, outputs).
 
     Raises
     ------
     ModelError
         If the learner has no form in ONNX.
     """
-    weights = getattr(learner, "coef_", None)
-    if isinstance(learner, AMM):
+    if getattr(learner, "dtype", "float64") == "float32":
         raise ModelError(
-            f"learner {learner.name} has several hyperplanes of each class, of which ONNX would "
-            "need the best"
+            f"learner {learner.name} has dtype=float32, whose sums ONNX would round elsewhere; "
+            "take one with dtype=float64"
         )
-    if weights is not None:
-        return graph.add("MatMul", [rows, _doubles(weights.T)])
+    if learner.baseline:
+        return _constant(graph, learner, rows, columns)
     match learner:
-        case NOGD():
-            return _nogd(graph, learner, rows)
+        case AMM():
+            return add_planes(graph, learner, rows)
         case SupportVectorLearner():
-            return _support_vectors(graph, learner, rows)
+            return add_support_vectors(graph, learner, rows)
         case FOGD():
             features = add_fourier(graph, rows, learner.frequencies())
-            return graph.add("MatMul", [features, _doubles(learner.state_["W"].T)])
-        case LOL() | ILOL() if learner.state_["U"].dtype == np.float64:
-            return _local(graph, learner, rows)
-    raise ModelError(
-        f"learner {learner.name} has no form in ONNX: those with linear weights, support vectors, "
-        "random Fourier features or lol's hyperplanes in float64 have one"
-    )
-
-
-def _doubles(weights: NDArray[np.floating]) -> NDArray[np.float64]:
-    return np.ascontiguousarray(weights, dtype=np.float64)
-
-
-def _kernel_values(graph: Graph, learner: SupportVectorLearner, rows: str) -> str:
-    state = learner.state_
-    vectors = dense_vectors(state)
-    gamma = float(state["gamma"][0])
-    if learner.kernel == "gaussian":
-        return graph.gaussians(rows, vectors, gamma)
-    if learner.kernel == "laplacian":
+            return graph.add("MatMul", [features, doubles(learner.state_["W"].T)])
+        case LOL() | ILOL():
+            return add_lol(graph, learner, rows)
+        case SoftLOL():
+            return add_soft_lol(graph, learner, rows)
+        case PAMO1():
+            return add_pamo(graph, learner, rows)
+        case OLLC():
+            return add_ollc(graph, learner, rows)
+        case RandomNodes():
+            return add_nodes(graph, learner, rows)
+        case FourierLayer():
+            return add_fourier_layer(graph, learner, rows)
+        case IPCALDA():
+            return add_discriminants(graph, learner, rows)
+        case ProjectionNetwork():
+            return add_projection(graph, learner, rows)
+        case BatchMachine():
+            raise ModelError(
+                f"learner {learner.name} keeps all rows and trains a machine of scikit-learn on "
+                "them where it predicts; skl2onnx writes such machines"
+            )
+    weights = getattr(learner, "coef_", None)
+    if weights is None:
         raise ModelError(
-            f"learner {learner.name} has a Laplacian kernel, for which ONNX would hold a "
-            "difference of each row and vector at once"
+            f"learner {learner.name} is not one of olscale's, and has no weights in coef_; a "
+            "library that knows it can write it"
         )
-    products = graph.add("MatMul", [rows, vectors.T])
-    if learner.kernel == "linear":
-        return products
-    scaled = graph.add("Mul", [products, np.array(gamma)])
-    base = graph.add("Add", [scaled, np.array(float(learner.coef0))])
-    return graph.add("Pow", [base, np.array(float(learner.degree))])
+    return graph.add("MatMul", [rows, doubles(np.atleast_2d(weights).T)])
 
 
-def _support_vectors(graph: Graph, learner: SupportVectorLearner, rows: str) -> str:
-    state = learner.state_
-    count = int(state["counts"][0])
-    values = _kernel_values(graph, learner, rows)
-    sums = graph.add("MatMul", [values, _doubles(state["alpha"][:count] * state["scale"])])
-    return graph.add("Add", [sums, state["offset"][np.newaxis]])
-
-
-def _nogd(graph: Graph, learner: NOGD, rows: str) -> str:
-    raise ModelError(
-        f"learner {learner.name} scores by Nystrom features once its budget is full; take the "
-        "transform nystroem and ogd, which have a form in ONNX"
-    )
-
-
-def _local(graph: Graph, learner: LOL | ILOL, rows: str) -> str:
-    """Add ``f = (W + U[p]) x`` of the nearest prototype p (eq. 14)."""
-    state = learner.state_
-    prototypes = _doubles(learner.prototypes_)
-    count = len(prototypes)
-    if not count:
-        raise ModelError(f"learner {learner.name} has no prototypes yet: it has learned no row")
-    products = graph.add("MatMul", [rows, prototypes.T])
-    twice = graph.add("Mul", [products, np.array(-2.0)])
-    distances = graph.add("Add", [twice, np.square(prototypes).sum(axis=1)[np.newaxis]])
-    nearest = graph.add("ArgMin", [distances], axis=1, keepdims=0, select_last_index=0)
-    planes = _doubles(state["U"][:count])
-    if len(state["W"]):
-        planes = planes + state["W"]
-    chosen = graph.add("Gather", [planes, nearest], axis=0)
-    as_matrix = graph.add("Unsqueeze", [rows, np.array([1])])
-    scores = graph.add("MatMul", [as_matrix, chosen])
-    return graph.add("Squeeze", [scores, np.array([1])])
+def _constant(graph: Graph, learner: Learner, rows: str, columns: int) -> str:
+    """Add the scores of a learner that looks at no feature."""
+    scores = learner.scores(np.zeros((1, columns)))
+    nothing = graph.add("MatMul", [rows, np.zeros((columns, scores.shape[1]))])
+    return graph.add("Add", [nothing, scores])

@@ -11,6 +11,7 @@ from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.fourier import RandomFourier
 from olscale.data.transforms.missing import Impute, MissingIndicator
 from olscale.data.transforms.nystroem import Nystroem
+from olscale.data.transforms.on_columns import OnColumns
 from olscale.data.transforms.principal import IPCA, SVD
 from olscale.data.transforms.projection import RandomProjection
 from olscale.data.transforms.scaling import Bias, MinMax, RunningStandardize, Standardize, UnitNorm
@@ -58,7 +59,19 @@ def add_transform(graph: Graph, step: Transform, rows: str, columns: int) -> str
             return _fourier(graph, step, rows, columns)
         case Nystroem():
             return _nystroem(graph, step, rows, columns)
+        case OnColumns():
+            return _on_columns(graph, step, rows, columns)
     raise ModelError(f"transform {step.name} has no form in ONNX")
+
+
+def _on_columns(graph: Graph, step: OnColumns, rows: str, columns: int) -> str:
+    """Add a transform of some columns: it makes its own, and places put them where they belong."""
+    if not len(step.chosen):
+        return rows
+    part = graph.add("Gather", [rows, step.chosen], axis=1)
+    made = add_transform(graph, step.inner, part, len(step.chosen))
+    together = graph.add("Concat", [rows, made], axis=1)
+    return graph.add("Gather", [together, step.places(columns)], axis=1)
 
 
 def _running(graph: Graph, step: RunningStandardize, rows: str) -> str:

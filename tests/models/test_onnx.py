@@ -6,42 +6,58 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from olscale.compiled.csr import read_only, read_only_rows
 from olscale.data.chunk import Chunk
-from olscale.data.transforms.pipeline import TRANSFORMS, fit_transforms
+from olscale.data.transforms.pipeline import TRANSFORMS, fit_transforms, split_transforms
 from olscale.errors import ModelError
-from olscale.learners.registry import learner_names, make_learner
+from olscale.learners.calibrator import Calibrator
+from olscale.learners.class_probabilities import ClassProbabilities
+from olscale.learners.contract.capability import looks_ahead
+from olscale.learners.decision import CostMatrix, Decision, F1Threshold
+from olscale.learners.registry import learner_class, learner_names, make_learner
 from olscale.models.about import About, ColumnsEntry, LearnerEntry, TransformsEntry
 from olscale.models.final_model import FinalModel
+
+ROWS = 200
+COLUMNS: Any = SimpleNamespace(feature_names=("a", "b", "c", "d"), columns=4, table=None, splits={})
 
 
 def trained(
     name: str,
-    classes: tuple[object, ...],
+    classes: tuple[object, ...] | None,
     transforms: tuple[str, ...],
     dropped: int | None = None,
     params: dict[str, Any] | None = None,
     gaps: np.ndarray | None = None,
+    decision: Decision | None = None,
 ) -> FinalModel:
     rng = np.random.default_rng(1)
-    X = rng.normal(3.0, 2.0, (200, 4))
-    y = rng.integers(0, len(classes), 200)
+    learner = make_learner(name, params or {})
+    X = rng.normal(3.0, 2.0, (ROWS, 4))
+    y = rng.integers(0, len(classes or "a"), ROWS)
     X[:, 0] += y
+    if learner.task == "regression":
+        y = X[:, 0] - 0.5 * X[:, 1]
     if gaps is not None:
         X[(rng.random(X.shape) < 0.2) & gaps] = np.nan
-    rows = Chunk(X, y, 4)
-    learner = make_learner(name, params or {})
-    pipeline = fit_transforms(transforms, lambda: iter([rows]), 4, dropped=dropped)
+    rows = Chunk(read_only(X), read_only(y), 4)
+    pipeline = fit_transforms(
+        transforms, lambda: iter([rows]), 4, dropped=dropped, manifest=COLUMNS
+    )
     streaming = pipeline.begin()
     learned = streaming.learn(pipeline.apply(rows), np.ones(len(rows), dtype=bool))
-    learner.begin(pipeline.width, len(classes))
-    if name in ("svd-oselm", "rff-rls"):
-        learner.prepare(learned.X)
-    learner.learn(learned.X, rows.y)
+    learner.begin(pipeline.width, 2 if learner.task == "novelty" else len(classes or ()))
+    # Rows of a run are read-only, too: for others all loops would be compiled once more.
+    learned_rows = read_only_rows(learned.X)
+    if looks_ahead(learner):
+        learner.prepare(learned_rows)
+    scores = learner.learn(learned_rows, rows.y)
     pipeline = pipeline.after(streaming)
     about = About(
         learner=LearnerEntry(name=name, version=learner.version, params=learner.resolved_params()),
@@ -49,17 +65,18 @@ def trained(
         columns=ColumnsEntry(count=4, kind="dense"),
         classes=classes,
     )
-    return FinalModel(about, learner, pipeline)
+    model = FinalModel(about, learner, pipeline)
+    if learner.task == "classification":
+        model.probabilities = ClassProbabilities(Calibrator(len(classes or ())), decision)
+        model.probabilities.follow(scores, y)
+    return model
 
 
-WITHOUT_FORM = {
-    *("soft-lol", "ollc", "pamo1", "pamo2", "nogd", "oselm", "svd-oselm", "rff-rls", "ipca-lda"),
-    *("amm", "ospvm", "pvm", "svm", "majority", "no-change"),
-}
+WITHOUT_FORM = {"svm", "svr", "one-class-svm", "ls-svm"}
 """Learners that are refused; all others of the registry are exported."""
 
 
-@pytest.mark.parametrize("name", learner_names("classification"))
+@pytest.mark.parametrize("name", learner_names())
 def test_every_learner_predicts_alike_or_says_that_it_has_no_form(
     name: str, tmp_path: Path
 ) -> None:
@@ -67,9 +84,11 @@ def test_every_learner_predicts_alike_or_says_that_it_has_no_form(
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime")
     from olscale.models.onnx import export_onnx
 
-    model = trained(name, ("a", "b", "c"), ("standardize", "bias"))
+    task = learner_class(name).task
+    classes = ("a", "b", "c") if task == "classification" else None
+    model = trained(name, classes, ("standardize", "bias"))
     if name in WITHOUT_FORM:
-        with pytest.raises(ModelError, match=f"learner {re.escape(name)} "):
+        with pytest.raises(ModelError, match=f"learner {re.escape(name)} keeps all rows"):
             export_onnx(model, tmp_path / "model.onnx")
         assert not list(tmp_path.iterdir())
         return
@@ -77,19 +96,61 @@ def test_every_learner_predicts_alike_or_says_that_it_has_no_form(
     _check_equal(runtime, model, tmp_path / "model.onnx", np.zeros(4, dtype=bool))
 
 
-@pytest.mark.parametrize("params", [{"kernel": "polynomial"}, {"kernel": "linear"}])
-def test_other_kernels(params: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("lol", {}),
+        ("amm", {}),
+        ("pamo1", {}),
+        ("soft-lol", {"averaging": "adaptive"}),
+        ("ollc", {}),
+        ("oselm", {"activation": "rbf"}),
+        ("oselm", {"start": "boost", "nodes": 150}),
+        ("rff-rls", {"features": 10, "linear": True}),
+        ("ipca-lda", {}),
+        ("nogd", {"B": 10, "k": 4}),
+        ("bpas", {"kernel": "polynomial"}),
+        ("bpas", {"kernel": "linear"}),
+        ("bpas", {"kernel": "laplacian"}),
+    ],
+)
+def test_two_classes_and_other_settings(name: str, params: dict[str, Any], tmp_path: Path) -> None:
     pytest.importorskip("onnx", reason="onnx")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime")
     from olscale.models.onnx import export_onnx
 
-    model = trained("bpas", ("a", "b"), ("standardize",), params=params)
+    model = trained(name, ("a", "b"), ("standardize",), params=params)
     export_onnx(model, tmp_path / "model.onnx")
-    _check_equal(runtime, model, tmp_path / "model.onnx", np.zeros(4, dtype=bool))
-    with pytest.raises(ModelError, match="a Laplacian kernel"):
-        export_onnx(
-            trained("bpas", ("a", "b"), (), params={"kernel": "laplacian"}), tmp_path / "x.onnx"
-        )
+    is_constant = params.get("start") == "boost"
+    _check_equal(runtime, model, tmp_path / "model.onnx", np.zeros(4, dtype=bool), is_constant)
+
+
+def test_sums_in_single_precision_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("onnx", reason="onnx")
+    from olscale.models.onnx import export_onnx
+
+    with pytest.raises(ModelError, match="dtype=float32"):
+        export_onnx(trained("lol", ("a", "b"), (), params={"dtype": "float32"}), tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    "decision", [F1Threshold(1), CostMatrix(np.array([[0.0, 1.0], [3.0, 0.0]]))], ids=type
+)
+def test_decisions_by_probabilities(decision: Decision, tmp_path: Path) -> None:
+    pytest.importorskip("onnx", reason="onnx")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime")
+    from olscale.models.onnx import export_onnx
+
+    model = trained("pa1", ("a", "b"), ("standardize",), decision=decision)
+    export_onnx(model, tmp_path / "model.onnx")
+    X = np.random.default_rng(2).normal(3.0, 2.0, (1000, 4))
+    session = runtime.InferenceSession(str(tmp_path / "model.onnx"))
+    labels, scores, _ = session.run(None, {"X": X})
+    assert labels.tolist() == model.predict(X, encoded=True).tolist()
+    no_row = session.run(None, {"X": np.full((1, 4), np.nan)})
+    assert no_row[2].tolist() == [[0.5, 0.5]]
+    by_scores = np.where(scores[:, 0] >= 0.0, "b", "a")
+    assert (labels != by_scores).any()
 
 
 FORMS = {
@@ -105,38 +166,51 @@ FORMS = {
     "nystroem": "nystroem:features=12,gamma=0.1",
     "svd": "svd:components=2",
     "ipca": "ipca:components=2",
+    "chosen columns": "running-standardize@a+c,missing-indicator@b,impute:mean@b+d,project:features=2@c+d",
 }
 """A pipeline with each transform of the registry."""
 
 
-@pytest.mark.parametrize("name", list(TRANSFORMS))
+@pytest.mark.parametrize("name", [*TRANSFORMS, "chosen columns"])
 def test_every_transform_is_as_at_the_end_of_the_stream(name: str, tmp_path: Path) -> None:
     pytest.importorskip("onnx", reason="onnx")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime")
     from olscale.models.onnx import export_onnx
 
-    steps = (
-        tuple(FORMS[name].split(","))
-        if name in ("missing-indicator", "running-standardize")
-        else (FORMS[name],)
-    )
+    steps = tuple(split_transforms(FORMS[name]))
     gaps = np.array([0, 1, 0, 1]) > 0 if "impute" in FORMS[name] else np.zeros(4, dtype=bool)
     model = trained("pa1", ("a", "b"), steps, gaps=gaps)
     export_onnx(model, tmp_path / "model.onnx")
     _check_equal(runtime, model, tmp_path / "model.onnx", gaps)
 
 
-def _check_equal(runtime: Any, model: FinalModel, file: Path, gaps: np.ndarray) -> None:
+def _check_equal(
+    runtime: Any, model: FinalModel, file: Path, gaps: np.ndarray, is_constant: bool = False
+) -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(3.0, 2.0, (1000, 4))
     X[(rng.random(X.shape) < 0.2) & gaps] = np.nan
-    label, scores = runtime.InferenceSession(str(file)).run(None, {"X": X})
+    session = runtime.InferenceSession(str(file))
+    names = [output.name for output in session.get_outputs()]
+    answers = dict(zip(names, session.run(None, {"X": X}), strict=True))
+    close = {"rtol": 1e-6, "atol": 1e-6}
+    if model.about.classes is None:
+        assert names == ["scores"]
+        ours = model.scores(X)
+        np.testing.assert_allclose(answers["scores"].reshape(ours.shape), ours, **close)
+        return
     ours = model.decision_function(X, encoded=True)
-    np.testing.assert_allclose(scores.reshape(ours.shape), ours, rtol=1e-6, atol=1e-6)
-    assert len(np.unique(scores)) > 10
+    np.testing.assert_allclose(answers["scores"].reshape(ours.shape), ours, **close)
+    is_constant |= model.learner.baseline
+    assert (len(np.unique(answers["scores"])) > 10) != is_constant
     ranked = np.sort(ours.reshape(len(X), -1), axis=1)
     apart = np.abs(ours) > 1e-6 if ours.ndim == 1 else ranked[:, -1] - ranked[:, -2] > 1e-6
-    assert (label == model.predict(X, encoded=True))[apart].all()
+    assert (answers["label"] == model.predict(X, encoded=True))[apart].all()
+    if "probabilities" in answers:
+        of_classes = model.predict_proba(X, encoded=True)
+        np.testing.assert_allclose(answers["probabilities"][apart], of_classes[apart], **close)
+    else:
+        assert is_constant
 
 
 @pytest.mark.parametrize("name", ["perceptron", "pa1", "ogd", "pegasos", "cw", "scw1", "arow"])
@@ -150,7 +224,8 @@ def test_onnx_predicts_alike(name: str, classes: tuple[object, ...], tmp_path: P
         model = trained(name, classes, transforms, dropped)
         export_onnx(model, tmp_path / "model.onnx")
         X = np.random.default_rng(2).normal(3.0, 2.0, (50, 4))
-        label, scores = runtime.InferenceSession(str(tmp_path / "model.onnx")).run(None, {"X": X})
+        session = runtime.InferenceSession(str(tmp_path / "model.onnx"))
+        label, scores, _ = session.run(None, {"X": X})
         ours = model.decision_function(X, encoded=True)
         assert np.allclose(scores.reshape(ours.shape), ours, rtol=1e-12, atol=1e-12)
         assert label.tolist() == model.predict(X, encoded=True).tolist()

@@ -227,6 +227,16 @@ class OnColumns(StreamingTransform):
         elif inner:
             raise ValueError(f"transform {self.inner.name} has arrays, and no columns")
 
+    def places(self, columns: int) -> NDArray[np.int64]:
+        """Return where each new column is among the old ones and, behind these, those made."""
+        count = len(self.chosen)
+        made = columns + np.arange(self.inner.width(count))
+        if not self._replaces:
+            return np.append(np.delete(np.arange(columns), self.chosen), made)
+        places = np.arange(columns)
+        places[self.chosen] = made[:count]
+        return np.append(places, made[count:])
+
     def _part(self, X: Rows) -> Rows:
         """Return the chosen columns."""
         if not isinstance(X, CSR):

@@ -233,6 +233,20 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
         unit = x / max(length, np.finfo(np.float64).tiny)
         return why_hidden(self.prototypes_, unit, lost_share(close_share(self.dtype)))
 
+    def prediction_weights(self) -> FloatArray:
+        """Return the weights that predict, of each prototype and last of all rows.
+
+        Returns
+        -------
+        float64 array of shape (k + 1, outputs, n_features)
+        """
+        state = self.state_
+        V = np.asarray(state["V"], dtype=np.float64)[:, :, : len(state["S"])]
+        if self.averaging == "adaptive" and state["force"][0] != MEAN:
+            return V[..., 0]
+        power = max(1.0, float(state["seen"][0])) ** self._rule().averaging
+        return np.asarray(V[..., 0] - V[..., 1] / power)
+
     @property
     def prototypes_(self) -> FloatArray:
         """The prototypes so far, means of rows of length 1, shape (at most k, n_features)."""

@@ -108,6 +108,10 @@ class BlockLearner(Classifier, EstimatesCost):
         self._score_rows("all", read_only_csr(X), scores)
         return scores
 
+    def final_model(self) -> Any:
+        """Return the model of all rows so far, by which rows are scored; None without rows."""
+        return self._model_of("all")
+
     def compile(self, X: Rows) -> None:
         """Compile all loops: another learner of this class learns a block and scores rows."""
         # With blocks of one row, one row runs every loop.

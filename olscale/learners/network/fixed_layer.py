@@ -127,7 +127,7 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
     def _set_features(self, X: Rows, state: State, Z: FloatArray) -> None:
         """Set the first columns of `Z`, shape (rows, width), to features of rows; the rest is 0."""
 
-    def _gathered(self) -> int:
+    def gathered_rows(self) -> int:
         """Return how many rows come before the first solution."""
         return 0
 
@@ -163,7 +163,7 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         count = self._count(columns)
         block = int(self.block)
         width = fill_vectors(count)
-        if self._gathered():
+        if self.gathered_rows():
             start = 0.0
         else:
             start = 1.0 / float(self.lam)
@@ -227,7 +227,7 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         """
         some = scores[first : first + len(Z)]
         model = LeastSquares(**{name: state[name] for name in LeastSquares._fields})
-        more = float(self.forget), self._gathered(), state["seen"], state["updates"]
+        more = float(self.forget), self.gathered_rows(), state["seen"], state["updates"]
         own_weights = None if weights is None else weights[first : first + len(Z)]
         reason, i = learn_features(Z, T, model, *more, some, own_weights)
         if reason == FINE:
@@ -265,7 +265,7 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
     @property
     def mergeable(self) -> bool:
         """Whether all rows have the same weight, from the first on."""
-        return float(self.forget) == 1.0 and not self._gathered()
+        return float(self.forget) == 1.0 and not self.gathered_rows()
 
     def sums_key(self) -> object:
         return self.grid_key()
@@ -314,7 +314,7 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
 
     def _can_continue(self) -> bool:
         pending, waiting = self.state_["counts"].tolist()
-        if self.state_["seen"][0] < self._gathered():
+        if self.state_["seen"][0] < self.gathered_rows():
             most_pending = MOST_PENDING - 1
         else:
             most_pending = MOST_PENDING

@@ -105,11 +105,12 @@ class RandomNodes(FixedLayer):
         return params
 
     def start_rows(self, apart: bool) -> tuple[int, str]:
-        if self._gathered():
-            return self._gathered(), "take a smaller N0, fewer nodes, or start=ridge"
+        if self.gathered_rows():
+            return self.gathered_rows(), "take a smaller N0, fewer nodes, or start=ridge"
         return super().start_rows(apart)
 
-    def _gathered(self) -> int:
+    def gathered_rows(self) -> int:
+        """Return how many rows come before the first solution."""
         if self.start == "ridge":
             return 0
         return int(self.N0 if self.N0 is not None else self.nodes + 100)

@@ -10,6 +10,7 @@ OSPVM (Deng and others 2016) learns them online; PVM, trained on all rows at onc
 reference.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -82,6 +83,10 @@ class ProjectionNetwork(Learner):
         "Whether singular values are added up, or their squares: the formula of the paper is lost.",
     )
     lam: float = param(0.0, Real(0.0), "``beta = (H'H + lam)^-1 H'T``; 0 is the paper's.")
+
+    @abstractmethod
+    def final_model(self) -> Network | None:
+        """Return the network of all rows so far; None without rows."""
 
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form: `nodes`, or what determines their number."""
@@ -241,6 +246,10 @@ class OSPVM(ProjectionNetwork, BlockLearner):
             "labels": np.concatenate([state["labels"], y]),
         }
 
+    def final_model(self) -> Network | None:
+        network: Network | None = self._model_of("all")
+        return network
+
     def _model(self, state: State) -> Network:
         return self._network(self._components(state), state["places"], state["labels"])
 
@@ -331,6 +340,14 @@ class PVM(ProjectionNetwork, BatchMachine, Classifier):
 
     capacity: int = 10_000
 
+    def final_model(self) -> Network | None:
+        """Return the network of all rows; None without rows."""
+        rows = int(self.state_["seen"][0])
+        if rows:
+            network: Network = self._trained(rows)
+            return network
+        return None
+
     def _train(self, X: Any, y: NDArray[Any]) -> Network:
         components, z = components_of(X.toarray())
         return self._network(components, z, y)
@@ -351,8 +368,8 @@ class PVM(ProjectionNetwork, BatchMachine, Classifier):
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures and `nodes`, those of the network of all rows."""
-        rows = int(self.state_["seen"][0])
-        return {
-            **super().measures(),
-            "nodes": float(len(self._trained(rows).offset)) if rows else 0.0,
-        }
+        network = self.final_model()
+        nodes = 0.0
+        if network is not None:
+            nodes = float(len(network.offset))
+        return {**super().measures(), "nodes": nodes}

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import Rows
+from olscale.compiled.csr import Rows, to_csr
 from olscale.compiled.decorator import compiled
 from olscale.compiled.rows import add_column
 from olscale.data.transforms.fourier import set_fourier_features
@@ -81,6 +82,11 @@ class FourierLayer(GammaLearner, FixedLayer):
         key = self._random().integers(1 << 32, size=2)
         gamma = self._first_width(columns)
         return {**super()._allocate(columns, outputs), "key": key, "gamma": gamma}
+
+    def frequencies(self) -> FloatArray:
+        """Return the frequencies u of ``cos(u.x)``, shape (columns, D / 2)."""
+        drawn = self._frequencies.times(to_csr(np.eye(self._columns)))
+        return np.asarray(np.sqrt(2.0 * float(self.state_["gamma"][0])) * drawn)
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, with its frequencies."""
