@@ -39,7 +39,8 @@ from olscale.report.notes import damage_notes
 from olscale.report.overview import overview_html
 from olscale.report.page_server import LOG, MOST_CONNECTIONS, SECONDS_TO_TAKE, PageServer, short_log
 from olscale.report.papers.base import FigureSource
-from olscale.report.run_list import Query, list_runs, page_of_run, runs_in_hand, table_of_runs
+from olscale.report.run_list import Query, list_runs, runs_in_hand, table_of_runs
+from olscale.report.run_page import MOST_COMPARED, compare_runs, page_of_run
 from olscale.report.sections import failures
 from olscale.report.tables import tables
 from olscale.report.write import write_report
@@ -143,6 +144,12 @@ class Dashboard:
             raise IndexError(id)
         return page_of_run(self._store(number), id)
 
+    def compare(self, number: int, ids: tuple[str, ...]) -> str:
+        """Return runs side by side."""
+        if not all(map(is_run_id, ids)):
+            raise IndexError(ids)
+        return compare_runs(self._store(number), ids, number)
+
     def _read(self, number: int) -> list[LiveEvaluation]:
         # Readers keep their place in each journal, which two threads must not move at once.
         with self._reading:
@@ -220,6 +227,7 @@ class Dashboard:
                 (rf"{start}/(live|results|overview|failures)/([0-9]{{1,6}})", _Part, arguments),
                 (rf"{start}/runs/([0-9]{{1,6}})", _Runs, arguments),
                 (rf"{start}/run/([0-9]{{1,6}})/([0-9a-f]{{32}})", _Run, arguments),
+                (rf"{start}/compare/([0-9]{{1,6}})", _Compared, arguments),
                 (rf"{start}/report/([0-9]{{1,6}})/(.*)", _Report, arguments),
                 (rf"{start}/page/([0-9]{{1,6}})/", _Other, arguments),
                 (r"/favicon\.ico", _Icon),
@@ -360,6 +368,12 @@ class _Runs(_Handler):
 class _Run(_Handler):
     async def get(self, number: str, id: str) -> None:
         await self.give(await self.made(self.dashboard.run, int(number), id))
+
+
+class _Compared(_Handler):
+    async def get(self, number: str) -> None:
+        ids = tuple(self.get_query_arguments("run")[:MOST_COMPARED])
+        await self.give(await self.made(self.dashboard.compare, int(number), ids))
 
 
 def _number(text: str) -> int:

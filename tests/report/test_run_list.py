@@ -13,12 +13,15 @@ import numpy as np
 import pytest
 
 from olscale.analysis.status import store_status
+from olscale.errors import StoreError
 from olscale.jobs.calendar import calendar_html
 from olscale.report.dashboard import Dashboard, serve
 from olscale.report.overview import overview_html
-from olscale.report.run_list import PER_PAGE, Query, list_runs, page_of_run, table_of_runs
+from olscale.report.run_list import PER_PAGE, Query, list_runs, table_of_runs
+from olscale.report.run_page import compare_runs, page_of_run
 from olscale.results import Record, Store, open_store
 from olscale.results.live_reader import LiveReader, line_bytes
+from olscale.results.plans import PlannedDataset, PlannedLearner, write_plan
 from tests.browser import CHROMIUM, browser
 
 NAMED = "<b>lol</b>"
@@ -97,6 +100,42 @@ def test_a_run_has_a_page(store: Store) -> None:
     assert f"olscale models save {store.path} {first}" in page
     assert NAMED not in page_of_run(store, failed)
     assert "norm is &lt;inf&gt;" in page_of_run(store, failed)
+
+
+def test_a_label_stands_in_place_of_the_name_of_a_learner(store: Store) -> None:
+    [run] = [run for run in list_runs(store) if run.params == "C=10 permutation 0"]
+    record = store.get(run.id)
+    params = record.run["learner"]["params"]
+    fingerprint = record.run["dataset"]["fingerprint"]
+    transforms = tuple(record.run["transforms"])
+    dataset = PlannedDataset("digits", fingerprint, transforms, "Digits & more")
+    learner = PlannedLearner("pa1", str(record.run["learner"]["version"]), params, (0,), "bold")
+    write_plan(store, "one", [run.id], (), [dataset], [learner])
+
+    found = lines(table_of_runs(list_runs(store), Query("bold")))
+    assert [line[:3] for line in found] == [
+        ["Digits &amp; more", "bold", f"permutation {i}"] for i in range(2)
+    ]
+    assert len(lines(table_of_runs(list_runs(store), Query("pa1")))) == 6
+    assert "<h1>bold on Digits &amp; more" in page_of_run(store, run.id)
+
+
+def test_runs_stand_side_by_side(store: Store) -> None:
+    failed, first, _, other = [run.id for run in list_runs(store)[:4]]
+
+    page = compare_runs(store, [first, other, failed])
+    rows = dict(
+        re.findall(r'<tr(?: class="same")?><th scope="row">(.*?)</th>(.*?)</tr>', page, re.S)
+    )
+    assert re.findall("<td.*?</td>", rows["Cumulative error (%)"])[:2] == [
+        '<td class="best">0.50</td>',
+        "<td>2.00</td>",
+    ]
+    assert "<td>0.5</td><td>2</td>" in rows["C"]
+    assert page.count("<polyline") == 2
+    assert NAMED not in page
+    with pytest.raises(StoreError, match="two runs or more"):
+        compare_runs(store, [first, first])
 
 
 def begin(**start: Any) -> bytes:
