@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite, isnan
+from math import isnan
 from typing import TYPE_CHECKING
 
 from olscale.analysis.live import LiveLearner, learners_of
@@ -17,13 +17,13 @@ from olscale.report.live_text import (
     state_text,
 )
 from olscale.report.marks import footnotes
+from olscale.report.sparkline import sparkline
 from olscale.results.live import LiveEvaluation
 from olscale.system.sizes import size_text
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
 
-_BLOCKS = "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
 _STYLES = {"running": "blue", "done": "green", "silent": "yellow", "interrupted": "yellow"}
 _MOST_NOTES = 3
 _BAR = 40
@@ -49,24 +49,6 @@ def live_screen(evaluations: Sequence[LiveEvaluation], width: int, height: int) 
     for evaluation in evaluations:
         parts += _evaluation(evaluation, width, lines)
     return Group(*parts)
-
-
-def sparkline(values: Sequence[float], width: int) -> str:
-    """Return values as blocks, the lowest value as the lowest block.
-
-    Examples
-    --------
-    >>> sparkline([4.0, 3.0, 2.0, 1.0], 4)
-    '█▆▃▁'
-    """
-    known = [value for value in values if isfinite(value)]
-    if len(known) < 2:
-        return ""
-    count = min(width, len(known))
-    picked = [known[round(i * (len(known) - 1) / (count - 1))] for i in range(count)]
-    low = min(picked)
-    span = (max(picked) - low) or 1.0
-    return "".join(_BLOCKS[round((value - low) / span * (len(_BLOCKS) - 1))] for value in picked)
 
 
 def _evaluation(evaluation: LiveEvaluation, width: int, lines: int) -> list[RenderableType]:

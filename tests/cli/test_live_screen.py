@@ -7,7 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from olscale.cli.live_screen import live_screen, sparkline
+from olscale.cli.live_screen import live_screen
+from olscale.report.sparkline import sparkline
 from olscale.results.live import LiveEvaluation, LiveGroup, LiveRun
 
 
