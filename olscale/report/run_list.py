@@ -99,7 +99,7 @@ def list_runs(store: Store) -> list[ListedRun]:
     rows = store.read(columns, "skip").to_pylist()
     with store.adding_damage():
         names = Names(read_plans(store, "skip"))
-    named = [name_of(_key_of(row), names) for row in rows]
+    named = [name_of(key_of_row(row), names) for row in rows]
     pairs = zip(named, rows, strict=True)
     texts = _differing_params({(name.learner, row["params"]) for name, row in pairs})
     runs = []
@@ -163,7 +163,7 @@ def runs_in_hand(evaluations: Iterable[LiveEvaluation]) -> list[ListedRun]:
     return runs
 
 
-def _key_of(row: Mapping[str, Any]) -> SettingKey:
+def key_of_row(row: Mapping[str, Any]) -> SettingKey:
     """Return the key of the setting of a row of a store."""
     values = {name: row[name] for name in SettingKey._fields}
     values["transforms"] = tuple(row["transforms"])

@@ -10,6 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from olscale.addresses import redacted
 from olscale.analysis.live import LiveLearner
 from olscale.analysis.names import Names
 from olscale.errors import StoreError
@@ -40,7 +41,7 @@ def page_of_run(store: Store, id: str, back: str = "../../#tab=runs") -> str:
         If the store has no such run.
     """
     record = store.get(id)
-    return run_html(store, record, names_of(store), back)
+    return run_html(record, names_of(store), redacted(store.path), back)
 
 
 def names_of(store: Store) -> Names:
@@ -49,8 +50,8 @@ def names_of(store: Store) -> Names:
         return Names(read_plans(store, "skip"))
 
 
-def run_html(store: Store, record: Record, names: Names, back: str) -> str:
-    """Return the page of a run that was read before."""
+def run_html(record: Record, names: Names, place: str, back: str) -> str:
+    """Return the page of a run that was read before; `place` is what commands call its store."""
     run = record.run
     learner = run["learner"]
     protocol: Mapping[str, Any] = run["protocol"]
@@ -86,9 +87,7 @@ def run_html(store: Store, record: Record, names: Names, back: str) -> str:
                 "environment": sorted(record.environment.items()),
                 "chart": Markup(curve),
                 "rerun": rerun_line(run),
-                "command": shlex.join(
-                    ["olscale", "models", "save", store.path, record.id, "model.olm"]
-                ),
+                "command": shlex.join(["olscale", "models", "save", place, record.id, "model.olm"]),
             },
             style(),
         )
