@@ -43,6 +43,7 @@ from olscale.report.run_list import Query, list_runs, runs_in_hand, table_of_run
 from olscale.report.run_page import MOST_COMPARED, compare_runs, page_of_run
 from olscale.report.sections import failures
 from olscale.report.tables import tables
+from olscale.report.tuning_view import tuning_html
 from olscale.report.write import write_report
 from olscale.results.live import LiveEvaluation, going_on
 from olscale.results.live_reader import LiveReader
@@ -133,6 +134,10 @@ class Dashboard:
             return paragraphs(["No run has failed."])
         return failures(status)
 
+    def tuning(self, number: int) -> str:
+        """Return the searches of a store with their candidates, as HTML."""
+        return str(self._of_files(number, "tuning", tuning_html))
+
     def runs(self, number: int, query: Query) -> str:
         """Return one page of the runs of a store, those in hand first, as HTML."""
         ended = self._of_files(number, "runs", list_runs)
@@ -210,7 +215,7 @@ class Dashboard:
             script=Markup((SCRIPTS / "dashboard.js").read_text(encoding="utf-8")),
             **{
                 part: [Markup(getattr(self, part)(number)) for number in numbers]
-                for part in ("overview", "live", "results", "failures")
+                for part in ("overview", "live", "results", "tuning", "failures")
             },
         )
 
@@ -224,7 +229,11 @@ class Dashboard:
         return Application(
             [
                 (rf"{start}/", _Page, arguments),
-                (rf"{start}/(live|results|overview|failures)/([0-9]{{1,6}})", _Part, arguments),
+                (
+                    rf"{start}/(live|results|overview|tuning|failures)/([0-9]{{1,6}})",
+                    _Part,
+                    arguments,
+                ),
                 (rf"{start}/runs/([0-9]{{1,6}})", _Runs, arguments),
                 (rf"{start}/run/([0-9]{{1,6}})/([0-9a-f]{{32}})", _Run, arguments),
                 (rf"{start}/compare/([0-9]{{1,6}})", _Compared, arguments),

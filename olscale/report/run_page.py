@@ -20,7 +20,7 @@ from olscale.report.labels import heading, protocol_parts, value_text
 from olscale.report.live_html import curves_html
 from olscale.report.palette import DASH_LENGTHS, series_look
 from olscale.report.rerun_line import rerun_line
-from olscale.report.run_list import name_of
+from olscale.report.run_list import NamedSetting, name_of
 from olscale.results import Record, Store, canonical_json, read_plans
 from olscale.results.settings import REPLICATES, SettingKey, without_replicate
 
@@ -108,10 +108,7 @@ def compare_runs(store: Store, ids: Sequence[str], number: int = 0) -> str:
     records = [store.get(id) for id in ids]
     names = names_of(store)
     named = [name_of(_key(record.run), names) for record in records]
-    one_set = len({name.dataset for name in named}) == 1
-    labels = []
-    for number, name in enumerate(named, start=1):
-        labels.append(f"{number}. {name.learner}" + f" on {name.dataset}" * (not one_set))
+    labels = _labels(records, named)
     looks = {label: series_look(number) for number, label in enumerate(labels)}
     lines = [_line(record, label) for record, label in zip(records, labels, strict=True)]
     curves = curves_html({"along the stream": [line for line in lines if line]}, looks)
@@ -135,6 +132,23 @@ def compare_runs(store: Store, ids: Sequence[str], number: int = 0) -> str:
             style(),
         )
     )
+
+
+def _labels(records: Sequence[Record], named: Sequence[NamedSetting]) -> list[str]:
+    """Return a label for each run: its number, its learner, and data set and replicate if they differ."""
+    one_set = len({name.dataset for name in named}) == 1
+    replicates = []
+    for record in records:
+        protocol = record.run["protocol"]
+        of_run = [f"{part} {protocol[part]}" for part in REPLICATES if part in protocol]
+        replicates.append(", ".join(of_run))
+    labels = []
+    for number, (name, replicate) in enumerate(zip(named, replicates, strict=True), start=1):
+        label = f"{number}. {name.learner}" + f" on {name.dataset}" * (not one_set)
+        if len(set(replicates)) > 1 and replicate:
+            label += f", {replicate}"
+        labels.append(label)
+    return labels
 
 
 def _key(run: Mapping[str, Any]) -> SettingKey:

@@ -127,12 +127,20 @@
       mark(section);
     } else if (report) report.textContent = "Making the report\u2026"; // seconds for a store of thousands of runs
   });
+  // A candidate of tuning is lit in the picture and in the table at once.
+  document.addEventListener("mouseover", (event) => {
+    const one = event.target.closest("[data-candidate]");
+    for (const lit of document.querySelectorAll(".lit")) lit.classList.remove("lit");
+    const same = one?.closest(".search").querySelectorAll(`[data-candidate="${one.dataset.candidate}"]`) || [];
+    for (const part of same) part.classList.add("lit");
+  });
   addEventListener("pageshow", () => document.querySelectorAll("a.report").forEach((link) => (link.textContent = "Report with all figures")));
   addEventListener("popstate", show);
   show();
   renew("live", 2);
   renew("overview", 20);
   renew("results", 20);
+  renew("tuning", 20);
   renew("failures", 20);
   setInterval(() => tabOf() === "runs" && runs(true), 10000);
 })();
