@@ -206,31 +206,23 @@ def test_a_reader_finds_a_run_and_goes_back_and_an_evaluation_appears(
             assert await page.run(shown) == ["olscale results scroll"]
             await page.run("document.querySelector('[data-tab=runs]').click()")
             rows = "document.querySelectorAll('.runs tbody tr').length"
-            await until(page, f"{rows} === 7")
+            await page.until(f"{rows} === 7")
             search = "input = document.querySelector('.runs input')"
             event = "input.dispatchEvent(new Event('input', {bubbles: true}))"
             await page.run(f"{search}; input.focus(); input.value = 'C=10'; {event}")
-            await until(page, f"{rows} === 2")
+            await page.until(f"{rows} === 2")
             assert await page.run("document.activeElement.value") == "C=10"
             await page.run("document.querySelector('.runs th[data-sort=\"5\"]').click()")
-            await until(page, "document.querySelector('.runs [aria-sort=ascending]') !== null")
+            await page.until("document.querySelector('.runs [aria-sort=ascending]') !== null")
             assert "sort0=5" in await page.run("location.hash")
             await page.run("history.back()")
-            await until(page, "document.querySelector('.runs [aria-sort=ascending]') === null")
+            await page.until("document.querySelector('.runs [aria-sort=ascending]') === null")
             await page.run("document.querySelector('[data-tab=live]').click()")
             store.put("live/20261122T101500-here-7-3fa9.0001.jsonl", begin())
-            await until(page, "document.querySelector('.live').innerText.includes('seen: running')")
+            await page.until("document.querySelector('.live').innerText.includes('seen: running')")
             assert await page.run("document.documentElement.scrollWidth <= innerWidth")
             assert page.said == []
             assert all(asked.startswith((url, "data:")) for asked in page.requests)
         server.cancel()
 
     asyncio.run(read())
-
-
-async def until(page: Any, condition: str) -> None:
-    for _ in range(80):
-        if await page.run(condition):
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"{condition} never holds; the console has {page.said}")

@@ -109,6 +109,14 @@
     return spec;
   }
 
+  // Rules are lines that guide the eye: they have no words for those who hear a page.
+  function silence(part) {
+    if (!part || typeof part !== "object") return;
+    if (part.mark === "rule") part.mark = { type: "rule" };
+    if (part.mark?.type === "rule") part.mark.aria = false;
+    (part.layer || []).forEach(silence);
+  }
+
   const isCurve = (spec) => spec.layer?.some((one) => one.params?.some((param) => param.name === "near"));
 
   // One tooltip for all learners at a row, the best first, in place of one for each point.
@@ -170,6 +178,7 @@
       const boxes = specs.map(() => make("div"));
       parts.push(make("div", { className: specs.length > 1 ? "beside" : "" }, ...boxes.map((box) => make("div", {}, box))));
       place.replaceChildren(...parts);
+      specs.forEach(silence);
       for (const [i, spec] of specs.entries()) {
         const labels = labelsOf(spec);
         const params = spec.params || [];
