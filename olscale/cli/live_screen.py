@@ -11,6 +11,7 @@ from olscale.printable import printable
 from olscale.report.live_text import (
     error_heading,
     error_text,
+    failure_lines,
     live_marks,
     pace_text,
     stand_text,
@@ -69,12 +70,13 @@ def _evaluation(evaluation: LiveEvaluation, width: int, lines: int) -> list[Rend
     parts: list[RenderableType] = [head, bar, stand]
     going = [group for group in evaluation.groups.values() if group.going and not evaluation.end]
     notes = evaluation.notes[-_MOST_NOTES:]
+    failures = failure_lines(evaluation, _MOST_NOTES)
     workers = [
         f"{group.worker or 'here'}: {group.name}, {stand_text(group)}, {size_text(group.memory)}"
         for group in going
     ]
     sets = sorted(learners_of(evaluation).items(), key=lambda item: not _is_going(item[1]))
-    room = lines - 1 - len(parts) - len(notes) - min(len(workers), 4)
+    room = lines - 1 - len(parts) - len(notes) - len(failures) - min(len(workers), 4)
     shown = 0
     for name, learners in sets:
         if room < 4:
@@ -86,6 +88,7 @@ def _evaluation(evaluation: LiveEvaluation, width: int, lines: int) -> list[Rend
     if shown < len(sets):
         parts.append(Text(f"... {len(sets) - shown} more data sets", style="dim"))
     parts += [Text(printable(line), style="dim", no_wrap=True) for line in workers[:4]]
+    parts += [Text(printable(f"failed: {line}"), style="red", no_wrap=True) for line in failures]
     parts += [Text(printable(f"note: {note}"), style="yellow") for note in notes]
     return parts
 

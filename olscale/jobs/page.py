@@ -22,7 +22,7 @@ from olscale.jobs.series import (
 )
 from olscale.jobs.series_names import labels_of_night, short_names
 from olscale.printable import printable
-from olscale.report.html import escape, page_html, paragraphs, rows_html
+from olscale.report.html import chip_html, escape, page_html, paragraphs, rows_html
 from olscale.system.sizes import duration_text
 
 _MOST_NIGHTS = 30
@@ -39,6 +39,9 @@ _LEGEND = (
 )
 # Worst first: a page of two hundred series is read from its top.
 _ORDER = ("slower", "higher", "faster", "lower", "steady", "unstable", "not enough")
+_KINDS = {"good": "good", "alarm": "alarm", "failed": "failed"}
+"""Colours of the states of nights; a stopped one has that of an alarm."""
+
 _WIDTH = 580
 _LEFT = 55
 _TOP = 8
@@ -129,7 +132,7 @@ def _nights(nights: list[dict[str, Any]]) -> list[str]:
     rows = [
         (
             row["night"],
-            row["state"],
+            chip_html(row["state"], _KINDS.get(row["state"], "alarm")),
             str(len(row["alarms"] or ())),
             str(len(row["failures"] or ())),
             duration_text(row["seconds"]),

@@ -267,8 +267,11 @@ def _results(store: Store) -> str:
 
 
 def _tables(store: Store) -> str:
-    parts = map(table_html, tables(summarise(store, on_damage="skip")))
-    shown = "".join(parts) or "<p>No finished runs yet.</p>"
+    found = tables(summarise(store, on_damage="skip"))
+    shown = (
+        "".join(table_html(table, "#tab=failures") for table in found)
+        or "<p>No finished runs yet.</p>"
+    )
     return shown + paragraphs(damage_notes(store.damaged), "note")
 
 

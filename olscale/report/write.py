@@ -233,7 +233,9 @@ def _write(
     status = store_status(store, on_damage)
     unfinished = unfinished_notes(unfinished_experiments(store, on_damage))
     source = FigureSource(store, summaries, on_damage)
-    results = _Parts("Results", [table_html(table) for table in result_tables], "results")
+    reasons = "#failed" if status.failures else ""
+    shown_tables: list[Part] = [table_html(table, reasons) for table in result_tables]
+    results = _Parts("Results", shown_tables, "results")
     long = any(
         len(table.rows) > _LONG for table in result_tables
     )  # long tables come after the figures
