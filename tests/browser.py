@@ -91,11 +91,23 @@ class Page:
             await self.send(f"{domain}.enable")
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
         await self.send("Emulation.setDeviceMetricsOverride", **size)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        await self.send("Emulation.setEmulatedMedia", features=[scheme])
+        await self.prefer(dark)
         self._loaded.clear()
         await self.send("Page.navigate", url=url)
         await asyncio.wait_for(self._loaded.wait(), 120)
+
+    async def prefer(self, dark: bool) -> None:
+        """Set the reader's preference of light or dark."""
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        await self.send("Emulation.setEmulatedMedia", features=[scheme])
+
+    async def until(self, condition: str, seconds: float = 8.0) -> None:
+        """Wait until an expression holds."""
+        for _ in range(round(20 * seconds)):
+            if await self.run(condition):
+                return
+            await asyncio.sleep(0.05)
+        raise AssertionError(f"{condition} never holds; the console has {self.said}")
 
     async def run(self, script: str) -> Any:
         """Return the value of an expression, awaited where it is a promise."""

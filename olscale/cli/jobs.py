@@ -13,7 +13,7 @@ import click
 
 from olscale.cli.command import Group, find_modules_here
 from olscale.cli.execution_options import stop_options, wait_options
-from olscale.cli.say import say, show
+from olscale.cli.say import can_show_blocks, say, show
 from olscale.errors import ExecutionError
 
 if TYPE_CHECKING:
@@ -119,17 +119,25 @@ def run(
     help="Series to print: ratios of benchmarks, speeds or errors (default: all).",
 )
 @click.option("--sql", metavar="QUERY", help="Query the table `history` with DuckDB.")
-def history(file: str, home: str | None, form: str, metric: str | None, sql: str | None) -> None:
-    """Print the series of the job FILE, one line per night and series.
+@click.option("--all", "every", is_flag=True, help="A line for every night of each series.")
+def history(
+    file: str, home: str | None, form: str, metric: str | None, sql: str | None, every: bool
+) -> None:
+    """Print the series of the job FILE, a line each with its last value, change and a sparkline.
+
+    --format csv and json have a row for every night, as --all has.
 
     With --sql, query the table `history`: "select night, state, alarms from history where kind =
     'night'".
     """
-    from olscale.jobs.status import history_table, query_history, text_of_table
+    from olscale.jobs.status import history_lines, history_table, query_history, text_of_table
 
     job, where = _open(file, home)
     if sql:
         show(text_of_table(query_history(where, sql), form))
+        return
+    if form == "table" and not every:
+        show(text_of_table(history_lines(job, where, metric, can_show_blocks()), form))
         return
     # Eight columns do not fit a terminal; files get all of them.
     show(text_of_table(history_table(job, where, metric, brief=form == "table"), form))

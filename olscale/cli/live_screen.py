@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite, isnan
+from math import isnan
 from typing import TYPE_CHECKING
 
 from olscale.analysis.live import LiveLearner, learners_of
@@ -11,19 +11,20 @@ from olscale.printable import printable
 from olscale.report.live_text import (
     error_heading,
     error_text,
+    failure_lines,
     live_marks,
     pace_text,
     stand_text,
     state_text,
 )
 from olscale.report.marks import footnotes
+from olscale.report.sparkline import sparkline
 from olscale.results.live import LiveEvaluation
 from olscale.system.sizes import size_text
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
 
-_BLOCKS = "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
 _STYLES = {"running": "blue", "done": "green", "silent": "yellow", "interrupted": "yellow"}
 _MOST_NOTES = 3
 _BAR = 40
@@ -51,24 +52,6 @@ def live_screen(evaluations: Sequence[LiveEvaluation], width: int, height: int) 
     return Group(*parts)
 
 
-def sparkline(values: Sequence[float], width: int) -> str:
-    """Return values as blocks, the lowest value as the lowest block.
-
-    Examples
-    --------
-    >>> sparkline([4.0, 3.0, 2.0, 1.0], 4)
-    '█▆▃▁'
-    """
-    known = [value for value in values if isfinite(value)]
-    if len(known) < 2:
-        return ""
-    count = min(width, len(known))
-    picked = [known[round(i * (len(known) - 1) / (count - 1))] for i in range(count)]
-    low = min(picked)
-    span = (max(picked) - low) or 1.0
-    return "".join(_BLOCKS[round((value - low) / span * (len(_BLOCKS) - 1))] for value in picked)
-
-
 def _evaluation(evaluation: LiveEvaluation, width: int, lines: int) -> list[RenderableType]:
     from rich.progress_bar import ProgressBar
     from rich.text import Text
@@ -87,12 +70,13 @@ def _evaluation(evaluation: LiveEvaluation, width: int, lines: int) -> list[Rend
     parts: list[RenderableType] = [head, bar, stand]
     going = [group for group in evaluation.groups.values() if group.going and not evaluation.end]
     notes = evaluation.notes[-_MOST_NOTES:]
+    failures = failure_lines(evaluation, _MOST_NOTES)
     workers = [
         f"{group.worker or 'here'}: {group.name}, {stand_text(group)}, {size_text(group.memory)}"
         for group in going
     ]
     sets = sorted(learners_of(evaluation).items(), key=lambda item: not _is_going(item[1]))
-    room = lines - 1 - len(parts) - len(notes) - min(len(workers), 4)
+    room = lines - 1 - len(parts) - len(notes) - len(failures) - min(len(workers), 4)
     shown = 0
     for name, learners in sets:
         if room < 4:
@@ -104,6 +88,7 @@ def _evaluation(evaluation: LiveEvaluation, width: int, lines: int) -> list[Rend
     if shown < len(sets):
         parts.append(Text(f"... {len(sets) - shown} more data sets", style="dim"))
     parts += [Text(printable(line), style="dim", no_wrap=True) for line in workers[:4]]
+    parts += [Text(printable(f"failed: {line}"), style="red", no_wrap=True) for line in failures]
     parts += [Text(printable(f"note: {note}"), style="yellow") for note in notes]
     return parts
 

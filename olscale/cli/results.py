@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -66,6 +66,12 @@ skip_damaged_option = click.option(
     multiple=True,
     help="Only the runs of this experiment, by a name that olscale status lists; repeatable.",
 )
+@click.option(
+    "--sort",
+    type=click.Choice(["error", "rank", "name"]),
+    help="Order of a table's rows: by their mean, their mean rank, or their name (default: that of "
+    "the experiment).",
+)
 @click.option("--tuning", is_flag=True, help="Also show the runs that tuned parameters.")
 @skip_damaged_option
 def results(
@@ -77,6 +83,7 @@ def results(
     datasets: tuple[str, ...],
     learners: tuple[str, ...],
     experiments: tuple[str, ...],
+    sort: Literal["error", "rank", "name"] | None,
     tuning: bool,
     skip_damaged: bool,
 ) -> None:
@@ -91,6 +98,11 @@ def results(
     columns = _metric_names(metrics, metric)
     if columns and curve:
         raise click.UsageError("--metrics and --curve exclude each other")
+    if sort and (curve or len(columns) > 1 or format_ in ("json", "csv")):
+        raise click.UsageError(
+            "--sort is for tables of one metric: a leaderboard of several is sorted by the first, "
+            "and json, csv and curves have an order of their own"
+        )
     from olscale.analysis import summarise, unfinished_experiments
     from olscale.report import as_csv, as_json, latex, plain, print_rich, select, tables
     from olscale.report.along import along, along_csv, along_json, along_tables
@@ -149,6 +161,10 @@ def results(
             shown = leaderboard_tables(opened, chosen, columns, on_damage)
         else:
             shown = tables(chosen, *columns)
+            if sort:
+                from olscale.report.sorted_tables import sorted_tables
+
+                shown = sorted_tables(shown, sort)
         shown = with_notes(shown, unfinished)
         if format_ == "latex":
             show(latex(shown))

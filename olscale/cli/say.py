@@ -17,6 +17,15 @@ def show(text: str) -> None:
     click.echo(_encodable("\n".join(map(printable, text.split("\n"))), False), nl=False)
 
 
+def can_show_blocks() -> bool:
+    """Return whether the output has the characters of sparklines; in the C locale it has not."""
+    try:
+        "\u2581".encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _encodable(text: str, err: bool) -> str:
     """Return text with escapes for what the stream's encoding lacks."""
     # In the C locale even the name of a dataset may end a command with a UnicodeEncodeError.

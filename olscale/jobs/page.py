@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
@@ -20,12 +18,12 @@ from olscale.jobs.series import (
     NightSeries,
     SeriesVerdict,
     judge,
-    level_text,
     read_series,
 )
+from olscale.jobs.series_names import labels_of_night, short_names
 from olscale.printable import printable
-from olscale.report.html import escape, page_html, paragraphs, rows_html
-from olscale.report.labels import value_text
+from olscale.report.html import chip_html, escape, page_html, paragraphs, rows_html
+from olscale.system.sizes import duration_text
 
 _MOST_NIGHTS = 30
 _MOST_SERIES = 200
@@ -41,6 +39,9 @@ _LEGEND = (
 )
 # Worst first: a page of two hundred series is read from its top.
 _ORDER = ("slower", "higher", "faster", "lower", "steady", "unstable", "not enough")
+_KINDS = {"good": "good", "alarm": "alarm", "failed": "failed"}
+"""Colours of the states of nights; a stopped one has that of an alarm."""
+
 _WIDTH = 580
 _LEFT = 55
 _TOP = 8
@@ -53,7 +54,7 @@ def write_page(job: JobFile, home: JobHome, folder: Path) -> Path:
     verdicts = sorted(
         (judge(series, job.alarm) for series in read_series(home, job.alarm.speed)), key=_place
     )
-    names = short_names([verdict.series for verdict in verdicts])
+    names = short_names([verdict.series for verdict in verdicts], labels_of_night(home))
     alarms: list[str] = []
     if nights:
         alarms = nights[-1]["alarms"] or []
@@ -122,7 +123,7 @@ def _nights(nights: list[dict[str, Any]]) -> list[str]:
         "state",
         "alarms",
         "failures",
-        "hours",
+        "time",
         "calls",
         "load a core",
         "code",
@@ -131,10 +132,10 @@ def _nights(nights: list[dict[str, Any]]) -> list[str]:
     rows = [
         (
             row["night"],
-            row["state"],
+            chip_html(row["state"], _KINDS.get(row["state"], "alarm")),
             str(len(row["alarms"] or ())),
             str(len(row["failures"] or ())),
-            f"{row['seconds'] / 3600:.2f}",
+            duration_text(row["seconds"]),
             str(row["calls"]),
             f"{row['load']:.2f}",
             row["made_by"].get("commit") or row["code"],
@@ -161,7 +162,9 @@ def _changes(verdicts: list[SeriesVerdict], names: dict[str, str]) -> list[str]:
                     why = f"{marks[begin]} changed"
                 name = names[verdict.series.name]
                 metric = _METRICS[verdict.series.metric]
-                steps.append((begin, name, metric, level_text(before), level_text(after), why))
+                steps.append(
+                    (begin, name, metric, *map(verdict.series.text_of, (before, after)), why)
+                )
     if not steps:
         return _lines([], "No level has changed.")
     head = ("since", "series", "metric", "before", "after", "that night")
@@ -187,7 +190,9 @@ def _series_sections(
         said = f'<span class="state">{escape(verdict.said)}</span>'
         if has_alarm:
             said = '<span class="state alarm">changed: see the alarms</span>'
-        parts.append(f"<h3>{escape(name)} {said}</h3>{_drawing(verdict, has_alarm)}")
+        # A phone moves it sideways: made smaller, its words would be too small to read.
+        drawing = f'<div class="scroll">{_drawing(verdict, has_alarm)}</div>'
+        parts.append(f"<h3>{escape(name)} {said}</h3>{drawing}")
     if len(verdicts) > _MOST_SERIES:
         sections["More series"] = [
             paragraphs([f"{len(verdicts) - _MOST_SERIES:,} more: olscale jobs history has them."])
@@ -247,8 +252,8 @@ def _drawing(verdict: SeriesVerdict, has_alarm: bool = False) -> str:
             points=points,
             alarm=points[-1] if has_alarm else None,
             levels=levels,
-            highest=level_text(high),
-            lowest=level_text(low),
+            highest=series.text_of(high),
+            lowest=series.text_of(low),
             first=printable(series.nights[0]),
             last=printable(series.nights[-1]),
         )
@@ -297,50 +302,3 @@ def _machines(nights: list[dict[str, Any]]) -> list[str]:
     if not rows:
         return []
     return [rows_html(head, rows, range(len(head) - 1))]  # only the last column is a figure
-
-
-def short_names(series: Iterable[NightSeries]) -> dict[str, str]:
-    """Return a short name for the name of each series.
-
-    It has the parameters that differ among the settings of a learner, and transforms and protocol
-    if these differ.
-
-    Examples
-    --------
-    >>> params = [f'{{"C": {C}, "dtype": "float64"}}' for C in (0.5, 1.0)]
-    >>> settings = [("xor", "bias", "pa1", text, "{}") for text in params]
-    >>> list(short_names(NightSeries("error", f"{s}", setting=s) for s in settings).values())
-    ['pa1 C=0.5 on xor', 'pa1 C=1 on xor']
-    """
-    setting_by_name = {quantity.name: quantity.setting for quantity in series}
-    settings = [setting for setting in setting_by_name.values() if setting]
-    values: dict[tuple[str, str], set[str]] = defaultdict(set)
-    transforms_of: dict[str, set[str]] = defaultdict(set)
-    for dataset, transforms, learner, params, _ in settings:
-        transforms_of[dataset].add(transforms)
-        for name, value in _params(params).items():
-            values[learner, name].add(json.dumps(value))
-    many_protocols = len({setting[4] for setting in settings}) > 1
-
-    def short(dataset: str, transforms: str, learner: str, params: str, protocol: str) -> str:
-        own = [
-            f"{name}={value_text(value)}"
-            for name, value in _params(params).items()
-            if len(values[learner, name]) > 1
-        ]
-        how = []
-        if len(transforms_of[dataset]) > 1:
-            how = [f"({transforms or 'raw'})"]
-        words = [learner, *own, "on", dataset, *how]
-        if many_protocols:
-            words.append(protocol)
-        return " ".join(words)
-
-    # Benchmarks have no setting, and names that are short already.
-    names = {name: name for name in setting_by_name}
-    return names | {name: short(*setting) for name, setting in setting_by_name.items() if setting}
-
-
-def _params(text: str) -> dict[str, Any]:
-    params: dict[str, Any] = json.loads(text or "{}")
-    return params

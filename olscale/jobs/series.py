@@ -12,6 +12,7 @@ import numpy as np
 from olscale.jobs.change_points import LEAST_NIGHTS, MOST_NIGHTS, Parts, find_parts
 from olscale.jobs.home import SPEEDS, JobHome, history_nights, read_history
 from olscale.jobs.job_file import AlarmRules, ErrorRule, SpeedRule
+from olscale.measures import measure_of
 
 LEAST_SECONDS = 0.1
 """That all runs of a setting learn for: of less, the speed is that of the rest of the machine."""
@@ -24,7 +25,8 @@ Verdict = Literal["steady", "slower", "faster", "higher", "lower", "unstable", "
 _SETTING = ("dataset", "transforms", "learner", "params", "protocol")
 SERIES_COLUMNS = (
     *("night", "state", "kind", "code", "machine", "load", "fingerprint", *_SETTING),
-    *("benchmark", "figure", "peer", "ratio", *SPEEDS, "error", "fit_seconds", "n"),
+    *("benchmark", "figure", "peer", "ratio", *SPEEDS, "error", "error_metric"),
+    *("fit_seconds", "n"),
 )
 
 
@@ -43,6 +45,8 @@ class NightSeries:
         Nights that began under load, whose speeds do not count.
     setting : tuple of str
         Dataset, transforms, learner, parameters and protocol; empty for a benchmark.
+    measure : str
+        What an error is: ``cumulative_error``, ``rmse`` ...
     """
 
     metric: str
@@ -54,6 +58,13 @@ class NightSeries:
     fingerprints: list[str] = field(default_factory=list)
     loaded: list[bool] = field(default_factory=list)
     setting: tuple[str, ...] = ()
+    measure: str = ""
+
+    def text_of(self, value: float) -> str:
+        """Return a value as people read it: shares of rows in percent."""
+        if self.metric == "error" and self.measure and measure_of(self.measure).unit == "percent":
+            return f"{100.0 * value:.2f} %"
+        return level_text(value)
 
     def counted(self) -> list[int]:
         """Return the positions of the nights that count, of the last `MOST_NIGHTS`."""
@@ -115,8 +126,8 @@ class SeriesVerdict:
         if before and self.series.metric != "error":
             share = f" ({100 * (after / before - 1):+.0f} %)"
         return (
-            f"{self.verdict} since {self.begins[-1]}: {level_text(before)} -> "
-            f"{level_text(after)}{share}"
+            f"{self.verdict} since {self.begins[-1]}: {self.series.text_of(before)} -> "
+            f"{self.series.text_of(after)}{share}"
         )
 
 
@@ -175,6 +186,7 @@ def series_of(
             series = by_key.setdefault((kind, name, machine), NightSeries(kind, name, machine))
             if row["kind"] != "bench":
                 series.setting = tuple(row.get(part) or "" for part in _SETTING)
+                series.measure = row.get("error_metric") or series.measure
             if series.nights and series.nights[-1] == row["night"]:
                 continue  # one setting on two versions of a learner in a night: the first counts
             series.nights.append(row["night"])

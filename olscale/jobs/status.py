@@ -27,11 +27,16 @@ from olscale.jobs.home import JobHome, history_nights, night_rows, read_history
 from olscale.jobs.job_file import EvaluateStep, JobFile
 from olscale.jobs.notify import tell_late
 from olscale.jobs.series import judge, read_series
+from olscale.jobs.series_names import labels_of_night, short_names
 from olscale.learners.registry import make_learner
 from olscale.printable import csv_cells
+from olscale.report.sparkline import sparkline
 from olscale.results.live_reader import LiveReader
 from olscale.results.store import Store
 from olscale.system.sizes import parse_duration, speed_text
+
+_SPARK = 24
+"""Blocks of a sparkline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +213,25 @@ def history_table(
     ]
     if brief:
         return (head[:4], [row[:4] for row in rows])
+    return (head, rows)
+
+
+def history_lines(job: JobFile, home: JobHome, metric: str | None, sparks: bool) -> Rows:
+    """Return a row for each series: how many nights, its last value, what changed, a sparkline."""
+    quantities = read_series(home, job.alarm.speed, metric)
+    names = short_names(quantities, labels_of_night(home))
+    head = ["series", "metric", "nights", "last", "change"]
+    rows = []
+    for quantity in quantities:
+        judged = judge(quantity, job.alarm)
+        on = f" on {quantity.machine}" * bool(quantity.machine)
+        row = [names[quantity.name], f"{quantity.metric}{on}", str(len(quantity.nights))]
+        row += [quantity.text_of(quantity.values[-1]), judged.said]
+        if sparks:
+            row.append(sparkline(quantity.values[-MOST_NIGHTS:], _SPARK))
+        rows.append(row)
+    if sparks:
+        head.append("nights, the last at the right")
     return (head, rows)
 
 

@@ -39,9 +39,11 @@ from olscale.report.notes import damage_notes
 from olscale.report.overview import overview_html
 from olscale.report.page_server import LOG, MOST_CONNECTIONS, SECONDS_TO_TAKE, PageServer, short_log
 from olscale.report.papers.base import FigureSource
-from olscale.report.run_list import Query, list_runs, page_of_run, runs_in_hand, table_of_runs
+from olscale.report.run_list import Query, list_runs, runs_in_hand, table_of_runs
+from olscale.report.run_page import MOST_COMPARED, compare_runs, page_of_run
 from olscale.report.sections import failures
 from olscale.report.tables import tables
+from olscale.report.tuning_view import tuning_html
 from olscale.report.write import write_report
 from olscale.results.live import LiveEvaluation, going_on
 from olscale.results.live_reader import LiveReader
@@ -132,6 +134,10 @@ class Dashboard:
             return paragraphs(["No run has failed."])
         return failures(status)
 
+    def tuning(self, number: int) -> str:
+        """Return the searches of a store with their candidates, as HTML."""
+        return str(self._of_files(number, "tuning", tuning_html))
+
     def runs(self, number: int, query: Query) -> str:
         """Return one page of the runs of a store, those in hand first, as HTML."""
         ended = self._of_files(number, "runs", list_runs)
@@ -142,6 +148,12 @@ class Dashboard:
         if not is_run_id(id):
             raise IndexError(id)
         return page_of_run(self._store(number), id)
+
+    def compare(self, number: int, ids: tuple[str, ...]) -> str:
+        """Return runs side by side."""
+        if not all(map(is_run_id, ids)):
+            raise IndexError(ids)
+        return compare_runs(self._store(number), ids, number)
 
     def _read(self, number: int) -> list[LiveEvaluation]:
         # Readers keep their place in each journal, which two threads must not move at once.
@@ -203,7 +215,7 @@ class Dashboard:
             script=Markup((SCRIPTS / "dashboard.js").read_text(encoding="utf-8")),
             **{
                 part: [Markup(getattr(self, part)(number)) for number in numbers]
-                for part in ("overview", "live", "results", "failures")
+                for part in ("overview", "live", "results", "tuning", "failures")
             },
         )
 
@@ -217,9 +229,14 @@ class Dashboard:
         return Application(
             [
                 (rf"{start}/", _Page, arguments),
-                (rf"{start}/(live|results|overview|failures)/([0-9]{{1,6}})", _Part, arguments),
+                (
+                    rf"{start}/(live|results|overview|tuning|failures)/([0-9]{{1,6}})",
+                    _Part,
+                    arguments,
+                ),
                 (rf"{start}/runs/([0-9]{{1,6}})", _Runs, arguments),
                 (rf"{start}/run/([0-9]{{1,6}})/([0-9a-f]{{32}})", _Run, arguments),
+                (rf"{start}/compare/([0-9]{{1,6}})", _Compared, arguments),
                 (rf"{start}/report/([0-9]{{1,6}})/(.*)", _Report, arguments),
                 (rf"{start}/page/([0-9]{{1,6}})/", _Other, arguments),
                 (r"/favicon\.ico", _Icon),
@@ -250,8 +267,11 @@ def _results(store: Store) -> str:
 
 
 def _tables(store: Store) -> str:
-    parts = map(table_html, tables(summarise(store, on_damage="skip")))
-    shown = "".join(parts) or "<p>No finished runs yet.</p>"
+    found = tables(summarise(store, on_damage="skip"))
+    shown = (
+        "".join(table_html(table, "#tab=failures") for table in found)
+        or "<p>No finished runs yet.</p>"
+    )
     return shown + paragraphs(damage_notes(store.damaged), "note")
 
 
@@ -360,6 +380,12 @@ class _Runs(_Handler):
 class _Run(_Handler):
     async def get(self, number: str, id: str) -> None:
         await self.give(await self.made(self.dashboard.run, int(number), id))
+
+
+class _Compared(_Handler):
+    async def get(self, number: str) -> None:
+        ids = tuple(self.get_query_arguments("run")[:MOST_COMPARED])
+        await self.give(await self.made(self.dashboard.compare, int(number), ids))
 
 
 def _number(text: str) -> int:

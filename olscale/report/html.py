@@ -53,6 +53,12 @@ class PageSection(NamedTuple):
     group: str = ""
 
 
+def _css_string(text: str) -> Markup:
+    """Return text as a string of a style sheet, within an element of a page."""
+    escaped = "".join(f"\\{ord(one):x} " if one in "\"\\<>&'" else one for one in printable(text))
+    return Markup(f'"{escaped}"')
+
+
 def _in_groups(sections: Sequence[PageSection], name: str) -> list[tuple[str, list[PageSection]]]:
     """Return neighbours with one value of an attribute together, in their order."""
     return [(value, list(group)) for value, group in groupby(sections, key=attrgetter(name))]
@@ -64,6 +70,7 @@ def macros(template: str = "page.html") -> Any:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, finalize=_printable
     )
+    environment.filters["as_css"] = _css_string
     environment.filters["groupby_in_order"] = _in_groups
     return environment.get_template(template).module
 
@@ -79,9 +86,12 @@ def escape(text: str) -> str:
     return str(html_escape(printable(text)))
 
 
-def table_html(table: Table) -> str:
-    """Return a table of results, the best of each column in bold."""
-    return str(macros().table(table))
+def table_html(table: Table, reasons: str = "") -> str:
+    """Return a table of results, the best of each column in bold.
+
+    Runs that failed link to `reasons`, the address of the table that has theirs.
+    """
+    return str(macros().table(table, reasons))
 
 
 def rows_html(
@@ -117,6 +127,11 @@ def json_html(content: Any) -> Markup:
     """Return JSON for a script element; `</script>` within a name would end the element."""
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c"))
+
+
+def chip_html(state: str, kind: str) -> Markup:
+    """Return a state as a chip in the colour of its kind: good, alarm, failed or running."""
+    return Markup('<span class="state {}">{}</span>').format(kind, printable(state))
 
 
 def chips_html(texts: Iterable[str]) -> str:

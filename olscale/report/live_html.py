@@ -17,6 +17,7 @@ from olscale.printable import printable
 from olscale.report.live_text import (
     error_heading,
     error_text,
+    failure_lines,
     live_marks,
     pace_text,
     stand_text,
@@ -85,6 +86,7 @@ def _evaluation(evaluation: LiveEvaluation, now: float) -> dict[str, Any]:
             for group in running[:_MOST_LINES]
             if not evaluation.end
         ],
+        "failures": failure_lines(evaluation),
         "notes": evaluation.notes[-_MOST_NOTES:],
     }
 

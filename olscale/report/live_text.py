@@ -10,12 +10,13 @@ from olscale.analysis.live import LiveLearner, learners_of
 from olscale.measures import figure_of, measure_of, metric_words
 from olscale.printable import printable, width
 from olscale.report.marks import Mark, footnotes, look_ahead_mark, reference_mark
-from olscale.results.live import COMPILING, LiveEvaluation, LiveGroup
+from olscale.results.live import COMPILING, LiveEvaluation, LiveGroup, LiveRun
 from olscale.system.sizes import duration_text, left_text, size_text, speed_text
 
 _BAR = 24
 _MOST_LINES = 40
 _MOST_NOTES = 5
+_MOST_FAILURES = 5
 
 
 def state_text(evaluation: LiveEvaluation, now: float | None = None) -> str:
@@ -63,6 +64,28 @@ def stand_text(group: LiveGroup) -> str:
     if group.scoring:
         return f"held-out rows {100 * group.scored / group.to_score:.0f} %"
     return f"{100 * group.rows_done / max(1, group.rows):.0f} %"
+
+
+def failure_lines(evaluation: LiveEvaluation, most: int = _MOST_FAILURES) -> list[str]:
+    """Return a line for the failed runs of each learner on a data set: how, and at which row first.
+
+    Their reasons are in the store.
+    """
+    failed: dict[tuple[str, str, str], list[LiveRun]] = {}
+    for run in evaluation.runs.values():
+        if run.outcome not in ("", "ok"):
+            kind = (run.label or run.learner, run.dataset, run.outcome.replace("_", " "))
+            failed.setdefault(kind, []).append(run)
+    lines = []
+    for (learner, dataset, outcome), runs in failed.items():
+        line = f"{learner} on {dataset}: {outcome}"
+        rows = [run.failed_row for run in runs if run.failed_row is not None]
+        if rows:
+            line += f", first after row {min(rows):,}"
+        lines.append(line + f", {len(runs)} runs" * (len(runs) > 1))
+    if len(lines) > most:
+        lines = [*lines[:most], f"... {len(lines) - most} more that failed"]
+    return lines
 
 
 def pace_text(evaluation: LiveEvaluation, now: float | None = None) -> str:
@@ -117,6 +140,7 @@ def _one(evaluation: LiveEvaluation, now: float | None) -> str:
         lines += [f"  {line}" for line in footnotes(marks)]
     if len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], f"... {len(lines) - _MOST_LINES} more lines"]
+    lines += [f"failed: {line}" for line in failure_lines(evaluation)]
     lines += [
         f"worker {group.worker or 'here'}: {group.name}, {stand_text(group)}, "
         f"{size_text(group.memory)}"

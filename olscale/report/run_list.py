@@ -1,25 +1,22 @@
-"""The runs of a store as a table that people filter, sort and turn over, and the page of one run."""
+"""The runs of a store as a table that people filter, sort, turn over and choose from."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-import shlex
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from markupsafe import Markup
-
-from olscale.analysis.live import LiveLearner
+from olscale.analysis.names import Names
 from olscale.measures import HEADLINES, distance_from_best, figure_of
-from olscale.report.html import macros, style
-from olscale.report.labels import heading, protocol_parts, value_text
-from olscale.report.live_html import curves_html
-from olscale.results import Store, canonical_json
+from olscale.report.html import macros
+from olscale.report.labels import value_text
+from olscale.results import Store, canonical_json, read_plans
 from olscale.results.live import LiveEvaluation
+from olscale.results.settings import SettingKey, without_replicate
 
 PER_PAGE = 100
 """Runs on one page of the table."""
@@ -29,11 +26,15 @@ _MOST_WORDS = 20
 
 
 class ListedRun(NamedTuple):
-    """A run as the table has it; an error or speed that is not known is NaN."""
+    """A run as the table has it; an error or speed that is not known is NaN.
+
+    Dataset and learner have their labels in the experiment; `name` is the learner's own.
+    """
 
     id: str
     dataset: str
     learner: str
+    name: str
     params: str
     state: str
     metric: str
@@ -75,34 +76,52 @@ class Query:
     page: int = 0
 
 
+class NamedSetting(NamedTuple):
+    """What people call the dataset and the learner of a setting."""
+
+    dataset: str
+    learner: str
+
+
+def name_of(key: SettingKey, names: Names) -> NamedSetting:
+    """Return the labels that the experiments of a store give a setting, or else its own names."""
+    dataset = names.dataset(key).text or key.dataset
+    return NamedSetting(dataset, names.learner(key)[0].text or key.learner)
+
+
 def list_runs(store: Store) -> list[ListedRun]:
     """Return the runs of a store, by data set, learner and parameters."""
-    columns = ["id", "dataset", "learner", "params", "outcome", "reason", "metrics", "protocol"]
+    columns = [*SettingKey._fields, "id", "outcome", "reason", "metrics"]
     speeds = {
         row["id"]: dict(row["timings"]).get("rows_per_second", math.nan)
         for row in store.timings("skip", ("id", "timings")).to_pylist()
     }
     rows = store.read(columns, "skip").to_pylist()
-    texts = _differing_params({(row["learner"], row["params"]) for row in rows})
+    with store.adding_damage():
+        names = Names(read_plans(store, "skip"))
+    named = [name_of(key_of_row(row), names) for row in rows]
+    pairs = zip(named, rows, strict=True)
+    texts = _differing_params({(name.learner, row["params"]) for name, row in pairs})
     runs = []
-    for row in rows:
-        params = texts[row["learner"], row["params"]]
+    for name, row in zip(named, rows, strict=True):
+        params = texts[name.learner, row["params"]]
         metrics = dict(row["metrics"])
         metric = next((name for name in HEADLINES if name in metrics), "")
         replicate = _replicate(row["protocol"])
-        line = [row["dataset"], row["learner"], params, replicate, row["outcome"], row["reason"]]
+        line = [*name, row["dataset"], row["learner"], params, replicate, row["outcome"]]
         runs.append(
             ListedRun(
                 id=row["id"],
-                dataset=row["dataset"],
-                learner=row["learner"],
+                dataset=name.dataset,
+                learner=name.learner,
+                name=row["learner"],
                 params=f"{params} {replicate}".strip(),
                 state=row["outcome"],
                 metric=metric,
                 error=metrics.get(metric, math.nan),
                 speed=speeds.get(row["id"], math.nan),
                 reason=row["reason"],
-                text=" ".join([*line, row["id"]]).lower(),
+                text=" ".join([*line, row["reason"], row["id"]]).lower(),
             )
         )
     runs.sort(key=lambda run: (run.dataset, run.learner, _natural(run.params), run.id))
@@ -113,20 +132,24 @@ def runs_in_hand(evaluations: Iterable[LiveEvaluation]) -> list[ListedRun]:
     """Return the runs of running evaluations that have not ended."""
     runs = []
     for evaluation in evaluations:
-        settings = {(run.learner, canonical_json(run.params)) for run in evaluation.runs.values()}
-        texts = _differing_params(settings)
+        labels = {run.id: run.label or run.learner for run in evaluation.runs.values()}
+        texts = _differing_params(
+            {(labels[run.id], canonical_json(run.params)) for run in evaluation.runs.values()}
+        )
         if evaluation.state() != "running":
             continue
         for run in evaluation.runs.values():
             if run.outcome:
                 continue
-            params = texts[run.learner, canonical_json(run.params)]
+            label = labels[run.id]
+            params = texts[label, canonical_json(run.params)]
             state = "running" if run.rows else "waiting"
-            text = " ".join([run.dataset, run.learner, params, state]).lower()
+            text = " ".join([run.dataset, label, run.learner, params, state]).lower()
             runs.append(
                 ListedRun(
                     "",
                     run.dataset,
+                    label,
                     run.learner,
                     f"{params} {run.stream}".strip(),
                     state,
@@ -140,8 +163,16 @@ def runs_in_hand(evaluations: Iterable[LiveEvaluation]) -> list[ListedRun]:
     return runs
 
 
+def key_of_row(row: Mapping[str, Any]) -> SettingKey:
+    """Return the key of the setting of a row of a store."""
+    values = {name: row[name] for name in SettingKey._fields}
+    values["transforms"] = tuple(row["transforms"])
+    values["protocol"] = without_replicate(row["protocol"])
+    return SettingKey(**values)
+
+
 def _differing_params(settings: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Return the parameters that tell the settings of a learner apart, by learner and parameters.
+    """Return the parameters that tell the settings under one label apart, by label and parameters.
 
     The page of a run has all of them.
     """
@@ -208,10 +239,6 @@ def _is_unknown(run: ListedRun, column: int) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _number_text(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-
 def _natural(text: str) -> list[tuple[bool, float, str]]:
     """Return a sort key by which 2 comes before 10."""
     parts = re.split(r"(\d+(?:\.\d+)?)", text)
@@ -226,60 +253,3 @@ def _sort_key(run: ListedRun, column: int) -> Any:
     if column == 2:
         return _natural(run.params)
     return (run.dataset, run.learner, "", run.state, "", "", run.reason)[column]
-
-
-def page_of_run(store: Store, id: str) -> str:
-    """Return what a store has of one run, as HTML.
-
-    Raises
-    ------
-    StoreError
-        If the store has no such run.
-    """
-    record = store.get(id)
-    run = record.run
-    learner = run["learner"]
-    protocol: Mapping[str, Any] = run["protocol"]
-    curve = ""
-    if len(record.curve_rows):
-        line = LiveLearner(
-            label=learner["name"],
-            runs=1,
-            done=1,
-            failed=0,
-            error=record.metrics.get("cumulative_error", math.nan),
-            metric="cumulative_error",
-            stream="",
-            rows=record.curve_rows.tolist(),
-            errors=(record.curve_mistakes / record.curve_rows).tolist(),
-            name=learner["name"],
-        )
-        curve = curves_html({"along the stream": [line]})
-    metrics = [
-        (heading(name), figure_of(name, value), name)
-        for name, value in sorted(record.metrics.items())
-    ]
-    return str(
-        macros("runs.html").run(
-            {
-                "id": id,
-                "name": f"{learner['name']} on {run['dataset'].get('name', '')}",
-                "outcome": record.outcome,
-                "reason": record.reason,
-                "params": [(name, value_text(value)) for name, value in learner["params"].items()],
-                "version": str(learner.get("version", "")),
-                "fingerprint": str(run["dataset"].get("fingerprint", "")),
-                "transforms": list(map(str, run.get("transforms", ()))),
-                "chips": protocol_parts(protocol),
-                "metrics": metrics,
-                "timings": [
-                    (name.replace("_", " "), _number_text(value))
-                    for name, value in record.timings.items()
-                ],
-                "environment": sorted(record.environment.items()),
-                "chart": Markup(curve),
-                "command": f"olscale models save {shlex.quote(store.path)} {id} model.olscale",
-            },
-            style(),
-        )
-    )

@@ -53,6 +53,11 @@ from olscale.report.notes import (
 from olscale.results import canonical_json
 from olscale.results.settings import natural_order
 
+_WORDS = {"learner_error": "failed"}
+"""Words of outcomes that a table has in place of their names."""
+
+_WHY = "`olscale status` says why runs failed."
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -128,6 +133,8 @@ class Table:
         The options of the protocol.
     topic : str
         The metric, in words by which a page filters tables and figures.
+    better : {"lower", "higher", ""}
+        Which of two figures is the better one, where all columns have one metric.
     """
 
     title: str
@@ -140,6 +147,7 @@ class Table:
     heading: str = ""
     chips: tuple[str, ...] = ()
     topic: str = ""
+    better: str = ""
 
     @property
     def footnotes(self) -> tuple[str, ...]:
@@ -303,6 +311,11 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
     mark_figures(grid, entries, [metric] * len(columns))
 
     labels_of = column_labels(columns)
+    advice = []
+    if own:
+        advice.append("`--format json` shows all parameters.")
+    if any(entry.note not in ("", "-", "nan") for line in entries for entry in line):
+        advice.append(_WHY)
     counts = {summary.n for line in grid for summary in line if summary is not None and summary.n}
     return Table(
         title=f"{heading(metric)}, {protocol_text(protocol)}",
@@ -317,10 +330,11 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
             *version_notes(next(iter(metrics.values())) for metrics in present.values()),
             *tuned_notes(grid),
         ),
-        advice=("`--format json` shows all parameters.",) if own else (),
+        advice=tuple(advice),
         heading=heading(metric),
         chips=tuple(protocol_parts(protocol)),
         topic=metric_words(metric),
+        better=measure_of(metric).better,
     )
 
 
@@ -367,9 +381,9 @@ def mark_figures(
 
 def _entry(summary: Summary | None, group: Summary, metric: str) -> Entry:
     if summary is None or summary.n == 0:
-        return Entry(
-            note=", ".join(group.failures) if group.metric == "outcome" and group.failures else "-"
-        )
+        if group.metric != "outcome" or not group.failures:
+            return Entry(note="-")
+        return Entry(note=", ".join(_WORDS.get(outcome, outcome) for outcome in group.failures))
     if math.isnan(summary.mean):
         return Entry(note="nan")
     mean = figure_of(metric, summary.mean)

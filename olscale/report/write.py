@@ -21,6 +21,7 @@ from olscale.report.html import PageSection, page_html, table_html
 from olscale.report.notes import unfinished_notes
 from olscale.report.papers import FigureSource, paper_figures
 from olscale.report.ranks import comparisons_of, rank_section
+from olscale.report.run_pages import run_pages
 from olscale.report.sections import failures, overview, stream_sections
 from olscale.report.tables import select, tables
 from olscale.results import Store, open_store
@@ -56,11 +57,14 @@ class Report:
         Files of figures.
     absent : tuple of str
         Figures of papers that could not be drawn: which, why, and what to type.
+    runs : tuple of Path
+        Pages of single runs.
     """
 
     page: Path
     figures: tuple[Path, ...]
     absent: tuple[str, ...]
+    runs: tuple[Path, ...] = ()
 
 
 @seldom_collected()
@@ -75,7 +79,7 @@ def write_report(
     learners: Sequence[str] = (),
     size: FigureSize = ANY_SIZE,
 ) -> Report:
-    """Write ``index.html`` and ``figures/`` into the folder `out`, replacing an earlier report.
+    """Write ``index.html``, ``figures/`` and ``runs/`` into `out`, replacing an earlier report.
 
     The page has the store's tables, the curves of each data set, a plot of each parameter that
     varies, errors by segment where there are segments, and failed runs with their reasons. The same
@@ -120,11 +124,14 @@ def write_report(
     folder = Path(out)
     with _unfinished(folder) as part:
         report = _write(store, part, papers, on_damage, also, static, metric, learners, size)
-        for file in (*report.figures, report.page):
+        for file in (*report.figures, *report.runs, report.page):
             (folder / file.relative_to(part)).parent.mkdir(exist_ok=True)
             file.replace(folder / file.relative_to(part))
-    figures = tuple(folder / file.relative_to(part) for file in report.figures)
-    return Report(folder / report.page.relative_to(part), figures, report.absent)
+    figures, runs = (
+        tuple(folder / file.relative_to(part) for file in files)
+        for files in (report.figures, report.runs)
+    )
+    return Report(folder / report.page.relative_to(part), figures, report.absent, runs)
 
 
 def make_report(
@@ -226,7 +233,9 @@ def _write(
     status = store_status(store, on_damage)
     unfinished = unfinished_notes(unfinished_experiments(store, on_damage))
     source = FigureSource(store, summaries, on_damage)
-    results = _Parts("Results", [table_html(table) for table in result_tables], "results")
+    reasons = "#failed" if status.failures else ""
+    shown_tables: list[Part] = [table_html(table, reasons) for table in result_tables]
+    results = _Parts("Results", shown_tables, "results")
     long = any(
         len(table.rows) > _LONG for table in result_tables
     )  # long tables come after the figures
@@ -249,7 +258,12 @@ def _write(
     ]
     if long:
         sections.append(results)
-    sections.append(_Parts("What was run", [*facts_section(source)], "facts"))
+    facts: list[Part] = [*facts_section(source)]
+    pages: list[Path] = []
+    if comparisons:
+        links, pages = run_pages(store, comparisons[0], folder, on_damage)
+        facts.insert(0, links)
+    sections.append(_Parts("What was run", facts, "facts"))
     if status.failures:
         link["failed"] = "failed"
         sections.append(_Parts("Failed runs", [failures(status)], "failed"))
@@ -271,4 +285,4 @@ def _write(
     name = redacted_name(store.path) or store.path
     html = page_html(f"Report on {name}", shown, not static, lead)
     page.write_text(html, encoding="utf-8")
-    return Report(page, tuple(gallery.files), tuple(gallery.absent))
+    return Report(page, tuple(gallery.files), tuple(gallery.absent), tuple(pages))

@@ -7,7 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from olscale.cli.live_screen import live_screen, sparkline
+from olscale.cli.live_screen import live_screen
+from olscale.report.sparkline import sparkline
 from olscale.results.live import LiveEvaluation, LiveGroup, LiveRun
 
 
@@ -20,6 +21,7 @@ def evaluation(settings: int) -> LiveEvaluation:
         run.errors = [0.5, 0.4, 0.1 + i / 1000]
         one.runs[run.id] = run
     one.runs["r1"].outcome = "diverged"
+    one.runs["r1"].failed_row = 1200
     one.done = one.failed = 1
     return one
 
@@ -42,6 +44,8 @@ def test_the_screen_fits_and_has_the_best_first(width: int, height: int) -> None
     assert text.index("pa C=0") < text.index("more settings")
     assert ("█" in text) == (width >= 60)
     assert "1 failed" in text
+    assert "diverged" in text
+    assert ("first after row 1,200" in text) == (width >= 80)
 
 
 def test_nothing_is_said_where_nothing_goes_on() -> None:

@@ -19,11 +19,13 @@ import pytest
 import yaml
 
 from olscale.errors import ExperimentError
-from olscale.jobs.home import JobHome, write_json, write_night
+from olscale.jobs.home import JobHome, read_history, write_json, write_night
 from olscale.jobs.job_file import AlarmRules, parse_job
 from olscale.jobs.page import _drawing
 from olscale.jobs.series import NightSeries, judge
 from olscale.jobs.status import job_status
+from olscale.results.plans import PlannedDataset, PlannedLearner, write_plan
+from olscale.results.store import open_store
 from tests.cli.command import run
 
 BEGAN = datetime(2026, 1, 1, 2, tzinfo=UTC)
@@ -89,7 +91,12 @@ def file(tmp_path: Path) -> Path:
 def test_the_history_is_printed_and_queried(file: Path, home: JobHome) -> None:
     make_history(home, 3)
     table = run("jobs", "history", file, "--metric", "rows_per_second")
-    assert (table.returncode, len(table.stdout.splitlines())) == (0, 4)
+    assert len(table.stdout.splitlines()) == 2
+    line = table.stdout.splitlines()[1]
+    assert (table.returncode, line.split()[:3]) == (0, ["pa1", "on", "d0"])
+    assert "not enough" in line
+    every = run("jobs", "history", file, "--metric", "rows_per_second", "--all")
+    assert (every.returncode, len(every.stdout.splitlines())) == (0, 4)
     lines = list(
         csv.DictReader(io.StringIO(run("jobs", "history", file, "--format", "csv").stdout))
     )
@@ -104,6 +111,25 @@ def test_the_history_is_printed_and_queried(file: Path, home: JobHome) -> None:
     assert (wrong.returncode, "cannot be answered" in wrong.stderr) == (1, True)
     elsewhere = run("jobs", "history", file, "--sql", f"select * from read_csv('{file}')")
     assert elsewhere.returncode == 1
+
+
+def test_series_have_the_labels_of_the_last_night_and_errors_are_percentages(
+    file: Path, home: JobHome
+) -> None:
+    make_history(home, 2)
+    [row] = read_history(home, kinds=["results"], nights=["2026-01-02"]).to_pylist()
+    write_night(home, "2026-01-02", [row | {"error": 0.125, "error_metric": "cumulative_error"}])
+    store = open_store(home.night("2026-01-02") / "store", create=True)
+    dataset = PlannedDataset("d0", "f", (), "Malicious URLs")
+    learner = PlannedLearner("pa1", "1", {}, (0,), "<b>bold</b>")
+    write_plan(store, "one", ["0" * 32], (), [dataset], [learner])
+
+    [_, line] = run("jobs", "history", file, "--metric", "error").stdout.splitlines()
+    assert line.startswith("<b>bold</b> on Malicious URLs  error   2       12.50 %")
+    assert run("jobs", "report", file, "--out", home.path / "page").returncode == 0
+    page = (home.path / "page" / "index.html").read_text()
+    assert "&lt;b&gt;bold&lt;/b&gt; on Malicious URLs" in page
+    assert ">12.50 %</text>" in page
 
 
 def test_check_says_how_the_last_night_ended(file: Path, home: JobHome) -> None:

@@ -133,6 +133,19 @@ def test_scripts_are_in_the_page_once_with_nothing_that_ends_them(pages: Path) -
     assert not re.findall(r'(?:src|href)="https?:', page)
 
 
+def test_settings_of_the_leaderboard_have_a_page_of_a_run(pages: Path) -> None:
+    page = (pages / "index.html").read_text()
+    links = re.findall(r'<td><a href="(runs/[0-9a-f]{32}\.html)">([^<]+)</a></td>', page)
+
+    assert len(links) == len(set(links)) == len(LEARNERS)
+    for file, error in links:
+        of_run = (pages / file).read_text()
+        assert LEARNERS[2] not in of_run
+        for part in (error, "Environment", 'href="../index.html#facts"'):
+            assert part in of_run
+        assert re.search("olscale evaluate --dataset digits --learner", of_run)
+
+
 async def drawn(page: Page, figure: str) -> None:
     await page.run(f"document.getElementById('{figure}').scrollIntoView()")
     ready = f"document.querySelector('#{figure} .charts svg.marks') !== null"
@@ -143,6 +156,15 @@ async def drawn(page: Page, figure: str) -> None:
     raise AssertionError(f"{figure} is not drawn; the console has {page.said}")
 
 
+SAVED = """(() => {
+  let saved;
+  const [make, click] = [URL.createObjectURL, HTMLAnchorElement.prototype.click];
+  URL.createObjectURL = (blob) => ((saved = blob), "about:blank");
+  HTMLAnchorElement.prototype.click = () => {};
+  [...document.querySelectorAll("#digits-curves .controls button")].find((one) => one.textContent === "data").click();
+  [URL.createObjectURL, HTMLAnchorElement.prototype.click] = [make, click];
+  return saved.text();
+})()"""
 LINES = "document.querySelectorAll('#digits-curves .mark-line path').length"
 
 
@@ -188,6 +210,13 @@ def test_the_page_answers_to_its_reader_without_a_network(pages: Path) -> None:
             await asyncio.sleep(0.5)
             assert "log-y-digits-curves=1" in await page.run("location.hash")
             assert await page.run(LINES) == 1
+            # Its figures are saved as they are in the page.
+            head, *lines = (await page.run(SAVED)).splitlines()
+            assert set(head.split(",")) >= {"learner", "rows", "value"}
+            assert len(lines) % len(LEARNERS) == 0
+            assert {line.split(",")[head.split(",").index("learner")] for line in lines} == {
+                *LEARNERS
+            }
             # Tables sort.
             first = "[...document.querySelectorAll('table')].find((one) => one.rows.length > 3)"
             await page.run(f"{first}.querySelectorAll('th button')[0].click()")

@@ -52,7 +52,7 @@ def test_a_run_that_is_replaced_damaged_and_healed_changes_the_open_page(
     page = Dashboard([store])
     assert "No finished runs yet" in shown(page, store)
     store.write(make_record(outcome="learner_error", reason="broke"))
-    assert "learner_error" in shown(page, store)
+    assert '<a href="#tab=failures">failed</a>' in shown(page, store)
 
     good = make_record(outcome="ok", metrics={"cumulative_error": 0.6274})
     replace(store, good)

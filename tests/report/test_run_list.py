@@ -13,12 +13,15 @@ import numpy as np
 import pytest
 
 from olscale.analysis.status import store_status
+from olscale.errors import StoreError
 from olscale.jobs.calendar import calendar_html
 from olscale.report.dashboard import Dashboard, serve
 from olscale.report.overview import overview_html
-from olscale.report.run_list import PER_PAGE, Query, list_runs, page_of_run, table_of_runs
+from olscale.report.run_list import PER_PAGE, Query, list_runs, table_of_runs
+from olscale.report.run_page import compare_runs, page_of_run
 from olscale.results import Record, Store, open_store
 from olscale.results.live_reader import LiveReader, line_bytes
+from olscale.results.plans import PlannedDataset, PlannedLearner, write_plan
 from tests.browser import CHROMIUM, browser
 
 NAMED = "<b>lol</b>"
@@ -99,6 +102,42 @@ def test_a_run_has_a_page(store: Store) -> None:
     assert "norm is &lt;inf&gt;" in page_of_run(store, failed)
 
 
+def test_a_label_stands_in_place_of_the_name_of_a_learner(store: Store) -> None:
+    [run] = [run for run in list_runs(store) if run.params == "C=10 permutation 0"]
+    record = store.get(run.id)
+    params = record.run["learner"]["params"]
+    fingerprint = record.run["dataset"]["fingerprint"]
+    transforms = tuple(record.run["transforms"])
+    dataset = PlannedDataset("digits", fingerprint, transforms, "Digits & more")
+    learner = PlannedLearner("pa1", str(record.run["learner"]["version"]), params, (0,), "bold")
+    write_plan(store, "one", [run.id], (), [dataset], [learner])
+
+    found = lines(table_of_runs(list_runs(store), Query("bold")))
+    assert [line[:3] for line in found] == [
+        ["Digits &amp; more", "bold", f"permutation {i}"] for i in range(2)
+    ]
+    assert len(lines(table_of_runs(list_runs(store), Query("pa1")))) == 6
+    assert "<h1>bold on Digits &amp; more" in page_of_run(store, run.id)
+
+
+def test_runs_stand_side_by_side(store: Store) -> None:
+    failed, first, _, other = [run.id for run in list_runs(store)[:4]]
+
+    page = compare_runs(store, [first, other, failed])
+    rows = dict(
+        re.findall(r'<tr(?: class="same")?><th scope="row">(.*?)</th>(.*?)</tr>', page, re.S)
+    )
+    assert re.findall("<td.*?</td>", rows["Cumulative error (%)"])[:2] == [
+        '<td class="best">0.50</td>',
+        "<td>2.00</td>",
+    ]
+    assert "<td>0.5</td><td>2</td>" in rows["C"]
+    assert page.count("<polyline") == 2
+    assert NAMED not in page
+    with pytest.raises(StoreError, match="two runs or more"):
+        compare_runs(store, [first, first])
+
+
 def begin(**start: Any) -> bytes:
     now = time.time()
     journal = line_bytes({"t": now, "begin": {"host": "here", "pid": 7, "version": "1"}})
@@ -167,31 +206,23 @@ def test_a_reader_finds_a_run_and_goes_back_and_an_evaluation_appears(
             assert await page.run(shown) == ["olscale results scroll"]
             await page.run("document.querySelector('[data-tab=runs]').click()")
             rows = "document.querySelectorAll('.runs tbody tr').length"
-            await until(page, f"{rows} === 7")
+            await page.until(f"{rows} === 7")
             search = "input = document.querySelector('.runs input')"
             event = "input.dispatchEvent(new Event('input', {bubbles: true}))"
             await page.run(f"{search}; input.focus(); input.value = 'C=10'; {event}")
-            await until(page, f"{rows} === 2")
+            await page.until(f"{rows} === 2")
             assert await page.run("document.activeElement.value") == "C=10"
             await page.run("document.querySelector('.runs th[data-sort=\"5\"]').click()")
-            await until(page, "document.querySelector('.runs [aria-sort=ascending]') !== null")
+            await page.until("document.querySelector('.runs [aria-sort=ascending]') !== null")
             assert "sort0=5" in await page.run("location.hash")
             await page.run("history.back()")
-            await until(page, "document.querySelector('.runs [aria-sort=ascending]') === null")
+            await page.until("document.querySelector('.runs [aria-sort=ascending]') === null")
             await page.run("document.querySelector('[data-tab=live]').click()")
             store.put("live/20261122T101500-here-7-3fa9.0001.jsonl", begin())
-            await until(page, "document.querySelector('.live').innerText.includes('seen: running')")
+            await page.until("document.querySelector('.live').innerText.includes('seen: running')")
             assert await page.run("document.documentElement.scrollWidth <= innerWidth")
             assert page.said == []
             assert all(asked.startswith((url, "data:")) for asked in page.requests)
         server.cancel()
 
     asyncio.run(read())
-
-
-async def until(page: Any, condition: str) -> None:
-    for _ in range(80):
-        if await page.run(condition):
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"{condition} never holds; the console has {page.said}")

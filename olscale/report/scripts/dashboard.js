@@ -7,13 +7,13 @@
   const sections = [...document.querySelectorAll("section[data-store]")];
   const tabOf = () => state().get("tab") || document.body.dataset.tab;
 
-  function choose(changes, push = true) {
+  function choose(changes, push = true, again = true) {
     const now = state();
     for (const [name, value] of Object.entries(changes)) value ? now.set(name, value) : now.delete(name);
     const address = `#${now}`;
     if (address === location.hash) return;
     push ? history.pushState(null, "", address) : history.replaceState(null, "", address);
-    show();
+    if (again) show();
   }
 
   async function fetched(url) {
@@ -57,6 +57,7 @@
         const input = place.querySelector("input");
         const [typing, caret, value] = [document.activeElement === input && input, input?.selectionStart, input?.value];
         place.innerHTML = text;
+        mark(section);
         if (typing) {
           const fresh = place.querySelector("input");
           fresh.value = value;
@@ -67,6 +68,22 @@
         silent();
       }
     }
+  }
+
+  const picksOf = (section) => (state().get(`pick${section.dataset.store}`) || "").split(".").filter(Boolean);
+
+  // Two runs or more that were chosen, on whatever page of the table, are one link to a page that compares them.
+  function mark(section) {
+    const picks = picksOf(section);
+    for (const box of section.querySelectorAll("input[name=pick]")) box.checked = picks.includes(box.value);
+    const line = section.querySelector(".chosen");
+    if (!line) return;
+    line.hidden = picks.length === 0;
+    const link = line.querySelector("a");
+    const enough = picks.length > 1;
+    link.textContent = enough ? `Compare the ${picks.length} chosen runs` : "One run is chosen; choose others to compare it with";
+    const query = picks.map((id) => `run=${id}`).join("&");
+    enough ? (link.href = `compare/${section.dataset.store}?${query}`) : link.removeAttribute("href");
   }
 
   function show() {
@@ -80,6 +97,13 @@
   document.addEventListener("input", (event) => {
     const section = event.target.closest(".runs")?.closest("section");
     if (!section) return;
+    if (event.target.name === "pick") {
+      const others = picksOf(section).filter((id) => id !== event.target.value);
+      const picks = event.target.checked ? [...others, event.target.value].slice(-8) : others;
+      choose({ [`pick${section.dataset.store}`]: picks.join(".") }, false, false);
+      mark(section);
+      return;
+    }
     const name = event.target.name + section.dataset.store;
     clearTimeout(typed);
     typed = setTimeout(() => choose({ [name]: event.target.value, [`page${section.dataset.store}`]: "" }, event.target.name !== "q"), 200);
@@ -98,7 +122,17 @@
       const sort = before === "none" ? head.dataset.sort : before === "ascending" ? `-${head.dataset.sort}` : "";
       choose({ [`sort${section.dataset.store}`]: sort, [`page${section.dataset.store}`]: "" });
     } else if (turn) choose({ [`page${section.dataset.store}`]: turn.dataset.page });
-    else if (report) report.textContent = "Making the report\u2026"; // seconds for a store of thousands of runs
+    else if (event.target.closest(".chosen button")) {
+      choose({ [`pick${section.dataset.store}`]: "" }, false, false);
+      mark(section);
+    } else if (report) report.textContent = "Making the report\u2026"; // seconds for a store of thousands of runs
+  });
+  // A candidate of tuning is lit in the picture and in the table at once.
+  document.addEventListener("mouseover", (event) => {
+    const one = event.target.closest("[data-candidate]");
+    for (const lit of document.querySelectorAll(".lit")) lit.classList.remove("lit");
+    const same = one?.closest(".search").querySelectorAll(`[data-candidate="${one.dataset.candidate}"]`) || [];
+    for (const part of same) part.classList.add("lit");
   });
   addEventListener("pageshow", () => document.querySelectorAll("a.report").forEach((link) => (link.textContent = "Report with all figures")));
   addEventListener("popstate", show);
@@ -106,6 +140,7 @@
   renew("live", 2);
   renew("overview", 20);
   renew("results", 20);
+  renew("tuning", 20);
   renew("failures", 20);
   setInterval(() => tabOf() === "runs" && runs(true), 10000);
 })();

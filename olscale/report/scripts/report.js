@@ -109,6 +109,14 @@
     return spec;
   }
 
+  // Rules are lines that guide the eye: they have no words for those who hear a page.
+  function silence(part) {
+    if (!part || typeof part !== "object") return;
+    if (part.mark === "rule") part.mark = { type: "rule" };
+    if (part.mark?.type === "rule") part.mark.aria = false;
+    (part.layer || []).forEach(silence);
+  }
+
   const isCurve = (spec) => spec.layer?.some((one) => one.params?.some((param) => param.name === "near"));
 
   // One tooltip for all learners at a row, the best first, in place of one for each point.
@@ -147,6 +155,29 @@
     tip.style.top = `${Math.max(4, Math.min(event.clientY - height / 2, innerHeight - height - 4))}px`;
   }
 
+  const asCsv = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+
+  function saveText(text, name) {
+    const link = make("a", { download: `${name}.csv`, href: URL.createObjectURL(new Blob([text], { type: "text/csv" })) });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  // The figures of charts as CSV: a line for each point; a chart's rows stand once for all its learners.
+  function csvOf(specs) {
+    const lines = [];
+    for (const spec of specs) {
+      const shared = spec.transform?.[0]?.as === "rows" ? { rows: JSON.parse(spec.transform[0].calculate) } : {};
+      for (const one of spec.data?.values || []) {
+        const all = Object.entries({ ...one, ...shared });
+        const length = Math.max(1, ...all.map(([, value]) => (Array.isArray(value) ? value.length : 1)));
+        for (let i = 0; i < length; i++) lines.push(Object.fromEntries(all.map(([key, value]) => [key, Array.isArray(value) ? value[i] : value])));
+      }
+    }
+    const names = [...new Set(lines.flatMap(Object.keys))];
+    return [names, ...lines.map((line) => names.map((name) => line[name] ?? ""))].map((cells) => cells.map((cell) => asCsv(String(cell))).join(",")).join("\n");
+  }
+
   async function draw(figure) {
     const text = figure.querySelector("script").textContent;
     const place = figure.querySelector(".charts");
@@ -167,9 +198,13 @@
           controls.append(make("label", {}, `${words} `, box));
         }
       }
+      const data = make("button", { type: "button", title: "save the figures of this chart as CSV" }, "data");
+      data.onclick = () => saveText(csvOf(JSON.parse(text)), figure.id || "figure");
+      controls.append(data);
       const boxes = specs.map(() => make("div"));
       parts.push(make("div", { className: specs.length > 1 ? "beside" : "" }, ...boxes.map((box) => make("div", {}, box))));
       place.replaceChildren(...parts);
+      specs.forEach(silence);
       for (const [i, spec] of specs.entries()) {
         const labels = labelsOf(spec);
         const params = spec.params || [];
@@ -266,7 +301,6 @@
 
     const lines = () => [heads, ...[...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => [...row.cells])];
     const written = (between, quoted) => lines().map((cells) => cells.map((cell) => quoted(cell.textContent.trim())).join(between)).join("\n");
-    const asCsv = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
     const copy = make("button", { type: "button", title: "copy the table, for a spreadsheet" }, "copy");
     copy.onclick = async () => {
       await navigator.clipboard.writeText(written("\t", (text) => text));
@@ -276,9 +310,7 @@
     const save = make("button", { type: "button", title: "save the table as CSV" }, "CSV");
     save.onclick = () => {
       const name = (table.caption?.textContent.trim() || "table").replace(/[^\w.-]+/g, "-").slice(0, 80);
-      const link = make("a", { download: `${name}.csv`, href: URL.createObjectURL(new Blob([written(",", asCsv)], { type: "text/csv" })) });
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+      saveText(written(",", asCsv), name);
     };
     if (rows.length > 4) table.parentElement.after(make("div", { className: "tools after" }, copy, save));
     if (rows.length <= 12) return;

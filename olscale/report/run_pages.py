@@ -1,0 +1,90 @@
+"""The pages of a report for single runs: one of each setting that its leaderboard shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from olscale.addresses import redacted_name
+from olscale.errors import StoreError
+from olscale.measures import figure_of
+from olscale.report.comparison import Compared
+from olscale.report.html import macros
+from olscale.report.labels import metric_text
+from olscale.report.run_list import key_of_row
+from olscale.report.run_page import names_of, run_html
+from olscale.results import Record, Store
+from olscale.results.settings import SettingKey
+from olscale.results.store import OnDamage
+
+FOLDER = "runs"
+_MOST_LEARNERS = 12
+_MOST_DATASETS = 8
+
+
+def run_pages(
+    store: Store, one: Compared, folder: Path, on_damage: OnDamage
+) -> tuple[str, list[Path]]:
+    """Write ``runs/<id>.html`` for the first run of each setting; return links, as HTML, and files.
+
+    Of many learners and data sets those that come first have pages: each is read from the store.
+    """
+    shown = [name for name in one.outcome.learners if name in one.shown][:_MOST_LEARNERS]
+    datasets = list(one.outcome.datasets)[:_MOST_DATASETS]
+    settings = {
+        (name, dataset): one.settings(name, dataset)[0].key
+        for name in shown
+        for dataset in datasets
+    }
+    first = _first_runs(store, set(settings.values()), on_damage)
+    names = names_of(store)
+    # A report goes to others, who have the store elsewhere.
+    place = redacted_name(store.path) or store.path
+    (folder / FOLDER).mkdir(exist_ok=True)
+    files: dict[str, Path] = {}
+    rows = []
+    for name in shown:
+        cells = []
+        for dataset in datasets:
+            id = first.get(settings[name, dataset], "")
+            record = _record(store, id, on_damage)
+            if record is None:
+                cells.append({"text": "-", "href": ""})
+                continue
+            file = folder / FOLDER / f"{id}.html"
+            if id not in files:
+                back = "../index.html#facts"
+                file.write_text(run_html(record, names, place, back), encoding="utf-8")
+                files[id] = file
+            text = record.outcome
+            if one.metric in record.metrics:
+                text = figure_of(one.metric, record.metrics[one.metric])
+            cells.append({"text": text, "href": f"{FOLDER}/{id}.html"})
+        rows.append({"name": name, "cells": cells})
+    heading = metric_text(one.metric)
+    html = str(macros("runs.html").links(f"One run each, by {heading}", datasets, rows))
+    return html, list(files.values())
+
+
+def _first_runs(
+    store: Store, settings: set[SettingKey], on_damage: OnDamage
+) -> dict[SettingKey, str]:
+    """Return the first run of each setting, by the text of its protocol."""
+    rows = store.read([*SettingKey._fields, "id"], on_damage, dictionaries=True).to_pylist()
+    first: dict[SettingKey, tuple[str, str]] = {}
+    for row in rows:
+        key = key_of_row(row)
+        if key in settings:
+            place = (row["protocol"], row["id"])
+            first[key] = min(first.get(key, place), place)
+    return {key: id for key, (_, id) in first.items()}
+
+
+def _record(store: Store, id: str, on_damage: OnDamage) -> Record | None:
+    if not id:
+        return None
+    try:
+        return store.get(id)
+    except StoreError:
+        if on_damage == "raise":
+            raise
+        return None
