@@ -400,8 +400,8 @@ def check_order(texts: Sequence[str]) -> None:
             step = step.inner
         elif step.takes_categories:
             raise ParameterError(
-                f"transform {text} is for columns whose values are categories; name them: "
-                f"{text}@COLUMN"
+                f"transform {step.name} is for columns whose values are categories; name them: "
+                f"{step.name}@COLUMN"
             )
         if isinstance(step, Impute | MissingIndicator):
             if spread:
