@@ -7,7 +7,7 @@ import numpy as np
 from olscale.arrays import Array, part_of
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.pipeline import Pipeline
-from olscale.data.transforms.streaming import Labels
+from olscale.data.transforms.streaming import StreamLabels
 from olscale.evaluation.label_delay import Schedule
 from olscale.evaluation.run import Run
 
@@ -63,11 +63,11 @@ class StreamTransforms:
             ]
         )
 
-    def _labels(self, chunk: Chunk, first: int) -> Labels:
+    def _labels(self, chunk: Chunk, first: int) -> StreamLabels:
         """Return labels that arrive when learners get them."""
         rows = np.arange(first, first + len(chunk))
         arrivals = rows + self._schedules[0].delays(chunk)
-        return Labels(chunk.y, np.where(arrivals < self._rows, arrivals - rows, -1))
+        return StreamLabels(chunk.y, np.where(arrivals < self._rows, arrivals - rows, -1))
 
     def rows_of(self, fold: _Fold) -> Callable[[Chunk, int], Chunk]:
         """Return `learn` for the rows of a single fold."""

@@ -9,7 +9,7 @@ import numpy as np
 from olscale.arrays import BoolArray, FloatArray
 from olscale.compiled.csr import CSR, Rows, read_only, rows_of, slice_rows, to_csr, to_dense, trim
 from olscale.data.transforms.base import Transform
-from olscale.data.transforms.streaming import Labels, StreamingTransform
+from olscale.data.transforms.streaming import StreamingTransform, StreamLabels
 from olscale.testing.check_list import Check, check_list
 
 Make: TypeAlias = Callable[[], Transform]
@@ -102,8 +102,8 @@ def fit(make: Make, cuts: tuple[int, ...] = (0, ROWS), scale: float = 1.0) -> Tr
     return step
 
 
-def _labels(y: FloatArray, waits: int = 0) -> Labels:
-    return Labels(read_only(np.array(y)), np.full(len(y), waits))
+def _labels(y: FloatArray, waits: int = 0) -> StreamLabels:
+    return StreamLabels(read_only(np.array(y)), np.full(len(y), waits))
 
 
 def check_any_cut_into_chunks_fits_the_same_bits(make: Make) -> None:
@@ -304,15 +304,15 @@ def _categories() -> FloatArray:
     return read_only(X)
 
 
-def _stream_labels(seed: int = 6) -> Labels:
+def _stream_labels(seed: int = 6) -> StreamLabels:
     """Return labels that arrive late, several of them together, and some never."""
     rng = np.random.default_rng(seed)
-    return Labels(read_only(rng.normal(size=ROWS)), rng.integers(-1, 9, ROWS))
+    return StreamLabels(read_only(rng.normal(size=ROWS)), rng.integers(-1, 9, ROWS))
 
 
-def _learned(step: StreamingTransform, labels: Labels, start: int, stop: int) -> Rows:
+def _learned(step: StreamingTransform, labels: StreamLabels, start: int, stop: int) -> Rows:
     span = slice(start, stop)
-    part = Labels(labels.y[span], labels.waits[span])
+    part = StreamLabels(labels.y[span], labels.waits[span])
     return step.learn_labelled(_categories()[span], COLUMNS, _trains()[span], part)
 
 
@@ -344,7 +344,7 @@ def check_a_label_counts_once_it_has_arrived(make: Make) -> None:
     for row in range(ROWS):
         y = np.array(labels.y)
         y[row] += 1000.0
-        result = _learned(begin(make), Labels(read_only(y), labels.waits), 0, ROWS)
+        result = _learned(begin(make), StreamLabels(read_only(y), labels.waits), 0, ROWS)
         wait = int(labels.waits[row])
         last = ROWS if wait < 0 else min(ROWS, row + wait + 1)
         _same(slice_rows(result, 0, last), slice_rows(expected, 0, last))
@@ -356,7 +356,7 @@ def check_labels_of_rows_that_do_not_train_never_count(make: Make) -> None:
     """Labels of rows that are held out change no row."""
     labels = _stream_labels()
     y = np.where(_trains(), labels.y, labels.y + 1000.0)
-    held_out = Labels(read_only(y), labels.waits)
+    held_out = StreamLabels(read_only(y), labels.waits)
     expected = _learned(begin(make), labels, 0, ROWS)
     _same(_learned(begin(make), held_out, 0, ROWS), expected)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows, rows_of
 from olscale.data.transforms.base import FloatArray
 from olscale.data.transforms.categories import CategoryTransform, Slots
-from olscale.data.transforms.streaming import Arrays, Labels
+from olscale.data.transforms.streaming import Arrays, StreamLabels
 from olscale.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class TargetEncode(CategoryTransform):
     >>> step = TargetEncode()
     >>> step.begin(1)
     >>> X, y = np.array([[7.0], [7.0], [3.0], [7.0]]), np.array([4.0, 2.0, 9.0, 5.0])
-    >>> labels = Labels(y, np.zeros(4, dtype=np.int64))
+    >>> labels = StreamLabels(y, np.zeros(4, dtype=np.int64))
     >>> step.learn_labelled(X, 1, np.ones(4, dtype=bool), labels)[:, 0]
     array([0.        , 4.        , 3.        , 3.66666667])
     """
@@ -149,7 +149,7 @@ class TargetEncode(CategoryTransform):
         return self.learn_labelled(X, columns, trains, None)
 
     def learn_labelled(
-        self, X: Rows, columns: int, trains: NDArray[np.bool_], labels: Labels | None
+        self, X: Rows, columns: int, trains: NDArray[np.bool_], labels: StreamLabels | None
     ) -> FloatArray:
         from olscale.data.transforms._category_loops import encode_targets
 
@@ -213,7 +213,7 @@ class _Queue:
         self._new_starts = slots.ends[:-1] + waiting
         self._new_ends = slots.ends[1:] + waiting
 
-    def add(self, labels: Labels, trains: NDArray[np.bool_], width: int) -> None:
+    def add(self, labels: StreamLabels, trains: NDArray[np.bool_], width: int) -> None:
         """Add the rows that train, and whose labels arrive at all."""
         has_label = labels.waits >= 0
         if labels.y.dtype.kind == "i":

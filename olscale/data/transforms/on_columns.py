@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, Rows, read_only_rows, rows_of, to_csr, trim
 from olscale.data.transforms.base import Transform, dense_rows
 from olscale.data.transforms.known_columns import GROUPS, KnownColumns
-from olscale.data.transforms.streaming import Labels, StreamingTransform
+from olscale.data.transforms.streaming import StreamingTransform, StreamLabels
 from olscale.errors import ParameterError
 
 _CHOSEN = "chosen"
@@ -193,7 +193,7 @@ class OnColumns(StreamingTransform):
         return self.learn_labelled(X, columns, trains, None)
 
     def learn_labelled(
-        self, X: Rows, columns: int, trains: NDArray[np.bool_], labels: Labels | None
+        self, X: Rows, columns: int, trains: NDArray[np.bool_], labels: StreamLabels | None
     ) -> Rows:
         count = len(self.chosen)
         if not count:

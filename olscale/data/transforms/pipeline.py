@@ -17,7 +17,7 @@ from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.known_columns import known_columns
 from olscale.data.transforms.missing import Impute, MissingIndicator
 from olscale.data.transforms.on_columns import OnColumns, bound_steps, split_choice
-from olscale.data.transforms.streaming import Labels, StreamingSteps, go_through
+from olscale.data.transforms.streaming import StreamingSteps, StreamLabels, go_through
 from olscale.errors import ParameterError, UnknownNameError
 from olscale.named_parameters import check_once, parse_named, parse_value
 from olscale.registry import Registry
@@ -267,7 +267,7 @@ class Pipeline:
 
         The label of each row is known before the next one comes.
         """
-        labels = Labels(chunk.y, np.zeros(len(chunk), dtype=np.int64))
+        labels = StreamLabels(chunk.y, np.zeros(len(chunk), dtype=np.int64))
         return go_through(self.steps, chunk, np.ones(len(chunk), dtype=np.bool_), labels)
 
     def after(self, steps: StreamingSteps) -> Pipeline:

@@ -1,7 +1,7 @@
 """Transforms that learn from the rows as they arrive, never ahead of them.
 
 A row that trains is first learned from and then transformed: the result depends on its own features
-and on earlier rows, never on a later row or its own label. Labels of earlier rows count for a
+and on earlier rows, never on a later row or its own label. StreamLabels of earlier rows count for a
 transform that `learns_labels`, once they have arrived. A row that is held out, or of the test split,
 is transformed with what is known when it is predicted, and leaves no trace. A row is transformed
 once, when it is predicted: one whose label comes later is learned as it was then. Several passes
@@ -26,7 +26,7 @@ from olscale.data.transforms.base import Transform
 Arrays = dict[str, NDArray[Any]]
 
 
-class Labels(NamedTuple):
+class StreamLabels(NamedTuple):
     """The labels of consecutive rows of a stream, and when they arrive.
 
     Attributes
@@ -66,7 +66,7 @@ class StreamingTransform(Transform):
         """Return the transformed rows; learn from each row that `trains` before transforming it."""
 
     def learn_labelled(
-        self, X: Any, columns: int, trains: NDArray[np.bool_], labels: Labels | None
+        self, X: Any, columns: int, trains: NDArray[np.bool_], labels: StreamLabels | None
     ) -> Rows:
         """Do as `learn`, and learn the labels of rows that train as they arrive.
 
@@ -101,7 +101,7 @@ def go_through(
     steps: Sequence[Transform],
     chunk: Chunk,
     trains: NDArray[np.bool_] | None = None,
-    labels: Labels | None = None,
+    labels: StreamLabels | None = None,
 ) -> Chunk:
     """Return `chunk` transformed step by step; streaming steps learn from `trains` rows."""
     X = chunk.X
@@ -146,7 +146,9 @@ class StreamingSteps:
         """Whether a step learns from labels."""
         return any(isinstance(s, StreamingTransform) and s.learns_labels for s in self.steps)
 
-    def learn(self, chunk: Chunk, trains: NDArray[np.bool_], labels: Labels | None = None) -> Chunk:
+    def learn(
+        self, chunk: Chunk, trains: NDArray[np.bool_], labels: StreamLabels | None = None
+    ) -> Chunk:
         """Return the stream's next rows transformed, after learning from the `trains` rows."""
         return go_through(self.steps, chunk, trains, labels)
 
