@@ -26,8 +26,12 @@ from olscale.storage.canonical_json import json_digest
 if TYPE_CHECKING:
     from olscale.data.manifest import Manifest
 
-BLOCK_BYTES = 1 << 26
-"""Bytes of rows that are transformed at once: a sparse chunk can be a very large dense one."""
+BLOCK_BYTES = 1 << 25
+"""Bytes of rows that are transformed at once: a sparse chunk can be a very large dense one.
+
+The C library keeps memory of up to so many bytes for the next block; more of it would be new each
+time, and the system clears it page by page.
+"""
 
 TRANSFORMS: Registry[type[Transform]] = Registry(
     "transform",
