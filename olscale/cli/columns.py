@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,35 @@ def identifiers_line(manifest: Manifest) -> str | None:
     if not words:
         return None
     return f"{_listed([*words.values()])}; leave out what is no feature (--drop)"
+
+
+def dates_line(manifest: Manifest) -> str | None:
+    """Return the text columns whose values are dates, and what to do with them; None if none is."""
+    from olscale.data.formats.date_coding import ADVISED, is_date
+
+    table = manifest.table
+    if table is None:
+        return None
+    examples = _first_values(table, manifest.feature_names or ())
+    dates = [column for column, value in examples.items() if is_date(value)]
+    if not dates:
+        return None
+    encoded = " ".join(
+        f"--encode {shlex.quote(f'{column}=date:{ADVISED}')}" for column in dates[:_MOST]
+    )
+    return f"{_listed(dates)}, one feature a date; {encoded} makes few features of each (or --drop)"
+
+
+def _first_values(table: TableEntry, names: Sequence[str]) -> dict[str, str]:
+    """Return a value of each column of text that is not encoded."""
+    from olscale.data.formats.table_columns import value_of
+
+    first: dict[str, str] = {}
+    for name in names[table.numeric :]:
+        column, value = value_of(name, table.categorical)
+        if column not in (table.coded or ()):
+            first.setdefault(column, value)
+    return first
 
 
 def _encodings(table: TableEntry, names: Sequence[str]) -> list[str]:

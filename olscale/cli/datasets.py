@@ -196,6 +196,7 @@ def _more(manifest: Manifest) -> Iterator[tuple[str, str]]:
     from olscale.cli.columns import (
         classes_line,
         columns_line,
+        dates_line,
         identifiers_line,
         infinite_lines,
         missing_lines,
@@ -207,6 +208,8 @@ def _more(manifest: Manifest) -> Iterator[tuple[str, str]]:
             yield f"{split} rows", classes
     if (columns := columns_line(manifest)) is not None:
         yield "encoding", columns
+    if (dates := dates_line(manifest)) is not None:
+        yield "dates", dates
     if (weights := weights_line(manifest)) is not None:
         yield "weights", weights
     if manifest.index_base is not None:

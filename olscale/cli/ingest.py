@@ -111,7 +111,7 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
     metavar="COLUMN=hash|text|date|number|one-hot:values=N",
     multiple=True,
     help="Encode columns of a table into a bounded number of features, e.g. "
-    "COLUMN=hash:features=2^18, or as numbers; repeatable.",
+    "COLUMN=hash:features=2^18 or COLUMN=date:cyclic, or as numbers; repeatable.",
 )
 @click.option(
     "--decimal",
@@ -268,6 +268,7 @@ def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
     """Yield lines on classes and columns; `given` means that the user chose the label."""
     from olscale.cli.columns import (
         classes_line,
+        dates_line,
         encoding_line,
         identifiers_line,
         infinite_lines,
@@ -278,6 +279,8 @@ def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
         yield "classes", classes
     if (encoding := encoding_line(manifest)) is not None:
         yield "columns", encoding
+    if (dates := dates_line(manifest)) is not None:
+        yield "dates", dates
     for line in missing_lines(manifest):
         yield "missing", line
     for line in infinite_lines(manifest):

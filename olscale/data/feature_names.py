@@ -140,7 +140,7 @@ def _words(names: Sequence[str], others: set[str], table: TableEntry) -> dict[in
 def _parts_of_dates(names: Iterable[str], table: TableEntry) -> set[str]:
     """Return the features that are parts of dates: an hour of 0 is a value, not a missing one."""
     dates = tuple(
-        f"{column}=" for column, coding in (table.coded or {}).items() if coding == "date"
+        f"{column}=" for column, coding in (table.coded or {}).items() if coding.startswith("date")
     )
     return {name for name in names if dates and name.startswith(dates)}
 

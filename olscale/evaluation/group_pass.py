@@ -125,8 +125,9 @@ class GroupPass:
             )
         self._stream = streams.train
         self._test = streams.test
-        self._transforms = StreamTransforms(self._stream.pipeline, group.runs)
-        shape = stream_shape(self._stream.dataset, key, self._stream.rows * key.passes)
+        rows = self._stream.rows * key.passes
+        self._transforms = StreamTransforms(self._stream.pipeline, group.runs, rows)
+        shape = stream_shape(self._stream.dataset, key, rows)
         shape = replace(shape, features=self._stream.feature_names)
         if begins is not None:
             self._transforms.restore(streaming_state(begins))
@@ -198,7 +199,8 @@ class GroupPass:
     def _show(self, states: Sequence[RunState]) -> None:
         """Show learners that look ahead the coming rows, as transformed by the stream."""
         for folds in self._transforms.folds:  # once for all that see the same rows
-            transforms = StreamTransforms(self._stream.pipeline, self.group.runs)
+            # Nothing of a label that is yet to come may be shown, not even through a transform.
+            transforms = StreamTransforms(self._stream.pipeline, self.group.runs, 0)
             with self._reading():
                 transform = transforms.rows_of(folds[0])
                 rows = self._stream.sample(LOOK_AHEAD_ROWS, transform)

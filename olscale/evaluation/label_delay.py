@@ -158,7 +158,7 @@ class Schedule:
         numbers = np.arange(first, first + count)
         # Delays are only needed for the arrivals, and rows that wait would carry them along.
         chunk_alone = replace(chunk, delays=None)
-        arrival = numbers + self._delays(chunk)
+        arrival = numbers + self.delays(chunk)
         waiting = self._joined(_Waiting(chunk_alone, arrival, times, numbers))
         before = len(waiting.rows) - count
         # A label that arrives at row t is learned after that row is predicted; labels that arrive
@@ -250,7 +250,7 @@ class Schedule:
             event = int(unusable[0])
             raise diverged_at(learner, X, event, int(rows[event]), names=self._names)
 
-    def _delays(self, chunk: Chunk) -> IntArray | int:
+    def delays(self, chunk: Chunk) -> IntArray | int:
         """Return how many rows later each label arrives."""
         if isinstance(self._scoring.delay, int):
             return self._scoring.delay

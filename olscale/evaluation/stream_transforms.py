@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
 from olscale.arrays import Array, part_of
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.pipeline import Pipeline
+from olscale.data.transforms.streaming import StreamLabels
 from olscale.evaluation.label_delay import Schedule
 from olscale.evaluation.run import Run
 
@@ -22,6 +25,9 @@ class StreamTransforms:
     ----------
     pipeline : Pipeline
     runs : sequence of Run
+    rows : int
+        Length of the stream over all passes: labels that come later never arrive. 0 if no label
+        does, as for rows that are shown ahead.
 
     Attributes
     ----------
@@ -29,8 +35,9 @@ class StreamTransforms:
         Groups of models that see the same rows, by number; None for a single model.
     """
 
-    def __init__(self, pipeline: Pipeline, runs: Sequence[Run]) -> None:
+    def __init__(self, pipeline: Pipeline, runs: Sequence[Run], rows: int) -> None:
         self._pipeline = pipeline
+        self._rows = rows
         folds = tuple(dict.fromkeys(run.fold for run in runs))
         self._streams = bool(pipeline.streaming)
         # Without streaming transforms all models see the same rows, so one copy serves them.
@@ -40,6 +47,7 @@ class StreamTransforms:
         scoring = runs[0].stream.scoring
         self._schedules = [Schedule(scoring, fold_group[0]) for fold_group in self.folds]
         self._steps = [pipeline.begin() for _ in self.folds]
+        self._learns_labels = rows > 0 and self._steps[0].learns_labels
 
     def learn(self, chunk: Chunk, first: int) -> dict[_Fold, Chunk]:
         """Return the next rows of the stream, from row `first` on, as each model sees them."""
@@ -47,9 +55,19 @@ class StreamTransforms:
             return self._by_fold([chunk])
         span = first, first + len(chunk)
         trains = [schedule.times(*span) > 0 for schedule in self._schedules]
+        labels = self._labels(chunk, first) if self._learns_labels else None
         return self._by_fold(
-            [step.learn(chunk, some) for step, some in zip(self._steps, trains, strict=True)]
+            [
+                step.learn(chunk, some, labels)
+                for step, some in zip(self._steps, trains, strict=True)
+            ]
         )
+
+    def _labels(self, chunk: Chunk, first: int) -> StreamLabels:
+        """Return labels that arrive when learners get them."""
+        rows = np.arange(first, first + len(chunk))
+        arrivals = rows + self._schedules[0].delays(chunk)
+        return StreamLabels(chunk.y, np.where(arrivals < self._rows, arrivals - rows, -1))
 
     def rows_of(self, fold: _Fold) -> Callable[[Chunk, int], Chunk]:
         """Return `learn` for the rows of a single fold."""

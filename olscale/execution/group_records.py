@@ -136,7 +136,7 @@ def merge_group(group: RunGroup, store: str) -> TaskReport:
                 streams = open_streams(
                     group.path, key.transforms, key.shuffle, key.part, key.projection or 0
                 )
-                transforms = StreamTransforms(streams.train.pipeline, group.runs)
+                transforms = StreamTransforms(streams.train.pipeline, group.runs, 0)
                 transforms.restore(learned)
                 keep_models(target, group, [(whole, transforms.pipeline(None))])
 

@@ -125,6 +125,11 @@ def grow_classes(model: FinalModel, new: Sequence[Any]) -> None:
             f"a model that decides by a threshold of {len(old)} classes cannot get the class "
             f"{listed}; begin a new model"
         )
+    if any(getattr(step, "learns_labels", False) for step in model.pipeline.steps):
+        raise ModelError(
+            f"a model whose transforms encode classes cannot get the class {listed}; begin a new "
+            "model"
+        )
     classes = tuple(sorted((*old, *new)))
     places = np.array([classes.index(label) for label in old])
     about = about.changed(classes=classes)

@@ -146,6 +146,14 @@ class RowEncoder:
         )
 
     @cached_property
+    def _reads_order(self) -> bool:
+        """Whether a row's features depend on the rows before it, as the time since the last does.
+
+        The row before is one of the same call: the first of a call has none, whatever came before.
+        """
+        return any(column.in_order for _, column in self._text)
+
+    @cached_property
     def _ignored(self) -> frozenset[str]:
         """Columns that rows may have though they are no features."""
         model = self._columns
@@ -169,7 +177,8 @@ class RowEncoder:
                 "give an array or a sparse matrix"
             )
         self._check_names(records)
-        if len(records) > _FEW_DICTS and not self._lists_nonzeros:
+        in_columns = len(records) > _FEW_DICTS or self._reads_order
+        if in_columns and not self._lists_nonzeros:
             rows = records
 
             def column_of(name: str) -> Any:

@@ -43,6 +43,11 @@ class TextColumn:
         self._other = self._features.get(OTHER) if name in model.bounded else None
         self._place_of: dict[Any, int | None] = {}
 
+    @property
+    def in_order(self) -> bool:
+        """Whether features of a row depend on the rows before it."""
+        return self._coding is not None and self._coding.in_order
+
     def _place(self, cell: Any) -> int | None:
         """Return the feature of a cell, or None where it has none."""
         if is_no_value(cell):
@@ -58,7 +63,7 @@ class TextColumn:
         assert self._coding is not None
         words = [None if _is_empty(cell) else str(cell) for cell in cells]
         try:
-            return self._coding.encode(words)
+            return self._coding.begin().encode(words)
         except CodingError as fault:
             cell, expected = fault.parts
             raise ParameterError(

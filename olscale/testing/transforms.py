@@ -9,7 +9,7 @@ import numpy as np
 from olscale.arrays import BoolArray, FloatArray
 from olscale.compiled.csr import CSR, Rows, read_only, rows_of, slice_rows, to_csr, to_dense, trim
 from olscale.data.transforms.base import Transform
-from olscale.data.transforms.streaming import StreamingTransform
+from olscale.data.transforms.streaming import StreamingTransform, StreamLabels
 from olscale.testing.check_list import Check, check_list
 
 Make: TypeAlias = Callable[[], Transform]
@@ -46,8 +46,9 @@ def transform_checks(make: Make) -> list[Check]:
         check_rows_are_left_as_they_were,
         check_no_rows_give_no_rows,
         check_usable_rows_stay_usable,
-        check_rows_too_long_to_square_are_not_made_alike,
     ]
+    if not make().takes_categories:  # categories that no row has taught are alike
+        checks.append(check_rows_too_long_to_square_are_not_made_alike)
     if make().takes_sparse:
         checks.append(check_sparse_rows_give_the_same_bits)
     if make().is_random:
@@ -59,6 +60,13 @@ def transform_checks(make: Make) -> list[Check]:
             check_rows_that_do_not_train_leave_no_trace,
             check_rows_to_come_are_not_known,
             check_arrays_that_no_rows_lead_to_are_refused,
+        ]
+    if getattr(make(), "learns_labels", False):
+        checks += [
+            check_any_cut_into_chunks_learns_the_same_bits_from_labels,
+            check_labels_that_wait_go_on_in_another,
+            check_a_label_counts_once_it_has_arrived,
+            check_labels_of_rows_that_do_not_train_never_count,
         ]
     if make().keeps_missing:
         checks.append(check_missing_values_stay_where_they_are)
@@ -90,8 +98,13 @@ def fit(make: Make, cuts: tuple[int, ...] = (0, ROWS), scale: float = 1.0) -> Tr
     if isinstance(step, StreamingTransform):
         step.begin(COLUMNS)
         for rows in chunks():
-            step.learn(rows, COLUMNS, np.ones(len(rows), dtype=np.bool_))
+            trains = np.ones(len(rows), dtype=np.bool_)
+            step.learn_labelled(rows, COLUMNS, trains, _labels(rows[:, 0]))
     return step
+
+
+def _labels(y: FloatArray, waits: int = 0) -> StreamLabels:
+    return StreamLabels(read_only(np.array(y)), np.full(len(y), waits))
 
 
 def check_any_cut_into_chunks_fits_the_same_bits(make: Make) -> None:
@@ -300,6 +313,70 @@ def check_arrays_that_no_rows_lead_to_are_refused(make: Make) -> None:
         except ValueError:
             continue
         raise AssertionError(f"{name} of -1 is restored; can_continue is to say that it cannot")
+
+
+def _categories() -> FloatArray:
+    """Return rows of few values, some of them missing."""
+    X = np.random.default_rng(4).integers(0, 3, (ROWS, COLUMNS)).astype(np.float64)
+    X[5, 2] = np.nan
+    return read_only(X)
+
+
+def _stream_labels(seed: int = 6) -> StreamLabels:
+    """Return labels that arrive late, several of them together, and some never."""
+    rng = np.random.default_rng(seed)
+    return StreamLabels(read_only(rng.normal(size=ROWS)), rng.integers(-1, 9, ROWS))
+
+
+def _learned(step: StreamingTransform, labels: StreamLabels, start: int, stop: int) -> Rows:
+    span = slice(start, stop)
+    part = StreamLabels(labels.y[span], labels.waits[span])
+    return step.learn_labelled(_categories()[span], COLUMNS, _trains()[span], part)
+
+
+def check_any_cut_into_chunks_learns_the_same_bits_from_labels(make: Make) -> None:
+    """Rows whose labels arrive late get the same bits from any chunk size, if it `learns_labels`."""
+    labels = _stream_labels()
+    expected = _learned(begin(make), labels, 0, ROWS)
+    for cuts in CUTS:
+        step = begin(make)
+        for start, stop in pairwise(cuts):
+            _same(_learned(step, labels, start, stop), slice_rows(expected, start, stop))
+
+
+def check_labels_that_wait_go_on_in_another(make: Make) -> None:
+    """From a mid-stream copy of `learned` another transform gets the labels that are to come."""
+    labels = _stream_labels()
+    first = begin(make)
+    second = begin(make)
+    _learned(first, labels, 0, 25)
+    second.learned = {name: array.copy() for name, array in first.learned.items()}
+    _same(_learned(second, labels, 25, ROWS), _learned(first, labels, 25, ROWS))
+
+
+def check_a_label_counts_once_it_has_arrived(make: Make) -> None:
+    """A row's label changes no row up to that after which it arrives, its own above all."""
+    labels = _stream_labels()
+    expected = _learned(begin(make), labels, 0, ROWS)
+    changes = 0
+    for row in range(ROWS):
+        y = np.array(labels.y)
+        y[row] += 1000.0
+        result = _learned(begin(make), StreamLabels(read_only(y), labels.waits), 0, ROWS)
+        wait = int(labels.waits[row])
+        last = ROWS if wait < 0 else min(ROWS, row + wait + 1)
+        _same(slice_rows(result, 0, last), slice_rows(expected, 0, last))
+        changes += not np.array_equal(_values(result), _values(expected))
+    assert changes, "no label changes anything"
+
+
+def check_labels_of_rows_that_do_not_train_never_count(make: Make) -> None:
+    """Labels of rows that are held out change no row."""
+    labels = _stream_labels()
+    y = np.where(_trains(), labels.y, labels.y + 1000.0)
+    held_out = StreamLabels(read_only(y), labels.waits)
+    expected = _learned(begin(make), labels, 0, ROWS)
+    _same(_learned(begin(make), held_out, 0, ROWS), expected)
 
 
 def check_missing_values_stay_where_they_are(make: Make) -> None:

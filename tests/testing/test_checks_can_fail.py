@@ -15,6 +15,7 @@ from olscale.data.formats.npz import NpzFormat
 from olscale.data.layouts import parquet
 from olscale.data.layouts.base import Block
 from olscale.data.transforms.base import Transform
+from olscale.data.transforms.encoders import TargetEncode
 from olscale.data.transforms.projection import RandomProjection
 from olscale.data.transforms.scaling import RunningStandardize, UnitNorm
 from olscale.errors import FormatError
@@ -150,9 +151,40 @@ class Hidden(RunningStandardize):
         return super().learn(X, columns, trains) + self.rows
 
 
+class OwnLabel(TargetEncode):
+    """Learns the label of a row before it transforms it."""
+
+    def learn_labelled(self, X: Any, columns: int, trains: Any, labels: Any) -> Any:
+        if labels is not None:
+            at_once = np.where(labels.waits >= 0, np.maximum(labels.waits - 1, 0), -1)
+            labels = labels._replace(waits=at_once)
+            super().learn_labelled(X, columns, trains, labels)
+        return super().learn_labelled(X, columns, trains, None)
+
+
+class EveryLabel(TargetEncode):
+    """Learns labels of all rows, held out or not."""
+
+    def learn_labelled(self, X: Any, columns: int, trains: Any, labels: Any) -> Any:
+        return super().learn_labelled(X, columns, np.ones_like(trains), labels)
+
+
+class Forgetful(TargetEncode):
+    """Keeps no label that has not arrived."""
+
+    def learn_labelled(self, X: Any, columns: int, trains: Any, labels: Any) -> Any:
+        made = super().learn_labelled(X, columns, trains, labels)
+        self.learned |= {"left": np.zeros(0, np.int64), "labels": np.zeros((0, 1))}
+        self.learned |= {"ends": np.zeros(1, np.int64), "slots": np.zeros(0, np.int64)}
+        return made
+
+
 @pytest.mark.parametrize(
     ("transform", "idea"),
     [
+        (OwnLabel, "a label counts once it has arrived"),
+        (EveryLabel, "labels of rows that do not train never count"),
+        (Forgetful, "any cut into chunks learns the same bits from labels"),
         (Ahead, "rows to come are not known"),
         (Ahead, "any cut into chunks learns"),
         (Leaking, "rows that do not train leave no trace"),

@@ -10,57 +10,43 @@ is numeric.
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from olscale.compiled.csr import CSR
+from olscale.data.formats.cell_coding import Coding, CodingError
 from olscale.data.formats.cells import Cell
-from olscale.errors import OlscaleError, ParameterError
+from olscale.data.formats.date_coding import Date
+from olscale.errors import ParameterError
+
+__all__ = [
+    "CODINGS",
+    "OTHER",
+    "AnyCoding",
+    "AsNumber",
+    "Coding",
+    "CodingError",
+    "Date",
+    "FirstValues",
+    "Hash",
+    "Words",
+    "coded_as_text",
+    "parse_codings",
+]
 
 FEATURES = 1 << 18
 """Features of a column that is hashed."""
 
 _MOST_FEATURES = 1 << 22
 _POWER = re.compile(r"2(?:\^|\*\*)(\d+)")
-_ENCODE = re.compile(r"(.+?)=([\w-]+)(?::(?:(?:features|values)=)?([^:=]*))?", re.DOTALL)
+_ENCODE = re.compile(r"(.+?)=([\w-]+)(?::(?:(features|values|parts)=)?([^:=]*))?", re.DOTALL)
 
 OTHER = "other"
 """The value that stands for all values without features; it may also occur itself."""
-
-
-class CodingError(OlscaleError):
-    """A cell that has no code: the cell and what was expected, with its column once known."""
-
-    def __init__(self, *parts: str) -> None:
-        super().__init__(", expected ".join(parts))
-        self.parts = parts
-
-
-class Coding(ABC):
-    """A rule that turns each cell of a column into features independently.
-
-    Attributes
-    ----------
-    name : str
-        Name in `CODINGS`.
-    parts : sequence of str
-        Names of the features, within the column.
-    """
-
-    name: ClassVar[str]
-    parts: Sequence[str]
-
-    def __str__(self) -> str:
-        return self.name
-
-    @abstractmethod
-    def encode(self, cells: Sequence[Cell]) -> CSR:
-        """Return a row per cell, empty for None; raise `CodingError` for a cell without a code."""
 
 
 class _Hashed(Coding):
@@ -115,28 +101,6 @@ class Words(_Hashed):
         return HashingVectorizer(n_features=len(self.parts), norm=None).transform(cells)
 
 
-class Date(Coding):
-    """A date or time in ISO 8601 notation: its parts as numbers, Monday 0.
-
-    Examples
-    --------
-    >>> Date().encode(["2024-01-31 10:30"]).data
-    array([2.024e+03, 1.000e+00, 3.100e+01, 2.000e+00, 1.000e+01, 3.000e+01])
-    """
-
-    name = "date"
-    parts: ClassVar[Sequence[str]] = ("year", "month", "day", "weekday", "hour", "minute", "second")  # type: ignore[misc]
-
-    def encode(self, cells: Sequence[Cell]) -> CSR:
-        dense = np.zeros((len(cells), len(self.parts)))
-        for i, cell in enumerate(cells):
-            if cell is not None:
-                dense[i] = _parts(cell)
-        row, column = np.nonzero(dense)
-        indptr = np.searchsorted(row, np.arange(len(cells) + 1)).astype(np.int64)
-        return CSR(indptr, column.astype(np.int32), dense[row, column])
-
-
 class FirstValues:
     """One feature per value for the first `values` of them; `OTHER` is one more for the rest."""
 
@@ -162,15 +126,6 @@ class AsNumber:
 
 
 AnyCoding: TypeAlias = Coding | FirstValues | AsNumber
-
-
-def _parts(cell: str) -> tuple[float, ...]:
-    try:
-        time = datetime.fromisoformat(cell)
-    except ValueError:
-        raise CodingError(cell, "a date or time as 2024-01-31 or 2024-01-31 10:30:00") from None
-    seconds = time.second + time.microsecond / 1e6
-    return time.year, time.month, time.day, time.weekday(), time.hour, time.minute, seconds
 
 
 CODINGS: dict[str, type[AnyCoding]] = {
@@ -219,26 +174,35 @@ def parse_codings(texts: Iterable[str]) -> dict[str, AnyCoding]:
         kind = None
         if match:
             kind = CODINGS.get(match[2])
-        number = None
-        if match is not None:
-            number = match[3]
-        if (
-            match is None
-            or kind is None
-            or (kind in (Date, AsNumber) and number is not None)
-            or (kind is FirstValues and not number)
-        ):
+        if match is None or kind is None or not _fits(kind, match[3], match[4]):
             raise ParameterError(
                 f"encode was {text!r}, expected COLUMN=hash, COLUMN=text (both may end in "
-                ":features=N), COLUMN=date, "
-                "COLUMN=number or COLUMN=one-hot:values=N"
+                ":features=N), COLUMN=date (or e.g. COLUMN=date:cyclic, "
+                "COLUMN=date:parts=hour,weekday), COLUMN=number or COLUMN=one-hot:values=N"
             )
         if match[1] in codings:
             raise ParameterError(
                 f"encode names the column {match[1]!r} twice; expected one coding for it"
             )
-        codings[match[1]] = kind() if number is None else kind(_number(number))  # type: ignore[call-arg]
+        codings[match[1]] = _made(kind, match[4])
     return codings
+
+
+def _fits(kind: type[AnyCoding], word: str | None, argument: str | None) -> bool:
+    """Return whether a coding takes an argument, called `word` if it is not left out."""
+    if kind is AsNumber:
+        return argument is None
+    if kind is FirstValues:
+        return bool(argument) and word != "parts"
+    return word is None or (kind is Date) is (word == "parts")
+
+
+def _made(kind: type[AnyCoding], argument: str | None) -> AnyCoding:
+    if argument is None:
+        return kind()  # type: ignore[call-arg]
+    if issubclass(kind, Date):
+        return kind(argument)
+    return kind(_number(argument))  # type: ignore[call-arg]
 
 
 def _number(text: str) -> int:

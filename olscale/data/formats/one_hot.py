@@ -61,7 +61,9 @@ class OneHot:
     ) -> None:
         self.feature_names = [names[position] for position in numeric]
         chosen = {j: codings[position] for j, position in enumerate(text) if position in codings}
-        self._coded = {j: coding for j, coding in chosen.items() if isinstance(coding, Coding)}
+        self._coded = {
+            j: coding.begin() for j, coding in chosen.items() if isinstance(coding, Coding)
+        }
         self._bounds = {
             j: coding.values for j, coding in chosen.items() if isinstance(coding, FirstValues)
         }
@@ -125,11 +127,14 @@ class OneHot:
         Raises `CodingError` for an invalid cell.
         """
         coding = self._coded[j]
+        cells = [values[i] for i in ids.tolist()] if coding.in_order else values
         try:
-            X = coding.encode(values)
+            X = coding.encode(cells)
         except CodingError as error:
             raise CodingError(self._names[j], *error.parts) from None
         X = CSR(X.indptr, X.indices + np.int32(self._first[j]), X.data)
+        if coding.in_order:
+            return X
         features = take_rows(X, ids.astype(np.int64))
         assert isinstance(features, CSR)
         return features

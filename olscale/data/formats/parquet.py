@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.cells import Cell, TypedCells
-from olscale.data.formats.coding import parse_codings
+from olscale.data.formats.coding import Date, parse_codings
 from olscale.data.formats.compression import open_raw
+from olscale.data.formats.date_coding import ADVISED
 from olscale.data.formats.table_columns import (
     UNLABELLED,
     TableColumns,
@@ -114,7 +115,9 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     if options.labelled:
         labels = label_positions(source, names, options.label, dropped, width, options.table)
     categories = declared_categories(table.metadata.metadata or {})
-    text = text_fields(source, fields, names[:width], options.table)
+    codings = parse_codings(options.encode)
+    dated = frozenset(name for name, coding in codings.items() if isinstance(coding, Date))
+    text = text_fields(source, fields, names[:width], options.table, dated)
     text += tuple(constant.text for constant in added)
     chosen = [name in categories and position not in labels for position, name in enumerate(names)]
     text = tuple(
@@ -134,7 +137,6 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
         carried=carried,
         weights=weights,
     )
-    codings = parse_codings(options.encode)
     encoder = TableEncoder(
         source,
         columns,
@@ -294,6 +296,7 @@ def text_fields(
     fields: Sequence[Any],
     names: Sequence[str],
     before: TableColumns | None,
+    dated: frozenset[str] = frozenset(),
 ) -> tuple[bool, ...]:
     """Return which columns hold text; the others hold numbers.
 
@@ -307,6 +310,8 @@ def text_fields(
         Their names.
     before : TableColumns, optional
         Columns of an earlier source. A column without any value is text where it was text there.
+    dated : frozenset of str
+        Columns that are encoded as dates, and may hold these in place of text.
 
     Raises
     ------
@@ -316,10 +321,14 @@ def text_fields(
     from pyarrow import types
 
     read = [(name, field) for name, field in zip(names, fields, strict=True) if field is not None]
-    refused = {name: field.type for name, field in read if not _is_read(field.type)}
+    refused = {
+        name: field.type
+        for name, field in read
+        if not (_is_read(field.type) or (name in dated and _is_time(field.type)))
+    }
     if refused:
         raise FormatError(source, _refusal(refused))
-    texts = {name for name, field in read if holds_words(field.type)}
+    texts = {name for name, field in read if holds_words(field.type) or _is_time(field.type)}
     if before is not None:
         texts_before = {name for name, text in zip(before.names, before.text, strict=True) if text}
         texts |= {name for name, field in read if types.is_null(field.type)} & texts_before
@@ -359,10 +368,29 @@ def text_cells(column: Any) -> Sequence[Cell]:
     column = _stored(column)
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if _is_time(column.type):
+        return _iso_cells(column)
     cells: Sequence[Cell] = column.to_pylist()
     if holds_words(column.type) or types.is_null(column.type):
         return cells
     return [_word(cell) for cell in cells]
+
+
+def _iso_cells(column: Any) -> list[Cell]:
+    """Return dates and times as ISO 8601 writes them, to the microsecond."""
+    import pyarrow
+
+    if pyarrow.types.is_timestamp(column.type):
+        # Python's times have no nanoseconds, which are cut off.
+        column = column.cast(pyarrow.timestamp("us", column.type.tz), safe=False)
+    return [None if cell is None else cell.isoformat() for cell in column.to_pylist()]
+
+
+def _is_time(type: Any) -> bool:
+    """Return whether a column of a type holds dates, with or without the time of the day."""
+    from pyarrow import types
+
+    return bool(types.is_timestamp(type) or types.is_date(type))
 
 
 def _word(value: Any) -> Cell:
@@ -444,10 +472,13 @@ def _refusal(refused: dict[str, Any]) -> str:
     pronoun = "them"
     if len(kinds) == 1:
         pronoun = "it"
+    times = [name for name, type in refused.items() if _is_time(type)]
     cure = (
         f"leave {pronoun} out with --drop {listed_columns(kinds)}, or cast {pronoun} to numbers or "
-        "text (a time as text: --encode makes numbers of it)"
+        "text"
     )
+    if times:
+        cure = f"{cure}; --encode {times[0]}=date:{ADVISED} makes features of dates"
     if len(kinds) == 1:
         ((name, kind),) = kinds.items()
         return f"column {name!r} is {kind}, expected numbers or text; {cure}"

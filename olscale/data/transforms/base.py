@@ -1,14 +1,20 @@
 """The base class of transforms."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from copy import copy
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, to_dense
 from olscale.errors import DatasetError
+
+if TYPE_CHECKING:
+    from olscale.data.transforms.known_columns import KnownColumns
 
 FloatArray = NDArray[np.float64]
 
@@ -36,6 +42,8 @@ class Transform(ABC):
         and features may be left out or added.
     mixes_features : bool
         Whether each new feature combines many, so that none keeps its name.
+    takes_categories : bool
+        Whether values are names of categories to it, so that it is for chosen columns only.
     is_random : bool
         Whether it is drawn at random.
     projection : int
@@ -49,11 +57,18 @@ class Transform(ABC):
     keeps_missing: bool = False
     keeps_values: bool = False
     mixes_features: bool = False
+    takes_categories: bool = False
     is_random: bool = False
     projection: int = 0
 
     def fit(self, chunks: Callable[[], Iterator[Any]], columns: int) -> None:  # noqa: B027 (most need no fit)
         """Learn from the training rows; `chunks` starts a pass, dense unless `fits_sparse`."""
+
+    def bound_to(self, known: KnownColumns, chosen: NDArray[np.int64]) -> Transform:
+        """Return a copy for some columns of a dataset, at the positions `chosen`."""
+        del known
+        del chosen
+        return copy(self)
 
     def width(self, columns: int) -> int:
         """Return the number of features after the transform."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from olscale.data.formats.table_columns import value_of
 from olscale.errors import UnknownNameError
+from olscale.task import Task
 
 if TYPE_CHECKING:
     from olscale.data.manifest import Manifest
@@ -39,12 +40,17 @@ class KnownColumns:
         The names of the columns in each of `GROUPS`.
     text : dict of str to tuple of str
         Column of the source that held text -> names of its features.
+    answers : tuple of str
+        Names of the classes, or of several targets.
+    task : {"regression", "classification", "novelty"}
     """
 
     dataset: str
     names: tuple[str, ...]
     groups: dict[str, frozenset[str]]
     text: dict[str, tuple[str, ...]]
+    answers: tuple[str, ...] = ()
+    task: Task = "regression"
 
     def after(self, names: Sequence[str]) -> KnownColumns:
         """Return the columns behind a transform that gives them these names."""
@@ -140,4 +146,6 @@ def known_columns(manifest: Manifest, dataset: str = "the dataset") -> KnownColu
             "gaps": frozenset(gaps.intersection(numeric)),
         },
         {column: tuple(features) for column, features in text.items()},
+        tuple(map(str, manifest.classes or manifest.targets or ())),
+        manifest.task,
     )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, Rows, read_only_rows, rows_of, to_csr, trim
 from olscale.data.transforms.base import Transform, dense_rows
 from olscale.data.transforms.known_columns import GROUPS, KnownColumns
-from olscale.data.transforms.streaming import StreamingTransform
+from olscale.data.transforms.streaming import StreamingTransform, StreamLabels
 from olscale.errors import ParameterError
 
 _CHOSEN = "chosen"
@@ -90,6 +90,7 @@ class OnColumns(StreamingTransform):
         self.mixes_features = inner.mixes_features
         self.is_random = inner.is_random
         self.keeps_values = inner.keeps_values
+        self.learns_labels = isinstance(inner, StreamingTransform) and inner.learns_labels
 
     @property
     def text(self) -> str:
@@ -128,8 +129,8 @@ class OnColumns(StreamingTransform):
             If there is no such column.
         """
         step = copy(self)
-        step.inner = copy(self.inner)
         step.chosen = known.positions(self.items, self.words)
+        step.inner = self.inner.bound_to(known, step.chosen)
         step.is_bound = True
         return step
 
@@ -189,12 +190,17 @@ class OnColumns(StreamingTransform):
             self.inner.begin(len(self.chosen))
 
     def learn(self, X: Rows, columns: int, trains: NDArray[np.bool_]) -> Rows:
+        return self.learn_labelled(X, columns, trains, None)
+
+    def learn_labelled(
+        self, X: Rows, columns: int, trains: NDArray[np.bool_], labels: StreamLabels | None
+    ) -> Rows:
         count = len(self.chosen)
         if not count:
             return X
         part = read_only_rows(self.inner.rows(self._part(X), count))
         if isinstance(self.inner, StreamingTransform):
-            made = self.inner.learn(part, count, trains)
+            made = self.inner.learn_labelled(part, count, trains, labels)
         else:
             made = self.inner.apply(part, count)
         if isinstance(X, CSR):

@@ -17,7 +17,7 @@ from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.known_columns import known_columns
 from olscale.data.transforms.missing import Impute, MissingIndicator
 from olscale.data.transforms.on_columns import OnColumns, bound_steps, split_choice
-from olscale.data.transforms.streaming import StreamingSteps, go_through
+from olscale.data.transforms.streaming import StreamingSteps, StreamLabels, go_through
 from olscale.errors import ParameterError, UnknownNameError
 from olscale.named_parameters import check_once, parse_named, parse_value
 from olscale.registry import Registry
@@ -26,8 +26,12 @@ from olscale.storage.canonical_json import json_digest
 if TYPE_CHECKING:
     from olscale.data.manifest import Manifest
 
-BLOCK_BYTES = 1 << 26
-"""Bytes of rows that are transformed at once: a sparse chunk can be a very large dense one."""
+BLOCK_BYTES = 1 << 25
+"""Bytes of rows that are transformed at once: a sparse chunk can be a very large dense one.
+
+The C library keeps memory of up to so many bytes for the next block; more of it would be new each
+time, and the system clears it page by page.
+"""
 
 TRANSFORMS: Registry[type[Transform]] = Registry(
     "transform",
@@ -44,6 +48,8 @@ TRANSFORMS: Registry[type[Transform]] = Registry(
         "missing-indicator": "olscale.data.transforms.missing:MissingIndicator",
         "running-standardize": "olscale.data.transforms.scaling:RunningStandardize",
         "ipca": "olscale.data.transforms.principal:IPCA",
+        "target-encode": "olscale.data.transforms.encoders:TargetEncode",
+        "frequency-encode": "olscale.data.transforms.encoders:FrequencyEncode",
     },
 )
 
@@ -224,7 +230,10 @@ class Pipeline:
 
         A column that is left out first is an exception.
         """
-        return all(step.keeps_missing for step in (*self.steps, *self.streaming))
+        return all(
+            step.keeps_missing and not step.mixes_features
+            for step in (*self.steps, *self.streaming)
+        )
 
     def apply(self, chunk: Chunk) -> Chunk:
         """Return `chunk` transformed by the steps before the stream."""
@@ -258,8 +267,12 @@ class Pipeline:
         return columns, values
 
     def learn(self, chunk: Chunk) -> Chunk:
-        """Return the next rows of a stream transformed; `steps` that learn do so from all."""
-        return go_through(self.steps, chunk, np.ones(len(chunk), dtype=np.bool_))
+        """Return the next rows of a stream transformed; `steps` that learn do so from all.
+
+        The label of each row is known before the next one comes.
+        """
+        labels = StreamLabels(chunk.y, np.zeros(len(chunk), dtype=np.int64))
+        return go_through(self.steps, chunk, np.ones(len(chunk), dtype=np.bool_), labels)
 
     def after(self, steps: StreamingSteps) -> Pipeline:
         """Return all transforms as they are after the stream of `steps`, as one fitted pipeline."""
@@ -375,7 +388,7 @@ def check_order(texts: Sequence[str]) -> None:
         If there is no such transform or parameter.
     ParameterError
         As `make_transform`; also if one is fitted on rows that a streaming one returns, or if
-        missing values are marked after they are filled in.
+        missing values are marked after they are filled in, or if one of categories chooses no columns.
 
     Examples
     --------
@@ -389,6 +402,11 @@ def check_order(texts: Sequence[str]) -> None:
             step.fit(partial(_refuse, text, streaming), 1)
         if isinstance(step, OnColumns):
             step = step.inner
+        elif step.takes_categories:
+            raise ParameterError(
+                f"transform {step.name} is for columns whose values are categories; name them: "
+                f"{step.name}@COLUMN"
+            )
         if isinstance(step, Impute | MissingIndicator):
             if spread:
                 raise ParameterError(

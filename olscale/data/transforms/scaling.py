@@ -8,13 +8,15 @@ current: these runs have other ids (`transforms_version`), all others keep their
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, to_dense, trim
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.elementary import quotient
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset
 from olscale.data.manifest import Manifest
@@ -289,6 +291,29 @@ class Bias(Transform):
         return CSR(indptr + np.arange(len(indptr)), *added)
 
 
+@inlined
+def _learn_row(
+    row: Any,
+    count: Any,
+    mean: Any,
+    squares: Any,
+    out: Any,
+) -> None:
+    """Learn a row of finite numbers, then scale it, with vector code: there is no branch."""
+    for j in range(row.shape[0]):
+        value = row[j]
+        before = mean[j]
+        rows = count[j] + 1.0
+        centre = before + quotient(value - before, rows)
+        square = squares[j] + (value - before) * (value - centre)
+        count[j] = rows
+        mean[j] = centre
+        squares[j] = square
+        scaled = quotient(value - centre, sqrt(quotient(square, rows)))
+        scaled = scaled if square > 0.0 else 0.0
+        out[j] = scaled if square < np.inf else np.inf
+
+
 @compiled
 def _scale_rows(
     X: Any,
@@ -299,6 +324,12 @@ def _scale_rows(
     out: Any,
 ) -> None:
     for i in range(X.shape[0]):
+        is_odd = False
+        for j in range(X.shape[1]):
+            is_odd |= not abs(X[i, j]) < np.inf
+        if trains[i] and not is_odd:
+            _learn_row(X[i], count, mean, squares, out[i])
+            continue
         for j in range(X.shape[1]):
             value = X[i, j]
             if not abs(value) < np.inf:  # missing values stay missing, and an infinity ends the run

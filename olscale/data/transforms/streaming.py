@@ -1,7 +1,8 @@
 """Transforms that learn from the rows as they arrive, never ahead of them.
 
 A row that trains is first learned from and then transformed: the result depends on its own features
-and on earlier rows, never on a label or a later row. A row that is held out, or of the test split,
+and on earlier rows, never on a later row or its own label. StreamLabels of earlier rows count for a
+transform that `learns_labels`, once they have arrived. A row that is held out, or of the test split,
 is transformed with what is known when it is predicted, and leaves no trace. A row is transformed
 once, when it is predicted: one whose label comes later is learned as it was then. Several passes
 over the rows are one long stream.
@@ -13,7 +14,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,22 @@ from olscale.data.transforms.base import Transform
 Arrays = dict[str, NDArray[Any]]
 
 
+class StreamLabels(NamedTuple):
+    """The labels of consecutive rows of a stream, and when they arrive.
+
+    Attributes
+    ----------
+    y : ndarray of shape (rows,) or (rows, targets)
+        As in a `Chunk`.
+    waits : int64 array of shape (rows,)
+        How many rows later each label arrives, after that row is predicted: 0 if right after its
+        own row, less than 0 if never.
+    """
+
+    y: NDArray[Any]
+    waits: NDArray[np.int64]
+
+
 class StreamingTransform(Transform):
     """A transform that learns from rows as they arrive, with `begin` in place of `fit`.
 
@@ -32,9 +49,12 @@ class StreamingTransform(Transform):
     ----------
     learned : dict of str to ndarray
         Everything it has learned, which checkpoints save.
+    learns_labels : bool
+        Whether `learn_labelled` learns from labels.
     """
 
     streams = True
+    learns_labels: bool = False
     learned: Arrays
 
     @abstractmethod
@@ -51,6 +71,17 @@ class StreamingTransform(Transform):
         Loops rely on them: those of a crafted file could lead out of the arrays.
         """
         return True
+
+    def learn_labelled(
+        self, X: Any, columns: int, trains: NDArray[np.bool_], labels: StreamLabels | None
+    ) -> Rows:
+        """Do as `learn`, and learn the labels of rows that train as they arrive.
+
+        What is returned for a row rests on labels that have arrived before its prediction. Without
+        `labels` the rows are none of the stream, and what waits keeps waiting.
+        """
+        del labels
+        return self.learn(X, columns, trains)
 
     def apply(self, X: Any, columns: int) -> Rows:
         """Return the transformed rows, without learning."""
@@ -79,6 +110,7 @@ def go_through(
     steps: Sequence[Transform],
     chunk: Chunk,
     trains: NDArray[np.bool_] | None = None,
+    labels: StreamLabels | None = None,
 ) -> Chunk:
     """Return `chunk` transformed step by step; streaming steps learn from `trains` rows."""
     X = chunk.X
@@ -86,7 +118,7 @@ def go_through(
     for step in steps:
         X = read_only_rows(step.rows(X, columns))
         if trains is not None and isinstance(step, StreamingTransform):
-            X = step.learn(X, columns, trains)
+            X = step.learn_labelled(X, columns, trains, labels)
         else:
             X = step.apply(X, columns)
         columns = step.width(columns)
@@ -118,9 +150,16 @@ class StreamingSteps:
                 step.begin(columns)
             columns = step.width(columns)
 
-    def learn(self, chunk: Chunk, trains: NDArray[np.bool_]) -> Chunk:
+    @property
+    def learns_labels(self) -> bool:
+        """Whether a step learns from labels."""
+        return any(isinstance(s, StreamingTransform) and s.learns_labels for s in self.steps)
+
+    def learn(
+        self, chunk: Chunk, trains: NDArray[np.bool_], labels: StreamLabels | None = None
+    ) -> Chunk:
         """Return the stream's next rows transformed, after learning from the `trains` rows."""
-        return go_through(self.steps, chunk, trains)
+        return go_through(self.steps, chunk, trains, labels)
 
     def apply(self, chunk: Chunk) -> Chunk:
         """Return rows transformed with what has been learned so far."""

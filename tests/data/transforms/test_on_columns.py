@@ -39,6 +39,8 @@ INNER = (
     "rff:4,gamma=median",
     "svd:2",
     "ipca:2,block=4",
+    "frequency-encode",
+    "target-encode",
 )
 
 
@@ -98,14 +100,16 @@ def test_bits_are_those_of_a_dataset_of_only_these_columns(inner: str, sparse: b
 
 
 @pytest.mark.parametrize(
-    "inner", ["standardize", "missing-indicator", "running-standardize", "svd:2"]
+    "inner", ["standardize", "missing-indicator", "running-standardize", "svd:2", "target-encode"]
 )
 def test_it_keeps_the_contract_of_transforms(inner: str) -> None:
     for _, check in transform_checks(lambda: bound(inner)):
         check()
 
 
-@pytest.mark.parametrize("inner", ["standardize", "running-standardize", "project:2"])
+@pytest.mark.parametrize(
+    "inner", ["standardize", "running-standardize", "project:2", "frequency-encode"]
+)
 def test_a_saved_state_gives_the_same_rows(inner: str) -> None:
     X = rows(gaps=False)
     step = bound(inner)
