@@ -183,7 +183,8 @@ def test_the_first_values_have_a_feature_each(bound: int, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "coding", ["hash:features=8", "text:features=8", "date", "one-hot:values=2"]
+    "coding",
+    ["hash:features=8", "text:features=8", "date", "date:hour,since-last", "one-hot:values=2"],
 )
 @pytest.mark.parametrize("chunk_rows", [None, 2])
 def test_a_column_that_is_encoded_makes_the_segments_too(

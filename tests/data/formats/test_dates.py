@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+import olscale
 from olscale.cli.columns import dates_line
 from olscale.compiled.csr import to_dense
 from olscale.data.dataset import Dataset
@@ -23,7 +24,9 @@ from olscale.data.formats.date_coding import Date
 from olscale.data.ingest.ingest import ingest
 from olscale.data.transforms.known_columns import known_columns
 from olscale.errors import FormatError, ParameterError
+from olscale.evaluation.learn_on import learn_on
 from olscale.models.about import ColumnsEntry
+from olscale.models.file import load_model
 from olscale.models.raw_rows import RowEncoder
 from olscale.models.source import ModelSource
 
@@ -129,6 +132,38 @@ def test_a_model_reads_raw_rows_as_they_were_ingested(tmp_path: Path) -> None:
         parts = [rows.X for rows in ModelSource(columns, written(tmp_path, kind))]
         read = np.vstack([to_dense(part, 4) for part in parts])
         np.testing.assert_array_equal(read, expected())
+
+
+def test_a_saved_model_learns_on_and_predicts_one_row(tmp_path: Path) -> None:
+    dataset = ingest(written(tmp_path, "csv"), tmp_path / "d", encode="ts=date:cyclic,since-last")
+    experiment = olscale.Experiment(
+        datasets=[{"path": dataset.path}],
+        learners=[{"name": "arow"}],
+        transforms=["running-standardize", "bias"],
+        protocol={"order": "time", "keep_model": True},
+    )
+    olscale.evaluate(experiment, tmp_path / "store", in_process=True)
+    [file] = (tmp_path / "store").glob("models/*")
+    model = load_model(str(file))
+    records = forms()[0]
+    scores = model.decision_function(records)
+    pairs = [model.decision_function(records[i : i + 2])[1] for i in range(8, 20)]
+    np.testing.assert_array_equal(pairs, scores[9:21])
+    alone = model.decision_function({**records[9], "ts": TIMES[9]})
+    first = model.decision_function([records[9], records[9]])
+    np.testing.assert_array_equal([alone[0], alone[0]], first)
+    frame = forms()[1]
+    with_labels = load_model(str(file)).partial_fit(frame, [r["y"] for r in records])
+    with_labels.save(str(tmp_path / "frame.olm"))
+    one_call = load_model(str(file)).partial_fit(records)
+    for name, array in one_call.arrays().items():
+        np.testing.assert_array_equal(array, with_labels.arrays()[name])
+    again = load_model(str(tmp_path / "frame.olm"))
+    source = written(tmp_path, "parquet")
+    learn_on(again, ModelSource(again.about.columns, source))
+    one_call.partial_fit(records)
+    for name, array in one_call.arrays().items():
+        np.testing.assert_array_equal(array, again.arrays()[name])
 
 
 def test_cycles_have_fixed_bits_near_those_of_the_library() -> None:
