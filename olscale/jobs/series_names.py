@@ -59,7 +59,10 @@ def short_names(series: Iterable[NightSeries], labels: Labels | None = None) -> 
     values: dict[tuple[str, str], set[str]] = defaultdict(set)
     transforms_of: dict[str, set[str]] = defaultdict(set)
     called = {
-        setting: (labels or {}).get(setting[:4], (setting[0], setting[2])) for setting in settings
+        setting: (labels or {}).get(
+            (setting[0], setting[1], setting[2], setting[3]), (setting[0], setting[2])
+        )
+        for setting in settings
     }
     for setting, (dataset, learner) in called.items():
         transforms_of[dataset].add(setting[1])

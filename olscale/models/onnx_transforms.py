@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import to_dense
 from olscale.data.transforms.base import Transform
+from olscale.data.transforms.categories import CategoryTransform
 from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.fourier import RandomFourier
 from olscale.data.transforms.missing import Impute, MissingIndicator
@@ -16,6 +17,7 @@ from olscale.data.transforms.principal import IPCA, SVD
 from olscale.data.transforms.projection import RandomProjection
 from olscale.data.transforms.scaling import Bias, MinMax, RunningStandardize, Standardize, UnitNorm
 from olscale.errors import ModelError
+from olscale.models.onnx_categories import add_categories
 from olscale.models.onnx_graph import DOUBLE, Graph
 
 _MOST_NUMBERS = 1 << 27
@@ -61,6 +63,8 @@ def add_transform(graph: Graph, step: Transform, rows: str, columns: int) -> str
             return _nystroem(graph, step, rows, columns)
         case OnColumns():
             return _on_columns(graph, step, rows, columns)
+        case CategoryTransform():
+            return add_categories(graph, step, rows)
     raise ModelError(f"transform {step.name} has no form in ONNX")
 
 

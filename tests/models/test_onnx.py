@@ -15,6 +15,7 @@ import pytest
 from olscale.compiled.csr import read_only, read_only_rows
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.pipeline import TRANSFORMS, fit_transforms, split_transforms
+from olscale.data.transforms.streaming import StreamLabels
 from olscale.errors import ModelError
 from olscale.learners.calibrator import Calibrator
 from olscale.learners.class_probabilities import ClassProbabilities
@@ -25,7 +26,16 @@ from olscale.models.about import About, ColumnsEntry, LearnerEntry, TransformsEn
 from olscale.models.final_model import FinalModel
 
 ROWS = 200
-COLUMNS: Any = SimpleNamespace(feature_names=("a", "b", "c", "d"), columns=4, table=None, splits={})
+COLUMNS: Any = SimpleNamespace(
+    feature_names=("a", "b", "c=x", "c=y"),
+    columns=4,
+    table=SimpleNamespace(numeric=2, categorical=("c",), coded={}),
+    splits={},
+    classes=("a", "b"),
+    targets=None,
+    task="classification",
+)
+"""What a manifest says of two columns of numbers and one of text."""
 
 
 def trained(
@@ -36,12 +46,15 @@ def trained(
     params: dict[str, Any] | None = None,
     gaps: np.ndarray | None = None,
     decision: Decision | None = None,
+    rounded: bool = False,
 ) -> FinalModel:
     rng = np.random.default_rng(1)
     learner = make_learner(name, params or {})
     X = rng.normal(3.0, 2.0, (ROWS, 4))
     y = rng.integers(0, len(classes or "a"), ROWS)
     X[:, 0] += y
+    if rounded:
+        X = np.round(X / 3.0)
     if learner.task == "regression":
         y = X[:, 0] - 0.5 * X[:, 1]
     if gaps is not None:
@@ -51,7 +64,8 @@ def trained(
         transforms, lambda: iter([rows]), 4, dropped=dropped, manifest=COLUMNS
     )
     streaming = pipeline.begin()
-    learned = streaming.learn(pipeline.apply(rows), np.ones(len(rows), dtype=bool))
+    labels = StreamLabels(rows.y, np.zeros(len(rows), dtype=np.int64))
+    learned = streaming.learn(pipeline.apply(rows), np.ones(len(rows), dtype=bool), labels)
     learner.begin(pipeline.width, 2 if learner.task == "novelty" else len(classes or ()))
     # Rows of a run are read-only, too: for others all loops would be compiled once more.
     learned_rows = read_only_rows(learned.X)
@@ -166,7 +180,10 @@ FORMS = {
     "nystroem": "nystroem:features=12,gamma=0.1",
     "svd": "svd:components=2",
     "ipca": "ipca:components=2",
-    "chosen columns": "running-standardize@a+c,missing-indicator@b,impute:mean@b+d,project:features=2@c+d",
+    "frequency-encode": "frequency-encode@a+c",
+    "target-encode": "target-encode@a+c",
+    "chosen columns": "running-standardize@a+c,missing-indicator@b,impute:mean@b+c,"
+    "project:features=2@c",
 }
 """A pipeline with each transform of the registry."""
 
@@ -179,16 +196,24 @@ def test_every_transform_is_as_at_the_end_of_the_stream(name: str, tmp_path: Pat
 
     steps = tuple(split_transforms(FORMS[name]))
     gaps = np.array([0, 1, 0, 1]) > 0 if "impute" in FORMS[name] else np.zeros(4, dtype=bool)
-    model = trained("pa1", ("a", "b"), steps, gaps=gaps)
+    rounded = "encode" in name
+    model = trained("pa1", ("a", "b"), steps, gaps=gaps, rounded=rounded)
     export_onnx(model, tmp_path / "model.onnx")
-    _check_equal(runtime, model, tmp_path / "model.onnx", gaps)
+    _check_equal(runtime, model, tmp_path / "model.onnx", gaps, rounded=rounded)
 
 
 def _check_equal(
-    runtime: Any, model: FinalModel, file: Path, gaps: np.ndarray, is_constant: bool = False
+    runtime: Any,
+    model: FinalModel,
+    file: Path,
+    gaps: np.ndarray,
+    is_constant: bool = False,
+    rounded: bool = False,
 ) -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(3.0, 2.0, (1000, 4))
+    if rounded:
+        X = np.round(X / 2.5)
     X[(rng.random(X.shape) < 0.2) & gaps] = np.nan
     session = runtime.InferenceSession(str(file))
     names = [output.name for output in session.get_outputs()]

@@ -120,6 +120,12 @@ class CategoryTransform(StreamingTransform):
         """Give the arrays of a subclass room for more slots."""
         raise NotImplementedError
 
+    def places_of(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the features of a column of text, or the slots of the values of one of numbers."""
+        own_features = np.flatnonzero(self.learned["column"] == number)
+        first = len(self.learned["column"]) + len(self.learned["by_value"])
+        return own_features, first + np.flatnonzero(self.learned["owners"] == number)
+
     def slots_of(self, X: Rows, trains: NDArray[np.bool_]) -> Slots:
         """Return the slots of rows; those that train make slots for values that are new."""
         column_of = self.learned["column"]
@@ -192,7 +198,8 @@ class CategoryTransform(StreamingTransform):
     def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
         column_of = state.get("column", np.zeros(0))
         by_value = state.get("by_value", np.zeros(0))
-        if not _are_numbers(column_of, columns, len(by_value)) or not len(by_value):
+        says_columns = len(by_value) > 0 and _are_numbers(column_of, columns, len(by_value))
+        if not (says_columns and _are_numbers(by_value, len(by_value), 2)):
             raise ValueError(f"transform {self.name} does not say which columns it is for")
         self._column_of = np.array(column_of)
         self._by_value = np.array(by_value)
@@ -205,6 +212,25 @@ class CategoryTransform(StreamingTransform):
         self.check(state)
         self.learned = {name: np.array(state[name]) for name in self.learned}
         self._index = None
+        if not self.can_continue():
+            raise ValueError(f"transform {self.name} has arrays that no rows lead to")
+
+    def can_continue(self) -> bool:
+        rows = self.learned["rows"][0]
+        counts = self.learned["counts"]
+        finite = all(
+            np.isfinite(array).all() for array in self.learned.values() if array.dtype.kind == "f"
+        )
+        return bool(finite and rows >= 0 and ((counts >= 0) & (counts <= rows)).all())
+
+    def slot_values(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return what each slot, and a value without one, becomes after the stream.
+
+        Returns
+        -------
+        ndarray of shape (slots, features of a column), ndarray of shape (features of a column,)
+        """
+        raise NotImplementedError
 
     def check(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Refuse arrays of a subclass that are not those of these slots."""

@@ -46,6 +46,10 @@ class FrequencyEncode(CategoryTransform):
     def grown(self, slots: int) -> None:
         self.learned["counts"] = _longer(self.learned["counts"], slots)
 
+    def slot_values(self) -> tuple[FloatArray, FloatArray]:
+        rows = max(1, int(self.learned["rows"][0]))
+        return self.learned["counts"][:, np.newaxis] / rows, np.zeros(1)
+
     def learn(self, X: Rows, columns: int, trains: NDArray[np.bool_]) -> FloatArray:
         from olscale.data.transforms._category_loops import encode_frequencies
 
@@ -145,6 +149,14 @@ class TargetEncode(CategoryTransform):
         for name in ("counts", "sums"):
             self.learned[name] = _longer(self.learned[name], slots)
 
+    def slot_values(self) -> tuple[FloatArray, FloatArray]:
+        learned = self.learned
+        prior = learned["start"]
+        if learned["rows"][0]:
+            prior = learned["totals"] / learned["rows"][0]
+        sums = learned["sums"] + self.smoothing * prior
+        return sums / (learned["counts"][:, np.newaxis] + self.smoothing), prior
+
     def learn(self, X: Rows, columns: int, trains: NDArray[np.bool_]) -> FloatArray:
         return self.learn_labelled(X, columns, trains, None)
 
@@ -184,6 +196,10 @@ class TargetEncode(CategoryTransform):
         if labels is not None:
             queue.keep(learned, rows)
         return out
+
+    def can_continue(self) -> bool:
+        # A model waits for no label: its rows are no part of a stream.
+        return self.learned["ends"].tolist() == [0] and super().can_continue()
 
     def state(self) -> Arrays:
         """Return copies of the learned arrays, without the labels that have not arrived."""
