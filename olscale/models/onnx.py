@@ -12,10 +12,10 @@ import os
 import numpy as np
 
 from olscale.models.final_model import FinalModel
-from olscale.models.onnx_graph import INT64, Graph
-from olscale.models.onnx_learners import add_scores
-from olscale.models.onnx_probabilities import add_decisions, add_probabilities
-from olscale.models.onnx_transforms import add_transform
+from olscale.models.onnx_graph import Graph, Value
+from olscale.models.onnx_learners import scores_of
+from olscale.models.onnx_probabilities import decisions_of, probabilities_of
+from olscale.models.onnx_transforms import transformed
 from olscale.storage.open import open_output
 from olscale.system.paths import path_text
 
@@ -31,26 +31,30 @@ def export_onnx(model: FinalModel, file: str | os.PathLike[str]) -> None:
         If a part of the model has no form in ONNX, or the package onnx is missing.
     """
     graph = Graph()
-    rows = "X"
+    rows = graph.input("X")
     width = model.n_features_in_
     for step in model.pipeline.steps:
-        rows = add_transform(graph, step, rows, width)
+        rows = transformed(step, rows, width)
         width = step.width(width)
-    graph.add("Identity", [add_scores(graph, model.learner, rows, width)], "scores")
-    has_probabilities = add_probabilities(graph, model)
+    scores = scores_of(model.learner, rows, width)
+    graph.add("Identity", scores, output="scores")
+    probabilities = probabilities_of(model, scores)
+    if probabilities is not None:
+        graph.add("Identity", probabilities, output="probabilities")
     classes = model.about.classes
     if classes is not None:
-        codes = add_decisions(graph, model, has_probabilities) or _likeliest(graph, len(classes))
-        graph.add("Gather", [np.array(classes), codes], "label", axis=0)
-    data = graph.encoded(model, has_probabilities)
+        codes = decisions_of(model, probabilities)
+        if codes is None:
+            codes = _likeliest(scores, len(classes))
+        graph.add("Gather", np.array(classes), codes, output="label", axis=0)
+    data = graph.encoded(model, probabilities is not None)
     with open_output(path_text(file, "file")) as out:
         out.write(data)
 
 
-def _likeliest(graph: Graph, classes: int) -> str:
+def _likeliest(scores: Value, classes: int) -> Value:
     """Add the code of the class with the greatest score."""
     if classes > 2:
-        return graph.add("ArgMax", ["scores"], axis=1, keepdims=0, select_last_index=0)
-    first = graph.add("Reshape", ["scores", np.array([-1])])
-    is_second = graph.add("GreaterOrEqual", [first, np.array(0.0)])
-    return graph.add("Min", [graph.add("Cast", [is_second], to=INT64), np.array(classes - 1)])
+        return scores.place_of("ArgMax")
+    is_second = scores.graph.add("GreaterOrEqual", scores.shaped(-1), 0.0)
+    return scores.graph.add("Min", is_second.as_integers(), np.array(classes - 1))

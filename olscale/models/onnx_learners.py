@@ -18,19 +18,13 @@ from olscale.learners.network.oselm import RandomNodes
 from olscale.learners.network.pvm import ProjectionNetwork
 from olscale.learners.network.rff_rls import FourierLayer
 from olscale.learners.reference.batch_machine import BatchMachine
-from olscale.models.onnx_graph import Graph, doubles
-from olscale.models.onnx_kernels import add_support_vectors
-from olscale.models.onnx_local import add_lol, add_ollc, add_pamo, add_planes, add_soft_lol
-from olscale.models.onnx_networks import (
-    add_discriminants,
-    add_fourier_layer,
-    add_nodes,
-    add_projection,
-)
-from olscale.models.onnx_transforms import add_fourier
+from olscale.models import onnx_local, onnx_networks
+from olscale.models.onnx_graph import Value, doubles
+from olscale.models.onnx_kernels import of_support_vectors
+from olscale.models.onnx_transforms import fourier_features
 
 
-def add_scores(graph: Graph, learner: Learner, rows: str, columns: int) -> str:
+def scores_of(learner: Learner, rows: Value, columns: int) -> Value:
     """Add the scores of transformed `rows` of so many columns, shape (rows, outputs).
 
     Raises
@@ -44,31 +38,33 @@ def add_scores(graph: Graph, learner: Learner, rows: str, columns: int) -> str:
             "take one with dtype=float64"
         )
     if learner.baseline:
-        return _constant(graph, learner, rows, columns)
+        # It looks at no feature.
+        scores = learner.scores(np.zeros((1, columns)))
+        return rows @ np.zeros((columns, scores.shape[1])) + scores
     match learner:
         case AMM():
-            return add_planes(graph, learner, rows)
+            return onnx_local.of_amm(learner, rows)
         case SupportVectorLearner():
-            return add_support_vectors(graph, learner, rows)
+            return of_support_vectors(learner, rows)
         case FOGD():
-            features = add_fourier(graph, rows, learner.frequencies())
-            return graph.add("MatMul", [features, doubles(learner.state_["W"].T)])
+            features = fourier_features(rows, learner.frequencies())
+            return features @ doubles(learner.state_["W"].T)
         case LOL() | ILOL():
-            return add_lol(graph, learner, rows)
+            return onnx_local.of_lol(learner, rows)
         case SoftLOL():
-            return add_soft_lol(graph, learner, rows)
+            return onnx_local.of_soft_lol(learner, rows)
         case PAMO1():
-            return add_pamo(graph, learner, rows)
+            return onnx_local.of_pamo(learner, rows)
         case OLLC():
-            return add_ollc(graph, learner, rows)
+            return onnx_local.of_ollc(learner, rows)
         case RandomNodes():
-            return add_nodes(graph, learner, rows)
+            return onnx_networks.of_nodes(learner, rows)
         case FourierLayer():
-            return add_fourier_layer(graph, learner, rows)
+            return onnx_networks.of_fourier_layer(learner, rows)
         case IPCALDA():
-            return add_discriminants(graph, learner, rows)
+            return onnx_networks.of_discriminants(learner, rows)
         case ProjectionNetwork():
-            return add_projection(graph, learner, rows)
+            return onnx_networks.of_projection(learner, rows)
         case BatchMachine():
             raise ModelError(
                 f"learner {learner.name} keeps all rows and trains a machine of scikit-learn on "
@@ -80,11 +76,4 @@ def add_scores(graph: Graph, learner: Learner, rows: str, columns: int) -> str:
             f"learner {learner.name} is not one of olscale's, and has no weights in coef_; a "
             "library that knows it can write it"
         )
-    return graph.add("MatMul", [rows, doubles(np.atleast_2d(weights).T)])
-
-
-def _constant(graph: Graph, learner: Learner, rows: str, columns: int) -> str:
-    """Add the scores of a learner that looks at no feature."""
-    scores = learner.scores(np.zeros((1, columns)))
-    nothing = graph.add("MatMul", [rows, np.zeros((columns, scores.shape[1]))])
-    return graph.add("Add", [nothing, scores])
+    return rows @ doubles(np.atleast_2d(weights).T)

@@ -11,29 +11,27 @@ from olscale.errors import ModelError
 from olscale.learners.calibrator import Calibrator
 from olscale.learners.decision import CostMatrix, F1Threshold
 from olscale.models.final_model import FinalModel
-from olscale.models.onnx_graph import DOUBLE, INT64, Graph
+from olscale.models.onnx_graph import Value
 
-_NAME = "probabilities"
 _NEARLY_CERTAIN = 1e-9
 """Distance from 0 and 1 that a softmax keeps before it is corrected."""
 
 
-def add_probabilities(graph: Graph, model: FinalModel) -> bool:
-    """Add the output ``probabilities`` of ``scores``; False where the model has none to write."""
+def probabilities_of(model: FinalModel, scores: Value) -> Value | None:
+    """Add the calibrated probabilities of `scores`; None where the model has none to write."""
     known = model.probabilities
     if known is None or known.calibrator is None or known.columns:
-        return False
+        return None
     state = known.calibrator.state()
     # Before the first row with different scores there is no typical spread to relate them to.
     if state["numbers"][SPREADS] <= 0.0:
-        return False
-    softmax, corrected = _softmax(graph, known.calibrator)
-    _correct(graph, softmax, corrected, state["nodes"], known.calibrator.classes)
-    return True
+        return None
+    softmax = _softmax(known.calibrator, scores)
+    return _corrected(softmax, state["nodes"], known.calibrator.classes)
 
 
-def add_decisions(graph: Graph, model: FinalModel, has_probabilities: bool) -> str:
-    """Add the codes of classes that probabilities decide for; empty where scores decide.
+def decisions_of(model: FinalModel, probabilities: Value | None) -> Value | None:
+    """Add the codes of classes that probabilities decide for; None where scores decide.
 
     Raises
     ------
@@ -41,95 +39,73 @@ def add_decisions(graph: Graph, model: FinalModel, has_probabilities: bool) -> s
         If probabilities decide that are not written.
     """
     if model.probabilities is None or model.probabilities.decision is None:
-        return ""
+        return None
     decision = model.probabilities.decision
-    if not has_probabilities:
+    if probabilities is None:
         raise ModelError(
             "the model decides by a threshold of probabilities, and these are not calibrated yet; "
             "let it learn rows, or save one of a run without threshold"
         )
     match decision:
         case F1Threshold():
-            positive, least = decision.positive, decision.threshold()
-            own = graph.add("Gather", [_NAME, np.array(positive)], axis=1)
-            is_positive = graph.add("Greater", [own, np.array(least)])
-            return graph.add("Where", [is_positive, np.array(positive), np.array(1 - positive)])
+            own = probabilities.columns(np.array(decision.positive))
+            is_positive = own.is_greater(decision.threshold())
+            return is_positive.choose(np.array(decision.positive), np.array(1 - decision.positive))
         case CostMatrix():
-            expected = graph.add("MatMul", [_NAME, decision.state()["costs"]])
-            return graph.add("ArgMin", [expected], axis=1, keepdims=0, select_last_index=0)
+            return (probabilities @ decision.state()["costs"]).place_of("ArgMin")
     raise ModelError(
         f"the model decides by {type(decision).__name__}, which has no form in ONNX; save one of "
         "a run without threshold"
     )
 
 
-def _softmax(graph: Graph, calibrator: Calibrator) -> tuple[str, str]:
-    """Add the softmax of bent scores, and which class of each row is corrected, 1 or 0."""
+def _softmax(calibrator: Calibrator, scores: Value) -> Value:
+    """Add the softmax of scores that are bent where they are far larger than typical ones."""
     state = calibrator.state()
     numbers = state["numbers"]
     typical = float(np.exp(min(numbers[LOG_SPREADS] / numbers[SPREADS], 708.0)))
-    both = "scores"
     if calibrator.classes == 2:
-        both = graph.add("MatMul", ["scores", np.array([[-0.5, 0.5]])])
-    mean = graph.add("ReduceMean", [both], axes=[1], keepdims=1)
+        scores = scores @ np.array([[-0.5, 0.5]])
     # In units of twice the typical spread: squares of scores as they are could overflow.
-    relative = graph.add("Div", [graph.add("Sub", [both, mean]), np.array(BEND * typical)])
-    variance = graph.add("Div", [graph.square_norms(relative), np.array(float(calibrator.classes))])
-    bent = graph.add("Sqrt", [graph.add("Add", [variance, np.array(1.0)])])
-    scale = graph.add("Div", [np.array(np.sqrt(1.0 + BEND * BEND)), bent])
-    sloped = graph.add("Mul", [graph.add("Mul", [relative, scale]), np.array(numbers[SLOPE])])
-    logits = graph.add("Add", [sloped, state["biases"][:1]])
-    softmax = graph.add("Softmax", [logits], axis=1)
-    if calibrator.classes == 2:
-        none = graph.add("Mul", [softmax, np.array(0.0)])
-        return softmax, graph.add("Add", [none, np.array([[0.0, 1.0]])])
-    best = graph.add("ArgMax", [softmax], axis=1, keepdims=1, select_last_index=0)
-    is_best = graph.add("Equal", [best, np.arange(calibrator.classes)[np.newaxis]])
-    return softmax, graph.add("Cast", [is_best], to=DOUBLE)
+    relative = (scores - scores.reduced("ReduceMean")) / (BEND * typical)
+    variance = relative.square_norms() / float(calibrator.classes)
+    bent = relative / (variance + 1.0).apply("Sqrt")
+    slope = float(numbers[SLOPE] * np.sqrt(1.0 + BEND * BEND))
+    logits = bent * slope + state["biases"][:1]
+    return logits.graph.add("Softmax", logits, axis=1)
 
 
-def _correct(
-    graph: Graph, softmax: str, corrected: str, nodes: NDArray[np.float64], classes: int
-) -> None:
-    """Add the output: the corrected class by what became of earlier rows, others by the rest."""
-    own = graph.add("Mul", [softmax, corrected])
-    before = _clipped(graph, _sum(graph, own), _NEARLY_CERTAIN, 1.0 - _NEARLY_CERTAIN)
-    odds = graph.add("Div", [before, graph.add("Sub", [np.array(1.0), before])])
-    scaled = graph.add("Mul", [graph.add("Log", [odds]), np.array(NODES_A_UNIT)])
-    centred = graph.add("Add", [scaled, np.array(0.5 * NODES)])
+def _corrected(softmax: Value, nodes: NDArray[np.float64], classes: int) -> Value:
+    """Add one class's probability by what became of earlier rows, and others' by the rest."""
+    # The second of two classes is corrected, else the likeliest.
+    if classes == 2:
+        own = softmax * 0.0 + np.array([[0.0, 1.0]])
+    else:
+        likeliest = softmax.place_of("ArgMax", keeps=True)
+        own = likeliest.is_equal(np.arange(classes)[np.newaxis]).as_doubles()
+    before = (softmax * own).sum().at_least(_NEARLY_CERTAIN).at_most(1.0 - _NEARLY_CERTAIN)
+    centred = (before / (1.0 - before)).apply("Log") * NODES_A_UNIT + 0.5 * NODES
     # A row with scores that are not finite has equal probabilities, and no place.
-    has_none = graph.add("IsNaN", [centred])
-    centred = graph.add("Where", [has_none, np.array(0.0), centred])
-    place = _clipped(graph, centred, 0.0, NODES - 1.001)
-    floor = graph.add("Floor", [place])
-    node = graph.add("Cast", [floor], to=INT64)
-    share = graph.add("Sub", [place, floor])
-    corrections = nodes[0] / (nodes[1] + PRIOR_ROWS)
-    low = graph.add("Gather", [corrections, node], axis=0)
-    high = graph.add("Gather", [corrections, graph.add("Add", [node, np.array(1)])], axis=0)
-    step = graph.add("Mul", [graph.add("Sub", [high, low]), share])
-    after = graph.add("Add", [before, graph.add("Add", [low, step])])
-    probability = _clipped(graph, after, LEAST, 1.0 - LEAST)
+    has_none = centred.apply("IsNaN")
+    place = has_none.choose(0.0, centred).at_least(0.0).at_most(NODES - 1.001)
+    step = _correction(place, nodes[0] / (nodes[1] + PRIOR_ROWS))
+    probability = (before + step).at_least(LEAST).at_most(1.0 - LEAST)
 
-    others = graph.add("Sub", [np.array(1.0), corrected])
-    other_softmax = graph.add("Mul", [softmax, others])
-    rest = _sum(graph, other_softmax)
+    others = 1.0 - own
+    other_softmax = softmax * others
+    rest = other_softmax.sum()
     # Rounding may leave nothing to share out by: then all others are equally likely.
-    is_nothing = graph.add("Equal", [rest, np.array(0.0)])
-    divisor = graph.add("Where", [is_nothing, np.array(1.0), rest])
-    shares = graph.add("Div", [other_softmax, divisor])
-    equal_shares = graph.add("Div", [others, _sum(graph, others)])
-    shares = graph.add("Where", [is_nothing, equal_shares, shares])
-    left = graph.add("Mul", [graph.add("Sub", [np.array(1.0), probability]), shares])
-    kept = graph.add("Mul", [corrected, probability])
-    both = graph.add("Add", [kept, left])
-    equal = np.full((1, classes), 1.0 / classes)
-    graph.add("Where", [has_none, equal, both], _NAME)
+    is_nothing = rest.is_equal(0.0)
+    shares = other_softmax / is_nothing.choose(1.0, rest)
+    shares = is_nothing.choose(others / float(classes - 1), shares)
+    answer = own * probability + (1.0 - probability) * shares
+    return has_none.choose(np.full((1, classes), 1.0 / classes), answer)
 
 
-def _sum(graph: Graph, rows: str) -> str:
-    return graph.add("ReduceSum", [rows, np.array([1])], keepdims=1)
-
-
-def _clipped(graph: Graph, rows: str, least: float, most: float) -> str:
-    return graph.add("Min", [graph.add("Max", [rows, np.array(least)]), np.array(most)])
+def _correction(place: Value, corrections: NDArray[np.float64]) -> Value:
+    """Add what lies at a place between two nodes."""
+    floor = place.apply("Floor")
+    node = floor.as_integers()
+    low = place.graph.add("Gather", corrections, node, axis=0)
+    high = place.graph.add("Gather", corrections, node + np.array(1), axis=0)
+    return low + (high - low) * (place - floor)
