@@ -106,10 +106,16 @@ FORMS = {
     "svd": "svd:components=2",
     "ipca": "ipca:components=2",
 }
-"""A pipeline with each transform of the registry."""
+"""A pipeline with each transform of the registry that is not for chosen columns alone."""
 
 
-@pytest.mark.parametrize("name", list(TRANSFORMS))
+def test_forms_are_of_all_transforms_but_those_of_chosen_columns() -> None:
+    assert FORMS.keys() == {
+        name for name in TRANSFORMS if not TRANSFORMS.load(name).takes_categories
+    }
+
+
+@pytest.mark.parametrize("name", list(FORMS))
 def test_every_transform_is_as_at_the_end_of_the_stream(name: str, tmp_path: Path) -> None:
     pytest.importorskip("onnx", reason="onnx")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime")
