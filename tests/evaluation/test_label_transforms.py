@@ -60,7 +60,9 @@ def ingested(folder: Path, columns: Table, name: str = "t", **options: Any) -> D
         *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True)),
     ]
     (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
-    return ingest(str(folder / f"{name}.csv"), folder / name, label="label", **options)
+    if "like" not in options:
+        options["label"] = "label"
+    return ingest(str(folder / f"{name}.csv"), folder / name, **options)
 
 
 def group(dataset: Dataset, *transforms: str, learner: str = "pa1", **protocol: Any) -> RunGroup:
@@ -216,6 +218,13 @@ def test_a_model_learns_on_as_in_one_stream_and_takes_raw_rows(tmp_path: Path) -
     learned = load_model(str(tmp_path / "n.olm"))
     for name, array in whole.arrays().items():
         np.testing.assert_array_equal(learned.arrays()[name], array, err_msg=name)
+    rest = ingested(tmp_path, part(columns, 150, ROWS), "stream", like=str(tmp_path / "first"))
+    begun = ("evaluate", "--dataset", rest.path, "--from-model", first, "--order", "time")
+    done = run(*begun, "--store", tmp_path / "begun", "--in-process", "--keep-model")
+    assert done.returncode == 0, done.stderr
+    [file] = (tmp_path / "begun").glob("models/*")
+    for name, array in whole.arrays().items():
+        np.testing.assert_array_equal(load_model(str(file)).arrays()[name], array, err_msg=name)
     together = whole.predict(rows)
     assert [whole.predict(row)[0] for row in rows[:40]] == list(together[:40])
     np.testing.assert_array_equal(learned.arrays()["transform0/left"], [])
