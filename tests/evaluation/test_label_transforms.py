@@ -18,6 +18,8 @@ from olscale.data.stream import open_streams
 from olscale.data.transforms.pipeline import make_transform
 from olscale.data.transforms.streaming import StreamingTransform
 from olscale.errors import ExperimentError, OlscaleError, ParameterError
+from olscale.evaluation import group_pass
+from olscale.evaluation.class_shards import ShardPass, cut_shards, merge_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
@@ -27,6 +29,7 @@ from olscale.evaluation.stream_transforms import StreamTransforms
 from olscale.models.file import load_model
 from olscale.models.grow import grow_classes
 from olscale.results.rows import run_bytes
+from olscale.results.scratch import Scratch
 from olscale.results.store import open_store
 from tests.cli.command import run
 from tests.cluster import Cluster
@@ -65,10 +68,12 @@ def ingested(folder: Path, columns: Table, name: str = "t", **options: Any) -> D
     return ingest(str(folder / f"{name}.csv"), folder / name, **options)
 
 
-def group(dataset: Dataset, *transforms: str, learner: str = "pa1", **protocol: Any) -> RunGroup:
+def group(
+    dataset: Dataset, *transforms: str, learner: str = "pa1", ova: bool = False, **protocol: Any
+) -> RunGroup:
     content: dict[str, Any] = {
         "datasets": [{"path": dataset.path}],
-        "learners": [{"name": learner}],
+        "learners": [{"name": learner, "params": {"multiclass": "ova"} if ova else {}}],
         "transforms": list(transforms),
         "protocol": {"order": "time", **protocol},
     }
@@ -251,6 +256,33 @@ def test_workers_give_the_bytes_of_one_process(tmp_path: Path, cluster: Cluster)
         runs.append({run: run_bytes(store.get(run)) for run in sorted(store.done())})
     assert len(runs[0]) == 2
     assert runs[0] == runs[1]
+
+
+def passed(going: GroupPass) -> GroupPass:
+    while not going.ended:
+        going.advance()
+    return going
+
+
+def test_class_shards_see_all_labels(tmp_path: Path) -> None:
+    dataset = ingested(tmp_path, table("abcde"))
+    made = group(dataset, "target-encode@shop", "running-standardize", learner="pa1", ova=True)
+    [whole] = passed(GroupPass(made)).finish()
+    [sharded] = cut_shards([made], 2, asked=2)
+    scratch = Scratch(open_store(str(tmp_path / "store"), create=True), made.runs[0].id)
+    for part_of_classes in sharded.parts():
+        passed(ShardPass(part_of_classes, scratch)).finish()
+    assert run_bytes(merge_shards(sharded, scratch)) == run_bytes(whole)
+
+
+def test_rows_shown_ahead_carry_no_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr(group_pass.RunState, "looks_ahead", True)
+    monkeypatch.setattr(group_pass.RunState, "prepare", lambda self, X: shown.append(X))
+    dataset = ingested(tmp_path, table("abc"))
+    GroupPass(group(dataset, "target-encode@shop")).advance()
+    [X] = shown
+    np.testing.assert_array_equal(to_dense(X, 6)[:, 3:], 1.0 / 3.0)
 
 
 def test_what_cannot_be_encoded_is_refused(tmp_path: Path) -> None:
