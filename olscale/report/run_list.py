@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 from olscale.analysis.names import Names
@@ -124,7 +125,11 @@ def list_runs(store: Store) -> list[ListedRun]:
                 text=" ".join([*line, row["reason"], row["id"]]).lower(),
             )
         )
-    runs.sort(key=lambda run: (run.dataset, run.learner, _natural(run.params), run.id))
+    # Of many runs there are few names: each is taken apart once.
+    natural = cache(_natural)
+    runs.sort(
+        key=lambda run: (natural(run.dataset), natural(run.learner), natural(run.params), run.id)
+    )
     return runs
 
 

@@ -287,15 +287,16 @@ def test_ingest_says_how_each_column_was_read(here: Path, capsys: pytest.Capture
     Path("orders.csv").write_text(ORDERS)
     lines = ingested(capsys, "orders.csv", "all")
     assert lines[0].startswith("all: 120 train rows x 34 columns, 2 classes, sparse")
-    assert lines[2:6] == [
+    assert lines[2:7] == [
         "classes: no 90 (75.0 %), yes 30 (25.0 %)",
         "columns: 3 numeric, 2 text -> 31 columns, one a value (when 30 as '2024-01-01', shop 1 "
         "as 'north')",
+        "dates: when, one feature a date; --encode when=date:cyclic makes few features of each (or --drop)",
         "missing: 12 values of numeric columns (age 12), encoded as NaN: such a row ends a run "
         'as diverged; impute them on the fly (transforms = ["impute:mean"]), or drop such columns (--drop)',
         "missing: 40 values of text columns (shop 40), encoded as all zeros",
     ]
-    assert lines[6:-1] == ["identifiers: id (never falls); leave out what is no feature (--drop)"]
+    assert lines[7:-1] == ["identifiers: id (never falls); leave out what is no feature (--drop)"]
     less = ingested(capsys, "orders.csv", "less", "--drop", "id,when", "--drop", "age")
     assert less[3:-1] == [
         "columns: 1 numeric, 1 text -> 1 columns, one a value (shop 1 as 'north'), dropped id, "

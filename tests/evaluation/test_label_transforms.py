@@ -18,6 +18,8 @@ from olscale.data.stream import open_streams
 from olscale.data.transforms.pipeline import make_transform
 from olscale.data.transforms.streaming import StreamingTransform
 from olscale.errors import ExperimentError, OlscaleError, ParameterError
+from olscale.evaluation import group_pass
+from olscale.evaluation.class_shards import ShardPass, cut_shards, merge_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
@@ -27,6 +29,7 @@ from olscale.evaluation.stream_transforms import StreamTransforms
 from olscale.models.file import load_model
 from olscale.models.grow import grow_classes
 from olscale.results.rows import run_bytes
+from olscale.results.scratch import Scratch
 from olscale.results.store import open_store
 from tests.cli.command import run
 from tests.cluster import Cluster
@@ -60,13 +63,17 @@ def ingested(folder: Path, columns: Table, name: str = "t", **options: Any) -> D
         *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True)),
     ]
     (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
-    return ingest(str(folder / f"{name}.csv"), folder / name, label="label", **options)
+    if "like" not in options:
+        options["label"] = "label"
+    return ingest(str(folder / f"{name}.csv"), folder / name, **options)
 
 
-def group(dataset: Dataset, *transforms: str, learner: str = "pa1", **protocol: Any) -> RunGroup:
+def group(
+    dataset: Dataset, *transforms: str, learner: str = "pa1", ova: bool = False, **protocol: Any
+) -> RunGroup:
     content: dict[str, Any] = {
         "datasets": [{"path": dataset.path}],
-        "learners": [{"name": learner}],
+        "learners": [{"name": learner, "params": {"multiclass": "ova"} if ova else {}}],
         "transforms": list(transforms),
         "protocol": {"order": "time", **protocol},
     }
@@ -216,6 +223,13 @@ def test_a_model_learns_on_as_in_one_stream_and_takes_raw_rows(tmp_path: Path) -
     learned = load_model(str(tmp_path / "n.olm"))
     for name, array in whole.arrays().items():
         np.testing.assert_array_equal(learned.arrays()[name], array, err_msg=name)
+    rest = ingested(tmp_path, part(columns, 150, ROWS), "stream", like=str(tmp_path / "first"))
+    begun = ("evaluate", "--dataset", rest.path, "--from-model", first, "--order", "time")
+    done = run(*begun, "--store", tmp_path / "begun", "--in-process", "--keep-model")
+    assert done.returncode == 0, done.stderr
+    [file] = (tmp_path / "begun").glob("models/*")
+    for name, array in whole.arrays().items():
+        np.testing.assert_array_equal(load_model(str(file)).arrays()[name], array, err_msg=name)
     together = whole.predict(rows)
     assert [whole.predict(row)[0] for row in rows[:40]] == list(together[:40])
     np.testing.assert_array_equal(learned.arrays()["transform0/left"], [])
@@ -242,6 +256,33 @@ def test_workers_give_the_bytes_of_one_process(tmp_path: Path, cluster: Cluster)
         runs.append({run: run_bytes(store.get(run)) for run in sorted(store.done())})
     assert len(runs[0]) == 2
     assert runs[0] == runs[1]
+
+
+def passed(going: GroupPass) -> GroupPass:
+    while not going.ended:
+        going.advance()
+    return going
+
+
+def test_class_shards_see_all_labels(tmp_path: Path) -> None:
+    dataset = ingested(tmp_path, table("abcde"))
+    made = group(dataset, "target-encode@shop", "running-standardize", learner="pa1", ova=True)
+    [whole] = passed(GroupPass(made)).finish()
+    [sharded] = cut_shards([made], 2, asked=2)
+    scratch = Scratch(open_store(str(tmp_path / "store"), create=True), made.runs[0].id)
+    for part_of_classes in sharded.parts():
+        passed(ShardPass(part_of_classes, scratch)).finish()
+    assert run_bytes(merge_shards(sharded, scratch)) == run_bytes(whole)
+
+
+def test_rows_shown_ahead_carry_no_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr(group_pass.RunState, "looks_ahead", True)
+    monkeypatch.setattr(group_pass.RunState, "prepare", lambda self, X: shown.append(X))
+    dataset = ingested(tmp_path, table("abc"))
+    GroupPass(group(dataset, "target-encode@shop")).advance()
+    [X] = shown
+    np.testing.assert_array_equal(to_dense(X, 6)[:, 3:], 1.0 / 3.0)
 
 
 def test_what_cannot_be_encoded_is_refused(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from olscale.data.chunk import Chunk
 from olscale.data.transforms.base import Transform
 from olscale.data.transforms.pipeline import TRANSFORMS, fit_transforms
 from olscale.data.transforms.scaling import Bias, MinMax
+from olscale.data.transforms.streaming import StreamLabels
 from olscale.errors import ParameterError
 from olscale.learners import foresight
 from olscale.learners.contract.capability import looks_ahead
@@ -36,8 +38,22 @@ NEEDED = {
     "nystroem": f"nystroem:{ROWS}",
     "svd": "svd:2",
     "ipca": "ipca:2,block=4",
+    "frequency-encode": "frequency-encode@x0",
+    "target-encode": "target-encode@x0",
 }
 """Transforms that need a parameter, with one."""
+
+
+MANIFEST: Any = SimpleNamespace(
+    feature_names=None,
+    columns=COLUMNS,
+    table=None,
+    splits={},
+    classes=(0, 1),
+    targets=None,
+    task="classification",
+)
+"""What a manifest says of columns of numbers without names."""
 
 
 def rows(count: int = ROWS) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -59,9 +75,13 @@ def test_a_transform_is_marked_if_the_last_row_changes_those_before(text: str) -
     earlier = []
     for X in rows():
         chunk = Chunk(X, np.zeros(ROWS, dtype=np.int64), COLUMNS)
-        pipeline = fit_transforms([text], lambda chunk=chunk: iter([chunk]), COLUMNS)
+        pipeline = fit_transforms(
+            [text], lambda chunk=chunk: iter([chunk]), COLUMNS, manifest=MANIFEST
+        )
         steps = pipeline.begin()
-        transformed = steps.learn(pipeline.apply(chunk), np.ones(ROWS, dtype=np.bool_))
+        labels = StreamLabels(chunk.y, np.zeros(ROWS, dtype=np.int64))
+        trains = np.ones(ROWS, dtype=np.bool_)
+        transformed = steps.learn(pipeline.apply(chunk), trains, labels)
         earlier.append(np.asarray(transformed.X)[:-1])
     assert bool(transforms_ahead([text])) == (not np.array_equal(*earlier))
 

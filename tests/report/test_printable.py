@@ -81,7 +81,7 @@ def test_rows_stay_lines_and_columns_stand_below_each_other(store: Store) -> Non
     text = plain([table])
     lines = text.splitlines()
 
-    assert len(lines) == 6 + len(table.rows) + len(table.notes)
+    assert len(lines) == 6 + len(table.rows) + len(table.notes) + len(table.advice)
     row = next(line for line in lines if line.startswith(WIDE))
     other = next(
         line for line in lines if "plain" not in line and line.startswith("=1+") and "10.00" in line
