@@ -49,6 +49,14 @@ TRANSFORMS: tuple[tuple[str, ...], ...] = (
     ("impute:median", "running-standardize"),
     ("impute:mean@numeric", "running-standardize@numeric", "unit-norm", "bias"),
 )
+MORE_TRANSFORMS: tuple[tuple[str, ...], ...] = (
+    *TRANSFORMS,
+    ("impute:mean", "ipca:components=3,block=4"),
+)
+OF_CATEGORIES = ("frequency-encode@shape", "impute:zero", "running-standardize")
+NAMED = ("csv", "jsonl", "parquet", "encoded")
+"""Kinds of sources whose columns have names."""
+
 READ = """
 import pickle, sys
 import numpy as np
@@ -244,7 +252,12 @@ def test_every_learner_reads_every_kind_of_source(kind: str, part: int, tmp_path
             continue
         folder = tmp_path / name
         folder.mkdir()
-        transforms = TRANSFORMS[(number + len(kind)) % len(TRANSFORMS)]
+        choices = [*MORE_TRANSFORMS]
+        if kind in NAMED:
+            choices.append(OF_CATEGORIES)
+        if kind in NAMED and LEARNER_CLASSES[name].task != "novelty":
+            choices.append(("target-encode@color", *OF_CATEGORIES))
+        transforms = choices[(number + len(kind)) % len(choices)]
         asked[str(folder / "m.olm")] = _asked(name, kind, transforms, folder)
     answers = _answered(asked, tmp_path)
     for file, of_file in asked.items():

@@ -24,6 +24,9 @@ from olscale.data.transforms.base import FloatArray, Transform
 from olscale.data.transforms.pipeline import fit_transforms
 from olscale.data.transforms.streaming import StreamingTransform
 
+_MOST_ROWS = 2.0**53
+"""Beyond which counts in float64 stop growing."""
+
 _LEAST = float(np.finfo(np.float64).tiny)
 _EPSILON = float(np.finfo(np.float64).eps)
 # Largest error of a feature's mean, as a share of its deviation; beyond, it is fitted again.
@@ -377,8 +380,10 @@ class RunningStandardize(StreamingTransform):
         count = self.learned["count"]
         squares = self.learned["squares"]
         # Values near the end of the range of numbers leave infinities and NaN in the others.
-        is_count = (count >= 0.0) & (count == np.floor(count))
-        is_spread = ~(squares < 0.0) & ((squares == 0.0) | (count > 0.0))
+        is_count = (count >= 0.0) & (count < _MOST_ROWS) & (count == np.floor(count))
+        # A variance that rounds to 0 is divided by.
+        varies = (count > 0.0) & ~(squares / np.maximum(count, 1.0) == 0.0)
+        is_spread = ~(squares < 0.0) & ((squares == 0.0) | varies)
         return bool((is_count & is_spread).all())
 
     def learn(
