@@ -38,6 +38,7 @@ def _learned(name: str, **params: Any) -> Any:
         ("svm", {}, "data", 0, np.inf),
         ("svm", {}, "seen", 0, 1),
         ("bpas", {"B": 5}, "counts", 0, 6_000),
+        ("forgetron", {"B": 5}, "alpha", 7, -1.0),
     ],
 )
 def test_arrays_that_no_rows_lead_to_are_refused(

@@ -184,7 +184,7 @@ def parse_codings(texts: Iterable[str]) -> dict[str, AnyCoding]:
             raise ParameterError(
                 f"encode names the column {match[1]!r} twice; expected one coding for it"
             )
-        codings[match[1]] = _made(kind, match[4])
+        codings[match[1]] = _make_coding(kind, match[4])
     return codings
 
 
@@ -197,7 +197,7 @@ def _fits(kind: type[AnyCoding], word: str | None, argument: str | None) -> bool
     return word is None or (kind is Date) is (word == "parts")
 
 
-def _made(kind: type[AnyCoding], argument: str | None) -> AnyCoding:
+def _make_coding(kind: type[AnyCoding], argument: str | None) -> AnyCoding:
     if argument is None:
         return kind()  # type: ignore[call-arg]
     if issubclass(kind, Date):

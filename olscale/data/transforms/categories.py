@@ -8,6 +8,7 @@ numbers in the order in which they come.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -109,16 +110,16 @@ class CategoryTransform(StreamingTransform):
             "by_value": self._by_value.copy(),
             "values": np.zeros(0),
             "owners": np.zeros(0, dtype=np.int64),
-            **self.begun(len(self._column_of) + len(self._by_value)),
+            **self.empty_arrays(len(self._column_of) + len(self._by_value)),
         }
 
-    def begun(self, slots: int) -> Arrays:
+    @abstractmethod
+    def empty_arrays(self, slots: int) -> Arrays:
         """Return the arrays of a subclass before the first row."""
-        raise NotImplementedError
 
-    def grown(self, slots: int) -> None:
+    @abstractmethod
+    def grow(self, slots: int) -> None:
         """Give the arrays of a subclass room for more slots."""
-        raise NotImplementedError
 
     def places_of(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the features of a column of text, or the slots of the values of one of numbers."""
@@ -193,7 +194,7 @@ class CategoryTransform(StreamingTransform):
         learned["values"] = np.append(learned["values"], [value for _, _, value in new])
         learned["owners"] = np.append(learned["owners"], [column for _, column, _ in new])
         slots = len(learned["column"]) + len(learned["by_value"]) + len(learned["values"])
-        self.grown(slots)
+        self.grow(slots)
 
     def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
         column_of = state.get("column", np.zeros(0))
@@ -208,7 +209,7 @@ class CategoryTransform(StreamingTransform):
         owners = state.get("owners", np.zeros(1))
         if values.dtype != np.float64 or not _are_numbers(owners, len(values), len(by_value)):
             raise ValueError(f"transform {self.name} has values of no column")
-        self.grown(columns + len(by_value) + len(values))
+        self.grow(columns + len(by_value) + len(values))
         self.check(state)
         self.learned = {name: np.array(state[name]) for name in self.learned}
         self._index = None
@@ -223,6 +224,7 @@ class CategoryTransform(StreamingTransform):
         )
         return bool(finite and rows >= 0 and ((counts >= 0) & (counts <= rows)).all())
 
+    @abstractmethod
     def slot_values(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return what each slot, and a value without one, becomes after the stream.
 
@@ -230,7 +232,6 @@ class CategoryTransform(StreamingTransform):
         -------
         ndarray of shape (slots, features of a column), ndarray of shape (features of a column,)
         """
-        raise NotImplementedError
 
     def check(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Refuse arrays of a subclass that are not those of these slots."""

@@ -40,10 +40,10 @@ class FrequencyEncode(CategoryTransform):
     def feature_names(self, names: Sequence[str]) -> list[str]:
         return [f"{name} frequency" for name in self.column_names(names)]
 
-    def begun(self, slots: int) -> Arrays:
+    def empty_arrays(self, slots: int) -> Arrays:
         return {"rows": np.zeros(1, np.int64), "counts": np.zeros(slots, np.int64)}
 
-    def grown(self, slots: int) -> None:
+    def grow(self, slots: int) -> None:
         self.learned["counts"] = _longer(self.learned["counts"], slots)
 
     def slot_values(self) -> tuple[FloatArray, FloatArray]:
@@ -130,7 +130,7 @@ class TargetEncode(CategoryTransform):
             for answer in self._answers
         ]
 
-    def begun(self, slots: int) -> Arrays:
+    def empty_arrays(self, slots: int) -> Arrays:
         width = len(self._start)
         return {
             "start": self._start.copy(),
@@ -145,7 +145,7 @@ class TargetEncode(CategoryTransform):
             "slots": np.zeros(0, np.int64),
         }
 
-    def grown(self, slots: int) -> None:
+    def grow(self, slots: int) -> None:
         for name in ("counts", "sums"):
             self.learned[name] = _longer(self.learned[name], slots)
 
@@ -203,7 +203,9 @@ class TargetEncode(CategoryTransform):
 
     def state(self) -> Arrays:
         """Return copies of the learned arrays, without the labels that have not arrived."""
-        none_waits = {name: self.begun(0)[name] for name in ("left", "labels", "ends", "slots")}
+        none_waits = {
+            name: self.empty_arrays(0)[name] for name in ("left", "labels", "ends", "slots")
+        }
         return {**super().state(), **none_waits}
 
     def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:

@@ -312,8 +312,9 @@ def _learn_row(
         count[j] = rows
         mean[j] = centre
         squares[j] = square
-        scaled = quotient(value - centre, sqrt(quotient(square, rows)))
-        scaled = scaled if square > 0.0 else 0.0
+        variance = quotient(square, rows)
+        # Squares of tiny differences may be above 0, and their mean not.
+        scaled = quotient(value - centre, sqrt(variance)) if variance > 0.0 else 0.0
         out[j] = scaled if square < np.inf else np.inf
 
 
@@ -345,10 +346,9 @@ def _scale_rows(
                 squares[j] += (value - before) * (value - mean[j])
             if squares[j] == np.inf:
                 out[i, j] = np.inf
-            else:
-                out[i, j] = (
-                    (value - mean[j]) / np.sqrt(squares[j] / count[j]) if squares[j] > 0.0 else 0.0
-                )
+                continue
+            variance = squares[j] / count[j] if squares[j] > 0.0 else 0.0
+            out[i, j] = (value - mean[j]) / np.sqrt(variance) if variance > 0.0 else 0.0
 
 
 class RunningStandardize(StreamingTransform):
@@ -381,9 +381,8 @@ class RunningStandardize(StreamingTransform):
         squares = self.learned["squares"]
         # Values near the end of the range of numbers leave infinities and NaN in the others.
         is_count = (count >= 0.0) & (count < _MOST_ROWS) & (count == np.floor(count))
-        # A variance that rounds to 0 is divided by.
-        varies = (count > 0.0) & ~(squares / np.maximum(count, 1.0) == 0.0)
-        is_spread = ~(squares < 0.0) & ((squares == 0.0) | varies)
+        # What varies has been counted, and is divided by its count.
+        is_spread = ~(squares < 0.0) & ((squares == 0.0) | (count > 0.0))
         return bool((is_count & is_spread).all())
 
     def learn(

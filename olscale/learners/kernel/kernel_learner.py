@@ -292,6 +292,12 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
                 f"{before}"
             )
 
+    def _can_continue(self) -> bool:
+        count = int(self.state_["counts"][0])
+        # Rules that remove vectors sum over all slots: those without a vector are 0.
+        has_none = not self.state_["alpha"][count:].any()
+        return has_none and super()._can_continue()
+
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: its values times the vectors."""
         del columns
