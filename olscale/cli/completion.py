@@ -143,7 +143,12 @@ def _as_click_wants(
         context: click.Context, parameter: click.Parameter, word: str
     ) -> list[CompletionItem]:
         del context, parameter
-        return [CompletionItem(text) for text in complete(word) if text.startswith(word)]
+        # Shells take each line for a word, so a name with a newline cannot be completed.
+        return [
+            CompletionItem(text)
+            for text in complete(word)
+            if text.startswith(word) and text.isprintable()
+        ]
 
     return items
 

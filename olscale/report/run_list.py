@@ -126,7 +126,7 @@ def list_runs(store: Store) -> list[ListedRun]:
             )
         )
     # Of many runs there are few names: each is taken apart once.
-    natural = cache(_natural)
+    natural = cache(natural_text)
     runs.sort(
         key=lambda run: (natural(run.dataset), natural(run.learner), natural(run.params), run.id)
     )
@@ -244,7 +244,7 @@ def _is_unknown(run: ListedRun, column: int) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _natural(text: str) -> list[tuple[bool, float, str]]:
+def natural_text(text: str) -> list[tuple[bool, float, str]]:
     """Return a sort key by which 2 comes before 10."""
     parts = re.split(r"(\d+(?:\.\d+)?)", text)
     return [(i % 2 == 0, float(part) if i % 2 else 0.0, part) for i, part in enumerate(parts)]
@@ -256,5 +256,5 @@ def _sort_key(run: ListedRun, column: int) -> Any:
     if column == 5:
         return run.speed
     if column == 2:
-        return _natural(run.params)
+        return natural_text(run.params)
     return (run.dataset, run.learner, "", run.state, "", "", run.reason)[column]

@@ -14,7 +14,14 @@ from olscale.addresses import redacted
 from olscale.analysis.live import LiveLearner
 from olscale.analysis.names import Names
 from olscale.errors import StoreError
-from olscale.measures import HEADLINES, distance_from_best, figure_of, measure_of
+from olscale.learners.foresight import is_counted_in_time
+from olscale.measures import (
+    HEADLINES,
+    distance_from_best,
+    figure_of,
+    is_prequential,
+    measure_of,
+)
 from olscale.report.html import macros, style
 from olscale.report.labels import heading, protocol_parts, value_text
 from olscale.report.live_html import curves_html
@@ -22,7 +29,12 @@ from olscale.report.palette import DASH_LENGTHS, series_look
 from olscale.report.rerun_line import rerun_line
 from olscale.report.run_list import NamedSetting, name_of
 from olscale.results import Record, Store, canonical_json, read_plans
-from olscale.results.settings import REPLICATES, SettingKey, without_replicate
+from olscale.results.settings import (
+    REPLICATES,
+    SettingKey,
+    replicate_text,
+    without_replicate,
+)
 
 MOST_COMPARED = 8
 """Runs side by side: of more, nobody tells the columns apart."""
@@ -107,7 +119,9 @@ def compare_runs(store: Store, ids: Sequence[str], number: int = 0) -> str:
         raise StoreError("two runs or more are needed to compare them; choose them in the table")
     records = [store.get(id) for id in ids]
     names = names_of(store)
-    named = [name_of(_key(record.run), names) for record in records]
+    keys = [_key(record.run) for record in records]
+    named = [name_of(key, names) for key in keys]
+    unlike = _unlike(records, keys)
     labels = _labels(records, named)
     looks = {label: series_look(number) for number, label in enumerate(labels)}
     lines = [_line(record, label) for record, label in zip(records, labels, strict=True)]
@@ -125,7 +139,8 @@ def compare_runs(store: Store, ids: Sequence[str], number: int = 0) -> str:
                 "runs": heads,
                 "chart": Markup(curves),
                 "definitions": _differences([_definition(record) for record in records]),
-                "metrics": _measures(records),
+                "unlike": unlike,
+                "metrics": _measures(records, marks_best=not unlike),
                 "timings": _aligned([record.timings for record in records]),
                 "environment": _differences([dict(record.environment) for record in records]),
             },
@@ -214,8 +229,28 @@ def _differences(of_runs: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _measures(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Return a row for each measure, headlines first, the best marked."""
+def _unlike(records: Sequence[Record], keys: Sequence[SettingKey]) -> str:
+    """Return what runs do not share that comparisons need; empty if they are of one block."""
+    blocks: dict[str, list[Any]] = {
+        "rows": [key.fingerprint for key in keys],
+        "transforms": [key.transforms for key in keys],
+        "protocol": [key.protocol for key in keys],
+        "permutation or fold": [
+            replicate_text(canonical_json(dict(record.run["protocol"]))) for record in records
+        ],
+    }
+    return ", ".join(name for name, values in blocks.items() if len(set(values)) > 1)
+
+
+def _is_comparable(record: Record, metric: str) -> bool:
+    """Return whether a measure of a run counts no rows that came before it could predict."""
+    if not is_prequential(metric) or metric.startswith("holdout_"):
+        return True
+    return is_counted_in_time(record.run["learner"]["name"], record.run["protocol"])
+
+
+def _measures(records: Sequence[Record], marks_best: bool) -> list[dict[str, Any]]:
+    """Return a row for each measure, headlines first; the best is marked where runs compare."""
     names = {name for record in records for name in record.metrics}
     rows = []
     for name in sorted(names, key=lambda name: (name not in HEADLINES, name)):
@@ -225,10 +260,15 @@ def _measures(records: Sequence[Record]) -> list[dict[str, Any]]:
         values = [record.metrics.get(name, math.nan) for record in records]
         cells = ["-" if math.isnan(value) else figure_of(name, value) for value in values]
         best = [False] * len(values)
-        if measure.better and len(set(cells)) > 1:
-            distances = [distance_from_best(name, value) for value in values]
-            least = min(distance for distance in distances if not math.isnan(distance))
-            best = [distance == least for distance in distances]
+        distances = [
+            distance_from_best(name, value)
+            if _is_comparable(record, name) and not math.isnan(value)
+            else math.inf
+            for record, value in zip(records, values, strict=True)
+        ]
+        compared = [distance for distance in distances if distance < math.inf]
+        if marks_best and measure.better and len(compared) > 1 and len(set(compared)) > 1:
+            best = [distance == min(compared) for distance in distances]
         rows.append({"name": heading(name), "cells": cells, "best": best})
     return rows
 

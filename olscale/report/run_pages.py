@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from olscale.addresses import redacted_name
+from olscale.analysis.aggregate import groups_of
 from olscale.errors import StoreError
 from olscale.measures import figure_of
 from olscale.report.comparison import Compared
 from olscale.report.html import macros
 from olscale.report.labels import metric_text
-from olscale.report.run_list import key_of_row
 from olscale.report.run_page import names_of, run_html
 from olscale.results import Record, Store
-from olscale.results.settings import SettingKey
+from olscale.results.settings import KEY_COLUMNS, SettingKey
 from olscale.results.store import OnDamage
 
 FOLDER = "runs"
@@ -69,13 +71,16 @@ def _first_runs(
     store: Store, settings: set[SettingKey], on_damage: OnDamage
 ) -> dict[SettingKey, str]:
     """Return the first run of each setting, by the text of its protocol."""
-    rows = store.read([*SettingKey._fields, "id"], on_damage, dictionaries=True).to_pylist()
+    runs = store.read([*KEY_COLUMNS, "id"], on_damage, dictionaries=True)
+    # A key is made once for each group: a row each takes seconds in a store of many runs.
+    group, keys = groups_of(runs)
+    wanted = np.array([key in settings for key in keys], dtype=np.bool_)
+    [places] = np.nonzero(wanted[group]) if len(keys) else [np.zeros(0, dtype=np.int64)]
+    rows = runs.select(["protocol", "id"]).take(places).to_pylist()
     first: dict[SettingKey, tuple[str, str]] = {}
-    for row in rows:
-        key = key_of_row(row)
-        if key in settings:
-            place = (row["protocol"], row["id"])
-            first[key] = min(first.get(key, place), place)
+    for number, row in zip(group[places].tolist(), rows, strict=True):
+        place = (row["protocol"], row["id"])
+        first[keys[number]] = min(first.get(keys[number], place), place)
     return {key: id for key, (_, id) in first.items()}
 
 

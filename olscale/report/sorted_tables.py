@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -11,6 +10,7 @@ from typing import Literal
 import numpy as np
 from scipy.stats import rankdata
 
+from olscale.report.run_list import natural_text
 from olscale.report.tables import Entry, Table
 
 Order = Literal["error", "rank", "name"]
@@ -33,7 +33,7 @@ def sorted_tables(tables: Iterable[Table], by: Order) -> list[Table]:
 
 
 def _sorted(table: Table, by: Order) -> Table:
-    places: Sequence[object] = [_natural(name) for name in table.rows]
+    places: Sequence[object] = [natural_text(name) for name in table.rows]
     if by != "name":
         places = _figures(table, by)
     order = sorted(range(len(table.rows)), key=lambda i: (places[i], i))
@@ -62,8 +62,3 @@ def _number(entry: Entry) -> float:
         return float(entry.mean.replace(",", ""))
     except ValueError:  # there is no figure
         return math.nan
-
-
-def _natural(text: str) -> list[tuple[bool, float, str]]:
-    parts = re.split(r"(\d+(?:\.\d+)?)", text)
-    return [(i % 2 == 0, float(part) if i % 2 else 0.0, part) for i, part in enumerate(parts)]

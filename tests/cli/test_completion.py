@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.shell_completion import ShellComplete
 
+from olscale.cli import olscale
 from tests.cli.command import run
 
 
@@ -23,18 +25,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def completed(*words: str) -> list[str]:
-    """Return what bash would be told to complete the last of `words` to."""
-    environment = {
-        **os.environ,
-        "_OLSCALE_COMPLETE": "bash_complete",
-        "COMP_WORDS": " ".join(["olscale", *words]),
-        "COMP_CWORD": str(len(words)),
-    }
-    done = subprocess.run(
-        [sys.executable, "-m", "olscale"], env=environment, capture_output=True, text=True
-    )
-    assert not done.stderr, done.stderr
-    return [line.partition(",")[2] for line in done.stdout.split()]
+    """Return what a shell would be told to complete the last of `words` to."""
+    completer = ShellComplete(olscale, {}, "olscale", "_OLSCALE_COMPLETE")
+    return [item.value for item in completer.get_completions(list(words[:-1]), words[-1])]
 
 
 @pytest.mark.parametrize(
@@ -58,6 +51,12 @@ def completed(*words: str) -> list[str]:
 )
 def test_words_are_completed(folder: Path, words: tuple[str, ...], expected: list[str]):
     assert completed(*words) == expected
+
+
+def test_a_name_with_a_newline_is_not_completed(folder: Path):
+    """Shells take each line for a word."""
+    (folder / "data" / "odd\nname").mkdir()
+    assert completed("evaluate", "--dataset", "data/") == ["data/iris"]
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")

@@ -138,6 +138,46 @@ def test_runs_stand_side_by_side(store: Store) -> None:
         compare_runs(store, [first, first])
 
 
+@pytest.mark.parametrize(
+    ("other", "word"),
+    [
+        ({"permutation": 1}, "permutation or fold"),
+        ({"fingerprint": "e" * 64}, "rows"),
+        ({"transforms": ("bias",)}, "transforms"),
+        ({"permutation": None}, "protocol"),
+    ],
+)
+def test_none_is_the_best_of_runs_that_may_not_be_compared(
+    tmp_path: Path, make_record: Callable[..., Record], other: dict[str, Any], word: str
+) -> None:
+    store = open_store(tmp_path / "store", create=True)
+    records = [
+        make_record(metrics={"cumulative_error": 0.1}),
+        make_record(learner="arow", metrics={"cumulative_error": 0.2}, **other),
+    ]
+    for record in records:
+        store.write(record)
+    page = compare_runs(store, [record.id for record in records])
+    assert 'class="best"' not in page
+    assert word in re.findall("These runs differ in (.*?):", page)[0]
+
+
+def test_a_figure_that_counts_rows_before_it_could_predict_is_no_best(
+    tmp_path: Path, make_record: Callable[..., Record]
+) -> None:
+    store = open_store(tmp_path / "store", create=True)
+    values = {"pa1": 0.3, "arow": 0.2, "svm": 0.1, "lol": np.nan}
+    records = [
+        make_record(learner=name, metrics={"cumulative_error": value})
+        for name, value in values.items()
+    ]
+    for record in records:
+        store.write(record)
+    page = compare_runs(store, [record.id for record in records])
+    assert re.findall('<td class="best">(.*?)</td>', page) == ["20.00"]
+    assert "These runs differ" not in page
+
+
 def begin(**start: Any) -> bytes:
     now = time.time()
     journal = line_bytes({"t": now, "begin": {"host": "here", "pid": 7, "version": "1"}})
