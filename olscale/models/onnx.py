@@ -13,9 +13,9 @@ import numpy as np
 
 from olscale.models.final_model import FinalModel
 from olscale.models.onnx_graph import Graph, Value
-from olscale.models.onnx_learners import scores_of
-from olscale.models.onnx_probabilities import decisions_of, probabilities_of
-from olscale.models.onnx_transforms import transformed
+from olscale.models.onnx_learners import add_scores
+from olscale.models.onnx_probabilities import add_decisions, add_probabilities
+from olscale.models.onnx_transforms import add_transform
 from olscale.storage.open import open_output
 from olscale.system.paths import path_text
 
@@ -34,16 +34,16 @@ def export_onnx(model: FinalModel, file: str | os.PathLike[str]) -> None:
     rows = graph.input("X")
     width = model.n_features_in_
     for step in model.pipeline.steps:
-        rows = transformed(step, rows, width)
+        rows = add_transform(step, rows, width)
         width = step.width(width)
-    scores = scores_of(model.learner, rows, width)
+    scores = add_scores(model.learner, rows, width)
     graph.add("Identity", scores, output="scores")
-    probabilities = probabilities_of(model, scores)
+    probabilities = add_probabilities(model, scores)
     if probabilities is not None:
         graph.add("Identity", probabilities, output="probabilities")
     classes = model.about.classes
     if classes is not None:
-        codes = decisions_of(model, probabilities)
+        codes = add_decisions(model, probabilities)
         if codes is None:
             codes = _likeliest(scores, len(classes))
         graph.add("Gather", np.array(classes), codes, output="label", axis=0)
@@ -56,5 +56,5 @@ def _likeliest(scores: Value, classes: int) -> Value:
     """Add the code of the class with the greatest score."""
     if classes > 2:
         return scores.place_of("ArgMax")
-    is_second = scores.graph.add("GreaterOrEqual", scores.shaped(-1), 0.0)
+    is_second = scores.graph.add("GreaterOrEqual", scores.reshape(-1), 0.0)
     return scores.graph.add("Min", is_second.as_integers(), np.array(classes - 1))

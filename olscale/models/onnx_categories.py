@@ -9,7 +9,7 @@ from olscale.data.transforms.categories import CategoryTransform
 from olscale.models.onnx_graph import Value, doubles
 
 
-def category_numbers(step: CategoryTransform, rows: Value) -> Value:
+def add_categories(step: CategoryTransform, rows: Value) -> Value:
     """Add the numbers of each column's category, one column after the other."""
     values, of_unknown = step.slot_values()
     by_value = step.learned["by_value"]
@@ -25,7 +25,7 @@ def category_numbers(step: CategoryTransform, rows: Value) -> Value:
             blocks.append(part.apply("IsNaN").choose(of_missing, answer))
         else:
             blocks.append(_of_features(part, doubles(values[features]), of_missing))
-    return blocks[0].beside(*blocks[1:])
+    return blocks[0].concatenate(*blocks[1:])
 
 
 def _of_value(

@@ -179,19 +179,19 @@ class Value:
         """Add the features at these places, or the one at a single place without its axis."""
         return self.graph.add("Gather", self, places, axis=1)
 
-    def beside(self, *others: Value) -> Value:
+    def concatenate(self, *others: Value) -> Value:
         """Add these features and, behind them, those of others."""
         return self.graph.add("Concat", self, *others, axis=1)
 
-    def with_ones(self) -> Value:
+    def append_ones(self) -> Value:
         """Add these features and, behind them, one that is 1."""
         return self.graph.add("Pad", self, np.array([0, 0, 0, 1]), 1.0)
 
-    def shaped(self, *shape: int) -> Value:
+    def reshape(self, *shape: int) -> Value:
         """Add the same numbers in another shape; -1 stands for the number of rows."""
         return self.graph.add("Reshape", self, np.array(shape))
 
-    def with_axis(self, axis: int) -> Value:
+    def add_axis(self, axis: int) -> Value:
         """Add the same numbers with a new axis of length 1."""
         return self.graph.add("Unsqueeze", self, np.array([axis]))
 
@@ -199,7 +199,7 @@ class Value:
         """Add sums."""
         return self.graph.add("ReduceSum", self, np.array([axis]), keepdims=int(keeps))
 
-    def reduced(self, kind: str, axis: int = 1, keeps: bool = True) -> Value:
+    def reduce(self, kind: str, axis: int = 1, keeps: bool = True) -> Value:
         """Add ``ReduceMax``, ``ReduceMin`` or ``ReduceMean``."""
         return self.graph.add(kind, self, axes=[axis], keepdims=int(keeps))
 

@@ -9,7 +9,7 @@ from olscale.learners.kernel.kernel_learner import SupportVectorLearner
 from olscale.models.onnx_graph import Value, doubles
 
 
-def of_support_vectors(learner: SupportVectorLearner, rows: Value) -> Value:
+def add_support_vectors(learner: SupportVectorLearner, rows: Value) -> Value:
     """Add ``f = sum_s alpha_s k(s, x) + offset``, which is what all of them predict by."""
     state = learner.state_
     count = int(state["counts"][0])
@@ -25,7 +25,7 @@ def _kernel_values(learner: SupportVectorLearner, rows: Value) -> Value:
         return rows.gaussians(vectors, gamma)
     if learner.kernel == "laplacian":
         # Differences of all rows and vectors are held at once: callers pass few rows at a time.
-        lengths = (rows.with_axis(1) - vectors).apply("Abs").sum(axis=2, keeps=False)
+        lengths = (rows.add_axis(1) - vectors).apply("Abs").sum(axis=2, keeps=False)
         return (lengths * -gamma).apply("Exp")
     products = rows @ doubles(vectors.T)
     if learner.kernel == "linear":

@@ -20,11 +20,11 @@ from olscale.learners.network.rff_rls import FourierLayer
 from olscale.learners.reference.batch_machine import BatchMachine
 from olscale.models import onnx_local, onnx_networks
 from olscale.models.onnx_graph import Value, doubles
-from olscale.models.onnx_kernels import of_support_vectors
-from olscale.models.onnx_transforms import fourier_features
+from olscale.models.onnx_kernels import add_support_vectors
+from olscale.models.onnx_transforms import add_fourier_features
 
 
-def scores_of(learner: Learner, rows: Value, columns: int) -> Value:
+def add_scores(learner: Learner, rows: Value, columns: int) -> Value:
     """Add the scores of transformed `rows` of so many columns, shape (rows, outputs).
 
     Raises
@@ -43,28 +43,28 @@ def scores_of(learner: Learner, rows: Value, columns: int) -> Value:
         return rows @ np.zeros((columns, scores.shape[1])) + scores
     match learner:
         case AMM():
-            return onnx_local.of_amm(learner, rows)
+            return onnx_local.add_amm(learner, rows)
         case SupportVectorLearner():
-            return of_support_vectors(learner, rows)
+            return add_support_vectors(learner, rows)
         case FOGD():
-            features = fourier_features(rows, learner.frequencies())
+            features = add_fourier_features(rows, learner.frequencies())
             return features @ doubles(learner.state_["W"].T)
         case LOL() | ILOL():
-            return onnx_local.of_lol(learner, rows)
+            return onnx_local.add_lol(learner, rows)
         case SoftLOL():
-            return onnx_local.of_soft_lol(learner, rows)
+            return onnx_local.add_soft_lol(learner, rows)
         case PAMO1():
-            return onnx_local.of_pamo(learner, rows)
+            return onnx_local.add_pamo(learner, rows)
         case OLLC():
-            return onnx_local.of_ollc(learner, rows)
+            return onnx_local.add_ollc(learner, rows)
         case RandomNodes():
-            return onnx_networks.of_nodes(learner, rows)
+            return onnx_networks.add_nodes(learner, rows)
         case FourierLayer():
-            return onnx_networks.of_fourier_layer(learner, rows)
+            return onnx_networks.add_fourier_layer(learner, rows)
         case IPCALDA():
-            return onnx_networks.of_discriminants(learner, rows)
+            return onnx_networks.add_discriminants(learner, rows)
         case ProjectionNetwork():
-            return onnx_networks.of_projection(learner, rows)
+            return onnx_networks.add_projection(learner, rows)
         case BatchMachine():
             raise ModelError(
                 f"learner {learner.name} keeps all rows and trains a machine of scikit-learn on "

@@ -14,7 +14,7 @@ from olscale.learners.local.soft_lol import SoftLOL
 from olscale.models.onnx_graph import Value, doubles
 
 
-def of_lol(learner: LOL | ILOL, rows: Value) -> Value:
+def add_lol(learner: LOL | ILOL, rows: Value) -> Value:
     """Add ``f = (W + U[p]) x`` of the nearest prototype p (eq. 14)."""
     state = learner.state_
     prototypes = doubles(learner.prototypes_)
@@ -25,11 +25,11 @@ def of_lol(learner: LOL | ILOL, rows: Value) -> Value:
         planes = planes + state["W"]
     nearest = rows.square_distances(prototypes).place_of("ArgMin")
     chosen = rows.graph.add("Gather", planes, nearest, axis=0)
-    scores = rows.with_axis(1) @ chosen
-    return scores.shaped(-1, planes.shape[2])
+    scores = rows.add_axis(1) @ chosen
+    return scores.reshape(-1, planes.shape[2])
 
 
-def of_soft_lol(learner: SoftLOL, rows: Value) -> Value:
+def add_soft_lol(learner: SoftLOL, rows: Value) -> Value:
     """Add ``f = w.x + sum_j g_j u_j.x`` over the nearest prototypes, of rows of length 1."""
     prototypes = doubles(learner.prototypes_)
     count = len(prototypes)
@@ -40,8 +40,8 @@ def of_soft_lol(learner: SoftLOL, rows: Value) -> Value:
     gates = _gates(learner, unit.square_distances(prototypes) + 1.0, count)
     # Scores of all prototypes, most with the gate 0: no hyperplane is gathered for a row.
     of_prototypes = doubles(planes[:count].reshape(count * outputs, columns).T)
-    scores = (unit @ of_prototypes).shaped(-1, count, outputs)
-    local = (scores * gates.with_axis(2)).sum(axis=1, keeps=False)
+    scores = (unit @ of_prototypes).reshape(-1, count, outputs)
+    local = (scores * gates.add_axis(2)).sum(axis=1, keeps=False)
     common = doubles(planes[-1].T / np.sqrt(float(learner.lam)))
     return local + unit @ common
 
@@ -53,25 +53,25 @@ def _gates(learner: SoftLOL, distances: Value, count: int) -> Value:
         "TopK", ("nearest", "places"), distances, few, axis=1, largest=0
     )
     nearest = nearest.at_least(CLOSEST)
-    ratios = (nearest**-1.0) * nearest.reduced("ReduceMin")
+    ratios = (nearest**-1.0) * nearest.reduce("ReduceMin")
     powers = ratios ** float(learner.sharpness)
     gates = powers / powers.square_norms().apply("Sqrt")
     return distances.graph.add("ScatterElements", distances * 0.0, places, gates, axis=1)
 
 
-def of_pamo(learner: PAMO1, rows: Value) -> Value:
+def add_pamo(learner: PAMO1, rows: Value) -> Value:
     """Add ``f_c = w_c.z_c``, z the unit vector of the greatest product in each dimension."""
     state = learner.state_
     outputs, dimensions = state["W"].shape
     products = rows.unit_rows() @ doubles(state["theta"])
-    by_dimension = products.shaped(-1, outputs, dimensions, int(learner.k))
-    greatest = by_dimension.reduced("ReduceMax", axis=3, keeps=False)
+    by_dimension = products.reshape(-1, outputs, dimensions, int(learner.k))
+    greatest = by_dimension.reduce("ReduceMax", axis=3, keeps=False)
     norms = (greatest * greatest).sum(axis=2).apply("Sqrt")
     unit = greatest / norms.is_equal(0.0).choose(1.0, norms)
     return (unit * doubles(state["W"])).sum(axis=2, keeps=False)
 
 
-def of_ollc(learner: OLLC, rows: Value) -> Value:
+def add_ollc(learner: OLLC, rows: Value) -> Value:
     """Add the score of the classifier in whose region a row lies."""
     state = learner.state_
     V = doubles(state["V"])
@@ -80,17 +80,17 @@ def of_ollc(learner: OLLC, rows: Value) -> Value:
     return is_first.choose(rows @ doubles(V[:, 1:-1:3]), rows @ doubles(V[:, 2:-1:3]))
 
 
-def of_amm(learner: AMM, rows: Value) -> Value:
+def add_amm(learner: AMM, rows: Value) -> Value:
     """Add the greatest score among the hyperplanes of each class; of two classes the difference."""
     owner = learner.owner_
     scores = rows @ doubles(learner.coef_.T)
     of_classes = [
-        scores.columns(np.flatnonzero(owner == code)).reduced("ReduceMax")
+        scores.columns(np.flatnonzero(owner == code)).reduce("ReduceMax")
         for code in range(int(owner.max()) + 1)
     ]
     if len(of_classes) == 2:
         return of_classes[1] - of_classes[0]
-    return of_classes[0].beside(*of_classes[1:])
+    return of_classes[0].concatenate(*of_classes[1:])
 
 
 def _check_learned(name: str, prototypes: int) -> None:

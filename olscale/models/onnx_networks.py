@@ -11,10 +11,10 @@ from olscale.learners.network.oselm import RandomNodes
 from olscale.learners.network.pvm import ProjectionNetwork
 from olscale.learners.network.rff_rls import FourierLayer
 from olscale.models.onnx_graph import Value, doubles
-from olscale.models.onnx_transforms import fourier_features
+from olscale.models.onnx_transforms import add_fourier_features
 
 
-def of_nodes(learner: RandomNodes, rows: Value) -> Value:
+def add_nodes(learner: RandomNodes, rows: Value) -> Value:
     """Add sigmoids or radial nodes, and the weights on them."""
     A = doubles(learner.state_["A"])
     b = doubles(learner.state_["b"])
@@ -22,18 +22,18 @@ def of_nodes(learner: RandomNodes, rows: Value) -> Value:
         features = rows.gaussians(doubles(A.T), b)
     else:
         features = (rows @ A + b).apply("Sigmoid")
-    return _weighted(learner, features)
+    return _weigh(learner, features)
 
 
-def of_fourier_layer(learner: FourierLayer, rows: Value) -> Value:
+def add_fourier_layer(learner: FourierLayer, rows: Value) -> Value:
     """Add random Fourier features, with the row itself where it is one, and their weights."""
-    features = fourier_features(rows, learner.frequencies())
+    features = add_fourier_features(rows, learner.frequencies())
     if learner.linear:
-        features = features.with_ones().beside(rows)
-    return _weighted(learner, features)
+        features = features.append_ones().concatenate(rows)
+    return _weigh(learner, features)
 
 
-def _weighted(learner: FixedLayer, features: Value) -> Value:
+def _weigh(learner: FixedLayer, features: Value) -> Value:
     state = learner.state_
     W = doubles(state["W"][:, : len(state["variances"])].T)
     # Before the first solution W has sums, and scores are 0.
@@ -42,7 +42,7 @@ def _weighted(learner: FixedLayer, features: Value) -> Value:
     return features @ W
 
 
-def of_discriminants(learner: IPCALDA, rows: Value) -> Value:
+def add_discriminants(learner: IPCALDA, rows: Value) -> Value:
     """Add the linear discriminants of all rows so far."""
     model: Discriminants | None = learner.final_model()
     if model is None:
@@ -55,11 +55,11 @@ def of_discriminants(learner: IPCALDA, rows: Value) -> Value:
         only = 1.0 if model.absent[0] else -1.0
         return scores * 0.0 + only
     present = scores.columns(np.flatnonzero(~model.absent))
-    below = present.reduced("ReduceMin") - 1.0
+    below = present.reduce("ReduceMin") - 1.0
     return rows.graph.add("Where", model.absent, below, scores)
 
 
-def of_projection(learner: ProjectionNetwork, rows: Value) -> Value:
+def add_projection(learner: ProjectionNetwork, rows: Value) -> Value:
     """Add a projection vector machine: sigmoids of projections, and the weights on them."""
     network = learner.final_model()
     if network is None:

@@ -17,7 +17,7 @@ _NEARLY_CERTAIN = 1e-9
 """Distance from 0 and 1 that a softmax keeps before it is corrected."""
 
 
-def probabilities_of(model: FinalModel, scores: Value) -> Value | None:
+def add_probabilities(model: FinalModel, scores: Value) -> Value | None:
     """Add the calibrated probabilities of `scores`; None where the model has none to write."""
     known = model.probabilities
     if known is None or known.calibrator is None or known.columns:
@@ -27,10 +27,10 @@ def probabilities_of(model: FinalModel, scores: Value) -> Value | None:
     if state["numbers"][SPREADS] <= 0.0:
         return None
     softmax = _softmax(known.calibrator, scores)
-    return _corrected(softmax, state["nodes"], known.calibrator.classes)
+    return _correct(softmax, state["nodes"], known.calibrator.classes)
 
 
-def decisions_of(model: FinalModel, probabilities: Value | None) -> Value | None:
+def add_decisions(model: FinalModel, probabilities: Value | None) -> Value | None:
     """Add the codes of classes that probabilities decide for; None where scores decide.
 
     Raises
@@ -67,7 +67,7 @@ def _softmax(calibrator: Calibrator, scores: Value) -> Value:
     if calibrator.classes == 2:
         scores = scores @ np.array([[-0.5, 0.5]])
     # In units of twice the typical spread: squares of scores as they are could overflow.
-    relative = (scores - scores.reduced("ReduceMean")) / (BEND * typical)
+    relative = (scores - scores.reduce("ReduceMean")) / (BEND * typical)
     variance = relative.square_norms() / float(calibrator.classes)
     bent = relative / (variance + 1.0).apply("Sqrt")
     slope = float(numbers[SLOPE] * np.sqrt(1.0 + BEND * BEND))
@@ -75,7 +75,7 @@ def _softmax(calibrator: Calibrator, scores: Value) -> Value:
     return logits.graph.add("Softmax", logits, axis=1)
 
 
-def _corrected(softmax: Value, nodes: NDArray[np.float64], classes: int) -> Value:
+def _correct(softmax: Value, nodes: NDArray[np.float64], classes: int) -> Value:
     """Add one class's probability by what became of earlier rows, and others' by the rest."""
     # The second of two classes is corrected, else the likeliest.
     if classes == 2:

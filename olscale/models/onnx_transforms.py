@@ -17,14 +17,14 @@ from olscale.data.transforms.principal import IPCA, SVD
 from olscale.data.transforms.projection import RandomProjection
 from olscale.data.transforms.scaling import Bias, MinMax, RunningStandardize, Standardize, UnitNorm
 from olscale.errors import ModelError
-from olscale.models.onnx_categories import category_numbers
+from olscale.models.onnx_categories import add_categories
 from olscale.models.onnx_graph import Value
 
 _MOST_NUMBERS = 1 << 27
 """Largest matrix that is written, 1 GB: a file of ONNX has at most 2 GB."""
 
 
-def transformed(step: Transform, rows: Value, columns: int) -> Value:
+def add_transform(step: Transform, rows: Value, columns: int) -> Value:
     """Add a transform of `rows`, which have so many columns.
 
     Raises
@@ -43,18 +43,18 @@ def transformed(step: Transform, rows: Value, columns: int) -> Value:
         case Drop():
             return rows.columns(np.delete(np.arange(columns), step.column))
         case Bias():
-            return rows.with_ones()
+            return rows.append_ones()
         case Impute():
             return rows.apply("IsNaN").choose(_fill_values(step, columns), rows)
         case MissingIndicator():
-            return rows.beside(rows.apply("IsNaN").as_doubles())
+            return rows.concatenate(rows.apply("IsNaN").as_doubles())
         case UnitNorm():
             return rows.unit_rows()
         case RandomProjection() | SVD() | IPCA():
             return _linear(step, rows, columns)
         case RandomFourier():
             _check_size(step, columns, step.features // 2)
-            return fourier_features(rows, step.frequencies(columns))
+            return add_fourier_features(rows, step.frequencies(columns))
         case Nystroem():
             vectors, gamma, matrix = step.kernel_matrix(columns)
             _check_size(step, columns, len(vectors))
@@ -62,7 +62,7 @@ def transformed(step: Transform, rows: Value, columns: int) -> Value:
         case OnColumns():
             return _on_columns(step, rows, columns)
         case CategoryTransform():
-            return category_numbers(step, rows)
+            return add_categories(step, rows)
     raise ModelError(
         f"transform {step.name} is not one of olscale's; a library that knows it can write it"
     )
@@ -72,8 +72,8 @@ def _on_columns(step: OnColumns, rows: Value, columns: int) -> Value:
     """Add a transform of some columns: it makes its own, and places put them where they belong."""
     if not len(step.chosen):
         return rows
-    made = transformed(step.inner, rows.columns(step.chosen), len(step.chosen))
-    return rows.beside(made).columns(step.places(columns))
+    made = add_transform(step.inner, rows.columns(step.chosen), len(step.chosen))
+    return rows.concatenate(made).columns(step.places(columns))
 
 
 def _running(step: RunningStandardize, rows: Value) -> Value:
@@ -114,8 +114,8 @@ def _linear(step: Transform, rows: Value, columns: int) -> Value:
     return rows @ matrix + offset
 
 
-def fourier_features(rows: Value, frequencies: NDArray[np.float64]) -> Value:
+def add_fourier_features(rows: Value, frequencies: NDArray[np.float64]) -> Value:
     """Add the cosines, then the sines, of `rows` times `frequencies`, of length 1 in all."""
     angles = rows @ frequencies
-    waves = angles.apply("Cos").beside(angles.apply("Sin"))
+    waves = angles.apply("Cos").concatenate(angles.apply("Sin"))
     return waves * float(1.0 / np.sqrt(frequencies.shape[1]))
