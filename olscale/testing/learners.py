@@ -68,6 +68,7 @@ def learner_checks(learner: type[Learner]) -> list[Check]:
     single_checks = [
         check_dense_and_csr_make_the_same_mistakes,
         check_state_is_plain_arrays,
+        check_counts_below_zero_are_refused,
         check_parameters_are_checked,
     ]
     if learner.task == "novelty":
@@ -233,6 +234,19 @@ _WRONG: dict[type, Any] = {
     Flag: "perhaps",
 }
 """A value outside each kind of domain."""
+
+
+def check_counts_below_zero_are_refused(learner: type[Learner]) -> None:
+    """A file whose rows or updates are below 0 is refused: loops divide and go by such counts."""
+    classes = class_counts(learner)[0]
+    state = start(learner, classes).state()
+    for name in {"seen", "updates"} & state.keys():
+        crafted = {**state, name: np.full_like(state[name], -1)}
+        try:
+            continue_from(learner, {}, crafted, classes)
+        except ValueError:
+            continue
+        raise AssertionError(f"{name} of -1 is restored; _can_continue is to say that it cannot")
 
 
 def check_parameters_are_checked(learner: type[Learner]) -> None:
