@@ -316,8 +316,7 @@ def learn(
 def export(file: str, out: str, learner: str | None) -> None:
     """Write the model FILE as ONNX: float64 rows X in, labels and scores out.
 
-    Most transforms and the linear, local and kernel learners have a form in ONNX; others are
-    refused with the reason.
+    Nearly all transforms and learners have a form in ONNX; others are refused with the reason.
     """
     from olscale.cli.command import find_modules_here
     from olscale.models.file import load_model
@@ -325,8 +324,5 @@ def export(file: str, out: str, learner: str | None) -> None:
 
     find_modules_here()
     model = load_model(file, learner)
-    export_onnx(model, out)
-    outputs = "outputs label and scores"
-    if model.about.classes is None:
-        outputs = "output scores"
-    say(f"{out}: input X (float64), {outputs}")
+    outputs = export_onnx(model, out)
+    say(f"{out}: input X (float64), outputs {', '.join(outputs)}")

@@ -20,10 +20,11 @@ from olscale.storage.open import open_output
 from olscale.system.paths import path_text
 
 
-def export_onnx(model: FinalModel, file: str | os.PathLike[str]) -> None:
+def export_onnx(model: FinalModel, file: str | os.PathLike[str]) -> list[str]:
     """Write a model as ONNX, with the input ``X`` and the outputs ``label`` and ``scores``.
 
-    A classifier with calibrated probabilities has these as a third output, ``probabilities``.
+    A classifier with calibrated probabilities has these as a third output, ``probabilities``; a
+    regression or novelty detection has ``scores`` alone. Returns the names of the outputs.
 
     Raises
     ------
@@ -47,9 +48,15 @@ def export_onnx(model: FinalModel, file: str | os.PathLike[str]) -> None:
         if codes is None:
             codes = _likeliest(scores, len(classes))
         graph.add("Gather", np.array(classes), codes, output="label", axis=0)
-    data = graph.encoded(model, probabilities is not None)
+    outputs = ["scores"]
+    if classes is not None:
+        outputs.insert(0, "label")
+    if probabilities is not None:
+        outputs.append("probabilities")
+    data = graph.encode(model, outputs)
     with open_output(path_text(file, "file")) as out:
         out.write(data)
+    return outputs
 
 
 def _likeliest(scores: Value, classes: int) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -80,19 +81,20 @@ class Graph:
             self._arrays.append(self._onnx.numpy_helper.from_array(contiguous, name))
         return name
 
-    def encoded(self, model: FinalModel, has_probabilities: bool) -> bytes:
-        """Return the graph as a file, from ``X`` to all outputs."""
+    def encode(self, model: FinalModel, outputs: Sequence[str]) -> bytes:
+        """Return the graph as a file, from ``X`` to the outputs of these names."""
         helper = self._onnx.helper
         about = model.about
-        outputs = [helper.make_tensor_value_info("scores", _DOUBLE, ["rows", None])]
-        if about.classes is not None:
-            kind = {"U": _STRING, "i": _INT64, "f": _DOUBLE}[model.classes_.dtype.kind]
-            outputs.insert(0, helper.make_tensor_value_info("label", kind, ["rows"]))
-        if has_probabilities:
-            shape = ["rows", None]
-            outputs.append(helper.make_tensor_value_info("probabilities", _DOUBLE, shape))
+        infos = []
+        for name in outputs:
+            kind = _DOUBLE
+            shape: list[str | None] = ["rows", None]
+            if name == "label":
+                kind = {"U": _STRING, "i": _INT64, "f": _DOUBLE}[model.classes_.dtype.kind]
+                shape = ["rows"]
+            infos.append(helper.make_tensor_value_info(name, kind, shape))
         X = helper.make_tensor_value_info("X", _DOUBLE, ["rows", model.n_features_in_])
-        graph = helper.make_graph(self._nodes, "olscale", [X], outputs, self._arrays)
+        graph = helper.make_graph(self._nodes, "olscale", [X], infos, self._arrays)
         opsets = [helper.make_opsetid("", OPSET)]
         proto = helper.make_model(graph, opset_imports=opsets, ir_version=IR)
         proto.producer_name = "olscale"
