@@ -197,6 +197,8 @@ def show(file: str, as_json: bool) -> None:
     }
     if about.pickled:
         shown["pickle"] = "yes: reading the learner runs code, and needs --allow-pickle"
+    if about.skops:
+        shown["estimator"] = "in the format of skops, which runs no code"
     for title, value in shown.items():
         say(f"{title:<12} {value}")
     for number, entry in enumerate(about.history, 1):

@@ -21,13 +21,15 @@ from olscale.evaluation.run_group import RunGroup, StreamSource
 from olscale.evaluation.summed_rows import SumsPass, can_sum
 from olscale.evaluation.versions import check_learners
 from olscale.learners.class_probabilities import ClassProbabilities
+from olscale.learners.contract.capability import show_margins
+from olscale.learners.contract.foreign.learner import ForeignLearner
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.version import learner_version
 from olscale.learners.registry import learner_class, learner_path, make_learner
 from olscale.models.about import About, ColumnsEntry, DatasetEntry, LearnerEntry, TransformsEntry
 from olscale.models.final_model import FinalModel
 from olscale.models.saved_model import saved_model
-from olscale.models.write import check_savable
+from olscale.models.write import why_not_saved
 from olscale.results.record import Record
 
 
@@ -38,6 +40,8 @@ def final_model(
 
     `before` is the path of the saved model that the run began with, if it did.
     """
+    if isinstance(learner, ForeignLearner):
+        learner = learner.with_plain_scores()
     if before:
         return learned_model(saved_model(before), run, learner, dataset, pipeline)
     key = run.stream
@@ -169,7 +173,8 @@ def compute_model(
             f"run {record.id} began with the saved model {run.stream.scoring.from_model[:12]}, "
             "which the store does not have; evaluate it with --from-model and --keep-model"
         )
-    check_savable(run.learner, make_learner(run.learner, run.params), allow_pickle)
+    if reason := why_not_saved(make_learner(run.learner, run.params), allow_pickle):
+        raise ModelError(reason)
     check_learners([run])
     dataset = open_dataset(path)
     if dataset.fingerprint != run.stream.fingerprint:
@@ -215,7 +220,8 @@ def keep_probabilities(model: FinalModel, known: ClassProbabilities | None) -> N
             f"learner {model.about.learner.name} decides by a threshold of its own probabilities, "
             "which model files do not have; leave threshold out, or do not keep the model"
         )
-    model.probabilities = known
+    margins = show_margins(model.learner)
+    model.probabilities = ClassProbabilities(known.calibrator, known.decision, margins)
 
 
 def differences(old: Record, new: Record) -> str:

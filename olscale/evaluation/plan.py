@@ -50,6 +50,7 @@ from olscale.learners.foresight import (
 from olscale.learners.registry import LearnersByName, ask
 from olscale.measures import ranking_measures
 from olscale.models.saved_model import saved_model
+from olscale.models.write import why_not_saved
 from olscale.results.plans import TUNING, LeftOut, PlannedDataset, Selection
 from olscale.storage.open import absolute_path
 
@@ -319,6 +320,7 @@ class _Builder:
     state_bytes: dict[str, int] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
     pickles: bool = False
+    unsaved: dict[str, str] = field(default_factory=dict)
     models: dict[str, str] = field(default_factory=dict)
     ahead: dict[str, tuple[Foresight, ...]] = field(default_factory=dict)
     restarting: set[str] = field(default_factory=set)
@@ -338,6 +340,7 @@ class _Builder:
             ahead=self.ahead,
             restarting=self.restarting,
             pickles=self.pickles,
+            unsaved=self.unsaved,
             models=self.models,
         )
 
@@ -377,6 +380,9 @@ class _Builder:
             check_begins(before, dataset, source.transforms, protocol, learners)
             self.models[before.digest] = absolute_path(before.path)
         self.pickles = self.pickles or protocol.allow_pickle
+        reasons = [""] * len(learners)
+        if protocol.keep_model:
+            reasons = [why_not_saved(learner, protocol.allow_pickle) for _, learner in learners]
         rows = dataset.rows("train")
         numbers = stored_values(dataset)
         self.sources[dataset.fingerprint] = StreamSource(
@@ -452,7 +458,9 @@ class _Builder:
                     self.state_bytes[run.id] = state_bytes[i]
                     if foresights := (*of_rows, *of_learners[i], *passes_ahead(key.passes)):
                         self.ahead.setdefault(run.id, foresights)
-                    if protocol.keep_model:
+                    if reasons[i]:
+                        self.unsaved[run.id] = reasons[i]
+                    elif protocol.keep_model:
                         self.kept.add(run.id)
         return added
 

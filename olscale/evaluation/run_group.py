@@ -98,6 +98,8 @@ class RunGroup:
         Whether the group can be continued from a checkpoint.
     pickles : bool
         Whether these may be pickles.
+    unsaved : frozenset of str
+        Ids of runs whose learners cannot be saved.
     model : str
         Path of the saved model that the stream begins with; empty for a new one.
     labels : mapping of str to str
@@ -121,6 +123,7 @@ class RunGroup:
     keeps_models: bool = False
     restorable: bool = True
     pickles: bool = False
+    unsaved: frozenset[str] = frozenset()
     model: str = ""
     bundle: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)

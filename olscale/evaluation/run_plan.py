@@ -173,6 +173,8 @@ class RunPlan:
         Ids of the runs whose final models are kept.
     pickles : bool
         Whether kept models may be pickles.
+    unsaved : dict of str to str
+        Why no model is kept of a run whose learner cannot be saved, by its id.
     models : dict of str to str
         Paths of the saved models that runs begin with, by digest.
     ahead : dict of str to tuple of Foresight
@@ -193,6 +195,7 @@ class RunPlan:
     state_bytes: Mapping[str, int] = field(default_factory=dict)
     kept: AbstractSet[str] = frozenset()
     pickles: bool = False
+    unsaved: Mapping[str, str] = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)
     ahead: Mapping[str, tuple[Foresight, ...]] = field(default_factory=dict)
     restarting: AbstractSet[str] = frozenset()

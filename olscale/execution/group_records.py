@@ -102,13 +102,13 @@ def keep_models(
     dataset = open_dataset(group.path)
     notes: list[str] = []
     for state, pipeline in ends:
-        if state.outcome == "ok" and (state.learner.restorable or group.pickles):
+        if state.outcome == "ok" and state.run.id not in group.unsaved:
             name = model_file(state.run.id)
             model = final_model(state.run, state.learner, dataset, pipeline, group.model)
             keep_probabilities(model, state.probabilities)
             try:
                 with store.files.writing(name) as file:
-                    model.write(file)
+                    model.write(file, allow_pickle=group.pickles)
             except ModelError as fault:  # the results count all the same
                 notes.append(f"the model of run {state.run.id[:12]} is not kept: {fault}")
             except OSError as fault:

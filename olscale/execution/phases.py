@@ -130,13 +130,9 @@ class Job:
 
     def _note_models(self, plan: RunPlan, missing: list[Run]) -> None:
         """Report which of the requested models cannot be saved."""
-        learners = sorted({run.learner for run in missing if run.id in plan.kept})
-        restarting = [] if plan.pickles else plan.restarting
-        for learner in (name for name in learners if name in restarting):
-            self.progress.note(
-                f"models of {learner} are not kept: an estimator from elsewhere is no plain "
-                "arrays; --allow-pickle keeps it as a pickle"
-            )
+        reasons = {plan.unsaved[run.id] for run in missing if run.id in plan.unsaved}
+        for reason in sorted(reasons):
+            self.progress.note(f"models are not kept: {reason}")
         earlier = plan.kept - {run.id for run in missing}
         lacking = len(earlier - self.store.model_ids()) if earlier else 0
         if lacking:
@@ -238,7 +234,11 @@ class Job:
 def _keeping_models(plan: RunPlan, groups: Iterable[RunGroup]) -> list[RunGroup]:
     """Return groups that know whether the store keeps their final models."""
     return [
-        replace(group, keeps_models=any(run.id in plan.kept for run in group.runs))
+        replace(
+            group,
+            keeps_models=any(run.id in plan.kept for run in group.runs),
+            unsaved=frozenset(run.id for run in group.runs if run.id in plan.unsaved),
+        )
         for group in groups
     ]
 

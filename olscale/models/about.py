@@ -239,9 +239,11 @@ class About(_Entry):
         What it learned after that, in order.
     pickled : bool
         Whether the learner is a pickle, which runs code where it is read: never unasked.
+    skops : bool
+        Whether the learner is an estimator in the format of skops, which runs no code.
     """
 
-    format: Literal[1, 2] = 1
+    format: Literal[1, 2, 3] = 1
     olscale: str = __version__
     learner: LearnerEntry
     transforms: TransformsEntry = TransformsEntry()
@@ -251,9 +253,12 @@ class About(_Entry):
     run: str | None = None
     history: tuple[LearnedEntry, ...] = Field(default=(), exclude_if=lambda history: not history)
     pickled: bool = Field(default=False, exclude_if=lambda pickled: not pickled)
+    skops: bool = Field(default=False, exclude_if=lambda skops: not skops)
 
     @model_validator(mode="after")
     def _consistent(self) -> About:
+        if self.pickled and self.skops:
+            raise ValueError("the learner cannot be both a pickle and of skops")
         if self.format != self.needed_format:
             raise ValueError(f"format was {self.format}, expected {self.needed_format}")
         classes = self.classes or ()
@@ -266,8 +271,10 @@ class About(_Entry):
         return self
 
     @property
-    def needed_format(self) -> Literal[1, 2]:
-        """The format of the file: an olscale that knows no history says so, and reads no pickle."""
+    def needed_format(self) -> Literal[1, 2, 3]:
+        """The format of the file: an olscale that cannot read its content says so."""
+        if self.skops:
+            return 3
         return 2 if self.history or self.pickled else 1
 
     def changed(self, **fields: Any) -> About:

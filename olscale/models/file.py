@@ -2,11 +2,11 @@
 
 An ``.npz`` as `olscale.storage.checked_arrays` writes it, uncompressed: ``model.json`` (`About`, as
 bytes), ``learner/NAME``, ``transformN/NAME`` and, of runs with probabilities,
-``probabilities/NAME``. Where the user allows it, the learner of another library is a pickle, which
-the header marks and nobody reads unasked. A file may come from anywhere. Its content is
-checked before use, it takes no more memory than it has bytes (except arrays of zeros, which
-take none), and it names no code to import: a user's own learner is looked up only if the caller
-names it too.
+``probabilities/NAME``. The learner of another library is in the format of skops, which runs no
+code, or, where the user allows it, a pickle, which the header marks and nobody reads unasked. A
+file may come from anywhere. Its content is checked before use, it takes no more memory than it has
+bytes (except arrays of zeros, which take none), and it names no code to import: a user's own
+learner is looked up only if the caller names it too.
 """
 
 from __future__ import annotations
@@ -22,16 +22,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from olscale.data.transforms.pipeline import Pipeline
 from olscale.errors import ModelError
 from olscale.learners.class_probabilities import ClassProbabilities
-from olscale.learners.contract.capability import expect_targets
+from olscale.learners.contract.capability import expect_targets, show_margins
 from olscale.learners.contract.class_weights import name_classes
+from olscale.learners.contract.foreign.kind import own_version
 from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import LEARNERS, is_learner, learner_class, make_learner
 from olscale.models.about import About
 from olscale.models.final_model import FinalModel, fitted_pipeline
 from olscale.models.pickled import PICKLE, from_pickle
-from olscale.models.write import ABOUT, check_savable
+from olscale.models.skops_format import restore_skops
+from olscale.models.write import ABOUT
 from olscale.storage.checked_arrays import LaterFormatError, read_arrays
 from olscale.storage.open import open_storage
 from olscale.system.paths import path_text
@@ -39,8 +42,8 @@ from olscale.system.paths import path_text
 PROBABILITIES = "probabilities"
 """Arrays of probabilities of classes, in files of runs that needed them."""
 
-FORMAT = 2
-"""The latest format of model files: 1 without history and pickle."""
+FORMAT = 3
+"""The latest format of model files: 3 with an estimator of skops, 1 without history and pickle."""
 
 _MOST_ABOUT = 1 << 28
 
@@ -90,22 +93,38 @@ def load_model(
         steps = {f"transform{number}" for number in range(len(pipeline.steps))}
         if odd := {name.partition("/")[0] for name in arrays} - {"learner", PROBABILITIES, *steps}:
             raise ValueError(f"it has arrays of {', '.join(sorted(odd))}, which the model has not")
-        if about.pickled:
-            return FinalModel(about, _unpickled(about, arrays, allow_pickle), pipeline)
-        model = _make(about, learner)
-        if about.columns.targets:
-            expect_targets(model, len(about.columns.targets))
-        name_classes(model, about.classes or ())
-        model.begin(pipeline.width, len(about.classes or ()), about.learner.entropy)
-        model.restore(
-            {name[8:]: array for name, array in arrays.items() if name.startswith("learner/")}
+        final = FinalModel(
+            about, _learner(about, arrays, pipeline, learner, allow_pickle), pipeline
         )
-        final = FinalModel(about, model, pipeline)
         mark = f"{PROBABILITIES}/"
         known = {name.removeprefix(mark): a for name, a in arrays.items() if name.startswith(mark)}
         if known:
             final.probabilities = ClassProbabilities.from_state(known, len(about.classes or ()))
+            final.probabilities.columns = show_margins(final.learner)
         return final
+
+
+def _learner(
+    about: About,
+    arrays: dict[str, NDArray[Any]],
+    pipeline: Pipeline,
+    named: str | None,
+    allow_pickle: bool,
+) -> Learner:
+    """Return the learner of a model file with what it has learned."""
+    if about.pickled:
+        return _unpickled(about, arrays, allow_pickle)
+    learner = _make(about, named)
+    if about.columns.targets:
+        expect_targets(learner, len(about.columns.targets))
+    name_classes(learner, about.classes or ())
+    learner.begin(pipeline.width, len(about.classes or ()), about.learner.entropy)
+    learned = {name: array for name, array in arrays.items() if name.startswith("learner/")}
+    if about.skops:
+        restore_skops(learner, learned)
+    else:
+        learner.restore({name.removeprefix("learner/"): a for name, a in learned.items()})
+    return learner
 
 
 def _unpickled(about: About, arrays: dict[str, NDArray[Any]], allow_pickle: bool) -> Learner:
@@ -119,9 +138,18 @@ def _unpickled(about: About, arrays: dict[str, NDArray[Any]], allow_pickle: bool
     if content is None or content.dtype != np.uint8 or content.ndim != 1:
         raise ValueError("its header says that it has a pickle, and it has none")
     learner = from_pickle(content, name)
-    if learner.version != about.learner.version:
-        raise ValueError(_other_version(about, learner))
+    _check_version(about, learner)
     return learner
+
+
+def _check_version(about: About, learner: Learner) -> None:
+    version = about.learner.version
+    is_same = learner.version == version
+    if not learner.restorable:
+        # Runs whose metrics ask a model for more have the adapter's version beside its own.
+        is_same = own_version(str(learner.version)) == own_version(str(version))
+    if not is_same:
+        raise ValueError(_other_version(about, learner))
 
 
 def _other_version(about: About, learner: Learner) -> str:
@@ -136,18 +164,34 @@ def _other_version(about: About, learner: Learner) -> str:
 def _make(about: About, named: str | None) -> Learner:
     entry = about.learner
     name = entry.name
-    if name not in LEARNERS and name != named:
+    is_known = name in LEARNERS or name == named
+    if not is_known and not (about.skops and _is_of_scikit_learn(name)):
         raise ValueError(
             f"its learner {name!r} is none of olscale's; if you know and trust it, name it when "
             "you load the model"
         )
-    if not is_learner(learner_class(name)):
+    if not about.skops and not is_learner(learner_class(name)):
         raise ValueError(f"its learner {name!r} does not keep the learner contract")
     learner = make_learner(name, entry.params)
-    if learner.version != entry.version:
-        raise ValueError(_other_version(about, learner))
-    check_savable(name, learner)
+    _check_version(about, learner)
     return learner
+
+
+def _is_of_scikit_learn(name: str) -> bool:
+    """Return whether a name is that of an estimator of scikit-learn, not of what its modules use.
+
+    Its estimators do nothing but keep their parameters where they are made.
+    """
+    if not name.startswith("sklearn."):
+        return False
+    from sklearn.base import BaseEstimator
+
+    target = learner_class(name)
+    return (
+        isinstance(target, type)
+        and issubclass(target, BaseEstimator)
+        and target.__module__.startswith("sklearn.")
+    )
 
 
 def _read(file: str) -> tuple[About, dict[str, NDArray[Any]]]:

@@ -29,10 +29,11 @@ from olscale.learners.contract.learner import (
 from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable
 from olscale.models.about import About
 from olscale.models.learned_rows import LearnedRows
-from olscale.models.pickled import PICKLE, to_pickle
+from olscale.models.pickled import PICKLE
 from olscale.models.raw_rows import Encoded, RowEncoder
+from olscale.models.skops_format import SKOPS
 from olscale.models.source import ModelSource
-from olscale.models.write import check_savable, write_model
+from olscale.models.write import learner_arrays, write_model
 from olscale.storage.open import open_output
 from olscale.system.paths import path_text
 from olscale.system.plain_arrays import refuse_masked
@@ -110,11 +111,9 @@ class FinalModel:
         params = self.about.learner.params
         return f"FinalModel({name!r}, {params}, transforms={list(self.about.transforms.names)})"
 
-    def arrays(self) -> Arrays:
+    def arrays(self, *, allow_pickle: bool = False) -> Arrays:
         """Return all arrays, as ``learner/NAME`` and, of transform N, ``transformN/NAME``."""
-        if not self.learner.restorable:
-            return {PICKLE: to_pickle(self.learner)} | self._transform_arrays()
-        learned = {f"learner/{name}": array for name, array in self.learner.state().items()}
+        learned = learner_arrays(self.learner, allow_pickle)
         if self.probabilities is not None:
             state = self.probabilities.state()
             learned |= {f"probabilities/{name}": array for name, array in state.items()}
@@ -134,29 +133,30 @@ class FinalModel:
         ----------
         file : path
         allow_pickle : bool
-            Whether an estimator from elsewhere may be saved as a pickle, which runs code where it
-            is read; the file says that it has one.
+            Whether an estimator that skops cannot save may be a pickle, which runs code where it is
+            read; the file says that it has one.
 
         Raises
         ------
         ModelError
-            If the learner has no plain arrays to save.
+            If there is no way to save the learner.
         DatasetError
             If the file cannot be written.
         """
-        check_savable(self.about.learner.name, self.learner, allow_pickle)
-        arrays = self.arrays()  # a learner that cannot be pickled leaves an earlier file as it is
+        # A learner that cannot be saved leaves an earlier file as it is.
+        arrays = self.arrays(allow_pickle=allow_pickle)
         with open_output(path_text(file, "file")) as out:
-            write_model(self._about_in_file(), arrays, out)
+            self._write(arrays, out)
 
-    def write(self, out: IO[bytes]) -> None:
-        """Write the model to an open file; an estimator from elsewhere as a pickle."""
-        write_model(self._about_in_file(), self.arrays(), out)
+    def write(self, out: IO[bytes], *, allow_pickle: bool = False) -> None:
+        """Write the model to an open file, as `save` does."""
+        self._write(self.arrays(allow_pickle=allow_pickle), out)
 
-    def _about_in_file(self) -> About:
-        if self.learner.restorable:
-            return self.about
-        return self.about.changed(pickled=True)
+    def _write(self, arrays: Arrays, out: IO[bytes]) -> None:
+        about = self.about
+        if not self.learner.restorable:
+            about = about.changed(pickled=PICKLE in arrays, skops=SKOPS in arrays)
+        write_model(about, arrays, out)
 
     def scores(self, X: Rows) -> FloatArray:
         """Return the scores of `Rows` of the dataset, shape (rows, outputs).
@@ -191,7 +191,7 @@ class FinalModel:
         Otherwise the shape is (n_samples, n_classes) or (n_samples, n_targets). Parameters are
         those of `predict`.
         """
-        scores = self._sound_scores(X, encoded)
+        scores = self.without_margins(self._sound_scores(X, encoded))
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any, *, encoded: bool = False) -> NDArray[Any]:
@@ -272,7 +272,13 @@ class FinalModel:
             codes = known.answer(scores)[1]
             assert codes is not None
             return codes
-        return np.minimum(codes_of(scores), len(self.classes_) - 1)
+        return np.minimum(codes_of(self.without_margins(scores)), len(self.classes_) - 1)
+
+    def without_margins(self, scores: FloatArray) -> FloatArray:
+        """Return scores without the columns that a calibrator makes probabilities of, if any."""
+        if self.probabilities is None or not self.probabilities.columns:
+            return scores
+        return scores[:, : -self.probabilities.columns]
 
     def _encoded_blocks(self, X: Any, encoded: bool) -> Iterator[Rows]:
         """Yield rows of any kind as those of the model; a dataset is read chunk by chunk."""
@@ -382,12 +388,12 @@ class FinalModel:
             if weights is not None:
                 block_weights = weights[first:stop]
             scores = learn_usable(self.learner, chunk.X, chunk.y, block_weights)
-            learned = LearnedRows(chunk.X, scores)
+            learned = LearnedRows(chunk.X, self.without_margins(scores))
             if learned.diverged is None and self.probabilities is not None:
                 known = self.probabilities
                 counted = block_weights if known.counts_weights else None
                 answers, learned.codes = known.follow(scores, chunk.y, counted)
-                learned.probabilities = answers[:, scores.shape[1] :]
+                learned.probabilities = answers[:, learned.scores.shape[1] :]
             yield learned
             first = stop
 

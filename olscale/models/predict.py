@@ -146,6 +146,7 @@ def _tables(
                     done.labels += label in class_set
                     done.wrong += label in class_set and label != predicted
         if scores and classes is not None:
+            raw_scores = model.without_margins(raw_scores)
             names = [f"score_{label}" for label in classes]
             if raw_scores.shape[1] == 1:
                 names = ["score"]

@@ -7,6 +7,7 @@ transforms that stream, whose loops take minutes to compile, so it runs where it
 from __future__ import annotations
 
 import io
+import zipfile
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -21,6 +22,7 @@ from olscale.learners.registry import LEARNERS, learner_class, make_learner
 from olscale.models.about import About, ColumnsEntry, LearnerEntry, TransformsEntry
 from olscale.models.file import load_model
 from olscale.models.final_model import FinalModel
+from olscale.models.skops_format import SKOPS
 from olscale.storage.checked_arrays import read_arrays, write_arrays
 from tests.fuzz.mutate import Mutator
 from tests.fuzz.target import Broken, Files, Target
@@ -30,6 +32,7 @@ KINDS: tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...] = (
     ("bpas", {"B": 5}, ("minmax",)),
     ("lol", {"k": 3}, ()),
     ("arow", {}, ("nystroem:features=4,gamma=auto,seed=0",)),
+    ("sklearn.linear_model:SGDClassifier", {"random_state": 0}, ("standardize",)),
 )
 JSON = Mutator(
     (
@@ -114,7 +117,9 @@ def vary(random: Random, files: Files) -> Files:
     for _ in range(random.randrange(1, 3)):
         name = random.choice(sorted(arrays))
         array = arrays[name]
-        if name == "model.json":
+        if name == SKOPS:
+            arrays[name] = _varied_parts(random, array)
+        elif name == "model.json":
             arrays[name] = np.frombuffer(
                 JSON.mutate(random, array.tobytes(), [array.tobytes()]), dtype=np.uint8
             )
@@ -137,6 +142,19 @@ def vary(random: Random, files: Files) -> Files:
     file = io.BytesIO()
     write_arrays(file, arrays.items())
     return {"model.olm": file.getvalue()}
+
+
+def _varied_parts(random: Random, content: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Change a part of an estimator of skops, and write the archive as it would have been written."""
+    with zipfile.ZipFile(io.BytesIO(content.tobytes())) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    name = random.choice(sorted(parts))
+    parts[name] = JSON.mutate(random, parts[name], [parts[name]])
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for part, data in parts.items():
+            archive.writestr(zipfile.ZipInfo(part), data)
+    return np.frombuffer(out.getvalue(), dtype=np.uint8)
 
 
 def read_model(folder: Path) -> None:

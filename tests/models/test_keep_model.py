@@ -63,11 +63,11 @@ def test_kept_models_are_those_of_the_runs(tmp_path: Path, transforms: list[str]
 
 def test_from_a_store_to_predictions(tmp_path: Path, cluster: Cluster) -> None:
     made = generate("rotating-xor", tmp_path / "xor", seed=0)
-    learners = ("--learner", "lol:k=4", "--learner", "sklearn.linear_model:SGDClassifier")
+    learners = ("--learner", "lol:k=4", "--learner", "river.linear_model:LogisticRegression")
     words = ("--order", "time", "--store", "runs", "--keep-model", "--scheduler", cluster.scheduler)
     done = run("evaluate", "--dataset", tmp_path / "xor", *learners, *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "models of sklearn.linear_model:SGDClassifier are not kept" in done.stderr
+    assert "models are not kept: learner river.linear_model:LogisticRegression" in done.stderr
     listed = [
         line.split() for line in run("models", "list", "runs", cwd=tmp_path).stdout.splitlines()
     ]
@@ -75,10 +75,10 @@ def test_from_a_store_to_predictions(tmp_path: Path, cluster: Cluster) -> None:
     [other] = [line[0] for line in listed if line[-1] != "kept"]
     saved = run("models", "save", "runs", own, "lol.olm", cwd=tmp_path)
     assert "copied from the store" in saved.stdout, saved.stderr
-    refused = run("models", "save", "runs", other, "sgd.olm", cwd=tmp_path)
+    refused = run("models", "save", "runs", other, "other.olm", cwd=tmp_path)
     assert refused.returncode == 1
     assert "whose model is no plain arrays" in refused.stderr
-    assert not (tmp_path / "sgd.olm").exists()
+    assert not (tmp_path / "other.olm").exists()
     shown = run("predict", "lol.olm", "xor", "--scores", "--labels", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     header, *rows = shown.stdout.splitlines()

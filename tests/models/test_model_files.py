@@ -30,7 +30,7 @@ def written(tmp_path: Path, change: dict[bytes, bytes], **arrays: np.ndarray) ->
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({b'"format":1': b'"format":3'}, "of a later version of olscale"),
+        ({b'"format":1': b'"format":4'}, "of a later version of olscale"),
         ({b'"pa1"': b'"os:system"'}, "its learner 'os:system' is none of olscale's"),
         ({b'"version":1': b'"version":99'}, "learned by version 99 of pa1, here is version 1"),
         ({b'"count":3': b'"count":4'}, "has 3 names"),
@@ -100,7 +100,7 @@ def test_a_saved_file_appears_whole_or_not_at_all(
     (tmp_path / "m.olm").write_bytes(seeds()[0]["model.olm"])
     model = olscale.load_model(tmp_path / "m.olm")
 
-    def broken() -> dict[str, np.ndarray]:
+    def broken(allow_pickle: bool) -> dict[str, np.ndarray]:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(model, "arrays", broken)

@@ -5,11 +5,12 @@ as scores, numbers or weights show, scores NaN: the run then ends as ``diverged`
 have no state of plain arrays and restart from the first row after a loss.
 """
 
+import copy
 import pickle
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +94,7 @@ class ForeignLearner(
         self._labels = ClassLabels()
         self._ranks = False
         self._row_scores = RowScores(self._estimator)
+        self._updates = 0
         if seeds:
             self._mark_changed()
 
@@ -100,6 +102,19 @@ class ForeignLearner(
     def estimator(self) -> Any:
         """The model."""
         return self._estimator
+
+    @property
+    def updates(self) -> int:
+        """Number of rows learned."""
+        return self._updates
+
+    def resume(self, estimator: Any, updates: int) -> None:
+        """Take the place of a learner after `begin` whose model has learned `updates` rows."""
+        self._estimator = estimator
+        self._row_scores = RowScores(estimator)
+        self._soundness = Soundness(estimator)
+        self._updates = updates
+        self._fitted = updates > 0
 
     def resolved_params(self) -> dict[str, Any]:
         """Return the parameters as given: the version covers the defaults of source or package."""
@@ -177,6 +192,15 @@ class ForeignLearner(
         self._updates = 0
         self._shown = 0  # columns of probabilities
         self._margins = 0  # columns of scores in their place
+
+    def with_plain_scores(self) -> Self:
+        """Return the learner without columns that only the measures of a run need."""
+        plain = copy.copy(self)
+        plain._ranks = False
+        plain._ranked = 0
+        plain._shown = 0
+        plain._margins = 0
+        return plain
 
     def show_probabilities(self) -> bool:
         """Append probabilities to the scores, if the model has any."""
