@@ -26,9 +26,9 @@ from olscale.learners.contract.learner import (
     make_writable,
     no_weights,
 )
-from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable
+from olscale.learners.contract.usable_rows import diverged_at
 from olscale.models.about import About
-from olscale.models.learned_rows import LearnedRows
+from olscale.models.learned_rows import LearnedRows, learn_or_refuse, score_or_refuse
 from olscale.models.pickled import PICKLE
 from olscale.models.raw_rows import Encoded, RowEncoder
 from olscale.models.skops_format import SKOPS
@@ -168,9 +168,9 @@ class FinalModel:
     def _scores_by(self, learner: Learner, X: Rows) -> FloatArray:
         stored = self._stored(X, np.zeros(rows_of(X), dtype=np.int64))
         if len(stored) == 1:  # the size of blocks takes as long as to predict a row
-            return score_usable(learner, self.pipeline.apply(stored).X)
+            return score_or_refuse(learner, self.pipeline.apply(stored).X)
         parts = [
-            score_usable(learner, self.pipeline.apply(block).X)
+            score_or_refuse(learner, self.pipeline.apply(block).X)
             for block in self.pipeline.blocks(stored)
         ]
         return parts[0] if len(parts) == 1 else np.vstack(parts)
@@ -387,7 +387,7 @@ class FinalModel:
             block_weights = None
             if weights is not None:
                 block_weights = weights[first:stop]
-            scores = learn_usable(self.learner, chunk.X, chunk.y, block_weights)
+            scores = learn_or_refuse(self.learner, chunk.X, chunk.y, block_weights)
             learned = LearnedRows(chunk.X, self.without_margins(scores))
             if learned.diverged is None and self.probabilities is not None:
                 known = self.probabilities

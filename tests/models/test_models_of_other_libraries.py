@@ -14,7 +14,7 @@ from sklearn.linear_model import Perceptron
 
 import olscale
 from olscale.data.ingest.ingest import ingest
-from olscale.errors import ModelError
+from olscale.errors import ModelError, ParameterError
 from olscale.evaluation.experiment import Experiment
 from olscale.learners.registry import make_learner
 from olscale.models.file import load_model, read_about
@@ -231,6 +231,15 @@ def test_types_that_skops_does_not_know_are_never_made(mails: Path, tmp_path: Pa
     estimator.alpha = zipfile.ZipFile  # a type, as code of someone else's would be
     content = np.frombuffer(skops.io.dumps(estimator), dtype=np.uint8)
     assert "zipfile.ZipFile" in _refusal(arrays | {SKOPS: content}, tmp_path / "m.olm")
+
+
+def test_what_an_estimator_raises_is_one_line(mails: Path, tmp_path: Path) -> None:
+    _saved(mails, tmp_path)
+    model = load_model(_kept(tmp_path / "s"))
+    model.learner.estimator.classes_ = np.array([0, 7])
+    rows = np.random.default_rng(2).normal(size=(50, 3))
+    with pytest.raises(ParameterError, match="GaussianNB: predicting raised ValueError"):
+        model.predict(rows, encoded=True)
 
 
 def test_without_skops_a_line_says_what_to_install(
