@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from math import isfinite
 from time import time
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard
 
 from olscale.addresses import redacted
 from olscale.evaluation.run import Run
@@ -37,7 +37,6 @@ class Progress(Protocol):
         """Report that a run was written to the store."""
 
 
-@runtime_checkable
 class Detailed(Protocol):
     """A `Progress` that receives more details of groups."""
 
@@ -45,7 +44,6 @@ class Detailed(Protocol):
         """Report where a group stands, on which worker; called after each `Progress.advance`."""
 
 
-@runtime_checkable
 class Display(Protocol):
     """A `Progress` that draws the evaluation; the command line has one."""
 
@@ -53,10 +51,22 @@ class Display(Protocol):
         """Draw `evaluation`, if it is time to; called after each event."""
 
 
+# Each event of an evaluation asks these, and a look at a name is a hundredth of `isinstance` with a
+# protocol.
+
+
+def _takes_details(progress: object) -> TypeGuard[Detailed]:
+    return hasattr(progress, "details")
+
+
+def _draws(progress: object) -> TypeGuard[Display]:
+    return hasattr(progress, "show")
+
+
 def tell(progress: Progress, group: str, stand: Stand, worker: str = "") -> None:
     """Report to `progress` where a group stands."""
     progress.advance(group, stand.rows, stand.error)
-    if isinstance(progress, Detailed):
+    if _takes_details(progress):
         progress.details(group, stand, worker)
 
 
@@ -131,7 +141,7 @@ class LiveProgress:
 
     def details(self, group: str, stand: Stand, worker: str) -> None:
         """Note where a group stands, on which worker, and the errors so far."""
-        if isinstance(self._progress, Detailed):
+        if _takes_details(self._progress):
             self._progress.details(group, stand, worker)
         content: dict[str, Any] = {"at": {group: [stand.rows, worker, stand.memory]}}
         if stand.scoring[1] or group in self._scoring:
@@ -160,7 +170,7 @@ class LiveProgress:
     def _add(self, content: dict[str, Any]) -> None:
         """Take in the content of a line."""
         self.evaluation.add({"t": self._clock(), **content})
-        if isinstance(self._progress, Display):
+        if _draws(self._progress):
             self._progress.show(self.evaluation)
 
     def _is_due(self, run: str, rows: int) -> bool:
