@@ -1,4 +1,4 @@
-"""Put figures of `olscale bench --json` into docs/performance.md: ``python -m tests.performance FILE...``.
+"""Put figures of `olscale bench --out` into docs/performance.md: ``python -m tests.performance FILE...``.
 
 The page has a table between ``<!-- NAME -->`` and ``<!-- end -->`` for each benchmark; those that a
 file has are replaced.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from olscale.bench import BENCHMARKS
+from olscale.cli.command import Respelled
 from olscale.cli.say import say
 
 if TYPE_CHECKING:
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
 @click.command(epilog=f"Benchmarks: {', '.join(BENCHMARKS)}.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option(
-    "--json", "file", type=click.Path(dir_okay=False), help="Also write the figures to this file."
+    "--out",
+    "--json",
+    "file",
+    cls=Respelled,
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Also write the figures to this file, as JSON.",
 )
 @click.option(
     "--rows",

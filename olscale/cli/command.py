@@ -78,6 +78,18 @@ class GroupedCommand(click.Command):
                 formatter.write_dl(list(records.values()))
 
 
+class Respelled(click.Option):
+    """An option under its present spelling, which help shows, and its older ones, which work."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the line of the help, with the first spelling alone."""
+        record = super().get_help_record(ctx)
+        if record is None:
+            return None
+        spellings, text = record
+        return f"{self.opts[0]} {spellings.rpartition(' ')[2]}", text
+
+
 def find_modules_here() -> None:
     """Let ``module:Class`` name a module in the working directory, as ``python -m`` does."""
     from pathlib import Path  # `olscale --help` needs none of it

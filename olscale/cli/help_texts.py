@@ -41,7 +41,7 @@ EXAMPLES = {
     ),
     "olscale reproduce": (
         "olscale reproduce lol-2016 --store lol --quick",
-        "olscale reproduce lol-2016 --store lol --no-run --markdown lol.md",
+        "olscale reproduce lol-2016 --store lol --no-run --out lol.md",
     ),
     "olscale status": ("olscale status results", "olscale status results --watch"),
     "olscale results": (
@@ -78,8 +78,8 @@ EXAMPLES = {
         "olscale models show pa1.model --json",
     ),
     "olscale models export": (
-        "olscale models export pa1.model --onnx pa1.onnx",
-        "olscale models export mine.model --onnx mine.onnx --learner mine:Learner",
+        "olscale models export pa1.model --out pa1.onnx",
+        "olscale models export mine.model --out mine.onnx --learner mine:Learner",
     ),
     "olscale predict": (
         "olscale predict pa1.model new.csv",
@@ -125,7 +125,7 @@ EXAMPLES = {
         "olscale jobs prune watch.toml --dry-run",
         "olscale jobs prune watch.toml",
     ),
-    "olscale bench": ("olscale bench linear", "olscale bench linear kernel --json figures.json"),
+    "olscale bench": ("olscale bench linear", "olscale bench linear kernel --out figures.json"),
     "olscale warm": ("olscale warm", "olscale warm pa1 lol"),
     "olscale completion": ("olscale completion bash", "olscale completion zsh"),
     "olscale doctor": ("olscale doctor", "OLSCALE_SCRATCH=/scratch olscale doctor"),

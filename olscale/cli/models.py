@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from olscale.cli.command import Group
+from olscale.cli.command import Group, Respelled
 from olscale.cli.meter import meter
 from olscale.cli.reading_options import Reading, allow_pickle_option, source_options
 from olscale.cli.say import say
@@ -308,7 +308,13 @@ def learn(
 @models.command(short_help="Write the model FILE for other programs.")
 @click.argument("file")
 @click.option(
-    "--onnx", "out", metavar="OUT", required=True, help="ONNX file to write; needs olscale[onnx]."
+    "--out",
+    "--onnx",
+    "out",
+    cls=Respelled,
+    metavar="FILE",
+    required=True,
+    help="ONNX file to write; needs olscale[onnx].",
 )
 @click.option(
     "--learner",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from olscale.cli.command import collect_as_usual
+from olscale.cli.command import Respelled, collect_as_usual
 from olscale.cli.reading_options import Reading, allow_pickle_option, source_options
 from olscale.cli.say import say
 
@@ -15,6 +15,7 @@ from olscale.cli.say import say
 @click.option(
     "--out",
     "--to",
+    cls=Respelled,
     metavar="FILE",
     help="Output file, .csv or .parquet (default: standard output).",
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from olscale.cli.command import Respelled
 from olscale.cli.execution_options import cluster_options
 from olscale.cli.say import say, show
 
@@ -30,10 +31,13 @@ if TYPE_CHECKING:
 )
 @click.option("--no-run", is_flag=True, help="Run nothing; print the results in the store.")
 @click.option(
+    "--out",
     "--markdown",
+    "out",
+    cls=Respelled,
     metavar="FILE",
     type=click.Path(dir_okay=False),
-    help="Also write the tables to this file.",
+    help="Also write the tables to this file, as Markdown.",
 )
 @cluster_options
 def reproduce(
@@ -41,7 +45,7 @@ def reproduce(
     store: str,
     quick: bool,
     no_run: bool,
-    markdown: str | None,
+    out: str | None,
     cluster: dict[str, Any],
 ) -> None:
     """Run the pipeline NAME as far as STORE does not have it; print the paper's tables and ours.
@@ -81,8 +85,8 @@ def reproduce(
             alternatives = settings(causes, selections)
         ledgers.append((requested, _ledger(opened, name, requested, alternatives)))
         _show(opened, *ledgers[-1])
-    if markdown is not None:
-        _write(Path(markdown), page(opened, ledgers, [*names, *["--quick"] * quick]))
+    if out is not None:
+        _write(Path(out), page(opened, ledgers, [*names, *["--quick"] * quick]))
 
 
 def _run(experiment: Experiment, store: str, cluster: dict[str, Any]) -> None:

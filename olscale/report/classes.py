@@ -12,9 +12,6 @@ from olscale.report.tables import Entry, Table
 _MOST = 60
 """Most classes in the columns of a table: those with the most rows."""
 
-_MIXED = 3
-"""Most pairs of classes to name as confused with each other."""
-
 
 def class_table(
     title: str,
@@ -64,9 +61,6 @@ def class_table(
     notes = [f"Rows of the class {when}, in percent of them."]
     if len(classes) < int((rows > 0).sum()):
         notes.append(f"The {len(classes)} classes of most rows, of {int((rows > 0).sum()):,}.")
-    notes += [
-        f"{label}: {text}." for label, matrix in counts.items() if (text := _mixed(matrix, called))
-    ]
     columns = tuple(f"{called[i]}" for i in classes)
     return Table(
         f"{error} by class (%), {title}",
@@ -83,18 +77,3 @@ def _errors(matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], size: int
         float(1.0 - matrix[i, i] / of[i]) if i < len(of) and of[i] else float("nan")
         for i in range(size)
     ]
-
-
-def _mixed(matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], called: Sequence[str]) -> str:
-    wrong = matrix.copy()
-    np.fill_diagonal(wrong, 0.0)
-    if len(wrong) < 3:  # of two classes the errors themselves say it
-        return ""
-    worst = np.argsort(-wrong, axis=None, kind="stable")[:_MIXED]
-    pairs = [divmod(int(cell), len(wrong)) for cell in worst]
-    sentences = [
-        f"{called[a]} as {called[b]} ({wrong[a, b]:,.1f} rows)" for a, b in pairs if wrong[a, b] > 0
-    ]
-    if sentences:
-        return f"most often {', '.join(sentences)}"
-    return ""

@@ -9,6 +9,7 @@ from olscale.analysis.curves import (
     CURVES,
     ROCS,
     AlongStream,
+    ConfusionMatrix,
     Curve,
     confusions,
     error_beside,
@@ -26,6 +27,7 @@ from olscale.report.classes import class_table
 from olscale.report.facts import class_names, planned_facts
 from olscale.report.figures import (
     alarm_figure,
+    confusion_figure,
     curve_figure,
     parameter_figure,
     roc_figure,
@@ -173,9 +175,7 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
             if matrices[stream]:
                 of_label, _ = _labelled(with_errors[error_beside(name)][stream], matrices[stream])
                 names = class_names(facts.get(group[0].fingerprint, {}))
-                parts.append(
-                    table_html(class_table(title, of_label, names, tested=name.startswith("test_")))
-                )
+                parts += _classes(title, name, of_label, names, gallery)
         parts += _swept(title, group, gallery, source)
         if parts:
             s = group[0]
@@ -319,6 +319,37 @@ def _alarms(
     return gallery.add(
         f"{title}-drift-alarms", caption, alarm_figure, shown, "drift alarms", **options
     )
+
+
+def _classes(
+    title: str,
+    name: str,
+    shown: dict[str, ConfusionMatrix],
+    class_names: Sequence[str],
+    gallery: Gallery,
+) -> list[Part]:
+    """Return the error by class, and of three classes or more which are taken for which."""
+    tested = name.startswith("test_")
+    table = class_table(title, shown, class_names, tested=tested)
+    parts: list[Part] = [table_html(table)]
+    # Of two classes the errors themselves say it.
+    if len(table.columns) > 2:
+        rows = "rows of the test split" if tested else "rows"
+        caption = (
+            f"{title}: {rows} of a class that are predicted as another, in percent of the class"
+            "; those that are predicted rightly are left out."
+        )
+        parts.append(
+            gallery.add(
+                f"{title}-{name.replace('_', '-')}",
+                caption,
+                confusion_figure,
+                shown,
+                "confusions",
+                class_names=class_names,
+            )
+        )
+    return parts
 
 
 def _by_stream(found: Iterable[T]) -> dict[Hashable, list[T]]:

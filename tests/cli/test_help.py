@@ -58,3 +58,28 @@ def test_each_option_stands_in_one_group(path: str) -> None:
     help_text = run(*path.split()[1:], "--help").stdout
     assert all(f"\n{heading}:\n" in help_text for heading in GROUPS[path])
     assert help_text.count("\n  --dry-run") == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "older"),
+    [
+        ("olscale bench", "--json"),
+        ("olscale models export", "--onnx"),
+        ("olscale predict", "--to"),
+        ("olscale reproduce", "--markdown"),
+    ],
+)
+def test_what_a_command_writes_is_named_by_out_and_by_its_older_spelling(
+    path: str, older: str
+) -> None:
+    command = COMMANDS[path]
+    help_text = run(*path.split()[1:], "--help").stdout
+    assert "\n  --out FILE" in help_text
+    assert older not in help_text
+    context = click.Context(command, info_name=path)
+    by_spelling = [
+        command.make_parser(context).parse_args(args=[spelling, "here"])[0]
+        for spelling in ("--out", older)
+    ]
+    assert by_spelling[0] == by_spelling[1]
+    assert "here" in by_spelling[0].values()

@@ -28,6 +28,8 @@ SCHEMA = (
     Path(__file__).parent / "fixtures" / "vega-lite-6.4.3.schema.json.gz"
 )  # of the npm package, without descriptions
 LEARNERS = ("pa", "pa1", "<b>lol</b>")
+CELLS = np.array([0, 2, 65537, 131072, 131074])
+"""Cells of a confusion matrix: 65536 times the class, plus what is predicted."""
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +39,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, make_record: Callable[..., A
     store = open_store(folder / "store", create=True)
     rows = np.arange(10, 101, 10)
     for number, learner in enumerate(LEARNERS):
-        for i in range(2):
+        for i in range(5):
             errors = 0.1 * number + 0.01 * i + 0.2 + 1 / rows
             record = make_record(
                 learner=learner,
@@ -50,13 +52,17 @@ def pages(tmp_path_factory: pytest.TempPathFactory, make_record: Callable[..., A
                 curve_rows=rows,
                 curve_mistakes=(rows * errors).astype(np.int64),
                 segments=[("Day0", 50, 20 + number), ("Day1", 50, 10)],
-                series=[Series("drift_alarms", np.array([42]), np.array([1.0]))],
+                series=[
+                    Series("drift_alarms", np.array([42]), np.array([1.0])),
+                    Series("confusion", CELLS, np.array([40.0, 10.0 - i, 25.0, 5.0, 20.0])),
+                ],
                 timings={"rows_per_second": 100.0 + number},
             )
             run = {
                 **record.run,
                 "protocol": {
                     **record.run["protocol"],
+                    "measures": ["confusion"],
                     "drift": "adwin",
                     "drift_version": "river 0",
                 },
@@ -121,6 +127,20 @@ def test_every_chart_compiles_without_a_word(pages: Path, tmp_path: Path) -> Non
     assert json.loads(made.stdout) == []
 
 
+def test_bands_of_quantiles_are_those_of_the_runs(pages: Path) -> None:
+    [chart] = [
+        one for one in specs(pages) if "bands" in [param["name"] for param in one.get("params", ())]
+    ]
+    [line] = [line for line in chart["data"]["values"] if line["learner"] == "pa1"]
+    rows = np.arange(10, 101, 10)
+    mistakes = [(rows * (0.3 + 0.01 * i + 1 / rows)).astype(np.int64) for i in range(5)]
+    low, high = np.quantile(100 * np.array(mistakes) / rows, [0.1, 0.9], axis=0)
+
+    assert line["quantiles"]["rows"] == rows.tolist()
+    np.testing.assert_allclose(line["quantiles"]["low"], low, rtol=1e-3)
+    np.testing.assert_allclose(line["quantiles"]["high"], high, rtol=1e-3)
+
+
 def test_scripts_are_in_the_page_once_with_nothing_that_ends_them(pages: Path) -> None:
     page = (pages / "index.html").read_text()
 
@@ -165,6 +185,15 @@ SAVED = """(() => {
   [URL.createObjectURL, HTMLAnchorElement.prototype.click] = [make, click];
   return saved.text();
 })()"""
+ENDS = """[...document.querySelectorAll("#digits-curves .mark-text text")]
+  .filter((one) => one.getAttribute("text-anchor") === "start")
+  .map((one) => `${one.textContent} ${one.transform.baseVal[0].matrix.f}`)"""
+EDGES = "[...document.querySelectorAll('#digits-curves .mark-area path')].map((one) => one.getAttribute('d')).join()"
+CHOOSE = """((figure, i, value) => {
+  const menu = document.querySelectorAll(`${figure} select`)[i];
+  menu.value = value;
+  menu.dispatchEvent(new Event("change"));
+})"""
 LINES = "document.querySelectorAll('#digits-curves .mark-line path').length"
 
 
@@ -184,6 +213,20 @@ def test_the_page_answers_to_its_reader_without_a_network(pages: Path) -> None:
 
             await drawn(page, "digits-curves")
             assert await page.run(LINES) == 3
+            # Lines are named at their ends, none over another, and bands are chosen.
+            ends = [text.split() for text in await page.run(ENDS)]
+            assert sorted(name for name, *_ in ends) == sorted(LEARNERS)
+            heights = sorted(float(height) for *_, height in ends)
+            assert min(np.diff(heights)) >= 12
+            edges = await page.run(EDGES)
+            await page.run(f"{CHOOSE}('#digits-curves', 1, 'quantiles')")
+            await asyncio.sleep(0.5)
+            assert await page.run(EDGES) not in (edges, "")
+            await page.run(f"{CHOOSE}('#digits-curves', 1, '')")
+            # A map of confusions is of the learner that is chosen.
+            cells = "document.querySelector('#digits-confusion svg').textContent"
+            before = await page.run(cells)
+            assert "20" in before
             # A legend picks, here and in other figures, and the address keeps it.
             await page.run("document.querySelector('#digits-curves .legend [value=pa1]').click()")
             await asyncio.sleep(0.5)

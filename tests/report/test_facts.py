@@ -45,7 +45,6 @@ def test_errors_by_class_are_shares_of_the_rows_of_the_class() -> None:
         ["0.00"] * 3,
     ]
     assert [entry.best for entry in table.entries[0]] == [False, True, False]
-    assert "pa: most often a as b (3.0 rows), c as a (3.0 rows)." in table.notes
     assert ["".join(mark.sign for mark in line[0].marks) for line in table.entries] == ["", "?"]
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib.transforms import Bbox
 
-from olscale.analysis.curves import Curve, SegmentErrors
+from olscale.analysis.curves import ConfusionMatrix, Curve, SegmentErrors
 from olscale.analysis.decision_boundary import plane_of, snapshots
 from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import sweep
@@ -15,6 +17,7 @@ from olscale.errors import ReportError
 from olscale.report.figures import (
     alarm_figure,
     boundary_figure,
+    confusion_figure,
     curve_figure,
     parameter_figure,
     save,
@@ -239,6 +242,31 @@ def test_segments_in_stream_order():
     [container] = panel.containers
     np.testing.assert_allclose(container.lines[0].get_ydata(), [20, 20, 20])
     assert [label.get_text() for label in panel.get_xticklabels()] == ["Day0", "Day1", "Day2"]
+
+
+def confusion(error: float, learner: str = "pa1") -> ConfusionMatrix:
+    """Ten rows of each of three classes, of which a share of the first is taken for the last."""
+    true = np.array([0, 0, 1, 2])
+    predicted = np.array([0, 2, 1, 2])
+    counts = np.array([[10 - 10 * error, 10 * error, 10.0, 10.0]])
+    return ConfusionMatrix(replace(summary(error), learner=learner), true, predicted, counts)
+
+
+def test_maps_of_confusions_are_of_the_learners_of_least_error():
+    shown = {f"{share:g}": confusion(share) for share in (0.5, 0.2, 0.4, 0.1, 0.3)}
+    shown["majority"] = confusion(0.0, "majority")
+
+    figure = confusion_figure(shown, ["cat", "dog", "owl"])
+
+    panels = [panel for panel in figure.axes if panel.get_title()]
+    assert [panel.get_title() for panel in panels] == ["0.1", "0.2", "0.3", "0.4"]
+    for panel, share in zip(panels, (10, 20, 30, 40), strict=True):
+        values = np.ma.filled(panel.collections[0].get_array(), np.nan)
+        none = np.nan
+        np.testing.assert_allclose(
+            values, [[none, 0, share], [0, none, 0], [0, 0, none]], equal_nan=True
+        )
+        assert [tick.get_text() for tick in panel.get_yticklabels()] == ["cat", "dog", "owl"]
 
 
 @pytest.mark.long

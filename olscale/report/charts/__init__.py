@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from olscale.report.charts.alarms import alarm_charts
+from olscale.report.charts.confusions import confusion_charts
 from olscale.report.charts.curves import curve_charts
 from olscale.report.charts.differences import difference_charts
 from olscale.report.charts.parameters import parameter_charts
@@ -16,6 +17,7 @@ from olscale.report.charts.segments import heat_charts, segment_charts
 from olscale.report.charts.spec import Spec
 from olscale.report.charts.surfaces import surface_charts
 from olscale.report.drawing import Drawing
+from olscale.report.figures.confusions import confusion_figure
 from olscale.report.figures.curves import alarm_figure, curve_figure
 from olscale.report.figures.parameters import parameter_figure, surface_figure
 from olscale.report.figures.pareto import pareto_figure
@@ -24,6 +26,7 @@ from olscale.report.figures.segments import heat_figure, segment_figure
 
 _OF_FIGURE: Mapping[Callable[..., Any], Callable[..., list[Spec]]] = {
     alarm_figure: alarm_charts,
+    confusion_figure: confusion_charts,
     curve_figure: curve_charts,
     difference_figure: difference_charts,
     heat_figure: heat_charts,

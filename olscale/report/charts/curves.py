@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from olscale.analysis.curves import Curve
+from olscale.measures import measure_of
 from olscale.report.charts.spec import (
     ONLY_PICKED,
     PICKED,
@@ -33,6 +34,23 @@ from olscale.report.palette import GREY
 
 _MARKS = 10
 """Marks on each line."""
+
+_QUANTILES = (0.1, 0.9)
+
+_LEAST_RUNS = 5
+"""Least runs of a line whose quantiles say more than their deviation."""
+
+_BAND_POINTS = 41
+"""Points of the edges of a band of quantiles: it is as smooth as the eye needs."""
+
+_NAMED_ENDS = 6
+"""Most lines that are named, with their last value, at their right ends."""
+
+_APART = 0.065
+"""Distance of two such names, as a share of the height."""
+
+_INK = {"value": {"expr": "ink"}}
+"""The colour of words in a chart, which the page sets by its ground."""
 
 _ROWS = "datum.value < 1e5 ? format(datum.value, ',') : format(datum.value, '~s')"
 
@@ -104,7 +122,8 @@ def _chart(
     else:
         transform.append({"calculate": "datum.value", "as": "shown"})
     transform += [ONLY_PICKED, {"filter": f"whole || datum.rows >= {SETTLED * last:g}"}]
-    params = [PICKED, *menu, _switch("whole", "from the first row")]
+    params = [PICKED, {"name": "ink", "value": GREY}, *menu]
+    params.append(_switch("whole", "from the first row"))
     if far:
         params.append(_switch("every", "all in view"))
         kept = "every || !datum.far || indexof(picked, datum.learner) >= 0"
@@ -130,19 +149,17 @@ def _chart(
     }
     layers: list[Spec] = []
     if band:
-        params.append(_switch("bands", "bands", value=True))
-        # Bands are deviations of errors; those of differences to another curve are unknown.
-        spread = "(baseline ? 0 : datum.std)" if menu else "datum.std"
+        has_quantiles = any(len(curve.errors) >= _LEAST_RUNS for curve in curves.values())
+        params.append(_bands(has_quantiles))
         transform += [
-            {"calculate": f"datum.shown {sign} {spread}", "as": end}
-            for sign, end in (("-", "low"), ("+", "high"))
+            {"calculate": _edge(end, sign, menu, has_quantiles), "as": end}
+            for end, sign in (("low", "-"), ("high", "+"))
         ]
-        edges = {"y": y | {"field": "low"}, "y2": {"field": "high"}}
         layers.append(
             {
-                "transform": [{"filter": "bands"}],
+                "transform": [{"filter": "isValid(datum.low)"}],
                 "mark": {"type": "area", "opacity": 0.14, "clip": True},
-                "encoding": edges,
+                "encoding": {"y": y | {"field": "low"}, "y2": {"field": "high"}},
             }
         )
     layers.append(
@@ -180,6 +197,9 @@ def _chart(
         layers.append(_raised(y))
     if far:
         layers.append(_named(far))
+    if 1 < len(labels) <= _NAMED_ENDS:
+        params.append({"name": "narrow", "value": False})
+        layers.append(_ends(y, metric, ("low", "high") if band else ("shown", "shown")))
     return spec(
         (
             _line(number, label, curves[label], band, alarms, have_same_rows, label in far)
@@ -193,6 +213,94 @@ def _chart(
     )
 
 
+def _bands(has_quantiles: bool) -> Spec:
+    """Return the menu of bands."""
+    bands = {"": "none", "deviation": "one deviation"}
+    if has_quantiles:
+        low, high = _QUANTILES
+        bands["quantiles"] = f"{100 * low:g} to {100 * high:g} % of the runs"
+    menu = {
+        "input": "select",
+        "options": list(bands),
+        "labels": list(bands.values()),
+        "name": "band ",
+    }
+    return {"name": "bands", "value": "deviation", "bind": menu}
+
+
+def _edge(end: str, sign: str, menu: list[Spec], has_quantiles: bool) -> str:
+    """Return the expression of an edge of a band; without a band it is the line itself."""
+    deviation = f"bands == 'deviation' ? datum.shown {sign} datum.std : datum.shown"
+    if menu:
+        # Bands are of errors; those of differences to another curve are unknown.
+        deviation = f"baseline ? datum.shown : {deviation}"
+    if not has_quantiles:
+        return deviation
+    chosen = "bands == 'quantiles' && datum.quantiles"
+    if menu:
+        chosen += " && !baseline"
+    # At rows between those that have quantiles there is no edge.
+    place = "indexof(datum.quantiles.rows, datum.rows)"
+    return f"{chosen} ? datum.quantiles.{end}[{place}] : {deviation}"
+
+
+def _quantiles(curve: Curve) -> dict[str, Any]:
+    """Return the edges of a line's band of quantiles, and the rows that they are of."""
+    at = np.unique(np.linspace(0, len(curve.rows) - 1, _BAND_POINTS).round().astype(int))
+    values = in_unit(curve.summary.metric, curve.errors[:, at])
+    low, high = np.quantile(values, _QUANTILES, axis=0)
+    return {"rows": curve.rows[at].tolist(), "low": rounded(low), "high": rounded(high)}
+
+
+def _ends(y: Spec, metric: str, edges: tuple[str, str]) -> Spec:
+    """Return the names and last values of lines at their right ends, none over another."""
+    form = ".4~g"
+    if measure_of(metric).unit == "percent":
+        form = ".2f"
+    figure = f"format(datum.shown, '{form}')"
+    # From the lowest upwards, each is moved up as far as it must be: the running maximum of
+    # heights less their distances, to which these are added again.
+    return {
+        "transform": [
+            {
+                "joinaggregate": [
+                    {"op": "max", "field": "rows", "as": "end"},
+                    {"op": "min", "field": edges[0], "as": "least"},
+                    {"op": "max", "field": edges[1], "as": "most"},
+                ]
+            },
+            {"filter": "datum.rows == datum.end"},
+            {"calculate": f"{_APART:g} * (datum.most - datum.least)", "as": "apart"},
+            {
+                "window": [{"op": "row_number", "as": "place"}],
+                "sort": [{"field": "shown"}],
+            },
+            {"calculate": "datum.shown - datum.place * datum.apart", "as": "lower"},
+            {
+                "window": [{"op": "max", "field": "lower", "as": "highest"}],
+                "sort": [{"field": "shown"}],
+                "frame": [None, 0],
+            },
+            {"calculate": "datum.highest + datum.place * datum.apart", "as": "height"},
+            {"calculate": f"narrow ? {figure} : datum.learner + ' ' + {figure}", "as": "words"},
+        ],
+        "mark": {
+            "type": "text",
+            "align": "left",
+            "dx": 6,
+            "limit": 160,
+            "clip": False,
+            "aria": False,
+        },
+        "encoding": {
+            "x": {"value": "width"},
+            "y": y | {"field": "height"},
+            "color": _INK,
+            "text": {"field": "words", "type": "nominal"},
+        },
+    }
+
+
 def _named(far: Mapping[str, str]) -> Spec:
     """Return a line at the upper edge that names what is above the view."""
     above = ", ".join(
@@ -201,11 +309,11 @@ def _named(far: Mapping[str, str]) -> Spec:
     return {
         "data": {"values": [{"above": f"\u2191 {above}"}]},
         "transform": [{"filter": "!every"}],
-        "mark": {"type": "text", "align": "right", "baseline": "top", "color": GREY, "limit": 420},
+        "mark": {"type": "text", "align": "right", "baseline": "top", "limit": 420},
         "encoding": {
             "x": {"value": "width"},
             "y": {"value": 2},
-            "color": {"value": GREY},
+            "color": _INK,
             "text": {"field": "above", "type": "nominal"},
         },
     }
@@ -259,6 +367,8 @@ def _line(
         if len(values) > 1:
             spread = values.std(axis=0, ddof=1)
         line["std"] = rounded(spread, digits=3)
+        if len(values) >= _LEAST_RUNS:
+            line["quantiles"] = _quantiles(curve)
     if alarms:
         line["alarms"] = alarms_on(curve, alarms.get(label)).tolist()
     return line

@@ -4,6 +4,7 @@ They need matplotlib.
 """
 
 from olscale.report.figures.boundaries import boundary_figure
+from olscale.report.figures.confusions import confusion_figure
 from olscale.report.figures.curves import alarm_figure, curve_figure, roc_figure
 from olscale.report.figures.parameters import parameter_figure, surface_figure
 from olscale.report.figures.pareto import pareto_figure
@@ -14,6 +15,7 @@ from olscale.report.figures.style import save
 __all__ = [
     "alarm_figure",
     "boundary_figure",
+    "confusion_figure",
     "curve_figure",
     "difference_figure",
     "heat_figure",

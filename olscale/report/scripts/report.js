@@ -105,7 +105,7 @@
     visit(spec);
     const positive = { x: "datum.rows > 0", y: "datum.shown > 0" };
     spec.transform.push(...axes.map((axis) => ({ filter: positive[axis] })));
-    if (axes.includes("y")) spec.layer = spec.layer.filter((one) => one.mark.type !== "area");
+    if (axes.includes("y")) spec.layer = spec.layer.filter((one) => one.mark.type !== "area" && one.encoding.y?.field !== "height");
     return spec;
   }
 
@@ -116,6 +116,8 @@
     if (part.mark?.type === "rule") part.mark.aria = false;
     (part.layer || []).forEach(silence);
   }
+
+  const NARROW = 640; // pixels below which the ends of lines have no names
 
   const isCurve = (spec) => spec.layer?.some((one) => one.params?.some((param) => param.name === "near"));
 
@@ -168,7 +170,7 @@
     const lines = [];
     for (const spec of specs) {
       const shared = spec.transform?.[0]?.as === "rows" ? { rows: JSON.parse(spec.transform[0].calculate) } : {};
-      for (const one of spec.data?.values || []) {
+      for (const { quantiles, ...one } of spec.data?.values || []) {
         const all = Object.entries({ ...one, ...shared });
         const length = Math.max(1, ...all.map(([, value]) => (Array.isArray(value) ? value.length : 1)));
         for (let i = 0; i < length; i++) lines.push(Object.fromEntries(all.map(([key, value]) => [key, Array.isArray(value) ? value[i] : value])));
@@ -212,6 +214,8 @@
         const initial = Object.fromEntries(params.map((param) => [param.name, param.value]));
         for (const param of params) {
           if (param.name === "picked") param.value = shownOf(labels);
+          else if (param.name === "ink") param.value = look().axis.labelColor;
+          else if (param.name === "narrow") param.value = boxes[i].clientWidth < NARROW;
           else if (chosen.has(nameOf(param))) {
             const value = chosen.get(nameOf(param));
             param.value = param.bind.input === "checkbox" ? value === "true" : value.slice(1);
