@@ -15,7 +15,8 @@ from olscale.analysis.names import UNNAMED, Name, Names
 from olscale.measures import CAUTIONS, RANKED_BY_CLASS, SPEEDS, WAITED, measure_of
 from olscale.results import Plan, Store, canonical_json
 from olscale.results.arrow_arrays import arrow_array, times_of
-from olscale.results.plans import TUNING, Selection, read_plans, read_selections
+from olscale.results.plans import TUNING, read_plans
+from olscale.results.selections import Selection, read_selections
 from olscale.results.settings import KEY_COLUMNS, SettingKey
 from olscale.results.store import OnDamage
 from olscale.storage.canonical_json import ParsedJson

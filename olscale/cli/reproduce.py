@@ -59,7 +59,7 @@ def reproduce(
     from olscale.evaluation.settings import settings
     from olscale.report.markdown import page
     from olscale.results import open_store
-    from olscale.results.plans import read_selections
+    from olscale.results.selections import read_selections
 
     chosen = []
     for name in names:

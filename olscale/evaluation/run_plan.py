@@ -17,8 +17,9 @@ from olscale.learners.contract.learner import Learner
 from olscale.learners.foresight import Foresight
 from olscale.learners.registry import ask
 from olscale.measures import distance_from_best
-from olscale.results.plans import LeftOut, PlannedDataset, PlannedLearner, Point, Selection
+from olscale.results.plans import LeftOut, PlannedDataset, PlannedLearner
 from olscale.results.record import run_id
+from olscale.results.selections import Point, Selection
 from olscale.storage.canonical_json import canonical_json
 
 

@@ -5,15 +5,11 @@ split, ``state.record()``. Results depend on no clock, thread or process (times 
 separately), so that in-process runs, actors and tasks give the same bytes.
 """
 
-import os
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib.metadata import version
 from math import nan
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,12 +22,13 @@ from olscale.evaluation.dataset_fit import check_seen
 from olscale.evaluation.guard import check_scores, guarded
 from olscale.evaluation.label_delay import Schedule, Scored
 from olscale.evaluation.learning_time import LearningTime
-from olscale.evaluation.metrics import METRICS, Metric, Prequential, StreamShape
+from olscale.evaluation.metrics import METRICS, Metric, StreamShape
 from olscale.evaluation.metrics.each_target import make_metric
 from olscale.evaluation.metrics.model_watch import ModelWatch
 from olscale.evaluation.rehearsal import Rehearsal, needs_rehearsal, shared_reason
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_learner import RunLearner
+from olscale.evaluation.run_results import Counted, environment, metric_results
 from olscale.learners.calibrator import Calibrator
 from olscale.learners.class_probabilities import ClassProbabilities
 from olscale.learners.contract.capability import ranking_columns, ranks_by_class
@@ -40,48 +37,6 @@ from olscale.learners.contract.learner import Learner, predictions_of, score_col
 from olscale.learners.contract.usable_rows import diverged_at, score_usable
 from olscale.measures import NOT_REPRODUCIBLE, RANKED_BY_CLASS, headline_of
 from olscale.results.record import Record
-
-
-def metric_results(metrics: Sequence[Metric], measures: Mapping[str, float]) -> dict[str, Any]:
-    """Return the part of a record that metrics provide; `measures` are the learner's own."""
-    values = {name: value for metric in metrics for name, value in metric.values().items()}
-    return {
-        "metrics": values | dict(measures),
-        **_mistakes(metrics),
-        "series": [series for metric in metrics for series in metric.series()],
-    }
-
-
-def _mistakes(metrics: Sequence[Metric]) -> dict[str, Any]:
-    """Return the mistakes along the stream and by segment; nothing for a regression."""
-    for metric in metrics:
-        if isinstance(metric, Prequential):
-            rows, mistakes = metric.curve()
-            return {"curve_rows": rows, "curve_mistakes": mistakes, "segments": metric.segments()}
-    return {}
-
-
-@cache
-def environment() -> dict[str, str]:
-    """Return versions and machine of the current process."""
-    versions = {
-        package: version(package)
-        for package in ("olscale", "numpy", "numba", "scikit-learn", "dask")
-    }
-    return {
-        **versions,
-        "python": platform.python_version(),
-        "host": platform.node(),
-        "cpus": str(os.cpu_count()),
-    }
-
-
-class Counted(NamedTuple):
-    """What a run has counted: sums of metrics, held-out and repeated rows, seconds spent."""
-
-    sums: list[dict[str, Array]]
-    predicted: tuple[int, int]
-    spent: float
 
 
 class RunState(RunLearner):

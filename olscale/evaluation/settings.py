@@ -10,7 +10,7 @@ from olscale.evaluation.experiment_sections import EVERY, DatasetSpec, LearnerSp
 from olscale.evaluation.protocol import weighing_of
 from olscale.evaluation.run import Run, stream_keys
 from olscale.learners.registry import learner_class, learner_names, make_learner
-from olscale.results.plans import Selection
+from olscale.results.selections import Selection
 from olscale.results.settings import REPLICATES, ExperimentSettings, Setting, SettingKey
 from olscale.storage.canonical_json import canonical_json
 

@@ -21,7 +21,8 @@ from olscale.execution.progress import Progress
 from olscale.execution.work import work_of
 from olscale.results.compact import compact_many, set_damaged_aside
 from olscale.results.forget import forget, forget_checkpoints, result_digests, take_out_of_compacted
-from olscale.results.plans import Selection, selection_file, write_plan, write_selection
+from olscale.results.plans import write_plan
+from olscale.results.selections import Selection, selection_file, write_selection
 from olscale.results.store import Store, require_writable
 from olscale.results.version import WITH_COMPACTED
 

@@ -16,7 +16,8 @@ from olscale.evaluation.run_plan import RunPlan
 from olscale.execution.phases import Job
 from olscale.execution.progress import Progress
 from olscale.execution.settings import SETTINGS
-from olscale.results.plans import LeftOut, read_selections
+from olscale.results.plans import LeftOut
+from olscale.results.selections import read_selections
 from olscale.results.store import Store, open_store
 from olscale.results.version import is_vacant
 from olscale.system.memory import parse_limit

@@ -14,7 +14,7 @@ from olscale.report.labels import metric_text, value_text
 from olscale.report.run_list import name_of
 from olscale.report.run_page import names_of
 from olscale.results import Store, canonical_json
-from olscale.results.plans import Point, Selection, read_selections
+from olscale.results.selections import Point, Selection, read_selections
 from olscale.results.settings import SettingKey
 
 _MOST_SEARCHES = 24

@@ -17,17 +17,12 @@ import pyarrow as pa
 from olscale.errors import ParameterError, UnknownNameError
 from olscale.results.compacted import SCHEMAS, prefix_of, read_compacted, rows_of
 from olscale.results.faults import is_damage, unreadable
-from olscale.results.plans import (
-    PlannedNames,
-    plan_file,
-    read_plans,
-    read_selections,
-    selection_file,
-)
+from olscale.results.plans import PlannedNames, plan_file, read_plans
 from olscale.results.record import Record
 from olscale.results.rows import record_of, run_bytes, timing_bytes
 from olscale.results.run_files import file_of, stem
 from olscale.results.scratch import Scratch
+from olscale.results.selections import read_selections, selection_file
 from olscale.results.store import Store, model_file
 from olscale.storage.checked_json import DAMAGE, json_content
 

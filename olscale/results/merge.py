@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from olscale.errors import StoreError
 from olscale.results.arrow_arrays import arrow_array
 from olscale.results.difference import differing_rows, run_of
-from olscale.results.plans import read_plans, read_selections, write_plan, write_selection
+from olscale.results.plans import read_plans, write_plan
+from olscale.results.selections import read_selections, write_selection
 from olscale.results.store import Store, model_file
 
 _RUNS_PER_FILE = 5000

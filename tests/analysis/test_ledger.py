@@ -27,8 +27,9 @@ from olscale.report.reproduction import (
     rank_tables,
 )
 from olscale.results import Store, open_store, run_id, write_plan
-from olscale.results.plans import LeftOut, Point, Selection, read_selections, write_selection
+from olscale.results.plans import LeftOut
 from olscale.results.record import Series
+from olscale.results.selections import Point, Selection, read_selections, write_selection
 
 Write = Callable[..., None]
 

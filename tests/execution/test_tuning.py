@@ -22,7 +22,7 @@ from olscale.evaluation.resolve import open_experiment
 from olscale.execution.evaluate import evaluate
 from olscale.report import as_json, tables
 from olscale.results import Record, open_store, read_plans
-from olscale.results.plans import read_selections
+from olscale.results.selections import read_selections
 from tests.cluster import Cluster
 
 GRID = [0.001, 0.1, 10.0]

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from olscale.data.formats import _vw_loop as loop
+from olscale.data.formats._vw_names import ROOM
 from olscale.errors import FormatError
 from tests.fuzz.batches import ROWS
 from tests.fuzz.guarded import check_marks, guarded_text, marked
@@ -25,7 +26,7 @@ def read_rows(folder: Path) -> None:
     buffer = guarded_text(text)
     for mask in (-1, 31):
         slots = np.zeros(4 * NAMES, dtype=np.uint64)
-        arena = marked(NAME_BYTES + loop.ROOM, np.uint8)
+        arena = marked(NAME_BYTES + ROOM, np.uint8)
         counts = np.zeros(4, dtype=np.int64)
         pos = 0
         hard_values = np.empty(0)

@@ -18,7 +18,7 @@ from olscale.report.dashboard import serve
 from olscale.report.html import SCRIPTS, TEMPLATES
 from olscale.report.write import write_report
 from olscale.results import Store, open_store, run_id
-from olscale.results.plans import Point, Selection, write_selection
+from olscale.results.selections import Point, Selection, write_selection
 from tests.browser import CHROMIUM, browser
 
 # A few marks of each group of a chart are enough: thousands of points that are alike take axe twenty

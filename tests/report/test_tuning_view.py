@@ -7,7 +7,7 @@ from pathlib import Path
 
 from olscale.report.dashboard import Dashboard
 from olscale.results import Store, open_store, run_id
-from olscale.results.plans import Point, Selection, write_selection
+from olscale.results.selections import Point, Selection, write_selection
 
 
 def write(store: Store, points: list[Point]) -> None:

@@ -10,8 +10,8 @@ from olscale.errors import ParameterError, UnknownNameError
 from olscale.results import LeftOut, Store, open_store, read_plans, write_plan
 from olscale.results import compact as compaction
 from olscale.results.compact import compact
-from olscale.results.plans import Point, Selection, read_selections, write_selection
 from olscale.results.record import run_id
+from olscale.results.selections import Point, Selection, read_selections, write_selection
 from olscale.storage.checked_json import json_bytes
 from tests.results.test_compact import Died, Mortal, copied
 

@@ -9,7 +9,8 @@ import pytest
 
 from olscale.errors import StoreError
 from olscale.results import Plan, Store, open_store, read_plans, run_id, write_plan
-from olscale.results.plans import Point, Selection, plan_file, read_selections, write_selection
+from olscale.results.plans import plan_file
+from olscale.results.selections import Point, Selection, read_selections, write_selection
 from olscale.results.version import version_bytes
 from olscale.storage.checked_json import json_bytes
 

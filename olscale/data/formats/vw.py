@@ -116,7 +116,7 @@ def _coding(source: str, options: ReadOptions) -> Hash | None:
 
 
 class _Names:
-    """The names of the features so far; `_vw_loop` describes the arrays."""
+    """The names of the features so far; `_vw_names` describes the arrays."""
 
     def __init__(self) -> None:
         self.slots = np.zeros(4 * _FIRST_NAMES, dtype=np.uint64)
@@ -126,7 +126,7 @@ class _Names:
 
     def grow(self, used: int, more: int) -> None:
         """Make room for as many names again, and for `more` bytes after the `used` ones."""
-        from olscale.data.formats._vw_loop import move_names
+        from olscale.data.formats._vw_names import move_names
 
         # Doubled, so that all growing together costs as much as the last time.
         arena = np.empty(2 * used + more, dtype=np.uint8)
@@ -197,7 +197,7 @@ class _Parser:
         return rows, sum(len(X.data) for X, _, _ in self._parts)
 
     def _batch(self) -> Batch:
-        from olscale.data.formats import _vw_loop as loop
+        from olscale.data.formats._vw_names import BYTES
 
         X = stack_rows([rows for rows, _, _ in self._parts])
         assert isinstance(X, CSR)
@@ -206,7 +206,7 @@ class _Parser:
         self._parts = []
         names = self._hashed
         if names is None:
-            names = self._names.names(int(self._counts[loop.BYTES]))
+            names = self._names.names(int(self._counts[BYTES]))
         unlabelled = bool(np.isnan(labels).all())
         if unlabelled:
             labels = np.zeros(len(labels))
@@ -242,6 +242,7 @@ class _Parser:
     def _parse(self) -> None:
         """Parse the text's block as far as rows fit in the batch."""
         from olscale.data.formats import _vw_loop as loop
+        from olscale.data.formats._vw_names import BYTES, ROOM
 
         text = self._text
         names = self._names
@@ -290,7 +291,7 @@ class _Parser:
             text.line += lines
             hard_values = np.empty(0)
             if fault == loop.FULL:
-                names.grow(int(self._counts[loop.BYTES]), size + loop.ROOM)
+                names.grow(int(self._counts[BYTES]), size + ROOM)
             # The loop starts the row anew, with the numbers that Python converts.
             elif fault == loop.HARD_NUMBERS:
                 spans = hard[:hards].tolist()
