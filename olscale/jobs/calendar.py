@@ -29,8 +29,9 @@ def calendar_html(nights: Sequence[Mapping[str, Any]]) -> str:
     Examples
     --------
     >>> night = {"night": "2026-01-24", "state": "alarm", "alarms": ["a"], "failures": []}
-    >>> '<td class="alarm" title="2026-01-24: alarm, 1 alarm">!</td>' in calendar_html([night])
-    True
+    >>> page = calendar_html([night])
+    >>> page[page.index("<td class") :].partition("</td>")[0]
+    '<td class="alarm" data-night="2026-01-24" title="2026-01-24: alarm, 1 alarm">!'
     """
     by_day = {}
     for night in nights:
@@ -75,4 +76,7 @@ def _cell(night: Mapping[str, Any] | None) -> str:
             words.append(f"{count} {what}{'s' if count > 1 else ''}")
     kind = state if state in _SIGNS else "other"
     title = escape(", ".join(words))
-    return f'<td class="{kind}" title="{title}">{_SIGNS.get(state, _OTHER)}</td>'
+    # The dashboard, which has the reports of nights, makes a link of the sign.
+    name = escape(str(night["night"]))
+    sign = _SIGNS.get(state, _OTHER)
+    return f'<td class="{kind}" data-night="{name}" title="{title}">{sign}</td>'

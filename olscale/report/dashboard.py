@@ -35,6 +35,7 @@ from olscale.report.first_screen import (
 )
 from olscale.report.html import escape, paragraphs, style, table_html
 from olscale.report.live_html import curves_html, live_html
+from olscale.report.nights import linked_calendar, stores_of_nights
 from olscale.report.notes import damage_notes
 from olscale.report.overview import overview_html
 from olscale.report.page_server import LOG, MOST_CONNECTIONS, SECONDS_TO_TAKE, PageServer, short_log
@@ -48,12 +49,15 @@ from olscale.report.write import write_report
 from olscale.results.live import LiveEvaluation, going_on
 from olscale.results.live_reader import LiveReader
 from olscale.results.record import is_run_id
-from olscale.results.store import Store
+from olscale.results.store import Store, open_store
 
 SCRIPTS = Path(__file__).parent / "scripts"
 _MOST_CHARACTERS = 200
 _MOST_LINES = 12
 _MOST_SETS = 9
+_MOST_REPORTS = 8
+"""Most reports of nights that are kept: visitors may ask for those of a year."""
+
 _HERE = ("localhost", "127.0.0.1", "[::1]")
 _Stamps = tuple[str, dict[str, Hashable]]
 
@@ -86,8 +90,9 @@ class Dashboard:
         self._latest = latest or {}
         self._readers = [LiveReader(store) for store in stores]
         self._made: dict[tuple[str, int], tuple[_Stamps, Any]] = {}
-        self._reports: dict[int, tuple[_Stamps, Path]] = {}
+        self._reports: dict[int | tuple[int, str], tuple[_Stamps, Path]] = {}
         self._making = [Lock() for _ in stores]
+        self._making_nights = Lock()
         self._reading = Lock()
         self._scratch = tempfile.TemporaryDirectory(prefix="olscale-dashboard-")
 
@@ -173,18 +178,32 @@ class Dashboard:
         """Return the folder of a store's report, rewritten if its files have changed."""
         store = self._store(number)
         with self._making[number]:
-            stamps = store.path, store.record_stamps()
-            if number not in self._reports or self._reports[number][0] != stamps:
-                folder = Path(tempfile.mkdtemp(dir=self._scratch.name))
-                try:
-                    write_report(store, folder, on_damage="skip")
-                except BaseException:
-                    shutil.rmtree(folder)
-                    raise
-                if number in self._reports:
-                    shutil.rmtree(self._reports[number][1])
-                self._reports[number] = stamps, folder
-        return self._reports[number][1]
+            return self._report_of(number, store)
+
+    def night(self, number: int, name: str) -> Path:
+        """Return the folder of the report of a night, by the number of its page."""
+        stores = stores_of_nights(self.pages[number])
+        if name not in stores:
+            raise IndexError(name)
+        with self._making_nights:
+            nights = [key for key in self._reports if isinstance(key, tuple)]
+            if (number, name) not in nights and len(nights) >= _MOST_REPORTS:
+                shutil.rmtree(self._reports.pop(nights[0])[1])
+            return self._report_of((number, name), open_store(stores[name]))
+
+    def _report_of(self, key: int | tuple[int, str], store: Store) -> Path:
+        stamps = store.path, store.record_stamps()
+        if key not in self._reports or self._reports[key][0] != stamps:
+            folder = Path(tempfile.mkdtemp(dir=self._scratch.name))
+            try:
+                write_report(store, folder, on_damage="skip")
+            except BaseException:
+                shutil.rmtree(folder)
+                raise
+            if key in self._reports:
+                shutil.rmtree(self._reports[key][1])
+            self._reports[key] = stamps, folder
+        return self._reports[key][1]
 
     def other(self, number: int) -> str:
         """Return a page by another writer."""
@@ -206,7 +225,7 @@ class Dashboard:
                 one.state() == "running" for number in numbers for one in self._read(number)
             )
             or not any(self._store(number).done() for number in numbers),
-            calendars=[Markup(_calendar(page)) for page in self.pages],
+            calendars=[Markup(linked_calendar(*numbered)) for numbered in enumerate(self.pages)],
             names=[
                 printable(self._name(number, store))
                 for number, store in enumerate(map(self._store, numbers))
@@ -238,6 +257,7 @@ class Dashboard:
                 (rf"{start}/run/([0-9]{{1,6}})/([0-9a-f]{{32}})", _Run, arguments),
                 (rf"{start}/compare/([0-9]{{1,6}})", _Compared, arguments),
                 (rf"{start}/report/([0-9]{{1,6}})/(.*)", _Report, arguments),
+                (rf"{start}/night/([0-9]{{1,6}})/([^/]{{1,200}})/(.*)", _Night, arguments),
                 (rf"{start}/page/([0-9]{{1,6}})/", _Other, arguments),
                 (r"/favicon\.ico", _Icon),
             ],
@@ -277,12 +297,6 @@ def _tables(store: Store) -> str:
 
 def _status(store: Store) -> Status:
     return store_status(store, on_damage="skip")
-
-
-def _calendar(page: Path) -> str:
-    """Return the calendar that a job writes next to its page."""
-    calendar = page.parent / "calendar.html"
-    return calendar.read_text(encoding="utf-8") if calendar.is_file() else ""
 
 
 def _log(request: RequestHandler) -> None:
@@ -398,9 +412,9 @@ class _Other(_Handler):
         await self.give(await self.made(self.dashboard.other, int(number)))
 
 
-class _Report(_Handler):
-    async def get(self, number: str, name: str) -> None:
-        folder = await self.made(self.dashboard.report, int(number))
+class _Files(_Handler):
+    async def give_file(self, folder: str | Path, name: str) -> None:
+        """Give a file of a report, or what was said in its place."""
         if isinstance(folder, str):
             await self.give(folder)
             return
@@ -421,6 +435,16 @@ class _Report(_Handler):
         kinds = {".html": "text/html; charset=utf-8", ".svg": "image/svg+xml"}
         self.set_header("Content-Type", kinds.get(file.suffix, "application/octet-stream"))
         await self.give(content)
+
+
+class _Report(_Files):
+    async def get(self, number: str, name: str) -> None:
+        await self.give_file(await self.made(self.dashboard.report, int(number)), name)
+
+
+class _Night(_Files):
+    async def get(self, number: str, night: str, name: str) -> None:
+        await self.give_file(await self.made(self.dashboard.night, int(number), night), name)
 
 
 class _Icon(RequestHandler):

@@ -19,6 +19,7 @@ from olscale.report.comparison import Compared
 from olscale.report.comparison_tables import p_text
 from olscale.report.html import first_screen_html, json_html
 from olscale.report.labels import heading, metric_text, protocol_parts
+from olscale.report.mcnemar import RowsCompared, rows_data
 from olscale.report.palette import BASELINES, DASH_LENGTHS, Look
 from olscale.report.papers.base import FigureSource
 from olscale.results.settings import SettingKey
@@ -77,11 +78,15 @@ def looks_of_comparison(source: FigureSource, one: Compared) -> dict[str, Look]:
     return source.looks.of({name: one.settings(name, dataset)[0] for name in shown})
 
 
-def comparison_data(comparisons: Sequence[Compared]) -> str:
-    """Return the figures of the first comparison as JSON, by which a page compares two learners."""
-    if not comparisons:
-        return ""
-    one = comparisons[0]
+def comparison_data(one: Compared, on_rows: Sequence[RowsCompared] = ()) -> str:
+    """Return the figures of a comparison as JSON, by which a page compares two learners.
+
+    Parameters
+    ----------
+    one : Compared
+    on_rows : sequence of RowsCompared
+        McNemar's tests of its learners, where the protocol asks for them.
+    """
     outcome = one.outcome.part(one.shown)
     values = [
         [figure_of(one.metric, float(value)) for value in of_learner]
@@ -93,6 +98,7 @@ def comparison_data(comparisons: Sequence[Compared]) -> str:
             "datasets": list(outcome.datasets),
             "learners": list(outcome.learners),
             "values": values,
+            "mcnemar": rows_data(on_rows, outcome.learners),
         }
     )
 

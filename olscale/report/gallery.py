@@ -98,14 +98,16 @@ class Gallery:
         self.files += [path for drawing in self._waiting for path in self._files(drawing)]
         self._waiting = []
 
-    def html(self, part: Part) -> str:
-        """Return a part of a section as HTML, once it is drawn."""
+    def html(self, part: Part, section: str = "") -> str:
+        """Return a part of the section of that name as HTML, once it is drawn."""
         if isinstance(part, str):
             return part
         specs: Sequence[Mapping[str, Any]] = ()
         if self._interactive:
             specs = charts(part)
-        return figure_html(self._files(part), part.caption, self.folder, specs, part.topic)
+        # The section has its name already.
+        heading = first_clause(part.caption.removeprefix(f"{section}: "))
+        return figure_html(self._files(part), part.caption, self.folder, specs, part.topic, heading)
 
     def _files(self, one: Drawing) -> list[Path]:
         return [self.folder / "figures" / f"{one.name}.{suffix}" for suffix in self._formats]
@@ -124,3 +126,15 @@ class Gallery:
         )
         self._names.add(free)
         return free
+
+
+def first_clause(caption: str) -> str:
+    """Return what a caption says first, as a heading.
+
+    Examples
+    --------
+    >>> first_clause("error over the last 1,000 rows, mean over 5 runs.")
+    'Error over the last 1,000 rows'
+    """
+    clause = re.split("[,;:] ", caption)[0].removesuffix(".")
+    return clause[:1].upper() + clause[1:]

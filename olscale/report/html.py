@@ -107,8 +107,9 @@ def figure_html(
     beside: Path,
     specs: Sequence[Mapping[str, Any]] = (),
     topic: str = "",
+    heading: str = "",
 ) -> str:
-    """Return a figure with links to its files, which are under `beside`.
+    """Return a figure under a heading, with links to its files, which are under `beside`.
 
     Vega-Lite charts are there as data; the scripts of a page draw them. Their picture is read from
     its file where no script runs and on paper; a figure without charts has its picture inside.
@@ -120,7 +121,7 @@ def figure_html(
     if not specs:
         data = Markup()
         picture = f"data:image/svg+xml;base64,{base64.b64encode(svg.read_bytes()).decode()}"
-    return str(macros().figure(picture, caption, links, data, topic))
+    return str(macros().figure(picture, caption, links, data, topic, heading))
 
 
 def json_html(content: Any) -> Markup:
@@ -171,8 +172,11 @@ def page_html(
     sections: Iterable[tuple[str, Sequence[str]] | PageSection],
     interactive: bool = False,
     lead: str = "",
+    when: str = "",
 ) -> str:
     """Return a page: a heading, what leads to it, contents, and sections.
+
+    On paper each sheet has the title, `when` and its number at its head.
 
     An interactive one has scripts inside, 0.84 MB, which draw its charts and sort its tables.
     """
@@ -184,4 +188,6 @@ def page_html(
     for number, parts in enumerate(sections):
         section = PageSection(*parts)
         numbered.append(section._replace(anchor=section.anchor or f"s{number}"))
-    return str(macros().page(title, numbered, Markup(lead), style(), scripts))
+    if when:
+        when += ", "
+    return str(macros().page(title, numbered, Markup(lead), style(), scripts, when))

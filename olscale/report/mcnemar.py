@@ -156,6 +156,30 @@ def rows_table(found: RowsCompared) -> Table:
     )
 
 
+def rows_data(found: Sequence[RowsCompared], learners: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what a page shows of two learners that its reader chooses among `learners`.
+
+    Each pair is the places of both, the rows that only one of them predicts rightly, and p.
+    """
+    place = {name: i for i, name in enumerate(learners)}
+    tests = []
+    for compared_rows in found:
+        pairs = [
+            [
+                place[pair.a],
+                place[pair.b],
+                _count(float(pair.a_alone.mean())),
+                _count(float(pair.b_alone.mean())),
+                p_text(float(np.median(pair.p_corrected))),
+            ]
+            for pair in compared_rows.pairs
+            if pair.a in place and pair.b in place
+        ]
+        where = f"{compared_rows.dataset}, {compared_rows.rows}"
+        tests.append({"where": where, "pairs": pairs, "note": compared_rows.note})
+    return [test for test in tests if test["pairs"]]
+
+
 def _count(mean: float) -> str:
     return f"{mean:,.1f}".removesuffix(".0")
 

@@ -19,7 +19,7 @@ from olscale.report.figures.words import in_unit, metric_text
 from olscale.report.gallery import Gallery, Part
 from olscale.report.html import fold_html, matrix_html, paragraphs, table_html
 from olscale.report.labels import heading, protocol_text
-from olscale.report.mcnemar import rows_compared, rows_table
+from olscale.report.mcnemar import RowsCompared, rows_table
 from olscale.report.papers.base import FigureSource
 
 MOST = 12
@@ -48,6 +48,7 @@ def rank_section(
     gallery: Gallery,
     comparisons: Sequence[Compared],
     figures: ReplicateFigures,
+    on_rows: Sequence[Sequence[RowsCompared]],
 ) -> list[Part]:
     """Return tables and figures of each comparison.
 
@@ -57,7 +58,7 @@ def rank_section(
     """
     costs = {cost: figures.of(cost) for cost in _COSTS if comparisons}
     parts: list[Part] = []
-    for comparison in comparisons:
+    for comparison, of_rows in zip(comparisons, on_rows, strict=True):
         parts += [
             table_html(rank_table(comparison)),
             paragraphs([*comparison.advice, _COLOURS], "note"),
@@ -65,7 +66,7 @@ def rank_section(
         shown = comparison.outcome.part(comparison.shown)
         if shown.tested:
             parts += _tested(comparison, shown, gallery)
-        for rows in rows_compared(comparison, source.store, source.on_damage):
+        for rows in of_rows:
             pairs = tuple(
                 pair
                 for pair in rows.pairs

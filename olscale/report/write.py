@@ -18,6 +18,7 @@ from olscale.report.figures.style import ANY_SIZE, FigureSize, need_matplotlib
 from olscale.report.first_screen import comparison_data, curves_for_paper, first_screen
 from olscale.report.gallery import Gallery, Part
 from olscale.report.html import PageSection, page_html, table_html
+from olscale.report.mcnemar import rows_compared
 from olscale.report.notes import unfinished_notes
 from olscale.report.papers import FigureSource, paper_figures
 from olscale.report.ranks import comparisons_of, rank_section
@@ -183,6 +184,11 @@ def make_report(
     )
 
 
+def _drawn(section: _Parts, gallery: Gallery) -> PageSection:
+    parts = [gallery.html(part, section.name) for part in section.parts]
+    return PageSection(section.name, parts, section.anchor, section.group)
+
+
 @contextmanager
 def _unfinished(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder inside `folder`; then remove it, and `folder` if it is empty."""
@@ -246,7 +252,8 @@ def _write(
         *([] if long else [results]),
     ]
     link = {}
-    if ranks := rank_section(source, gallery, comparisons, replicates):
+    on_rows = [list(rows_compared(one, store, on_damage)) for one in comparisons]
+    if ranks := rank_section(source, gallery, comparisons, replicates, on_rows):
         link["ranks"] = "ranks"
         sections.append(_Parts("Ranks", ranks, "ranks"))
     for paper, figures in figures_of:
@@ -273,16 +280,15 @@ def _write(
     if len(sets) > 1:
         gallery.add("paper-curves", "", curve_figure, sets, across=3, of_learner=source.looks)
     lead = first_screen(source, status, comparisons, link)
-    if not static and (data := comparison_data(comparisons)):
+    if not static and comparisons:
+        data = comparison_data(comparisons[0], on_rows[0])
         lead += f'<script type="application/json" id="comparison">{data}</script>'
     store.damaged = damaged
     gallery.draw()
-    shown = [
-        PageSection(part.name, list(map(gallery.html, part.parts)), part.anchor, part.group)
-        for part in sections
-    ]
+    shown = [_drawn(part, gallery) for part in sections]
     page = folder / "index.html"
     name = redacted_name(store.path) or store.path
-    html = page_html(f"Report on {name}", shown, not static, lead)
+    when = f"{status.last_finished:%Y-%m-%d}" if status.last_finished else ""
+    html = page_html(f"Report on {name}", shown, not static, lead, when)
     page.write_text(html, encoding="utf-8")
     return Report(page, tuple(gallery.files), tuple(gallery.absent), tuple(pages))

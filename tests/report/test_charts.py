@@ -54,6 +54,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory, make_record: Callable[..., A
                 segments=[("Day0", 50, 20 + number), ("Day1", 50, 10)],
                 series=[
                     Series("drift_alarms", np.array([42]), np.array([1.0])),
+                    Series(
+                        "wrong_rows", np.zeros(1, np.int64), np.array([2.0 ** (5 * number) - 1])
+                    ),
                     Series("confusion", CELLS, np.array([40.0, 10.0 - i, 25.0, 5.0, 20.0])),
                 ],
                 timings={"rows_per_second": 100.0 + number},
@@ -63,6 +66,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, make_record: Callable[..., A
                 "protocol": {
                     **record.run["protocol"],
                     "measures": ["confusion"],
+                    "mcnemar": True,
                     "drift": "adwin",
                     "drift_version": "river 0",
                 },
@@ -150,6 +154,8 @@ def test_scripts_are_in_the_page_once_with_nothing_that_ends_them(pages: Path) -
         assert "</script" not in script.lower()
         assert "Redistribution and use" in (SCRIPTS / f"{name}.LICENSE").read_text()
     assert "<b>lol" not in page
+    assert "<h3>Cumulative error</h3>" in page
+    assert re.search(r'@top-right { content: "\d{4}-\d\d-\d\d, " counter', page)
     assert not re.findall(r'(?:src|href)="https?:', page)
 
 
@@ -194,6 +200,8 @@ CHOOSE = """((figure, i, value) => {
   menu.value = value;
   menu.dispatchEvent(new Event("change"));
 })"""
+CUT = """[...document.querySelectorAll(".wide")].filter((one) => one.checkVisibility()).map(
+  (one) => `${one.scrollWidth > one.clientWidth} ${getComputedStyle(one).getPropertyValue("--cut")}`)"""
 LINES = "document.querySelectorAll('#digits-curves .mark-line path').length"
 
 
@@ -274,7 +282,10 @@ def test_the_page_answers_to_its_reader_without_a_network(pages: Path) -> None:
                 await page.run(
                     f"{choose}(document.querySelector('[aria-label={name}]'), '{learner}')"
                 )
-            assert "difference" in await page.run("document.querySelector('.pinned').innerText")
+            pinned = await page.run("document.querySelector('.pinned').innerText")
+            assert "difference" in pinned
+            assert re.search(r"only pa right\s+only pa1 right", pinned)
+            assert re.search(r"digits, the stream\s+5\s+0\s+0\.12", pinned)
             await page.run(f"{choose}(document.querySelector('[aria-label=beside]'), '')")
             figures_menu = "document.querySelector('[aria-label=measure]')"
             await page.run(f"{choose}({figures_menu}, 'segments')")
@@ -319,5 +330,12 @@ def test_nothing_is_wider_than_a_phone(pages: Path, dark: bool) -> None:
                 "one.clientWidth > 390).length"
             )
             assert await page.run(wide) == 0
+            # A table that is cut fades at its edge, until it is scrolled to its end.
+            assert set(await page.run(CUT)) == {"true 36px", "false 0px"}
+            await page.run(
+                "document.querySelectorAll('.wide').forEach((e) => (e.scrollLeft = 9999))"
+            )
+            await asyncio.sleep(0.5)
+            assert set(await page.run(CUT)) == {"true 0px", "false 0px"}
 
     asyncio.run(look())

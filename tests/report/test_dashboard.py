@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from olscale.jobs.calendar import calendar_html
 from olscale.jobs.home import JobHome
 from olscale.report import dashboard
 from olscale.report.dashboard import Dashboard
@@ -142,6 +145,42 @@ def test_an_open_page_shows_the_night_that_has_come_and_the_one_before_where_tha
     assert "75.00" in page.page()
     shutil.rmtree(home.night("two"))
     assert "25.00" in page.results(0)
+
+
+def test_nights_of_the_calendar_lead_to_their_reports_of_which_few_are_kept(
+    tmp_path: Path, make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(of: Store, folder: Path, on_damage: str) -> None:
+        (folder / "index.html").write_text(of.path)
+
+    monkeypatch.setattr(dashboard, "write_report", write)
+    home = JobHome(tmp_path / "nights-of-small")
+    nights = [
+        {"night": f"2026-01-{day:02d}", "state": "good", "alarms": [], "failures": []}
+        for day in range(1, 13)
+    ]
+    for night in nights[1:]:
+        store = open_store(home.night(str(night["night"])) / "store", create=True)
+        store.write(make_record(outcome="ok"))
+    page = home.path / "page" / "index.html"
+    page.parent.mkdir()
+    (page.parent / "calendar.html").write_text(calendar_html(nights))
+    opened = Dashboard([], [page])
+
+    links = re.findall(r'href="(night/0/[^"]*)"', opened.page())
+    assert links == [f"night/0/2026-01-{day:02d}/" for day in sorted(range(2, 13), key=by_weekday)]
+    for night in nights[1:]:
+        report = opened.night(0, str(night["night"])) / "index.html"
+        assert report.read_text().endswith(f"{night['night']}/store")
+    assert len(list(report.parent.parent.iterdir())) == 8
+    for absent in ("2026-01-01", "..", "2026-01-02/../2026-01-03"):
+        with pytest.raises(IndexError):
+            opened.night(0, absent)
+
+
+def by_weekday(day: int) -> tuple[int, int]:
+    """Sort days of January 2026 as a calendar has them: a line for each day of the week."""
+    return date(2026, 1, day).weekday(), day
 
 
 def test_a_journal_that_was_away_for_a_moment_is_shown_again(tmp_path: Path) -> None:

@@ -226,7 +226,9 @@ def test_nights_are_a_calendar_with_a_sign_for_each_state() -> None:
     calendar = calendar_html([*nights, {"night": "<b>", "state": "good"}])
 
     for state, kind in zip(states, ("good", "alarm", "failed", "other"), strict=True):
-        assert re.search(rf'<td class="{kind}" title="2026-01-0\d: {state}">', calendar)
+        assert re.search(
+            rf'<td class="{kind}" data-night="2026-01-0\d" title="2026-01-0\d: {state}">', calendar
+        )
     assert "<b>" not in calendar
     assert calendar_html([]) == ""
 

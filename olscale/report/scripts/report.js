@@ -379,15 +379,25 @@
       const [one, other] = ["pin", "with"].map((name) => data.learners.indexOf(chosen.get(name) || ""));
       panel.replaceChildren();
       if (one < 0 || other < 0 || one === other) return;
-      const table = make("table");
-      const line = (cells, tag) => make("tr", {}, ...cells.map((text, i) => make(i ? tag : "th", i ? {} : { scope: "row" }, text)));
-      const head = line([data.metric, data.learners[one], data.learners[other], "difference"], "th");
-      table.append(make("thead", {}, head), make("tbody", {}, ...data.datasets.map((set, i) => {
+      const line = (cells, tag) => make("tr", {}, ...cells.map((text, i) => make(i ? tag : "th", i ? {} : { scope: tag === "th" ? "col" : "row", className: "text" }, text)));
+      const tableOf = (head, rows) => make("div", { className: "wide" }, make("table", {}, make("thead", {}, line(head, "th")), make("tbody", {}, ...rows.map((row) => line(row, "td")))));
+      const figures = data.datasets.map((set, i) => {
         const [x, y] = [one, other].map((k) => data.values[k][i]);
         const difference = parseFloat(x.replace(/,/g, "")) - parseFloat(y.replace(/,/g, ""));
-        return line([set, x, y, (difference > 0 ? "+" : "") + difference.toPrecision(3)], "td");
-      })));
-      panel.append(make("div", { className: "wide" }, table), make("p", { className: "note" }, "The charts show these two; \u201ccompare with\u201d above a chart shows the difference along the stream."));
+        return [set, x, y, (difference > 0 ? "+" : "") + difference.toPrecision(3)];
+      });
+      const names = [data.learners[one], data.learners[other]];
+      panel.append(tableOf([data.metric, ...names, "difference"], figures));
+      // A pair stands once, in either order.
+      const tests = data.mcnemar.flatMap(({ where, pairs }) => pairs.flatMap(([a, b, first, second, p]) => {
+        if (a === one && b === other) return [[where, first, second, p]];
+        return a === other && b === one ? [[where, second, first, p]] : [];
+      }));
+      if (tests.length) {
+        panel.append(tableOf(["McNemar's test on rows of", ...names.map((name) => `only ${name} right`), "corrected p"], tests));
+        for (const note of new Set(data.mcnemar.map((test) => test.note))) panel.append(make("p", { className: "note" }, note));
+      }
+      panel.append(make("p", { className: "note" }, "The charts show these two; \u201ccompare with\u201d above a chart shows the difference along the stream."));
     };
     const choose = (name) => (value) => {
       remember(name, value);
