@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from olscale.analysis.importance import importance
 from olscale.analysis.names import Names
 from olscale.measures import distance_from_best, figure_of
 from olscale.report.html import macros, paragraphs
@@ -84,11 +85,23 @@ def _search(selection: Selection, names: Names) -> dict[str, Any]:
         "metric": metric_text(metric),
         "axes": [{"name": a.name, **end} for a, end in zip([*axes, score], ends, strict=True)],
         "names": tried,
+        "importance": _importance(metric, ranked, tried),
         "lines": lines,
         "count": len(ranked),
         "failed": sum(point.error is None for point in ranked),
         "halved": any(point.share < 1.0 for point in ranked),
     }
+
+
+def _importance(metric: str, points: Sequence[Point], names: Sequence[str]) -> list[dict[str, str]]:
+    """Return what each parameter explains of the places of candidates, the most first."""
+    known = [point for point in points if point.error is not None]
+    # Candidates that were dropped early stand behind all that saw more of the stream.
+    keys = [_distance(metric, point) for point in known]
+    place = {key: i for i, key in enumerate(sorted(set(keys)))}
+    shares = importance([point.params for point in known], [place[key] for key in keys], names)
+    most_first = sorted(shares.items(), key=lambda share: -share[1])
+    return [{"name": name, "share": f"{100 * share:.0f}"} for name, share in most_first]
 
 
 def _distance(metric: str, point: Point) -> tuple[bool, float, float]:

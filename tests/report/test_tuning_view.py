@@ -10,12 +10,12 @@ from olscale.results import Store, open_store, run_id
 from olscale.results.selections import Point, Selection, write_selection
 
 
-def write(store: Store, points: list[Point]) -> None:
+def write(store: Store, points: list[Point], etas: tuple[float, ...] = (0.001, 0.1)) -> None:
     definition = {
         "dataset": {"name": "<b>digits</b>", "fingerprint": "f"},
         "transforms": [],
         "learner": {"name": "fogd", "version": 1, "params": {}},
-        "grid": {"eta": [0.001, 0.1], "kernel": ["a", "b"]},
+        "grid": {"eta": list(etas), "kernel": ["a", "b"]},
         "protocol": {"metric": "test_error", "split": "kfold", "folds": 2, "seed": 0},
     }
     write_selection(
@@ -46,6 +46,27 @@ def test_a_candidate_is_a_line_and_the_chosen_one_comes_first(tmp_path: Path) ->
     assert ">D</th>" not in page
     assert "1 failed" in page
     assert "<b>digits" not in page
+
+
+def test_parameters_are_named_by_what_they_explain_of_the_errors(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "store", create=True)
+    # Small values of eta alone saw all of the stream, where errors are higher.
+    points = [
+        Point({"eta": eta, "kernel": kernel}, error, share=share)
+        for eta, error, share in ((1, 0.4, 1.0), (2, 0.3, 1.0), (3, 0.1, 0.5), (4, 0.2, 0.5))
+        for kernel, error in (("a", error), ("b", error + 0.01))
+    ]
+    write(store, points, (1, 2, 3, 4))
+    page = Dashboard([store]).tuning(0)
+
+    found = re.findall(r"<li>(\w+) <span.*?</span></span> (\d+) %</li>", page)
+    assert [name for name, _ in found] == ["eta", "kernel"]
+    assert int(found[0][1]) > 80
+    assert int(found[1][1]) == 0
+
+    few = open_store(tmp_path / "few", create=True)
+    write(few, points[:4], (1, 2))
+    assert "Explained by" not in Dashboard([few]).tuning(0)
 
 
 def test_without_a_search_the_page_says_so(tmp_path: Path) -> None:
