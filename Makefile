@@ -4,6 +4,7 @@
 # make test-long    checks that take hours: bytes of experiments, bit flips, bad visitors, killed processes, fuzzing
 # make lint         what CI checks beside the tests
 # make notebooks    run the notebooks
+# make docs         the site of the documentation, in site/, for a browser without network
 # make wheel        the wheel for every machine
 # make wheel-with-machine-code   the wheel for this Python on x86-64, with the machine code of all learners, in four minutes
 # make screenshots  make the pictures of the documentation; needs Chromium
@@ -18,7 +19,7 @@ OUT := quickstart
 STORE := $(OUT)/store
 
 .DELETE_ON_ERROR:
-.PHONY: quickstart test test-fast test-long lint notebooks wheel wheel-with-machine-code screenshots grand grand-page clean
+.PHONY: quickstart test test-fast test-long lint notebooks docs wheel wheel-with-machine-code screenshots grand grand-page clean
 
 quickstart: .venv/installed $(OUT)/digits/manifest.json $(OUT)/breast_cancer/manifest.json $(OUT)/rotating-xor/manifest.json
 	@$(BIN)/olscale evaluate pipelines/quickstart.toml --workers 2 --store $(STORE)
@@ -69,6 +70,9 @@ lint: .venv/dev
 notebooks: .venv/notebooks
 	$(BIN)/jupyter-execute notebooks/*.ipynb
 
+docs: .venv/dev
+	$(BIN)/python -m docs.site site
+
 WHEEL := $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 wheel: .venv/dev
@@ -106,7 +110,7 @@ grand-page:
 	mv $(GRAND)/page.md $(PAGE)
 
 clean:
-	rm -rf .venv $(OUT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv $(OUT) site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # One environment; a stamp for each set of dependencies that is in it.
 .venv/bin/python:

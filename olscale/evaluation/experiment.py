@@ -74,6 +74,16 @@ class Experiment(Section):
         Seed of all permutations.
     transforms : tuple of str
         Transforms of every dataset that does not list its own.
+    protocol : table
+        Order of the rows, splits, folds, and what is measured.
+    tuning : table
+        How the parameters in ``tune`` of learners are searched.
+    budget : table
+        What each run may take: ``max_seconds``, ``max_memory``.
+    datasets : array of tables
+        The datasets.
+    learners : array of tables
+        The learners.
 
     Raises
     ------

@@ -55,7 +55,17 @@ class _Section(BaseModel):
 
 
 class IngestStep(_Section):
-    """Sources that are ingested again when they change, with `options` of `olscale.ingest`."""
+    """Sources that are ingested again when they change.
+
+    Attributes
+    ----------
+    source : str or tuple of str
+        Files of the training split.
+    dest : str
+        Folder of the dataset, which nobody else writes.
+    options : table
+        Options of `olscale.ingest`.
+    """
 
     source: str | tuple[str, ...]
     dest: str
@@ -94,7 +104,19 @@ class IngestStep(_Section):
 
 
 class WhereSpec(_Section):
-    """Where an experiment runs, as the options of ``olscale evaluate`` say it."""
+    """Where an experiment runs, as the options of ``olscale evaluate`` say it.
+
+    Attributes
+    ----------
+    workers : int, optional
+        Number of local worker processes.
+    scheduler : str, optional
+        Address of a Dask scheduler.
+    tls : str, optional
+        Folder with the certificates for that scheduler.
+    in_process : bool
+        Whether to run without Dask.
+    """
 
     workers: int | None = Field(default=None, ge=1)
     scheduler: str | None = None
@@ -103,7 +125,17 @@ class WhereSpec(_Section):
 
 
 class EvaluateStep(_Section):
-    """An experiment, evaluated into the store of the night, and `repeat` times for its speeds."""
+    """An experiment that is evaluated into the store of the night.
+
+    Attributes
+    ----------
+    experiment : str
+        Its file.
+    repeat : int
+        Number of passes, each into a new store; the fastest counts for speeds.
+    where : table
+        Where it runs; by default on local workers.
+    """
 
     experiment: str
     repeat: int = Field(default=1, ge=1)
@@ -120,16 +152,31 @@ def _known_benchmarks(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class BenchStep(_Section):
-    """Benchmarks of ``olscale bench``."""
+    """Benchmarks of ``olscale bench``.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Their names.
+    rows : int, optional
+        Number of rows, as ``olscale bench --rows``.
+    """
 
     names: Annotated[tuple[str, ...], AfterValidator(_known_benchmarks)]
     rows: int | None = Field(default=None, ge=1000)
 
 
 class SpeedRule(_Section):
-    """A change of speed that counts: at least so large, for at least so many nights.
+    """A change of speed that counts.
 
-    Nights that begin at more `load` a core are shown and left out.
+    Attributes
+    ----------
+    change : float
+        Least change, as a fraction.
+    nights : int
+        Number of nights for which it lasts.
+    load : float
+        Nights that begin at a higher load per core are shown, but do not count.
     """
 
     change: float = Field(default=0.05, gt=0, lt=1)
@@ -138,7 +185,15 @@ class SpeedRule(_Section):
 
 
 class ErrorRule(_Section):
-    """A change of the error of a dataset whose rows change, as a fraction of all rows."""
+    """A change of the error of a dataset whose rows change.
+
+    Attributes
+    ----------
+    change : float
+        Least change, as a fraction of all rows.
+    nights : int
+        Number of nights for which it lasts.
+    """
 
     change: float = Field(default=0.02, gt=0, lt=1)
     nights: int = Field(default=2, ge=2)
@@ -154,6 +209,10 @@ class AlarmRules(_Section):
     since : str, optional
         A night: results and speeds of the nights before it are no longer what later ones are held
         against.
+    speed : table
+        Which changes of speed raise an alarm.
+    error : table
+        Which changes of the error raise an alarm.
     """
 
     results: Literal["exact", "ignore"] = "exact"
@@ -163,16 +222,39 @@ class AlarmRules(_Section):
 
 
 class KeepRule(_Section):
-    """How many nights keep their stores: the last that ended and the last that failed."""
+    """How many nights keep their stores.
+
+    Attributes
+    ----------
+    stores : int
+        Number of the last nights that ended.
+    failed : int
+        Number of the last nights that failed.
+    """
 
     stores: int = Field(default=14, ge=1)
     failed: int = Field(default=7, ge=0)
 
 
 class MailSpec(_Section):
-    """A message by e-mail; the environment variable named by `password_in` has the password.
+    """A message by e-mail. The job file, which others may read, holds no secret.
 
-    So the job file, which others may read, holds no secret.
+    Attributes
+    ----------
+    to : tuple of str
+        Addresses of the recipients.
+    from : str
+        Address of the sender.
+    host : str
+        Name of the mail server.
+    port : int
+        Its port.
+    starttls : bool
+        Whether the connection is encrypted by STARTTLS.
+    user : str, optional
+        Name to log in with.
+    password_in : str, optional
+        Name of the environment variable that has the password.
     """
 
     to: tuple[str, ...] = Field(min_length=1)
@@ -185,7 +267,19 @@ class MailSpec(_Section):
 
 
 class NotifyRule(_Section):
-    """Who is told of what: by one of a command, a webhook and an e-mail."""
+    """Who is notified of what: by one of a command, a webhook and an e-mail.
+
+    Attributes
+    ----------
+    on : tuple of str
+        Which events are sent.
+    command : tuple of str, optional
+        Program and arguments; it gets JSON on standard input.
+    webhook : str, optional
+        Address to which the same JSON is posted.
+    email : table, optional
+        A message by e-mail.
+    """
 
     on: tuple[Event, ...] = ("failed", "alarm", "recovered", "late")
     command: tuple[str, ...] | None = None
@@ -227,7 +321,33 @@ def _checked_time(text: str) -> str:
 
 
 class JobFile(_Section):
-    """What a night does, read from a file by `load_job`."""
+    """What a night does, read from a file by `load_job`.
+
+    Attributes
+    ----------
+    name : str
+        Name of the job: letters, digits, points, dashes and underscores.
+    home : str
+        Folder of the nights; by default the name and ``-nights``.
+    at : str
+        Time of day in UTC at which the printed units call it.
+    max_age : str
+        Age of the last good night from which ``olscale jobs status`` fails.
+    max_hours : float
+        Longest duration of a night; a longer one stops and has failed.
+    keep : table
+        How many nights keep their stores.
+    ingest : array of tables
+        Sources that are ingested again when they change.
+    evaluate : array of tables
+        Experiments.
+    bench : array of tables
+        Benchmarks.
+    alarm : table
+        What raises an alarm.
+    notify : array of tables
+        Who is notified.
+    """
 
     name: Annotated[str, AfterValidator(_checked_name)]
     home: str = ""
