@@ -97,6 +97,8 @@ def of_documentation(folder: Path) -> tuple[dict[str, str], dict[str, Store]]:
     """Make what the documentation shows: pages by name, and stores of dashboards by name."""
     store = fill(folder)
     write_report(store, folder / "report")
+    watched = open_store(folder / "watched", create=True)
+    watched.put("live/20261122T101500-here-7-3fa9.0001.jsonl", journal())
     (folder / "notebook.html").write_text(notebook(folder), encoding="utf-8")
     report = (folder / "report" / "index.html").as_uri()
     shown = {
@@ -248,7 +250,7 @@ def fill(folder: Path) -> Any:
 
 def notebook(folder: Path) -> str:
     """Return a notebook that watches a store, after it was run, as a page."""
-    cells = ["import olscale", f"view = olscale.watch({str(folder / 'store')!r})", "view.stop()"]
+    cells = ["import olscale", f"view = olscale.watch({str(folder / 'watched')!r})", "view.stop()"]
     cells += [f"olscale.Results({str(folder / 'store')!r})"]
     made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     nbclient.NotebookClient(made, timeout=120).execute()

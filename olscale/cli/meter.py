@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
@@ -18,8 +18,40 @@ if TYPE_CHECKING:
     from olscale.data.dataset import Progress
 
 
+_NAME = 12
+"""Columns that a name keeps where the line is short."""
+
+_BAR = 24
+_LEAST_BAR = 10
+
+
+def fitted(name: str, words: Sequence[str], columns: int) -> tuple[str, int, str]:
+    """Return a name, the length of a bar, and words, as they fit on a line.
+
+    Where there is no room, the bar becomes shorter, then the name is cut, then the last words are
+    left out, as whole words: the first ones say most.
+
+    Examples
+    --------
+    >>> fitted("permuted-digits", ["13/294 runs", "0:02:43 left", "17.3 k rows/s"], 52)
+    ('permuted-dig', 13, '13/294 runs  0:02:43 left')
+    """
+    from rich.cells import cell_len, set_cell_size
+
+    shown = list(words)
+
+    def room() -> int:
+        return columns - cell_len(name) - cell_len("  ".join(shown)) - 2
+
+    if room() < _LEAST_BAR and cell_len(name) > _NAME:
+        name = set_cell_size(name, _NAME)
+    while room() < _LEAST_BAR and len(shown) > 1:
+        shown.pop()
+    return name, min(_BAR, max(_LEAST_BAR, room())), "  ".join(shown)
+
+
 class Bar:
-    """One live line: a name, a bar and a text.
+    """One live line: a name, a bar and words.
 
     Parameters
     ----------
@@ -33,9 +65,10 @@ class Bar:
         from rich.progress import BarColumn, TextColumn
         from rich.progress import Progress as Line
 
+        self._bar = BarColumn(bar_width=_BAR)
         self._line = Line(
             TextColumn("{task.description}", style="bold", markup=False),
-            BarColumn(bar_width=24),
+            self._bar,
             TextColumn("{task.fields[text]}", markup=False),
             console=Console(file=stream),
             transient=True,
@@ -55,8 +88,12 @@ class Bar:
         """Remove the bar."""
         self._line.stop()
 
-    def draw(self, name: str, text: str, share: float | None = None) -> None:
-        """Show the share done, at most 1.0; None if it is unknown."""
+    def draw(self, name: str, words: Sequence[str], share: float | None = None) -> None:
+        """Show the share done, at most 1.0; None if it is unknown. The first words say most."""
+        columns = self._line.console.width
+        name, self._bar.bar_width, text = fitted(
+            printable(name), list(map(printable, words)), columns
+        )
         total = None
         if share is not None:
             total = 1.0
@@ -64,8 +101,8 @@ class Bar:
             self._task = self._line.add_task("", total=None, text="")
         self._line.update(
             self._task,
-            description=printable(name),
-            text=printable(text),
+            description=name,
+            text=text,
             completed=share,
             total=total,
         )
@@ -102,7 +139,11 @@ def meter(verb: str) -> Iterator[Progress | None]:
             seconds = max(time.perf_counter() - start, 1e-9)
             bar.draw(
                 f"{verb} {name}",
-                f"{rows:,} rows, {rows / seconds:,.0f} rows/s, {size / seconds / 1e6:,.1f} MB/s",
+                [
+                    f"{rows:,} rows",
+                    f"{rows / seconds:,.0f} rows/s",
+                    f"{size / seconds / 1e6:,.1f} MB/s",
+                ],
             )
 
         yield show

@@ -154,7 +154,6 @@ class TerminalProgress(Silent, AbstractContextManager["TerminalProgress"]):
         began = monotonic()
         if not evaluation.total or (began < self._next and evaluation.done < evaluation.total):
             return
-        words = "  ".join(stand_words(evaluation))
-        self._bar.draw(evaluation.name, words, evaluation.share_done)
+        self._bar.draw(evaluation.name, stand_words(evaluation), evaluation.share_done)
         seconds = monotonic() - began
         self._next = began + max(_DRAW_SECONDS, _DRAW_SHARE * seconds)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from olscale.printable import csv_cells
 from olscale.report.charts import charts
 from olscale.report.drawing import Drawing, draw
 from olscale.report.figures.style import ANY_SIZE, FigureSize, save, sized
@@ -97,6 +100,21 @@ class Gallery:
         draw(self._waiting, self.folder / "figures", self._formats, size=self._size)
         self.files += [path for drawing in self._waiting for path in self._files(drawing)]
         self._waiting = []
+
+    def write_index(self, path: Path, sections: Iterable[tuple[str, Sequence[Part]]]) -> None:
+        """Write a table of the figures of sections, which have names, to a path in the folder."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(("file", "section", "shows", "caption"))
+        for section, parts in sections:
+            for part in parts:
+                if isinstance(part, Drawing):
+                    named = [part.topic, part.caption.removeprefix(f"{section}: ")]
+                    for drawn in self._files(part):
+                        writer.writerow(csv_cells([drawn.name, section, *named]))
+        file = self.folder / path
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text.getvalue(), encoding="utf-8")
 
     def html(self, part: Part, section: str = "") -> str:
         """Return a part of the section of that name as HTML, once it is drawn."""

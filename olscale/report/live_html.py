@@ -192,9 +192,12 @@ def _stroke(look: Look) -> dict[str, str]:
 def _chart(
     name: str, learners: Sequence[LiveLearner], looks: Mapping[str, dict[str, str]]
 ) -> dict[str, Any] | None:
-    """Return the errors along the stream, in percent of the picture; None without any position."""
+    """Return the errors along the stream, in percent of the picture; None without any line.
+
+    What ended before it reported twice has one position, which says no more than the table.
+    """
     lines = [learner for learner in learners if len(learner.rows)]
-    if not lines:
+    if max((len(learner.rows) for learner in lines), default=0) < 2:
         return None
     most = max(learner.rows[-1] for learner in lines)
     heading = error_heading(lines[0].metric)

@@ -33,6 +33,9 @@ from olscale.system.garbage import seldom_collected
 _MOST_PANELS = 12
 """Most panels of the figure of all data sets."""
 
+_INDEX = Path("figures", "index.csv")
+"""What each file of a figure shows, within a report."""
+
 _LONG = 40
 """Most rows of a table before the figures; longer tables come after them."""
 
@@ -125,7 +128,7 @@ def write_report(
     folder = Path(out)
     with _unfinished(folder) as part:
         report = _write(store, part, papers, on_damage, also, static, metric, learners, size)
-        for file in (*report.figures, *report.runs, report.page):
+        for file in (*report.figures, part / _INDEX, *report.runs, report.page):
             (folder / file.relative_to(part)).parent.mkdir(exist_ok=True)
             file.replace(folder / file.relative_to(part))
     figures, runs = (
@@ -285,6 +288,7 @@ def _write(
         lead += f'<script type="application/json" id="comparison">{data}</script>'
     store.damaged = damaged
     gallery.draw()
+    gallery.write_index(_INDEX, [(section.name, section.parts) for section in sections])
     shown = [_drawn(part, gallery) for part in sections]
     page = folder / "index.html"
     name = redacted_name(store.path) or store.path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import sys
 from dataclasses import replace
@@ -47,7 +48,13 @@ def test_a_report_has_tables_figures_and_failures(store, tmp_path):
 
     assert result.exit_code == 0
     assert result.stdout == f"wrote {out}/index.html and 4 figures\n"
-    names = {path.name for path in (out / "figures").iterdir()}
+    names = {path.name for path in (out / "figures").glob("*.svg")}
+    with (out / "figures" / "index.csv").open(newline="") as file:
+        index = list(csv.DictReader(file))
+    assert {line["file"] for line in index} == names
+    curves = next(line for line in index if line["file"] == "digits-curves.svg")
+    assert (curves["section"], curves["shows"]) == ("digits", "cumulative error")
+    assert curves["caption"].startswith("cumulative error, mean over")
     stems = ("digits-curves", "digits-segments", "digits-segments-map", "digits-pa1-C")
     assert names == {f"{stem}.svg" for stem in stems}
     page = (out / "index.html").read_text()
@@ -86,7 +93,7 @@ def test_the_same_store_gives_the_same_bytes(store, tmp_path):
         run("report", store.path, "--out", str(tmp_path / name))
 
     files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*.*"))
-    assert len(files) == 8  # with a page for each of three runs
+    assert len(files) == 9  # with a page for each of three runs, and a list of figures
     assert all(
         (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
         for file in files

@@ -98,6 +98,9 @@ def test_what_has_ended_keeps_its_curves() -> None:
     assert "tuning&lt;/b&gt;: done" in last
     assert "1 of 4 runs, 50 rows/s, ended 1970-01-01 00:01 UTC" in last
     assert "<polyline" in last
+    for run in one.runs.values():
+        run.rows, run.errors = run.rows[-1:], run.errors[-1:]
+    assert "<polyline" not in live_html([one], now=112.0), "of one position each"
     one.heard = float("inf")
     assert "ended" not in live_html([one], now=112.0), "of a damaged journal"
 
@@ -159,7 +162,7 @@ job = olscale.evaluate(experiment, {str(tmp_path / "store")!r}, in_process=True,
     (shown,) = notebook.cells[0].outputs
     assert shown["data"]["text/plain"].startswith("seen: done")
     assert "2/2" in shown["data"]["text/plain"]
-    assert "<svg" in shown["data"]["text/html"]
+    assert "perceptron</td>" in shown["data"]["text/html"]
     assert not any("widget" in kind for kind in shown["data"])
 
     bare = tmp_path / "bare"

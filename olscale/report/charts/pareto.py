@@ -46,7 +46,7 @@ def _chart(
         "scale": {"type": "log", "padding": 12},
         "title": title,
     }
-    x["axis"] = {"format": "~s", "labelOverlap": True, "grid": False}
+    x["axis"] = {"format": "~s", "labelOverlap": True, "labelSeparation": 8, "grid": False}
     y = {
         "field": "error",
         "type": "quantitative",
