@@ -21,7 +21,7 @@ def missing(name: str, module: str) -> list[Figure]:
     """Return the line for a peer that is not installed, or nothing."""
     if importlib.util.find_spec(module) is not None:
         return []
-    return [Figure(name, note=f"{module} is not installed: pip install 'olscale[bench]'")]
+    return [Figure(name, note=f"{module} is not installed: pip install {module}")]
 
 
 def sklearn_pa1(chunks: Sequence[Chunk], peer: str = "", target: str = "") -> Contestant:

@@ -314,7 +314,7 @@ def learn(
     cls=Respelled,
     metavar="FILE",
     required=True,
-    help="ONNX file to write; needs olscale[onnx].",
+    help="ONNX file to write; needs the package onnx.",
 )
 @click.option(
     "--learner",

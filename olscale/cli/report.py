@@ -94,7 +94,7 @@ def report(
     """Write a page with the tables and figures of the metrics store STORE into DIR.
 
     index.html is self-contained, with its scripts and pictures.
-    figures/ has every figure as SVG. Needs matplotlib: pip install 'olscale[report]'.
+    figures/ has every figure as SVG. Needs matplotlib: pip install matplotlib.
     """
     from olscale.report.figures.style import FigureSize
     from olscale.report.write import write_report

@@ -77,8 +77,7 @@ def make_certificate(folder: Path) -> None:
     except ImportError:
         raise ExecutionError(
             f"making a certificate in {folder} needs the package cryptography; run `pip install "
-            "'olscale[tls]'`, or put "
-            f"{CERTIFICATE} and {KEY} of your own there"
+            f"cryptography`, or put {CERTIFICATE} and {KEY} of your own there"
         ) from None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

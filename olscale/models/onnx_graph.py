@@ -43,7 +43,7 @@ class Graph:
             import onnx
         except ImportError:
             raise ModelError(
-                "ONNX needs the package onnx; install it with: pip install olscale[onnx]"
+                "ONNX needs the package onnx; install it with: pip install onnx"
             ) from None
         self._onnx = onnx
         self._nodes = list[Any]()

@@ -25,7 +25,7 @@ SKOPS = "learner/skops"
 UPDATES = "learner/updates"
 """Name of the array with the number of rows that the estimator has learned."""
 
-_INSTALL = "pip install 'olscale[skops]' saves estimators of scikit-learn without a pickle"
+_INSTALL = "pip install skops saves estimators of scikit-learn without a pickle"
 
 # Plain attributes, which skops does not list: the solvers of scikit-learn's networks.
 _SOLVERS = "sklearn.neural_network._stochastic_optimizers"

@@ -14,8 +14,8 @@ from typing import Any
 from olscale.addresses import RAW_PASSWORD, has_raw_password, has_user
 from olscale.errors import DatasetError, OlscaleError
 
-# Protocol -> the extra of olscale that installs its client.
-_EXTRAS = {"s3": "s3"}
+# Protocol -> the package that has its client.
+_CLIENTS = {"s3": "s3fs"}
 # Protocols whose addresses begin with a bucket's name, which errors quote.
 _BUCKETS = ("s3", "s3a", "gs", "gcs")
 
@@ -95,8 +95,8 @@ def split_url(path: str) -> tuple[Any, str]:
     try:
         fs, root = url_to_fs(os.path.expanduser(path))  # noqa: PTH111 - `path` may be a URL
     except ImportError as fault:
-        extra = _EXTRAS.get(protocol)
-        cure = f"pip install 'olscale[{extra}]'" if extra else str(fault)
+        client = _CLIENTS.get(protocol)
+        cure = f"pip install {client}" if client else str(fault)
         raise DatasetError(
             f"{path} cannot be opened ({protocol}:// needs another package: {cure})"
         ) from fault

@@ -183,7 +183,7 @@ def test_without_matplotlib_the_message_says_what_to_type(store, tmp_path, monke
     result = run("report", store.path, "--out", str(tmp_path / "out"))
 
     assert result.exit_code == 1
-    assert "pip install 'olscale[report]'" in result.stderr
+    assert "pip install matplotlib" in result.stderr
 
 
 def test_a_store_in_which_every_run_failed(tmp_path, make_record):

@@ -249,7 +249,7 @@ def test_without_skops_a_line_says_what_to_install(
     learner = make_learner("sklearn.naive_bayes:GaussianNB")
     learner.begin(3, 2)
     monkeypatch.setitem(sys.modules, "skops.io", None)
-    assert "pip install 'olscale[skops]'" in _refusal(arrays, tmp_path / "m.olm")
+    assert "pip install skops" in _refusal(arrays, tmp_path / "m.olm")
     model = FinalModel.__new__(FinalModel)
     model.learner = learner
     with pytest.raises(ModelError, match=r"skops is not installed.*; --allow-pickle"):

@@ -31,8 +31,7 @@ def detector_version(name: str) -> str:
         return f"river {version('river')}"
     except PackageNotFoundError:
         raise ExperimentError(
-            f"protocol.drift = {name!r} needs River, which is not installed: pip install "
-            "'olscale[drift]'"
+            f"protocol.drift = {name!r} needs River, which is not installed: pip install river"
         ) from None
 
 

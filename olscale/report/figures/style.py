@@ -100,9 +100,7 @@ _NO_DATES: dict[str, dict[str, Any]] = {
 def need_matplotlib() -> None:
     """Raise a `ReportError` that says what to type if matplotlib is not installed."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise ReportError(
-            "figures need matplotlib, which is not installed: pip install 'olscale[report]'"
-        )
+        raise ReportError("figures need matplotlib, which is not installed: pip install matplotlib")
 
 
 @contextmanager
