@@ -60,6 +60,7 @@ COMMANDS = {
     "predict": ("olscale.cli.predict", "Predict rows with a saved model."),
     "store": ("olscale.cli.store", "Remove runs from a metrics store."),
     "jobs": ("olscale.cli.jobs", "Run nightly benchmark jobs and report regressions."),
+    "cluster": ("olscale.cli.cluster", "Print scripts and manifests for clusters."),
     "bench": ("olscale.cli.bench", "Run speed benchmarks, as ratios to peers."),
     "warm": ("olscale.cli.warm", "Compile the loops of learners ahead of time."),
     "doctor": (

@@ -127,6 +127,10 @@ EXAMPLES = {
     ),
     "olscale bench": ("olscale bench linear", "olscale bench linear kernel --out figures.json"),
     "olscale warm": ("olscale warm", "olscale warm pa1 lol"),
+    "olscale cluster template": (
+        "olscale cluster template slurm --out scripts",
+        "olscale cluster template kubernetes --out manifests",
+    ),
     "olscale completion": ("olscale completion bash", "olscale completion zsh"),
     "olscale doctor": ("olscale doctor", "OLSCALE_SCRATCH=/scratch olscale doctor"),
 }
