@@ -177,7 +177,7 @@ def _navigation(pages: Path) -> list[Any]:
                 "networks.md",
             ]
         },
-        {"Learners": [f"learners/{name}" for name in ("index.md", *learners) if name]},
+        {"Learners": ["learners.md", *(f"learners/{name}" for name in learners)]},
         {
             "Reference": [
                 {"Commands": [f"reference/commands/{name}" for name in commands]},
