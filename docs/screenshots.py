@@ -40,7 +40,7 @@ LEARNERS = ("perceptron", "pa1", "arow", "lol", "no-change")
 
 _STYLE = """<meta name="viewport" content="width=device-width"><style>:root { color-scheme: light dark; }
 body { font: 15px/1.5 system-ui; max-width: 60rem; margin: 1rem auto; padding: 0 1rem; } img { max-width: 100%; }
-pre { background: #8882; padding: .6rem; overflow-x: auto; } .out { overflow-x: auto; }</style>"""
+pre { background: light-dark(#f0f0f0, #222); padding: .6rem; overflow-x: auto; } .out { overflow-x: auto; }</style>"""
 
 LOOKS = """(() => {
   const said = new Set();

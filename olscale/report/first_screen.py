@@ -31,6 +31,9 @@ _POINTS = 32
 _MOST = 12
 """Most learners of the leaderboard."""
 
+_FAR = 3.0
+"""Sparklines that end above this multiple of the best one are cut at their upper edge."""
+
 
 class Card(NamedTuple):
     """A figure that stands out: what it is, its value, and a word on it."""
@@ -233,10 +236,14 @@ def _sparklines(source: FigureSource, one: Compared, shown: Sequence[str]) -> di
             lines[name] = np.mean(of_learner, axis=0)
     if not lines:
         return {}
-    # Early errors are mostly chance, and one bad learner would flatten the others.
-    later = np.array([line[_POINTS // 8 :] for line in lines.values()])
+    # Early errors are mostly chance, and a learner far above the best would flatten the others.
+    least = min(float(line[-1]) for line in lines.values())
+    near = [line for line in lines.values() if line[-1] <= _FAR * least]
+    later = np.array([line[_POINTS // 8 :] for line in near])
     low = float(later.min())
-    high = float(np.quantile(later, 0.9))
+    # The worst of the others ends at half the height or below.
+    worst = max(float(line[-1]) for line in near)
+    high = max(float(np.quantile(later, 0.9)), 2 * worst - low)
     span = max(high - low, 1e-9)
     texts = {}
     for name, line in lines.items():

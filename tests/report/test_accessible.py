@@ -94,11 +94,12 @@ def write_search(store: Store) -> None:
     write_selection(store, Selection(definition, run_id(definition), points, {"C": 1.0}))
 
 
-def test_fifty_figures_take_two_megabytes() -> None:
+@pytest.mark.parametrize(("learners", "runs"), [(12, 3), (8, 5)])
+def test_fifty_figures_take_two_megabytes(learners: int, runs: int) -> None:
     random = np.random.default_rng(0)
     rows = np.arange(1, 201) * 137
     curves = {}
-    for i in range(12):
+    for i in range(learners):
         summary = Summary(
             "d",
             "f",
@@ -112,7 +113,7 @@ def test_fifty_figures_take_two_megabytes() -> None:
             0.0,
             3,
         )
-        curves[f"learner-{i}"] = Curve(summary, rows, random.random((3, 200)))
+        curves[f"learner-{i}"] = Curve(summary, rows, random.random((runs, 200)))
 
     [chart] = curve_charts({"": curves})
     folder = TEMPLATES.parent / "scripts"

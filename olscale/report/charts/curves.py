@@ -40,8 +40,8 @@ _QUANTILES = (0.1, 0.9)
 _LEAST_RUNS = 5
 """Least runs of a line whose quantiles say more than their deviation."""
 
-_BAND_POINTS = 41
-"""Points of the edges of a band of quantiles: it is as smooth as the eye needs."""
+_BAND_POINTS = 31
+"""Points of the edges of a band: it is as smooth as the eye needs."""
 
 _NAMED_ENDS = 6
 """Most lines that are named, with their last value, at their right ends."""
@@ -112,8 +112,6 @@ def _chart(
         transform.append({"calculate": json.dumps(first.tolist()), "as": "rows"})
         menu = less(labels)
     fields = ["rows", "value"]
-    if band:
-        fields.append("std")
     if alarms:
         fields.append("alarms")
     transform.append({"flatten": fields})
@@ -152,7 +150,7 @@ def _chart(
         has_quantiles = any(len(curve.errors) >= _LEAST_RUNS for curve in curves.values())
         params.append(_bands(has_quantiles))
         transform += [
-            {"calculate": _edge(end, sign, menu, has_quantiles), "as": end}
+            {"calculate": _edge(end, sign, menu), "as": end}
             for end, sign in (("low", "-"), ("high", "+"))
         ]
         layers.append(
@@ -228,28 +226,33 @@ def _bands(has_quantiles: bool) -> Spec:
     return {"name": "bands", "value": "deviation", "bind": menu}
 
 
-def _edge(end: str, sign: str, menu: list[Spec], has_quantiles: bool) -> str:
-    """Return the expression of an edge of a band; without a band it is the line itself."""
-    deviation = f"bands == 'deviation' ? datum.shown {sign} datum.std : datum.shown"
+def _edge(end: str, sign: str, menu: list[Spec]) -> str:
+    """Return the expression of an edge of a band; without a band it is the line itself.
+
+    At rows between those that a band has, it has no edge.
+    """
+    place = "indexof(datum.band.rows, datum.rows)"
+    deviation = f"datum.shown {sign} datum.band.std[{place}]"
+    quantile = f"datum.band.{end} ? datum.band.{end}[{place}] : datum.shown"
+    edge = f"bands == 'quantiles' ? ({quantile}) : bands ? {deviation} : datum.shown"
     if menu:
         # Bands are of errors; those of differences to another curve are unknown.
-        deviation = f"baseline ? datum.shown : {deviation}"
-    if not has_quantiles:
-        return deviation
-    chosen = "bands == 'quantiles' && datum.quantiles"
-    if menu:
-        chosen += " && !baseline"
-    # At rows between those that have quantiles there is no edge.
-    place = "indexof(datum.quantiles.rows, datum.rows)"
-    return f"{chosen} ? datum.quantiles.{end}[{place}] : {deviation}"
+        return f"baseline ? datum.shown : ({edge})"
+    return edge
 
 
-def _quantiles(curve: Curve) -> dict[str, Any]:
-    """Return the edges of a line's band of quantiles, and the rows that they are of."""
+def _band(curve: Curve) -> dict[str, Any]:
+    """Return a line's deviations, its quantiles where runs are enough, and the rows they are of."""
     at = np.unique(np.linspace(0, len(curve.rows) - 1, _BAND_POINTS).round().astype(int))
     values = in_unit(curve.summary.metric, curve.errors[:, at])
-    low, high = np.quantile(values, _QUANTILES, axis=0)
-    return {"rows": curve.rows[at].tolist(), "low": rounded(low), "high": rounded(high)}
+    spread = np.zeros(len(at))
+    if len(values) > 1:
+        spread = values.std(axis=0, ddof=1)
+    band = {"rows": curve.rows[at].tolist(), "std": rounded(spread, digits=3)}
+    if len(values) >= _LEAST_RUNS:
+        low, high = np.quantile(values, _QUANTILES, axis=0)
+        band |= {"low": rounded(low, digits=3), "high": rounded(high, digits=3)}
+    return band
 
 
 def _ends(y: Spec, metric: str, edges: tuple[str, str]) -> Spec:
@@ -363,12 +366,7 @@ def _line(
     if is_far:
         line["far"] = True
     if band:
-        spread = np.zeros(values.shape[1])
-        if len(values) > 1:
-            spread = values.std(axis=0, ddof=1)
-        line["std"] = rounded(spread, digits=3)
-        if len(values) >= _LEAST_RUNS:
-            line["quantiles"] = _quantiles(curve)
+        line["band"] = _band(curve)
     if alarms:
         line["alarms"] = alarms_on(curve, alarms.get(label)).tolist()
     return line

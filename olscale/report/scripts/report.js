@@ -170,10 +170,17 @@
     const lines = [];
     for (const spec of specs) {
       const shared = spec.transform?.[0]?.as === "rows" ? { rows: JSON.parse(spec.transform[0].calculate) } : {};
-      for (const { quantiles, ...one } of spec.data?.values || []) {
+      for (const { band, ...one } of spec.data?.values || []) {
         const all = Object.entries({ ...one, ...shared });
         const length = Math.max(1, ...all.map(([, value]) => (Array.isArray(value) ? value.length : 1)));
-        for (let i = 0; i < length; i++) lines.push(Object.fromEntries(all.map(([key, value]) => [key, Array.isArray(value) ? value[i] : value])));
+        for (let i = 0; i < length; i++) {
+          const line = Object.fromEntries(all.map(([key, value]) => [key, Array.isArray(value) ? value[i] : value]));
+          // A band has fewer points than its line.
+          const { rows, ...edges } = band || { rows: [] };
+          const at = rows.indexOf(line.rows);
+          if (at >= 0) for (const [key, value] of Object.entries(edges)) line[key] = value[at];
+          lines.push(line);
+        }
       }
     }
     const names = [...new Set(lines.flatMap(Object.keys))];
