@@ -124,7 +124,7 @@ def test_the_guide_from_a_csv_goes_through(tmp_path: Path, monkeypatch: pytest.M
     assert "identifiers: order_id (never falls); " in said
     assert "dates: placed, one feature a date; --encode placed=date:cyclic makes" in said
     assert (
-        "columns: 3 numeric, 2 text -> 8 columns, one a value (country 5 as 'BR', device 3 as "
+        "columns: 3 numeric, 2 text -> 8 columns, one per value (country 5 as 'BR', device 3 as "
         "'desktop'), dropped order_id, placed"
         in printed["ingest orders.csv data/orders --drop order_id,placed"]
     )

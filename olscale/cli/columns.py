@@ -142,8 +142,8 @@ def _encodings(table: TableEntry, names: Sequence[str]) -> list[str]:
     }
     text = {name: count for name, count in table.categorical.items() if name not in coded}
     for what, columns, how in (
-        ("text", text, "one a value"),
-        ("encoded", coded, "whatever the values"),
+        ("text", text, "one per value"),
+        ("encoded", coded, "fixed in advance"),
     ):
         if columns:
             order = sorted(columns, key=lambda name: -columns[name])

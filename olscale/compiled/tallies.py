@@ -1,6 +1,6 @@
 """Sums for measures, added up row by row: any split of rows into chunks gives the same bits.
 
-Each row comes with the predictions of trivial baselines, `dull`. Unless `given` they follow from
+Each row comes with the predictions of trivial baselines, `baseline`. Unless `given` they follow from
 `base`, what those baselines know, and are written if there is room; if `frozen` the baselines learn
 no more. Rows count by their `weights`, or 1 each without weights; to the baselines all rows are
 equal. Sums fade by `alpha` with each row, and are copied to the rows of `found` after as many rows
@@ -31,16 +31,16 @@ def _most_after(code: int, most: int, base: Any) -> Any:
 
 
 @compiled
-def follow_classes(labels: Any, asked: Any, base: Any, dull: Any) -> None:
-    """Learn class codes except negative ones; set `dull` to the classes predicted before `asked`.
+def follow_classes(labels: Any, asked: Any, base: Any, baseline: Any) -> None:
+    """Learn class codes except negative ones; set `baseline` to the classes predicted before `asked`.
 
     `asked` are events.
     """
     row = 0
     for event in range(labels.shape[0]):
         while row < asked.shape[0] and asked[row] == event:
-            dull[row, 0] = base[0]
-            dull[row, 1] = base[1]
+            baseline[row, 0] = base[0]
+            baseline[row, 1] = base[1]
             row += 1
         if labels[event] >= 0:
             base[0] = _most_after(labels[event], base[0], base)
@@ -48,12 +48,12 @@ def follow_classes(labels: Any, asked: Any, base: Any, dull: Any) -> None:
 
 
 @compiled
-def follow_targets(labels: Any, asked: Any, base: Any, dull: Any) -> None:
-    """Learn targets except NaN; set `dull` to the mean before the events `asked`."""
+def follow_targets(labels: Any, asked: Any, base: Any, baseline: Any) -> None:
+    """Learn targets except NaN; set `baseline` to the mean before the events `asked`."""
     row = 0
     for event in range(labels.shape[0]):
         while row < asked.shape[0] and asked[row] == event:
-            dull[row] = base[0]
+            baseline[row] = base[0]
             row += 1
         if labels[event] == labels[event]:
             base[1] += 1.0
@@ -64,7 +64,7 @@ def follow_targets(labels: Any, asked: Any, base: Any, dull: Any) -> None:
 def count_classes(
     y: Any,
     predicted: Any,
-    dull: Any,
+    baseline: Any,
     weights: Any,
     given: bool,
     base: Any,
@@ -90,11 +90,11 @@ def count_classes(
         code = y[i]
         guess = predicted[i]
         if given:
-            most = dull[i, 0]
-            before = dull[i, 1]
-        elif dull.shape[0]:
-            dull[i, 0] = most
-            dull[i, 1] = before
+            most = baseline[i, 0]
+            before = baseline[i, 1]
+        elif baseline.shape[0]:
+            baseline[i, 0] = most
+            baseline[i, 1] = before
         if alpha != 1.0:
             rows = rows * alpha
             hits_of_most = hits_of_most * alpha
@@ -131,7 +131,7 @@ def count_classes(
 def add_residuals(
     y: Any,
     predicted: Any,
-    dull: Any,
+    baseline: Any,
     weights: Any,
     given: bool,
     base: Any,
@@ -146,14 +146,14 @@ def add_residuals(
     mark = 0
     for i in range(y.shape[0]):
         if given:
-            mean = dull[i]
+            mean = baseline[i]
         else:
             mean = base[0]
             if not frozen:
                 base[1] += 1.0
                 base[0] += (y[i] - mean) / base[1]
-            if dull.shape[0]:
-                dull[i] = mean
+            if baseline.shape[0]:
+                baseline[i] = mean
         if alpha != 1.0:
             for k in range(sums.shape[0]):
                 if k != MEAN:
@@ -235,9 +235,13 @@ def measure_classes(sums: Any, costs: Any, found: Any) -> None:
         found[i, 3] = weighted / rows
         found[i, 4] = precisions / named_classes
         found[i, 5] = recalls / named_classes
-        for place, dull in ((6, chance / (rows * rows)), (7, row[1] / rows), (8, row[2] / rows)):
-            if dull < 1.0:  # otherwise the baseline is never wrong
-                found[i, place] = (accuracy - dull) / (1.0 - dull)
+        for place, baseline in (
+            (6, chance / (rows * rows)),
+            (7, row[1] / rows),
+            (8, row[2] / rows),
+        ):
+            if baseline < 1.0:  # otherwise the baseline is never wrong
+                found[i, place] = (accuracy - baseline) / (1.0 - baseline)
         if classes == 2:  # in novelty detection class 0 is the novelty
             if row[5] > FADED:
                 found[i, 9] = row[3] / row[5]

@@ -151,7 +151,7 @@ def test_show_lists_columns_and_classes(shelf: Path):
     whole = run(datasets, "show", "W", "--columns").output
     assert "train rows   0 1 (50.0 %), 1 1 (50.0 %)" in short
     assert (
-        "encoding     30 numeric, 1 text -> 1 columns, one a value (word 1 as 'red'), dropped id"
+        "encoding     30 numeric, 1 text -> 1 columns, one per value (word 1 as 'red'), dropped id"
         in short
     )
     assert "and 13 more columns; --columns lists them all" in short

@@ -289,7 +289,7 @@ def test_ingest_says_how_each_column_was_read(here: Path, capsys: pytest.Capture
     assert lines[0].startswith("all: 120 train rows x 34 columns, 2 classes, sparse")
     assert lines[2:7] == [
         "classes: no 90 (75.0 %), yes 30 (25.0 %)",
-        "columns: 3 numeric, 2 text -> 31 columns, one a value (when 30 as '2024-01-01', shop 1 "
+        "columns: 3 numeric, 2 text -> 31 columns, one per value (when 30 as '2024-01-01', shop 1 "
         "as 'north')",
         "dates: when, one feature a date; --encode when=date:cyclic makes few features of each (or --drop)",
         "missing: 12 values of numeric columns (age 12), encoded as NaN: such a row ends a run "
@@ -299,7 +299,7 @@ def test_ingest_says_how_each_column_was_read(here: Path, capsys: pytest.Capture
     assert lines[7:-1] == ["identifiers: id (never falls); leave out what is no feature (--drop)"]
     less = ingested(capsys, "orders.csv", "less", "--drop", "id,when", "--drop", "age")
     assert less[3:-1] == [
-        "columns: 1 numeric, 1 text -> 1 columns, one a value (shop 1 as 'north'), dropped id, "
+        "columns: 1 numeric, 1 text -> 1 columns, one per value (shop 1 as 'north'), dropped id, "
         "when, age",
         "missing: 40 values of text columns (shop 40), encoded as all zeros",
     ]
@@ -347,7 +347,7 @@ def test_what_is_said_of_many_columns_is_short(here: Path, capsys: pytest.Captur
         f"{wide},y\n" + ",".join(["p"] * 300) + ",0\n" + ",".join(["q"] * 299) + ",,1\n"
     )
     line = next(line for line in ingested(capsys, "wide.csv", "D") if line.startswith("columns"))
-    assert line.startswith("columns: 300 text -> 599 columns, one a value (c0 2 as 'p', c1 2 ")
+    assert line.startswith("columns: 300 text -> 599 columns, one per value (c0 2 as 'p', c1 2 ")
     assert line.endswith("c7 2 as 'p' and 292 more)")
 
 

@@ -107,9 +107,9 @@ def test_kappas_against_dull_learners_follow_their_definition() -> None:
         counts[target] += 1
         majority = max(range(4), key=lambda code: (counts[code], -code))
         before = target
-    right, dull, same = hits / len(y)
+    right, baseline, same = hits / len(y)
     found = shown(classes_of(4, Scoring(), len(y)), y, p).values()
-    np.testing.assert_allclose(found["kappa_m"], (right - dull) / (1 - dull), **CLOSE)
+    np.testing.assert_allclose(found["kappa_m"], (right - baseline) / (1 - baseline), **CLOSE)
     np.testing.assert_allclose(found["kappa_t"], (right - same) / (1 - same), **CLOSE)
     frozen = (y == majority).mean()
     np.testing.assert_allclose(found["test_kappa_m"], (right - frozen) / (1 - frozen), **CLOSE)
@@ -229,11 +229,11 @@ def test_residuals_are_those_of_scikit_learn(offset: float) -> None:
     scoring = Scoring(measures=tuple(askable("regression")), window=70, fading=0.9, epsilon=0.25)
     shape = StreamShape(500, 0, (), scoring, "regression")
     found = shown(Residuals(shape), y, p).values() | shown(MedianError(shape), y, p).values()
-    dull = np.array([0.0, *(np.cumsum(y) / np.arange(1, 501))[:-1]])
+    baseline = np.array([0.0, *(np.cumsum(y) / np.arange(1, 501))[:-1]])
     for form, rows in (("", slice(None)), ("window_", slice(-70, None)), ("test_", slice(None))):
         t = y[rows]
         q = p[rows]
-        base = np.full(500, y.mean()) if form == "test_" else dull[rows]
+        base = np.full(500, y.mean()) if form == "test_" else baseline[rows]
         expected = {
             "mae": sk.mean_absolute_error(t, q),
             "rmse": sk.root_mean_squared_error(t, q),

@@ -1,4 +1,4 @@
-"""Learners of targets beside plain numpy, scikit-learn and the figures of other programs; dull baselines."""
+"""Learners of targets beside plain numpy, scikit-learn and the figures of other programs; baseline baselines."""
 
 from __future__ import annotations
 

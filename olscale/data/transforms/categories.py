@@ -1,6 +1,6 @@
 """Columns whose values are names of categories, as transforms that count them see them.
 
-A text column has features of its own, one a value or a hash: each is a category, and so is a row
+A text column has features of its own, one per value or a hash: each is a category, and so is a row
 without any of them. In a column of numbers every value is one. What is counted is kept by *slot*:
 first the chosen features, then one slot a column for missing values, then the values of columns of
 numbers in the order in which they come.

@@ -28,7 +28,7 @@ class BinSums(RowSums):
         del shape
         self.base = np.empty(0)  # there is no baseline
 
-    def events(self, y: Array, predicted: Array, dull: bool) -> Events:
+    def events(self, y: Array, predicted: Array, baseline: bool) -> Events:
         """Return hits and probabilities."""
         hits = np.require(y, np.float64, ("C", "W"))
         return Events(
@@ -37,7 +37,7 @@ class BinSums(RowSums):
             np.empty((len(hits), 0)),
         )
 
-    def dull_before(self, labels: Array, asked: IntArray, base: Array) -> FloatArray:
+    def baseline_before(self, labels: Array, asked: IntArray, base: Array) -> FloatArray:
         """Return no predictions: there is no baseline."""
         return np.empty((len(asked), 0))
 

@@ -32,16 +32,16 @@ class ClassCounts(RowSums):
         # Before the first label both predict the first class, as `majority` and `no-change` do.
         self.base = np.zeros(2 + shape.classes, dtype=np.int64)
 
-    def events(self, y: Array, predicted: Array, dull: bool) -> Events:
+    def events(self, y: Array, predicted: Array, baseline: bool) -> Events:
         """Return class codes, with space for the majority class so far and the previous class."""
-        room = np.empty((len(y) if dull else 0, 2), np.int64)
+        room = np.empty((len(y) if baseline else 0, 2), np.int64)
         return Events(_codes(y), _codes(predicted), room)
 
-    def dull_before(self, labels: Array, asked: IntArray, base: Array) -> IntArray:
+    def baseline_before(self, labels: Array, asked: IntArray, base: Array) -> IntArray:
         """Return the majority class and the previous class, shape (asked, 2)."""
-        dull = np.empty((len(asked), 2), dtype=np.int64)
-        follow_classes(_codes(labels), asked, base, dull)
-        return dull
+        baseline = np.empty((len(asked), 2), dtype=np.int64)
+        follow_classes(_codes(labels), asked, base, baseline)
+        return baseline
 
     def follow(
         self,
@@ -53,7 +53,7 @@ class ClassCounts(RowSums):
         found: FloatArray,
     ) -> None:
         """Count new rows."""
-        if not len(events.dull) and not len(marks) and not len(events.weights):
+        if not len(events.baseline) and not len(marks) and not len(events.weights):
             counts = open_counts(len(base) - 2)
             add_class_totals(events.y, events.predicted, base, frozen, sums, counts)
         else:

@@ -28,13 +28,13 @@ class Events(NamedTuple):
 
     y: Array
     predicted: Array
-    dull: Array
+    baseline: Array
     weights: FloatArray = NO_WEIGHTS
 
     def rows(self, index: slice | BoolArray) -> "Events":
         """Return some of the rows."""
         weights = self.weights[index] if len(self.weights) else self.weights
-        return Events(self.y[index], self.predicted[index], self.dull[index], weights)
+        return Events(self.y[index], self.predicted[index], self.baseline[index], weights)
 
     def followed_by(self, later: "Events") -> "Events":
         """Return these rows followed by `later` ones."""
@@ -66,11 +66,11 @@ class RowSums(ABC):
     def __init__(self, shape: StreamShape) -> None: ...
 
     @abstractmethod
-    def events(self, y: Array, predicted: Array, dull: bool) -> Events:
+    def events(self, y: Array, predicted: Array, baseline: bool) -> Events:
         """Return rows to be summed, with space for predictions of baselines if these are kept."""
 
     @abstractmethod
-    def dull_before(self, labels: Array, asked: IntArray, base: Array) -> Array:
+    def baseline_before(self, labels: Array, asked: IntArray, base: Array) -> Array:
         """Return the baselines' predictions before the events `asked`, as they learn `labels`."""
 
     @abstractmethod
@@ -143,7 +143,7 @@ class Estimates(Metric):
             ]
         self._ends = [(i, name) for i, name in enumerate(measures) if ends[i]]
         self._no_rows = np.empty((0, size))
-        self._dull: Array | None = None
+        self._baseline: Array | None = None
         self._weighted = scoring.weighted_measures
         self.sums = {
             "stream": np.zeros(size),
@@ -164,7 +164,7 @@ class Estimates(Metric):
         if self._window:
             self.sums["window_curve"] = np.full((points, width), np.nan)
             no_labels = self._no_rows[:, 0]
-            self.sums |= self._kept(self._summary.events(no_labels, no_labels, dull=True))
+            self.sums |= self._kept(self._summary.events(no_labels, no_labels, baseline=True))
         if scoring.fading is not None:
             self.sums |= {
                 "fading": np.zeros(size),
@@ -182,11 +182,11 @@ class Estimates(Metric):
         """Let the baselines learn `labels`, and keep their predictions for the rows `asked`."""
         # Baselines learn all labels in order of arrival, even where no row is predicted.
         events = np.empty(0, dtype=np.int64) if asked is None else asked
-        dull = self._summary.dull_before(labels, events, self.sums["base"])
+        baseline = self._summary.baseline_before(labels, events, self.sums["base"])
         # Without rows to predict there is nothing to keep, and later labels come one by one.
-        self._dull = None
+        self._baseline = None
         if asked is not None:
-            self._dull = dull
+            self._baseline = baseline
 
     def see(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Add rows of the stream."""
@@ -195,12 +195,12 @@ class Estimates(Metric):
         if self._weighted:
             sums["rows"] += len(y)
         if not self._names:
-            self._follow(self._events(y, codes, dull=False), _NO_MARKS, self._no_rows)
+            self._follow(self._events(y, codes, baseline=False), _NO_MARKS, self._no_rows)
             return
         # Windows, fading and holdouts add rows again, and need what the baselines predicted of
         # them.
         needs_rows = any(name in sums for name in ("window_curve", "fading", "held"))
-        events = self._events(y, codes, dull=needs_rows)
+        events = self._events(y, codes, baseline=needs_rows)
         reached = points_among(self._points, first, len(y))
         marks = self._points[reached] - first
         sums_at_marks = np.empty((len(marks), self._summary.size))
@@ -231,9 +231,9 @@ class Estimates(Metric):
             return int(self.sums["rows"][0])
         return int(self.sums["stream"][0])
 
-    def _events(self, y: Array, codes: Array, dull: bool) -> Events:
+    def _events(self, y: Array, codes: Array, baseline: bool) -> Events:
         """Return rows in the form in which they are summed, with their weights."""
-        events = self._summary.events(y, codes, dull)
+        events = self._summary.events(y, codes, baseline)
         return events._replace(weights=self.weights_of(len(y)))
 
     def _kept(self, events: Events) -> dict[str, Array]:
@@ -244,11 +244,11 @@ class Estimates(Metric):
     def _follow(self, events: Events, marks: IntArray, found: FloatArray) -> Events:
         """Add rows to the sums of the stream; return them with the predictions of the baselines."""
         stream = self.sums["stream"]
-        if self._dull is None:
+        if self._baseline is None:
             self._summary.follow(events, self.sums["base"], False, stream, marks, found)
             return events
-        events = events._replace(dull=self._dull)
-        self._dull = None
+        events = events._replace(baseline=self._baseline)
+        self._baseline = None
         self._summary.add(events, stream, 1.0, marks, found)
         return events
 
@@ -292,7 +292,7 @@ class Estimates(Metric):
 
     def _predict(self, y: Array, codes: Array, sums: str, base: str) -> None:
         """Add rows that are only predicted: the baselines know what they learned before."""
-        events = self._events(y, codes, dull=False)
+        events = self._events(y, codes, baseline=False)
         self._summary.follow(
             events,
             self.sums[base],

@@ -32,20 +32,20 @@ class ResidualSums(RowSums):
         self._epsilon = shape.scoring.epsilon
         self.base = np.zeros(2)
 
-    def events(self, y: Array, predicted: Array, dull: bool) -> Events:
+    def events(self, y: Array, predicted: Array, baseline: bool) -> Events:
         """Return targets and predictions, with space for the mean so far."""
-        room = np.empty(len(y) if dull else 0)
+        room = np.empty(len(y) if baseline else 0)
         return Events(
             np.require(y, np.float64, ("C", "W")),
             np.require(predicted, np.float64, ("C", "W")),
             room,
         )
 
-    def dull_before(self, labels: Array, asked: IntArray, base: Array) -> FloatArray:
+    def baseline_before(self, labels: Array, asked: IntArray, base: Array) -> FloatArray:
         """Return the mean of the targets so far, shape (asked,)."""
-        dull = np.empty(len(asked))
-        follow_targets(np.require(labels, np.float64, ("C", "W")), asked, base, dull)
-        return dull
+        baseline = np.empty(len(asked))
+        follow_targets(np.require(labels, np.float64, ("C", "W")), asked, base, baseline)
+        return baseline
 
     def follow(
         self,

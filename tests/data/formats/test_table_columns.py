@@ -76,7 +76,7 @@ def test_values_of_text_are_shown_and_growing_numbers_listed(tmp_path: Path, kin
     manifest = ingest(write(tmp_path, kind), tmp_path / "d").manifest
     line = encoding_line(manifest)
     assert line is not None
-    assert "one a value (id 120 as '" in line
+    assert "one per value (id 120 as '" in line
     assert identifiers_line(manifest) == "row (never falls); leave out what is no feature (--drop)"
 
 
@@ -88,7 +88,7 @@ def test_words_among_numbers_are_shown(tmp_path: Path) -> None:
     manifest = table(tmp_path, "day,price,key,class\n" + "\n".join(lines) + "\n").manifest
     line = encoding_line(manifest)
     assert line is not None
-    assert line.endswith("one a value (price 102 as 'lots', day 2 as '2024-01-01')")
+    assert line.endswith("one per value (price 102 as 'lots', day 2 as '2024-01-01')")
     assert (identifiers_line(manifest) or "").startswith("key (all different in the first rows);")
     assert identifiers_line(table(tmp_path, "a,b,y\n1,x,0\n2,z,1\n", dest="few").manifest) is None
 
