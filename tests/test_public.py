@@ -7,12 +7,14 @@ import pkgutil
 from importlib.metadata import version
 
 import pytest
+import yaml
 
 import olscale
 import olscale.learners
 from olscale.cli import COMMANDS
 from olscale.learners.registry import learner_class, learner_names
 from tests.cli.command import run
+from tests.house import ROOT
 
 MODULES = sorted(module.name for module in pkgutil.walk_packages(olscale.__path__, "olscale."))
 
@@ -43,6 +45,11 @@ def test_learners_are_imported_by_their_class_names() -> None:
     assert dir(olscale.learners) == sorted(olscale.learners.__all__)
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         olscale.learners.Nothing  # noqa: B018
+
+
+def test_the_citation_is_of_this_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == olscale.__version__
 
 
 def test_versions_agree() -> None:
