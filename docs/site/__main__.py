@@ -98,6 +98,7 @@ def _options(pages: Path, target: Path) -> dict[str, Any]:
             ],
         },
         "extra_css": ["assets/site.css"],
+        "extra_javascript": ["assets/keyboard.js"],
         "hooks": [str(HERE / "without_network.py")],
         "extra": {"generator": False},
         "plugins": [
