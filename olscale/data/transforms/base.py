@@ -128,10 +128,15 @@ class Transform(ABC):
 
 def dense_rows(name: str, X: Rows, columns: int) -> FloatArray:
     """Return rows as dense ones for the transform `name`, unless they are too wide."""
+    check_dense_width(name, X, columns)
+    return to_dense(X, columns)
+
+
+def check_dense_width(name: str, X: Rows, columns: int) -> None:
+    """Refuse sparse rows that are too wide for a transform that makes them dense."""
     if isinstance(X, CSR) and columns > _WIDEST_DENSE:
         raise DatasetError(
             f"transform {name} makes rows dense, and {columns:,} features are too many for that "
             "(at most "
             f"{_WIDEST_DENSE:,}); use unit-norm, which keeps rows sparse, or project them first"
         )
-    return to_dense(X, columns)

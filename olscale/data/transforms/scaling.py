@@ -8,19 +8,18 @@ current: these runs have other ids (`transforms_version`), all others keep their
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, read_only, to_dense, trim
-from olscale.compiled.decorator import compiled, inlined
-from olscale.compiled.elementary import quotient
+from olscale.compiled.csr import CSR, Rows, read_only, rows_of, to_dense, trim
+from olscale.compiled.decorator import compiled
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset
 from olscale.data.manifest import Manifest
-from olscale.data.transforms.base import FloatArray, Transform
+from olscale.data.transforms._running_loop import scale_rows
+from olscale.data.transforms.base import FloatArray, Transform, check_dense_width
 from olscale.data.transforms.pipeline import fit_transforms
 from olscale.data.transforms.streaming import StreamingTransform
 
@@ -294,63 +293,6 @@ class Bias(Transform):
         return CSR(indptr + np.arange(len(indptr)), *added)
 
 
-@inlined
-def _learn_row(
-    row: Any,
-    count: Any,
-    mean: Any,
-    squares: Any,
-    out: Any,
-) -> None:
-    """Learn a row of finite numbers, then scale it, with vector code: there is no branch."""
-    for j in range(row.shape[0]):
-        value = row[j]
-        before = mean[j]
-        rows = count[j] + 1.0
-        centre = before + quotient(value - before, rows)
-        square = squares[j] + (value - before) * (value - centre)
-        count[j] = rows
-        mean[j] = centre
-        squares[j] = square
-        variance = quotient(square, rows)
-        # Squares of tiny differences may be above 0, and their mean not.
-        scaled = quotient(value - centre, sqrt(variance)) if variance > 0.0 else 0.0
-        out[j] = scaled if square < np.inf else np.inf
-
-
-@compiled
-def _scale_rows(
-    X: Any,
-    trains: Any,
-    count: Any,
-    mean: Any,
-    squares: Any,
-    out: Any,
-) -> None:
-    for i in range(X.shape[0]):
-        is_odd = False
-        for j in range(X.shape[1]):
-            is_odd |= not abs(X[i, j]) < np.inf
-        if trains[i] and not is_odd:
-            _learn_row(X[i], count, mean, squares, out[i])
-            continue
-        for j in range(X.shape[1]):
-            value = X[i, j]
-            if not abs(value) < np.inf:  # missing values stay missing, and an infinity ends the run
-                out[i, j] = value
-                continue
-            if trains[i]:
-                before = mean[j]
-                count[j] += 1.0
-                mean[j] += (value - before) / count[j]
-                squares[j] += (value - before) * (value - mean[j])
-            if squares[j] == np.inf:
-                out[i, j] = np.inf
-                continue
-            variance = squares[j] / count[j] if squares[j] > 0.0 else 0.0
-            out[i, j] = (value - mean[j]) / np.sqrt(variance) if variance > 0.0 else 0.0
-
-
 class RunningStandardize(StreamingTransform):
     """Zero mean and unit variance of each feature over the rows so far, including this one.
 
@@ -385,14 +327,19 @@ class RunningStandardize(StreamingTransform):
         is_spread = ~(squares < 0.0) & ((squares == 0.0) | (count > 0.0))
         return bool((is_count & is_spread).all())
 
+    def rows(self, X: Rows, columns: int) -> Rows:
+        """Return rows as they are, unless they are too wide: the loop makes each row dense."""
+        check_dense_width(self.name, X, columns)
+        return X
+
     def learn(
         self,
-        X: FloatArray,
+        X: Any,
         columns: int,
         trains: NDArray[np.bool_],
     ) -> FloatArray:
-        scaled = np.empty(X.shape)
-        _scale_rows(
+        scaled = np.empty((rows_of(X), columns))
+        scale_rows(
             X,
             trains,
             self.learned["count"],
