@@ -58,8 +58,10 @@ def prose(text: str) -> str:
     for block in re.split(r"\n{2,}", text):
         if block.startswith(">>>"):
             parts.append(f"```pycon\n{block}\n```")
+        elif block.startswith("    "):
+            parts.append(block)  # a block of code
         else:
-            parts.append(literals(block))
+            parts.append(re.sub("::$", ":", literals(block)))
     return "\n\n".join(parts)
 
 
