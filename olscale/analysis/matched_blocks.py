@@ -131,12 +131,10 @@ def match_blocks(
     [('arow', ('standardize',), ('pa1',)), ('arow', (), ('pa1',))]
     """
     learners = list(blocks_of)
-    columns = _columns(blocks_of.values(), ways)
+    sets = [frozenset(blocks) for blocks in blocks_of.values()]
+    columns = _columns(sets, ways)
     presence = {
-        dataset: np.array(
-            [[block in blocks for block in blocks_of_dataset] for blocks in blocks_of.values()],
-            dtype=bool,
-        )
+        dataset: _presence(sets, blocks_of_dataset)
         for dataset, blocks_of_dataset in columns.items()
     }
     # By data set, a row a learner and a column a block: whether it has the block.
@@ -186,6 +184,16 @@ def shared_keys(collections: Iterable[Collection[str]]) -> list[str]:
     if not sets:
         return []
     return sorted(set.intersection(*sets))
+
+
+def _presence(sets: Sequence[frozenset[RunBlock]], blocks: Sequence[RunBlock]) -> BoolArray:
+    """Return, a row a learner, which of the blocks it has."""
+    is_present = np.ones((len(sets), len(blocks)), dtype=bool)
+    for i, own in enumerate(sets):
+        # Mostly a learner has all blocks, which takes one look.
+        if not own.issuperset(blocks):
+            is_present[i] = [block in own for block in blocks]
+    return is_present
 
 
 def _picked(items: Sequence[T], is_picked: BoolArray) -> tuple[T, ...]:

@@ -24,16 +24,43 @@ class Friedman(NamedTuple):
 
     Parameters
     ----------
-    statistic, p : float
-        Chi-square with ties accounted for, and its p.
-    f, f_p : float
-        The less cautious F statistic of Iman and Davenport, and its p.
+    statistic : float
+        Chi-square with ties accounted for.
+    f : float
+        The less cautious F statistic of Iman and Davenport.
+    datasets, learners : int
     """
 
     statistic: float = math.nan
-    p: float = math.nan
     f: float = math.nan
-    f_p: float = math.nan
+    datasets: int = 0
+    learners: int = 0
+
+    # Computed where it is asked for: importing scipy's functions takes longer than a small table.
+    @property
+    def p(self) -> float:
+        """The p of the statistic."""
+        if math.isnan(self.statistic):
+            return math.nan
+        if self.statistic == 0.0:
+            return 1.0
+        from scipy.special import chdtrc
+
+        return float(chdtrc(self.learners - 1, self.statistic))
+
+    @property
+    def f_p(self) -> float:
+        """The p of F."""
+        if math.isnan(self.f):
+            return math.nan
+        if self.f == math.inf:
+            return 0.0
+        if self.f == 0.0:
+            return 1.0
+        from scipy.special import fdtrc
+
+        freedom = (self.learners - 1) * (self.datasets - 1)
+        return float(fdtrc(self.learners - 1, freedom, self.f))
 
 
 def rank(losses: FloatArray) -> FloatArray:
@@ -105,8 +132,6 @@ def friedman(ranks: FloatArray) -> Friedman:
     >>> round(test.statistic, 3), round(test.p, 4), round(test.f, 3), round(test.f_p, 4)
     (6.5, 0.0388, 13.0, 0.0066)
     """
-    from scipy.special import chdtrc, fdtrc
-
     n, k = ranks.shape
     if k < 3 or n < 2:
         return Friedman()
@@ -115,17 +140,14 @@ def friedman(ranks: FloatArray) -> Friedman:
     squares = (ranks - middle) ** 2
     variance = float(squares.sum()) / (n * (k - 1))
     if variance == 0.0:
-        return Friedman(0.0, 1.0, 0.0, 1.0)
+        return Friedman(0.0, 0.0, n, k)
     squares_of_means = (ranks.mean(axis=0) - middle) ** 2
     statistic = n * float(squares_of_means.sum()) / variance
-    p = float(chdtrc(k - 1, statistic))
     largest = n * (k - 1)
     if largest - statistic < 1e-9 * largest:  # all data sets agree
-        return Friedman(statistic, p, math.inf, 0.0)
+        return Friedman(statistic, math.inf, n, k)
     f = (n - 1) * statistic / (largest - statistic)
-    freedom = (k - 1) * (n - 1)
-    f_p = float(fdtrc(k - 1, freedom, f))
-    return Friedman(statistic, p, f, f_p)
+    return Friedman(statistic, f, n, k)
 
 
 def critical_difference(k: int, n: int) -> float:

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any, TypeVar
 
 import numpy as np
@@ -63,7 +64,7 @@ class Compared:
     outcome : Comparison
     blocks : dict of str to tuple of RunBlock
         The blocks that all these learners have, by data set; all figures are based on them.
-    runs : dict of (str, RunBlock) to Summary
+    runs : dict of str to dict of RunBlock to Summary
         The setting behind each figure, by learner and block; also of what is not compared.
     left_out : tuple of Omission
         Learners, data sets and runs without a figure.
@@ -82,7 +83,7 @@ class Compared:
     rope: float
     outcome: Comparison
     blocks: Mapping[str, tuple[RunBlock, ...]]
-    runs: Mapping[tuple[str, RunBlock], Summary]
+    runs: Mapping[str, Mapping[RunBlock, Summary]]
     left_out: tuple[Omission, ...] = ()
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
@@ -98,7 +99,7 @@ class Compared:
 
     def settings(self, learner: str, dataset: str) -> list[Summary]:
         """Return the settings behind a figure: one for each of the data set's transforms."""
-        return [self.runs[learner, blocks[0]] for blocks in self.ways(dataset).values()]
+        return [self.runs[learner][blocks[0]] for blocks in self.ways(dataset).values()]
 
     def behind(self, learner: str) -> list[Summary]:
         """Return the settings that a learner's figures rest on."""
@@ -111,7 +112,7 @@ class Compared:
             blocks[0] for dataset in self.outcome.datasets for blocks in self.ways(dataset).values()
         ]
         return {
-            learner: [self.runs[learner, block] for block in first_blocks]
+            learner: [self.runs[learner][block] for block in first_blocks]
             for learner in self.outcome.learners
         }
 
@@ -128,7 +129,7 @@ class Compared:
         """Return, by replicate, what `by_setting` has for a learner's runs on the same blocks."""
         values = {}
         for block in blocks:
-            of_setting = by_setting.get(self.runs[learner, block].key, {})
+            of_setting = by_setting.get(self.runs[learner][block].key, {})
             if block.replicate in of_setting:
                 values[block.replicate] = of_setting[block.replicate]
         return values
@@ -362,9 +363,13 @@ def _means(
     Replicates are summed in the order of run ids, so that the bits do not depend on the store.
     """
     by_way: dict[str, dict[Way, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for block, value in figures.items():
-        if block in shared:
-            by_way[block.way.dataset][block.way].append(value)
+    pairs: Iterable[tuple[RunBlock, float]] = figures.items()
+    # What is shared all learners have.
+    if len(figures) > len(shared):
+        pairs = [(block, value) for block, value in pairs if block in shared]
+    # The figures of a way lie side by side: it is looked up once.
+    for way, of_way in groupby(pairs, key=lambda pair: pair[0].way):
+        by_way[way.dataset][way] += [value for _, value in of_way]
     return [_mean([_mean(values) for values in by_way[dataset].values()]) for dataset in blocks]
 
 
@@ -403,7 +408,7 @@ def _averages(one: Compared) -> list[str]:
     ]
     first_blocks = [one.blocks[dataset][0] for dataset in datasets]
     grid: list[list[Summary | None]] = [
-        [one.runs[row, block] for block in first_blocks] for row in learners
+        [one.runs[row][block] for block in first_blocks] for row in learners
     ]
     return [*notes, *partial_notes(learners, datasets, grid)]
 

@@ -19,7 +19,7 @@ from olscale.analysis.status import unfinished_experiments
 from olscale.analysis.summary import Summary, one_of_each_setting, summarise
 from olscale.errors import ReportError, UnknownNameError
 from olscale.measures import measure_of, metric_words
-from olscale.report.choice import streams
+from olscale.report.choice import streams_of_settings
 from olscale.report.labels import protocol_text
 from olscale.report.leaderboard_means import means_table
 from olscale.report.leaderboard_of_stream import stream_table
@@ -215,7 +215,7 @@ def leaderboard_tables(
         by_protocol[asked_text(summary.protocol)].append(summary)
     for protocol in sorted(by_protocol, key=lambda text: (natural_order(text), text)):
         of_protocol = by_protocol[protocol]
-        by_stream = streams(of_protocol)
+        by_stream = streams_of_settings(of_protocol)
         if len({summary.fingerprint for summary in of_protocol}) > 1:
             tables += means_table(of_protocol, metrics, figures)
         for title, of_stream in by_stream.items():

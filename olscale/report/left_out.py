@@ -24,8 +24,8 @@ class Candidates:
         In the order of the store's experiments, including those without a figure.
     figures : dict of str to dict of RunBlock to float
         By learner, in the order of run ids.
-    runs : dict of (str, RunBlock) to Summary
-        The setting of each figure.
+    runs : dict of str to dict of RunBlock to Summary
+        The setting of each figure, by learner.
     settings : dict of (str, Way) to Summary
         What each learner has run, with or without success.
     ways : tuple of Way
@@ -38,7 +38,7 @@ class Candidates:
 
     learners: tuple[str, ...]
     figures: dict[str, dict[RunBlock, float]] = field(default_factory=lambda: defaultdict(dict))
-    runs: dict[tuple[str, RunBlock], Summary] = field(default_factory=dict)
+    runs: dict[str, dict[RunBlock, Summary]] = field(default_factory=lambda: defaultdict(dict))
     settings: dict[tuple[str, Way], Summary] = field(default_factory=dict)
     ways: tuple[Way, ...] = ()
     names: dict[str, str] = field(default_factory=dict)
@@ -53,15 +53,15 @@ class ArrangedSettings:
     ----------
     learners, ways, names, copies
         As `Candidates` has them.
-    cells : tuple of (str, Way, dict of str to Summary)
-        A learner on a way, and what its setting has, by metric; in the order of the columns.
+    cells : tuple of (str, Way, SettingKey, dict of str to Summary)
+        A learner on a way, its setting, and what that has, by metric; in the order of the columns.
     """
 
     learners: tuple[str, ...]
     ways: tuple[Way, ...]
     names: dict[str, str]
     copies: tuple[tuple[str, ...], ...]
-    cells: tuple[tuple[str, Way, dict[str, Summary]], ...]
+    cells: tuple[tuple[str, Way, SettingKey, dict[str, Summary]], ...]
 
 
 def arrange_settings(summaries: Sequence[Summary]) -> ArrangedSettings:
@@ -77,11 +77,11 @@ def arrange_settings(summaries: Sequence[Summary]) -> ArrangedSettings:
         by_metric = settings.setdefault(group[0].key, {})
         for s in group:
             by_metric.setdefault(s.metric, s)
-    cells: dict[tuple[Row, Column], dict[str, Summary]] = {}
-    for by_metric in settings.values():
-        first = next(iter(by_metric.values()))
+    cells: dict[tuple[Row, Column], tuple[SettingKey, dict[str, Summary]]] = {}
+    for setting in settings.items():
+        first = next(iter(setting[1].values()))
         column = column_of(first)
-        cells |= dict.fromkeys([(row, column) for row in rows_of(first)], by_metric)
+        cells |= dict.fromkeys([(row, column) for row in rows_of(first)], setting)
     labels, _ = row_labels(cells)
     columns = sorted({column for _, column in cells})
     ways = {column: _way(column) for column in columns}
@@ -91,8 +91,10 @@ def arrange_settings(summaries: Sequence[Summary]) -> ArrangedSettings:
         names=_dataset_names(columns),
         copies=_copies(columns),
         cells=tuple(
-            (labels[row], ways[column], by_metric)
-            for (row, column), by_metric in sorted(cells.items(), key=lambda cell: cell[0][1])
+            (labels[row], ways[column], key, by_metric)
+            for (row, column), (key, by_metric) in sorted(
+                cells.items(), key=lambda cell: cell[0][1]
+            )
         ),
     )
 
@@ -116,22 +118,30 @@ def find_candidates(
         copies=arranged.copies,
     )
     blocks_of: dict[Way, dict[str, RunBlock]] = defaultdict(dict)
-    for label, way, by_metric in arranged.cells:
+    for label, way, key, by_metric in arranged.cells:
         s = by_metric.get(metric) or next(iter(by_metric.values()))
         blocks = blocks_of[way]
-        candidates.settings.setdefault((label, way), s)
+        is_first = candidates.settings.setdefault((label, way), s) is s
         # What is not comparable stays a candidate, so that a note can name it.
         if not is_comparable(s):
             continue
+        of_setting = figures_of.get(key, {})
+        # Learners share blocks: a hundred thousand runs have a thousandth of these.
+        for replicate in of_setting:
+            if replicate not in blocks:
+                blocks[replicate] = RunBlock(way, replicate)
+        own_blocks = map(blocks.__getitem__, of_setting)
+        own = dict(zip(own_blocks, of_setting.values(), strict=True))
         figures = candidates.figures[label]
-        for replicate, value in figures_of.get(s.key, {}).items():
-            # Learners share blocks: a hundred thousand runs have a thousandth of these.
-            block = blocks.get(replicate)
-            if block is None:
-                block = blocks[replicate] = RunBlock(way, replicate)
-            if math.isfinite(value) and block not in figures:
-                figures[block] = value
-                candidates.runs[label, block] = s
+        # Mostly a learner has one setting on a way, all of whose figures count.
+        if not (is_first and all(map(math.isfinite, own.values()))):
+            own = {
+                block: value
+                for block, value in own.items()
+                if math.isfinite(value) and block not in figures
+            }
+        figures |= own
+        candidates.runs[label] |= dict.fromkeys(own, s)
     return candidates
 
 
