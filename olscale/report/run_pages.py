@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +41,7 @@ def run_pages(
     }
     first = _first_runs(store, set(settings.values()), on_damage)
     names = names_of(store)
+    records = _records(store, first.values(), on_damage)
     # A report goes to others, who have the store elsewhere.
     place = redacted_name(store.path) or store.path
     (folder / FOLDER).mkdir(exist_ok=True)
@@ -48,7 +51,7 @@ def run_pages(
         cells = []
         for dataset in datasets:
             id = first.get(settings[name, dataset], "")
-            record = _record(store, id, on_damage)
+            record = records.get(id)
             if record is None:
                 cells.append({"text": "-", "href": ""})
                 continue
@@ -84,12 +87,15 @@ def _first_runs(
     return {key: id for key, (_, id) in first.items()}
 
 
-def _record(store: Store, id: str, on_damage: OnDamage) -> Record | None:
-    if not id:
-        return None
+def _records(store: Store, ids: Collection[str], on_damage: OnDamage) -> dict[str, Record]:
+    """Return the records of runs, under "skip" without those that are damaged."""
     try:
-        return store.get(id)
+        return store.get_many(ids)
     except StoreError:
         if on_damage == "raise":
             raise
-        return None
+    records = {}
+    for id in ids:
+        with suppress(StoreError):
+            records[id] = store.get(id)
+    return records

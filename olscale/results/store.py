@@ -380,15 +380,34 @@ class Store:
         StoreError
             If the store has no such run or its file is damaged.
         """
-        run = None
-        if is_run_id(id):
-            run = self._read_row("runs", id) or self._read_row("lost", id)
-        if run is None:
-            raise StoreError(
-                f"the metrics store {self.path} has no run {id!r}; expected one of the ids of "
-                "Store.done()"
-            )
-        timing = self._read_row("timings", id)
+        return self.get_many([id])[id]
+
+    def get_many(self, ids: Collection[str]) -> dict[str, Record]:
+        """Return runs by id; compacted files are gone through once for all of them.
+
+        Raises
+        ------
+        StoreError
+            As `get` does, for the first that cannot be returned.
+
+        Examples
+        --------
+        >>> open_store("memory://doctest-get-many", create=True).get_many([])
+        {}
+        """
+        valid = [id for id in ids if is_run_id(id)]
+        runs = self._read_rows("runs", valid)
+        runs |= self._read_rows("lost", [id for id in valid if id not in runs])
+        for id in ids:
+            if id not in runs:
+                raise StoreError(
+                    f"the metrics store {self.path} has no run {id!r}; expected one of the ids of "
+                    "Store.done()"
+                )
+        timings = self._read_rows("timings", list(runs))
+        return {id: self._record(id, runs[id], timings.get(id)) for id in ids}
+
+    def _record(self, id: str, run: dict[str, Any], timing: dict[str, Any] | None) -> Record:
         try:
             return record_of(run, timing)
         except (
@@ -462,20 +481,24 @@ class Store:
         self.damaged = tuple(sorted(damaged))
         return table
 
-    def _read_row(self, folder: str, id: str) -> dict[str, Any] | None:
-        """Return the row of one run, if there is one, from its single file or a compacted one."""
+    def _read_rows(self, folder: str, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Return the rows of those runs that have one, from a single file or a compacted one."""
+        if not ids:
+            return {}
         files = self.files_in(folder)
         # pyarrow imports pandas for a timestamp, and no record has one.
         columns = [name for name in SCHEMAS[files.kind].names if name != "finished_at"]
-        result = files.read_single([file_of(folder, id)], columns, self.checked)
-        if not result.tables and folder != "lost":
+        result = files.read_single([file_of(folder, id) for id in ids], columns, self.checked)
+        rows = _by_id(result.tables)
+        missing = sorted(set(ids) - rows.keys())
+        if missing and folder != "lost":
             with self._reading(f"compacted/{folder}"):
-                result.add(files.read_compacted(columns, ids=arrow_array([id], pa.string())))
-        for table in result.tables:
-            for row in table.to_pylist():
-                return dict(row)
-        refuse_damage(self.path, result.damaged)
-        return None
+                compacted = files.read_compacted(columns, ids=arrow_array(missing, pa.string()))
+            rows = _by_id(compacted.tables) | rows
+            result.add(compacted)
+        if set(ids) - rows.keys():
+            refuse_damage(self.path, result.damaged)
+        return rows
 
     def _is_done(self, id: str) -> bool:
         if self.exists(file_of("runs", id)):
@@ -483,6 +506,15 @@ class Store:
         # An Arrow scalar: pyarrow imports pandas to make one of a text.
         value = arrow_array([id], pa.string())[0]
         return any(ids.index(value).as_py() >= 0 for ids in self.compacted_ids().values())
+
+
+def _by_id(tables: Sequence[pa.Table]) -> dict[str, dict[str, Any]]:
+    """Return the rows of tables by id, the first of those of one run."""
+    rows: dict[str, dict[str, Any]] = {}
+    for table in tables:
+        for row in table.to_pylist():
+            rows.setdefault(row["id"], row)
+    return rows
 
 
 def model_file(id: str) -> str:

@@ -187,6 +187,22 @@ def test_compacted_store_gives_what_the_loose_files_gave(store, make_record):
     assert (got.id, set(got.timings)) == (min(done), {"fit_seconds"}) or got.outcome == "diverged"
 
 
+def test_runs_read_together_are_those_read_one_by_one(store, make_record):
+    fill(store, make_record, range(6))
+    compact(store)
+    loose = make_record(learner="cw", outcome="diverged", reason="norm is inf")
+    store.write(loose)
+    ids = sorted(store.done() | {loose.id})
+    together = store.get_many(ids)
+    assert list(together) == ids
+    for id, record in together.items():
+        alone = store.get(id)
+        assert (record.run, record.outcome) == (alone.run, alone.outcome)
+        assert (record.metrics, record.timings) == (alone.metrics, alone.timings)
+    with pytest.raises(StoreError, match="has no run 'nothing'"):
+        store.get_many([*ids, "nothing"])
+
+
 def test_runs_written_together_are_those_written_one_by_one(store, make_record):
     fill_together(store, make_record, range(20))
     together = rows(store), store.timings(columns=["id", "timings"]), store.done(), summarise(store)
