@@ -32,11 +32,12 @@ BENCHMARKS = {
     "memory": "olscale.bench.memory:figures",
     "compare": "olscale.bench.compare:figures",
     "leaderboard": "olscale.bench.leaderboard:figures",
+    "views": "olscale.bench.views:figures",
     "start": "olscale.bench.start:figures",
     "costs": "olscale.bench.costs:figures",
 }
 
-ON_REQUEST = {"costs", "memory", "soft-local-wide", "tables"}
+ON_REQUEST = {"costs", "memory", "soft-local-wide", "tables", "views"}
 """Benchmarks that run only if they are named: they take long, or much memory or disk."""
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def bench(names: tuple[str, ...], file: str | None, rows: int | None) -> None:
     """Run the speed benchmarks NAME.
 
-    Without NAME all but costs, memory, soft-local-wide and tables run.
+    Without NAME all but costs, memory, soft-local-wide, tables and views run.
 
     Each figure is measured in alternation with its peers, on one thread, and printed as a ratio to
     them; above one is faster. scale measures ingest, layouts and a stream through many learners;

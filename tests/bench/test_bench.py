@@ -295,3 +295,12 @@ def test_comparisons_are_measured_by_tables_and_json() -> None:
         "JSON of 8 settings",
     ]
     assert all(figure.value is not None and figure.value > 0.0 for figure in found)
+
+
+def test_a_dashboard_is_read_beside_an_evaluation() -> None:
+    from olscale.bench.views import figures
+
+    [figure] = figures(rows=2_000, pairs=1)
+    assert figure.value is not None
+    assert figure.value > 0
+    assert figure.ratio is not None
