@@ -45,7 +45,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sources")
     for name in ("pyproject.toml", "README.md", "LICENSE", "machine_code_hook.py"):
         shutil.copy(ROOT / name, folder)
-    for name in ("olscale", "pipelines"):
+    for name in ("olscale", "pipelines", "cluster"):
         shutil.copytree(
             ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "machine_code")
         )

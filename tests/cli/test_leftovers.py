@@ -110,6 +110,7 @@ def test_a_report_appears_as_a_whole_or_not_at_all(
         figure = folder / "figures" / "ranks.svg"
         page = folder / "index.html"
         figure.write_text("new")
+        (folder / "figures" / "index.csv").write_text("file,shows\n")
         if full:
             raise ReportError(f"cannot write {page}: No space left on device; name another folder")
         page.write_text("new")
@@ -131,6 +132,7 @@ def test_a_report_appears_as_a_whole_or_not_at_all(
     assert (report.page, report.figures) == (out / "index.html", (out / "figures" / "ranks.svg",))
     assert sorted(path.name for path in out.rglob("*")) == [
         "figures",
+        "index.csv",
         "index.html",
         "mine.svg",
         "ranks.svg",
