@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 
-import fsspec.registry
+import fsspec
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
@@ -188,7 +188,7 @@ def test_denied_access_is_a_store_error(bucket, monkeypatch):
 
 def test_missing_client_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
-    monkeypatch.delitem(fsspec.registry._registry, "s3", raising=False)
+    monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
 
     with pytest.raises(DatasetError, match=r"s3:// needs another package: pip install s3fs"):
         split_url("s3://another/bucket")
@@ -217,7 +217,6 @@ def test_faults_of_a_client_become_faults_of_the_system():
 def test_a_source_that_breaks_off_is_one_line(bucket, tmp_path, monkeypatch, capsys, name, fault):
     """Whatever breaks off: the client raises errors of its own, or the bytes end early."""
     import aiohttp
-    import fsspec
     import s3fs
 
     content = io.BytesIO()
