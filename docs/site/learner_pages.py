@@ -25,7 +25,7 @@ def learner_pages() -> Iterator[tuple[str, str]]:
 
 def _overview() -> str:
     parts = [
-        "# Learners\n",
+        "# Learners by task\n",
         "Each page has the update rule, the parameters, the cost of a row and the source. "
         "`olscale learners show NAME` prints the same in a terminal.\n",
     ]

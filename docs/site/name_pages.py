@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from docs.site.docstrings import literals, prose, sections, table
+from docs.site.docstrings import definitions, literals, prose, sections, table
 from olscale.data.formats import FORMATS
 from olscale.data.generators import GENERATORS
 from olscale.data.transforms.pipeline import TRANSFORMS
@@ -36,8 +36,6 @@ def _named(title: str, registry: Any) -> str:
 
 
 def _parameters(text: str) -> str:
-    from docs.site.docstrings import definitions
-
     rows = [
         (f"`{name}`", literals(kind), literals(meaning))
         for name, kind, meaning in definitions(text)

@@ -77,7 +77,13 @@ def template(kind: str, out: str | None) -> None:
         raise OlscaleError(
             f"{target / present[0]} exists; expected a folder without it: move it, or name another"
         )
-    for name in files:
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(folder / name, target / name)
-        say(f"{target / name}")
+    try:
+        for name in files:
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(folder / name, target / name)
+            say(f"{target / name}")
+    except OSError as fault:
+        raise OlscaleError(
+            f"cannot write to {target}: {fault.strerror or fault}; expected a folder that can be "
+            "written to: name another"
+        ) from None

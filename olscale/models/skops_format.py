@@ -25,7 +25,10 @@ SKOPS = "learner/skops"
 UPDATES = "learner/updates"
 """Name of the array with the number of rows that the estimator has learned."""
 
-_INSTALL = "pip install skops saves estimators of scikit-learn without a pickle"
+_NOT_INSTALLED = (
+    "skops, which saves estimators of scikit-learn without a pickle, is not installed: pip install "
+    "skops"
+)
 
 # Plain attributes, which skops does not list: the solvers of scikit-learn's networks.
 _SOLVERS = "sklearn.neural_network._stochastic_optimizers"
@@ -93,7 +96,7 @@ def _skops() -> Any:
     try:
         import skops.io
     except ImportError:
-        raise ModelError(f"skops is not installed: {_INSTALL}") from None
+        raise ModelError(_NOT_INSTALLED) from None
     return skops.io
 
 

@@ -156,14 +156,14 @@ def rows_table(found: RowsCompared) -> Table:
     )
 
 
-def rows_data(found: Sequence[RowsCompared], learners: Sequence[str]) -> list[dict[str, Any]]:
+def rows_data(comparisons: Sequence[RowsCompared], learners: Sequence[str]) -> list[dict[str, Any]]:
     """Return what a page shows of two learners that its reader chooses among `learners`.
 
     Each pair is the places of both, the rows that only one of them predicts rightly, and p.
     """
     place = {name: i for i, name in enumerate(learners)}
     tests = []
-    for compared_rows in found:
+    for compared_rows in comparisons:
         pairs = [
             [
                 place[pair.a],

@@ -45,3 +45,11 @@ def test_a_file_that_was_edited_stays(tmp_path: Path) -> None:
     assert "hosts.example exists" in refused.stderr
     assert (tmp_path / "hosts.example").read_text() == "mine\n"
     assert not (tmp_path / "ssh.sh").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    refused = run("cluster", "template", "slurm", "--out", tmp_path / "file" / "below")
+    assert refused.returncode == 1
+    assert "cannot write to" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1

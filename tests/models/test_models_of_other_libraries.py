@@ -252,5 +252,5 @@ def test_without_skops_a_line_says_what_to_install(
     assert "pip install skops" in _refusal(arrays, tmp_path / "m.olm")
     model = FinalModel.__new__(FinalModel)
     model.learner = learner
-    with pytest.raises(ModelError, match=r"skops is not installed.*; --allow-pickle"):
+    with pytest.raises(ModelError, match=r"skops, which .* is not installed.*; --allow-pickle"):
         model.arrays()

@@ -56,22 +56,22 @@ def confusion_charts(
         "title": _TITLE,
         "legend": {"orient": "bottom", "gradientLength": 200},
     }
-    told = [
+    tooltip = [
         {"field": "learner"},
         {"field": "class", "title": "class"},
         {"field": "predicted", "title": "predicted as"},
         {"field": "value", "type": "quantitative", "format": ".3~g", "title": _TITLE},
     ]
-    layers: list[Spec] = [{"mark": "rect", "encoding": {"color": colour, "tooltip": told}}]
+    layers: list[Spec] = [{"mark": "rect", "encoding": {"color": colour, "tooltip": tooltip}}]
     if len(classes) <= WRITTEN:
         layers.append(_written(highest))
     return [
         spec(
             data,
             height=60 + 22 * len(classes),
-            params=[PICKED, {"name": "whose", "value": learners[0], "bind": menu}],
+            params=[PICKED, {"name": "shown_learner", "value": learners[0], "bind": menu}],
             transform=[
-                {"filter": "datum.learner == whose"},
+                {"filter": "datum.learner == shown_learner"},
                 {"flatten": ["class", "predicted", "value"]},
             ],
             encoding={"x": across, "y": down},

@@ -64,16 +64,16 @@ def class_maps(shown: Mapping[str, ConfusionMatrix], class_names: Sequence[str] 
         counts[label] = np.pad(matrix, (0, size - len(matrix)))
         rows = np.maximum(rows, counts[label].sum(axis=1))
     largest = np.argsort(-rows, kind="stable")[: min(_MOST, int((rows > 0).sum()))]
-    kept = np.sort(largest)
-    called = [*class_names[:size], *map(str, range(len(class_names), size))]
+    positions = np.sort(largest)
+    all_names = [*class_names[:size], *map(str, range(len(class_names), size))]
     shares = {}
     for label, matrix in counts.items():
         of_class = matrix.sum(axis=1, keepdims=True)
         share = np.full((size, size), np.nan)
         np.divide(100.0 * matrix, of_class, out=share, where=of_class > 0)
         np.fill_diagonal(share, np.nan)
-        shares[label] = share[np.ix_(kept, kept)]
-    return ClassMaps([called[i] for i in kept], shares)
+        shares[label] = share[np.ix_(positions, positions)]
+    return ClassMaps([all_names[i] for i in positions], shares)
 
 
 def _place(matrix: ConfusionMatrix) -> tuple[bool, float]:
