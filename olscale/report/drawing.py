@@ -12,9 +12,10 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from olscale.errors import ReportError
 from olscale.report.figures.style import ANY_SIZE, FigureSize
@@ -28,10 +29,13 @@ _LEAST = 6
 
 _CHILD = """
 import pickle, sys
-with open(sys.argv[1], "rb") as file:
-    sys.path[:] = pickle.load(file)
-    from olscale.report.drawing import draw_in_copies
-    sys.exit(draw_in_copies(*pickle.load(file)))
+sys.path[:] = pickle.load(sys.stdin.buffer)
+from olscale.report.drawing import draw_in_copies
+import olscale.report.figures.layout
+path = sys.stdin.readline()
+if path:
+    with open(path.rstrip("\\n"), "rb") as file:
+        sys.exit(draw_in_copies(*pickle.load(file)))
 """
 
 
@@ -76,27 +80,77 @@ def draw(
     ReportError
         If a file cannot be written, or a process fails.
     """
-    most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    count = min(processes or most, len(drawings) // _LEAST)
-    if count < 2 or sys.platform != "linux":
+    if processes_for(len(drawings), processes) < 2:
         draw_here(drawings, folder, formats, size)
         return
-    with tempfile.TemporaryDirectory(prefix="olscale-report-") as scratch:
+    with FigureProcess() as child:
+        child.begin(drawings, folder, formats, processes, size)
+        child.finish()
+
+
+def processes_for(figures: int, most: int | None = None) -> int:
+    """Return how many processes draw a number of figures: one per core, or `most`, or fewer."""
+    if sys.platform != "linux":
+        return 1
+    return min(most or len(os.sched_getaffinity(0)), figures // _LEAST)
+
+
+class FigureProcess:
+    """A process that imports matplotlib, waits for figures, and draws them on all cores.
+
+    This process goes on with its own work meanwhile. It does not copy itself, because a copy would
+    lack the threads of Arrow. The other process ends with the ``with`` block, whatever it does.
+
+    Raises
+    ------
+    ReportError
+        By `finish`, if a file cannot be written or a figure fails.
+    """
+
+    def __enter__(self) -> Self:
         # Only this process writes to the folder, so the child can trust its contents.
-        share = Path(scratch, "drawings")
-        share.write_bytes(
-            pickle.dumps(sys.path) + pickle.dumps((drawings, folder, formats, count, size))
+        self._scratch = tempfile.TemporaryDirectory(prefix="olscale-report-")
+        self._child = subprocess.Popen(
+            [sys.executable, "-c", _CHILD], stdin=subprocess.PIPE, stderr=subprocess.PIPE
         )
-        # A copy of this process would lack the threads of Arrow.
-        child = subprocess.run(
-            [sys.executable, "-c", _CHILD, str(share)],
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    if child.returncode:
-        last = (child.stderr.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
-        raise ReportError(last.removeprefix("olscale.errors.ReportError: "))
+        self._write(pickle.dumps(sys.path))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._child.poll() is None:
+            self._child.kill()
+        self._child.communicate()
+        self._scratch.cleanup()
+
+    def begin(
+        self,
+        drawings: Sequence[Drawing],
+        folder: Path,
+        formats: Sequence[str],
+        processes: int | None = None,
+        size: FigureSize = ANY_SIZE,
+    ) -> None:
+        """Have figures drawn into a folder; the arguments are those of `draw`."""
+        count = max(processes_for(len(drawings), processes), 1)
+        share = Path(self._scratch.name, "drawings")
+        # A file, since a pipe would make this process wait until the other one reads.
+        share.write_bytes(pickle.dumps((drawings, folder, formats, count, size)))
+        self._write(f"{share}\n".encode())
+
+    def finish(self) -> None:
+        """Wait until all figures are drawn."""
+        _, errors = self._child.communicate()
+        if self._child.returncode:
+            lines = errors.decode(errors="replace").strip().splitlines()
+            last = (lines or [f"exit code {self._child.returncode}"])[-1]
+            raise ReportError(last.removeprefix("olscale.errors.ReportError: "))
+
+    def _write(self, data: bytes) -> None:
+        assert self._child.stdin is not None
+        # A child that is gone says why when it is waited for.
+        with suppress(BrokenPipeError):
+            self._child.stdin.write(data)
+            self._child.stdin.flush()
 
 
 def draw_in_copies(

@@ -7,12 +7,13 @@ import hashlib
 import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from olscale.printable import csv_cells
 from olscale.report.charts import charts
-from olscale.report.drawing import Drawing, draw
+from olscale.report.drawing import Drawing, FigureProcess, draw, processes_for
 from olscale.report.figures.style import ANY_SIZE, FigureSize, save, sized
 from olscale.report.html import figure_html, paragraphs
 from olscale.report.papers.base import FigureSource, MissingRunsError, PaperFigure
@@ -30,6 +31,9 @@ _LONGEST = 80
 
 class Gallery:
     """Draws figures into ``<folder>/figures`` and returns their HTML.
+
+    As a context manager it can draw in another process: `expect` says early that there will be many
+    figures, `begin` has those drawn that are queued, and `draw` waits for them.
 
     Parameters
     ----------
@@ -65,6 +69,27 @@ class Gallery:
         self.absent: list[str] = []
         self._names: set[str] = set()
         self._waiting: list[Drawing] = []
+        self._open = ExitStack()
+        self._process: FigureProcess | None = None
+        self._begun = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def expect(self, figures: int) -> None:
+        """Start a process that imports matplotlib, if it pays for about as many figures."""
+        if processes_for(figures) > 1:
+            self._process = self._open.enter_context(FigureProcess())
+
+    def begin(self) -> None:
+        """Have the queued figures drawn, if a process waits for them; queue no more."""
+        if self._process is not None:
+            folder = self.folder / "figures"
+            self._process.begin(self._waiting, folder, self._formats, size=self._size)
+            self._begun = True
 
     def add(
         self,
@@ -96,8 +121,11 @@ class Gallery:
         return figure_html(files, f"{figure.name}. {figure.caption}", beside=self.folder)
 
     def draw(self) -> None:
-        """Draw the queued figures."""
-        draw(self._waiting, self.folder / "figures", self._formats, size=self._size)
+        """Draw the queued figures, or wait until they are drawn."""
+        if self._process is not None and self._begun:
+            self._process.finish()
+        else:
+            draw(self._waiting, self.folder / "figures", self._formats, size=self._size)
         self.files += [path for drawing in self._waiting for path in self._files(drawing)]
         self._waiting = []
 

@@ -11,7 +11,9 @@ from typing import NamedTuple
 from olscale.addresses import redacted_name
 from olscale.analysis import store_status, summarise, unfinished_experiments
 from olscale.analysis.replicates import ReplicateFigures
+from olscale.analysis.summary import Summary
 from olscale.errors import ReportError, StoreError
+from olscale.report.comparison import Compared
 from olscale.report.facts import facts_section
 from olscale.report.figures import curve_figure
 from olscale.report.figures.style import ANY_SIZE, FigureSize, need_matplotlib
@@ -32,6 +34,9 @@ from olscale.system.garbage import seldom_collected
 
 _MOST_PANELS = 12
 """Most panels of the figure of all data sets."""
+
+_FIGURES_OF_DATASET = 2
+"""Figures that most data sets have at least: a process is started early for as many."""
 
 _INDEX = Path("figures", "index.csv")
 """What each file of a figure shows, within a report."""
@@ -236,63 +241,79 @@ def _write(
             f"olscale evaluate ... --store {store.path} has put some there"
         )
     summaries = select(summaries, learners=learners)
-    result_tables = tables(select(summaries, [metric] if metric else []), metric)
-    formats = tuple(dict.fromkeys(("svg", *also)))
-    gallery = Gallery(folder, formats, not static, size)
-    status = store_status(store, on_damage)
-    unfinished = unfinished_notes(unfinished_experiments(store, on_damage))
     source = FigureSource(store, summaries, on_damage)
-    reasons = "#failed" if status.failures else ""
-    shown_tables: list[Part] = [table_html(table, reasons) for table in result_tables]
-    results = _Parts("Results", shown_tables, "results")
-    long = any(
-        len(table.rows) > _LONG for table in result_tables
-    )  # long tables come after the figures
-    replicates = ReplicateFigures(store, on_damage)
-    comparisons = comparisons_of(source, replicates, metric)
-    sections: list[_Parts] = [
-        _Parts("Runs", [*overview(status, unfinished)], "runs"),
-        *([] if long else [results]),
-    ]
-    link = {}
-    on_rows = [list(rows_compared(one, store, on_damage)) for one in comparisons]
-    if ranks := rank_section(source, gallery, comparisons, replicates, on_rows):
-        link["ranks"] = "ranks"
-        sections.append(_Parts("Ranks", ranks, "ranks"))
-    for paper, figures in figures_of:
-        drawn: list[Part] = [gallery.paper(figure, source) for figure in figures]
-        sections.append(_Parts(f"Figures of {paper}", drawn))
-    sections += [
-        _Parts(title, parts, f"set{number}", "Data sets")
-        for number, (title, parts) in enumerate(stream_sections(source, gallery))
-    ]
-    if long:
-        sections.append(results)
-    facts: list[Part] = [*facts_section(source)]
-    pages: list[Path] = []
-    if comparisons:
-        links, pages = run_pages(store, comparisons[0], folder, on_damage)
-        facts.insert(0, links)
-    sections.append(_Parts("What was run", facts, "facts"))
-    if status.failures:
-        link["failed"] = "failed"
-        sections.append(_Parts("Failed runs", [failures(status)], "failed"))
-    sets = {}
-    if also and comparisons:
-        sets = curves_for_paper(source, comparisons[0], _MOST_PANELS)
-    if len(sets) > 1:
-        gallery.add("paper-curves", "", curve_figure, sets, across=3, of_learner=source.looks)
-    lead = first_screen(source, status, comparisons, link)
-    if not static and comparisons:
-        data = comparison_data(comparisons[0], on_rows[0])
-        lead += f'<script type="application/json" id="comparison">{data}</script>'
-    store.damaged = damaged
-    gallery.draw()
-    gallery.write_index(_INDEX, [(section.name, section.parts) for section in sections])
-    shown = [_drawn(part, gallery) for part in sections]
+    formats = tuple(dict.fromkeys(("svg", *also)))
+    with Gallery(folder, formats, not static, size) as gallery:
+        gallery.expect(_FIGURES_OF_DATASET * len({one.dataset for one in summaries}))
+        # Everything that has figures comes first: they are drawn while the tables are made.
+        replicates = ReplicateFigures(store, on_damage)
+        comparisons = comparisons_of(source, replicates, metric)
+        on_rows = [list(rows_compared(one, store, on_damage)) for one in comparisons]
+        ranks = rank_section(source, gallery, comparisons, replicates, on_rows)
+        of_papers = [
+            _Parts(f"Figures of {paper}", [gallery.paper(figure, source) for figure in figures])
+            for paper, figures in figures_of
+        ]
+        of_datasets = [
+            _Parts(title, parts, f"set{number}", "Data sets")
+            for number, (title, parts) in enumerate(stream_sections(source, gallery))
+        ]
+        _queue_paper_curves(source, gallery, comparisons, bool(also))
+        gallery.begin()
+
+        status = store_status(store, on_damage)
+        unfinished = unfinished_notes(unfinished_experiments(store, on_damage))
+        sections = [_Parts("Runs", [*overview(status, unfinished)], "runs")]
+        results, long = _results(summaries, metric, failed=bool(status.failures))
+        if not long:
+            sections.append(results)
+        link = {}
+        if ranks:
+            link["ranks"] = "ranks"
+            sections.append(_Parts("Ranks", ranks, "ranks"))
+        sections += [*of_papers, *of_datasets]
+        if long:
+            sections.append(results)
+        facts: list[Part] = [*facts_section(source)]
+        pages: list[Path] = []
+        if comparisons:
+            links, pages = run_pages(store, comparisons[0], folder, on_damage)
+            facts.insert(0, links)
+        sections.append(_Parts("What was run", facts, "facts"))
+        if status.failures:
+            link["failed"] = "failed"
+            sections.append(_Parts("Failed runs", [failures(status)], "failed"))
+        lead = first_screen(source, status, comparisons, link)
+        if not static and comparisons:
+            data = comparison_data(comparisons[0], on_rows[0])
+            lead += f'<script type="application/json" id="comparison">{data}</script>'
+        store.damaged = damaged
+
+        gallery.draw()
+        gallery.write_index(_INDEX, [(section.name, section.parts) for section in sections])
+        shown = [_drawn(section, gallery) for section in sections]
     page = folder / "index.html"
     name = redacted_name(store.path) or store.path
     when = f"{status.last_finished:%Y-%m-%d}" if status.last_finished else ""
     html = page_html(f"Report on {name}", shown, not static, lead, when)
     page.write_text(html, encoding="utf-8")
     return Report(page, tuple(gallery.files), tuple(gallery.absent), tuple(pages))
+
+
+def _results(summaries: list[Summary], metric: str | None, failed: bool) -> tuple[_Parts, bool]:
+    """Return the section of tables of results, and whether it is too long to come first."""
+    result_tables = tables(select(summaries, [metric] if metric else []), metric)
+    reasons = "#failed" if failed else ""
+    parts: list[Part] = [table_html(table, reasons) for table in result_tables]
+    return _Parts("Results", parts, "results"), any(len(t.rows) > _LONG for t in result_tables)
+
+
+def _queue_paper_curves(
+    source: FigureSource, gallery: Gallery, comparisons: Sequence[Compared], wanted: bool
+) -> None:
+    """Queue one figure of the curves of all data sets, where there are several."""
+    if not wanted or not comparisons:
+        return
+    datasets = curves_for_paper(source, comparisons[0], _MOST_PANELS)
+    if len(datasets) > 1:
+        gallery.add("paper-curves", "", curve_figure, datasets, across=3, of_learner=source.looks)
