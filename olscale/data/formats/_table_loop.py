@@ -27,6 +27,7 @@ MOST_HARD = 4096
 
 _MOST_BYTES = 131_072  # of a cell: Python's csv takes no longer one
 _NEWLINE, _SPACE, _TAB, _RETURN, _MINUS, _BACKSLASH = (ord(c) for c in "\n \t\r-\\")
+_ZERO = ord("0")
 _WORDS = np.array(
     [
         sum(ord(c) << 8 * i for i, c in enumerate(word))
@@ -314,14 +315,18 @@ def parse_rows(
             after = 0
             state = NOT_A_NUMBER
             first = _after_blanks(buffer, pos, delimiter)
+            closing = _NEWLINE if at_end else delimiter
             if is_number and byte_at(buffer, first) != quote:
-                value, after, state = number_at(buffer, first, mark)
+                digit = byte_at(buffer, first) - _ZERO
+                # Counts and marks are most often a digit, which costs a third of a number.
+                if 0 <= digit <= 9 and byte_at(buffer, first + 1) == closing:
+                    value = float(digit)
+                    after = first + 1
+                    state = EXACT
+                else:
+                    value, after, state = number_at(buffer, first, mark)
             # Most cells are a number and a delimiter; all other cases take many more comparisons.
-            if (
-                state == EXACT
-                and value == value
-                and byte_at(buffer, after) == (_NEWLINE if at_end else delimiter)
-            ):
+            if state == EXACT and value == value and byte_at(buffer, after) == closing:
                 after = (
                     _next_cell(buffer, after, delimiter, at_end)
                     if delimiter == _SPACE

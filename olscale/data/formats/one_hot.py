@@ -1,4 +1,7 @@
-"""Text columns as one-hot columns, numbered in order of first appearance."""
+"""Text columns as one-hot columns.
+
+Values of the first rows are numbered by column and value, later ones in order of first appearance.
+"""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +13,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, Rows, rows_of, take_rows
 from olscale.data.formats.cells import Cell
 from olscale.data.formats.coding import OTHER, Coding, CodingError, FirstValues
+from olscale.data.formats.feature_order import sorted_places
 from olscale.errors import FormatError
 
 _ABSENT = np.iinfo(np.int32).max
@@ -40,7 +44,7 @@ class OneHot:
     Attributes
     ----------
     feature_names : list of str
-        Names known so far; the list only grows.
+        Names known so far; from the first rows on the list only grows.
 
     Examples
     --------
@@ -75,6 +79,9 @@ class OneHot:
             for part in coding.parts:
                 self._add(names[text[j]], part)
         self._names = [names[position] for position in text]
+        self._numeric = len(numeric)
+        self._fixed = {self._names[j] for j in self._coded} | {names[i] for i in values}
+        self._has_rows = False
         self._declared: list[dict[str, int]] = [{} for _ in text]
         # The feature of each value, by the number of the value.
         self._codes = [np.empty(0, dtype=np.int32) for _ in text]
@@ -104,6 +111,9 @@ class OneHot:
             # Values of bounded columns are numbered anew in each batch: the encoder forgets them.
             self._codes[j] = self._codes[j][:0]
         self._learn(ids, values)
+        if not self._has_rows:
+            self._sort()
+        self._has_rows = True
         codes = np.full((rows, len(ids)), _ABSENT, dtype=np.int32)
         missing = np.empty(codes.shape, dtype=np.bool_)
         for j, column in enumerate(ids):
@@ -162,6 +172,25 @@ class OneHot:
                 self._codes[j][i] = self._declared[j][value]
             else:
                 self._codes[j][i] = self._number(j, value)
+
+    def _sort(self) -> None:
+        """Put the features into the order that a dataset has in the end.
+
+        Most tables have all their values in their first rows, and then nothing need be rewritten.
+        """
+        bounded = {self._names[j] for j in self._bounds}
+        places = sorted_places(self.feature_names, self._numeric, self._names, self._fixed, bounded)
+        if places is None:
+            return
+        names = self.feature_names.copy()
+        for place, name in zip(places.tolist(), names, strict=True):
+            self.feature_names[place] = name
+        for codes in self._codes:
+            is_feature = codes != _ABSENT
+            codes[is_feature] = places[codes[is_feature]]
+        for declared in self._declared:
+            for value, number in declared.items():
+                declared[value] = int(places[number])
 
     def _admitted(self, j: int, value: str) -> str:
         """Return the value of a bounded column that has a feature for `value`, or `OTHER`."""

@@ -1,9 +1,10 @@
 """Rows of text cells as numbers: shared by the table formats.
 
 Numeric columns keep their order and come first. Every value of a text column is a column of its own
-(one-hot), numbered after the numeric ones in order of first appearance (row by row, left to right),
-and the rows are then sparse. So a stream can be encoded without knowing its values in advance:
-columns are only ever appended. Ingest sorts them by value once all rows are read.
+(one-hot), numbered after the numeric ones: those of the first batch by column and value, later ones
+in order of first appearance (row by row, left to right). The rows are then sparse. So a stream can
+be encoded without knowing its values in advance: columns are only ever appended. Ingest sorts them
+by value once all rows are read.
 """
 
 from collections.abc import Mapping, Sequence

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR
 from olscale.data.formats.base import Batch
 from olscale.data.formats.column_watch import RoundedColumns
+from olscale.data.formats.feature_order import has_order, sorted_places
 from olscale.data.formats.table_columns import TableColumns, value_of
-from olscale.data.ingest.feature_order import has_order, sorted_places
 from olscale.data.manifest import TableEntry
 from olscale.errors import DatasetError
 

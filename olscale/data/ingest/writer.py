@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, nbytes, slice_rows, to_dense
+from olscale.compiled.csr import CSR, nbytes, slice_rows, to_dense, trim
 from olscale.data.checksums import fingerprint
 from olscale.data.dataset import Progress
 from olscale.data.formats.base import Batch
 from olscale.data.ingest.chunk_writer import ChunkWriter
 from olscale.data.ingest.claim import PROGRESS, REWRITE, Journal
 from olscale.data.ingest.columns import Columns, Segments, Weights, segments_by
-from olscale.data.ingest.feature_order import renumbered
 from olscale.data.ingest.members import Member
 from olscale.data.ingest.table_notes import TableNotes
 from olscale.data.labels import Labels
@@ -356,7 +355,7 @@ class DatasetWriter:
 
         def moved(block: Block) -> Iterator[Block]:
             assert isinstance(block.X, CSR)
-            yield Block(renumbered(block.X, stored), block.label)
+            yield Block(_renumbered(block.X, stored), block.label)
 
         self._rewrite(list(self._splits), "sparse", moved, densify=False)
         for writer in self._splits.values():
@@ -398,6 +397,17 @@ class DatasetWriter:
 def _of_type(block: Block, dtype: np.dtype[Any]) -> Block:
     assert not isinstance(block.X, CSR)
     return Block(block.X.astype(dtype, copy=False), block.label)
+
+
+def _renumbered(X: CSR, places: NDArray[np.int64]) -> CSR:
+    """Return rows whose features are at other `places`, each row in ascending order."""
+    from scipy.sparse import csr_matrix
+
+    indptr, indices, data = trim(X)
+    shape = (len(indptr) - 1, len(places))
+    rows = csr_matrix((data, places[indices].astype(np.int32), indptr), shape=shape, copy=False)
+    rows.sort_indices()
+    return CSR(indptr, rows.indices.astype(np.int32, copy=False), rows.data)
 
 
 def _dense_parts(block: Block, columns: int, rows: int) -> Iterator[Block]:

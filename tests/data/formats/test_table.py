@@ -45,15 +45,21 @@ def test_a_label_column_that_is_not_there_is_named(tmp_path: Path) -> None:
         read(tmp_path, "a,class\n1,2\n", label=7)
 
 
-def test_text_columns_become_one_hot_columns_in_order_of_appearance(tmp_path: Path) -> None:
+def test_values_of_the_first_batch_are_sorted_and_later_ones_are_appended(tmp_path: Path) -> None:
     text = "5,tcp,S,0,bad\n0,udp,?,1,good\n7,tcp,R,nan,bad\n"
-    for chunk_rows in (1, 2, 9):
+    names_by_rows = {
+        1: ("x0", "x3", "x1=tcp", "x2=S", "x1=udp", "x2=R"),
+        2: ("x0", "x3", "x1=tcp", "x1=udp", "x2=S", "x2=R"),
+        9: ("x0", "x3", "x1=tcp", "x1=udp", "x2=R", "x2=S"),
+    }
+    for chunk_rows, names in names_by_rows.items():
         batches = read(tmp_path, text, chunk_rows=chunk_rows)
         assert all(isinstance(batch.X, CSR) for batch in batches)
-        assert batches[-1].feature_names == ("x0", "x3", "x1=tcp", "x2=S", "x1=udp", "x2=R")
+        assert batches[-1].feature_names == names
         dense = np.vstack([to_dense(batch.X, 6) for batch in batches])
+        in_order = dense[:, [names.index(name) for name in names_by_rows[1]]]
         np.testing.assert_array_equal(
-            dense, [[5, 0, 1, 1, 0, 0], [0, 1, 0, 0, 1, 0], [7, np.nan, 1, 0, 0, 1]]
+            in_order, [[5, 0, 1, 1, 0, 0], [0, 1, 0, 0, 1, 0], [7, np.nan, 1, 0, 0, 1]]
         )
         assert [label for batch in batches for label in batch.target] == ["bad", "good", "bad"]
         for batch in batches:

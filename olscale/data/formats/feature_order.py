@@ -1,7 +1,8 @@
 """The order of one-hot features: by column and value, whatever the order of the rows.
 
-While rows are read, values get features as they appear. Once all are known the features of each
-text column are sorted, so that two datasets of the same values have the same columns.
+Values of the first rows get their features in this order, and later ones as they appear. Once all
+are known, the features of each text column are sorted, so that two datasets of the same values have
+the same columns.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from collections.abc import Sequence, Set
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, trim
 from olscale.data.formats.coding import OTHER, FirstValues
 from olscale.data.formats.table_columns import value_of
 
@@ -66,14 +66,3 @@ def sorted_places(
 def has_order(coding: str) -> bool:
     """Return whether the features of a coding have an order of their own, as parts of a date."""
     return not coding.startswith(FirstValues.name)
-
-
-def renumbered(X: CSR, places: NDArray[np.int64]) -> CSR:
-    """Return rows whose features are at other `places`, each row in ascending order."""
-    from scipy.sparse import csr_matrix
-
-    indptr, indices, data = trim(X)
-    shape = (len(indptr) - 1, len(places))
-    rows = csr_matrix((data, places[indices].astype(np.int32), indptr), shape=shape, copy=False)
-    rows.sort_indices()
-    return CSR(indptr, rows.indices.astype(np.int32, copy=False), rows.data)
