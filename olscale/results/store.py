@@ -28,7 +28,7 @@ import os
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 
@@ -37,8 +37,8 @@ from olscale.errors import StoreError
 from olscale.results.arrow_arrays import arrow_array
 from olscale.results.compacted import SCHEMAS, compacted_bytes, compacted_name, rows_of, table_of
 from olscale.results.faults import is_damage, refuse_damage, unreadable, why
-from olscale.results.record import Record, is_run_id
-from olscale.results.rows import record_of, run_bytes, run_row, timing_bytes, timing_row
+from olscale.results.record import Record
+from olscale.results.rows import run_bytes, run_row, timing_bytes, timing_row
 from olscale.results.run_files import RunFiles, file_of, stem
 from olscale.results.version import (
     RECORD_FOLDERS,
@@ -131,7 +131,7 @@ class Store:
 
     def names(self, folder: str) -> list[str]:
         """Return the files below a folder, sorted; that it cannot be listed is a `StoreError`."""
-        with self._reading(folder):
+        with self.reading(folder):
             return self.files.names(folder)
 
     def set_aside(self, name: str) -> None:
@@ -159,18 +159,18 @@ class Store:
         """
         stamps: dict[str, Hashable] = {}
         for folder in RECORD_FOLDERS:
-            with self._reading(folder):
+            with self.reading(folder):
                 stamps |= self.files.stamps(folder)
         return stamps
 
     def single_files(self, folder: str) -> list[str]:
         """Return the files of ``"runs"``, ``"lost"`` or ``"timings"`` with one run each, sorted."""
-        with self._reading(folder):
+        with self.reading(folder):
             return self.files_in(folder).single_names(folder)
 
     def compacted_files(self, kind: str) -> list[str]:
         """Return the compacted files of ``"runs"`` or ``"timings"``, sorted."""
-        with self._reading(f"compacted/{kind}"):
+        with self.reading(f"compacted/{kind}"):
             return self.run_files[kind].compacted_names()
 
     def put_compacted(
@@ -192,7 +192,7 @@ class Store:
 
     def compacted_ids(self, kind: str = "runs") -> dict[str, pa.ChunkedArray]:
         """Return the ids in each compacted file; a damaged one has none: its runs are not done."""
-        with self._reading(f"compacted/{kind}"):
+        with self.reading(f"compacted/{kind}"):
             return self.run_files[kind].compacted_ids()
 
     def files_in(self, folder: str) -> RunFiles:
@@ -216,7 +216,7 @@ class Store:
         self.damaged = tuple(dict.fromkeys((*before, *self.damaged)))
 
     @contextmanager
-    def _reading(self, folder: str) -> Iterator[None]:
+    def reading(self, folder: str) -> Iterator[None]:
         """Turn an `OSError` of the block into a `StoreError` that names the file, or `folder`."""
         try:
             yield
@@ -395,31 +395,10 @@ class Store:
         >>> open_store("memory://doctest-get-many", create=True).get_many([])
         {}
         """
-        valid = [id for id in ids if is_run_id(id)]
-        runs = self._read_rows("runs", valid)
-        runs |= self._read_rows("lost", [id for id in valid if id not in runs])
-        for id in ids:
-            if id not in runs:
-                raise StoreError(
-                    f"the metrics store {self.path} has no run {id!r}; expected one of the ids of "
-                    "Store.done()"
-                )
-        timings = self._read_rows("timings", list(runs))
-        return {id: self._record(id, runs[id], timings.get(id)) for id in ids}
+        # Imported here: it reads through a store.
+        from olscale.results.records_by_id import read_records
 
-    def _record(self, id: str, run: dict[str, Any], timing: dict[str, Any] | None) -> Record:
-        try:
-            return record_of(run, timing)
-        except (
-            ValueError,
-            TypeError,
-            AttributeError,
-            RecursionError,
-        ) as fault:
-            raise StoreError(
-                f"damaged run {id} in the metrics store {self.path}: {why(fault)}; delete its "
-                "file and evaluate again"
-            ) from fault
+        return read_records(self, ids)
 
     def forget(
         self,
@@ -469,7 +448,7 @@ class Store:
         """Return `columns`, and others, of one row a run, sorted by id; `ids` and perhaps more."""
         folders = ("lost", "runs") if kind == "runs" else ("timings",)
         names = [name for folder in folders for name in self.single_files(folder)]
-        with self._reading(f"compacted/{kind}"):
+        with self.reading(f"compacted/{kind}"):
             table, damaged = self.run_files[kind].read(
                 names, columns, self.checked, dictionaries, ids
             )
@@ -481,40 +460,12 @@ class Store:
         self.damaged = tuple(sorted(damaged))
         return table
 
-    def _read_rows(self, folder: str, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Return the rows of those runs that have one, from a single file or a compacted one."""
-        if not ids:
-            return {}
-        files = self.files_in(folder)
-        # pyarrow imports pandas for a timestamp, and no record has one.
-        columns = [name for name in SCHEMAS[files.kind].names if name != "finished_at"]
-        result = files.read_single([file_of(folder, id) for id in ids], columns, self.checked)
-        rows = _by_id(result.tables)
-        missing = sorted(set(ids) - rows.keys())
-        if missing and folder != "lost":
-            with self._reading(f"compacted/{folder}"):
-                compacted = files.read_compacted(columns, ids=arrow_array(missing, pa.string()))
-            rows = _by_id(compacted.tables) | rows
-            result.add(compacted)
-        if set(ids) - rows.keys():
-            refuse_damage(self.path, result.damaged)
-        return rows
-
     def _is_done(self, id: str) -> bool:
         if self.exists(file_of("runs", id)):
             return True
         # An Arrow scalar: pyarrow imports pandas to make one of a text.
         value = arrow_array([id], pa.string())[0]
         return any(ids.index(value).as_py() >= 0 for ids in self.compacted_ids().values())
-
-
-def _by_id(tables: Sequence[pa.Table]) -> dict[str, dict[str, Any]]:
-    """Return the rows of tables by id, the first of those of one run."""
-    rows: dict[str, dict[str, Any]] = {}
-    for table in tables:
-        for row in table.to_pylist():
-            rows.setdefault(row["id"], row)
-    return rows
 
 
 def model_file(id: str) -> str:
