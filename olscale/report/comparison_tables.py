@@ -178,12 +178,7 @@ def verdicts(one: Compared) -> list[str]:
         notes.append(
             f"Tests of {what}: Wilcoxon's signed ranks, Holm's correction of {pairs}, level 5 %."
         )
-        # Signed ranks of n data sets have 2 ** n equally likely signs: p is at least 2 ** (1 - n).
-        if (least := pairs * 2.0 ** (1 - n)) > ALPHA:
-            notes.append(
-                f"With {n} data sets the least p of {pairs} tests is {p_text(min(1.0, least))}: "
-                "none can be significant."
-            )
+        notes += too_few_note(outcome)
     if len(outcome.alike()) > 1:
         than = "from the best"
         if outcome.baseline:
@@ -200,6 +195,22 @@ def verdicts(one: Compared) -> list[str]:
         else:
             notes.append("Every two differ significantly.")
     return notes
+
+
+def too_few_note(outcome: Comparison) -> list[str]:
+    """Say that no test of a pair can be significant, if the data sets are too few for it."""
+    if not outcome.tested or (outcome.test == "nemenyi" and outcome.baseline is None):
+        return []
+    n = len(outcome.datasets)
+    pairs = len(outcome.pairs)
+    # Signed ranks of n data sets have 2 ** n equally likely signs: p is at least 2 ** (1 - n).
+    least = pairs * 2.0 ** (1 - n)
+    if least <= ALPHA:
+        return []
+    return [
+        f"With {n} data sets the least p of {pairs} tests is {p_text(min(1.0, least))}: "
+        "none can be significant."
+    ]
 
 
 def p_text(p: float, sign: str = "") -> str:

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from olscale.analysis.compare import LEAST, Comparison
 from olscale.analysis.curves import Curve
 from olscale.analysis.live import LiveLearner
 from olscale.analysis.status import Status
 from olscale.arrays import FloatArray
 from olscale.measures import figure_of
 from olscale.report.comparison import Compared
-from olscale.report.comparison_tables import p_text
+from olscale.report.comparison_tables import p_text, too_few_note
 from olscale.report.html import first_screen_html, json_html
 from olscale.report.labels import heading, metric_text, protocol_parts
 from olscale.report.mcnemar import RowsCompared, rows_data
@@ -207,11 +208,22 @@ def _leaderboard(source: FigureSource, one: Compared) -> dict[str, Any]:
         "heading": metric_text(one.metric),
         "chips": protocol_parts(one.protocol),
         "rows": rows,
-        "tested": outcome.tested,
+        "grouped": bool(letters),
+        "verdict": _verdict(one.outcome, letters),
         "datasets": len(outcome.datasets),
         "every": len(one.outcome.learners),
         "has_sparks": bool(sparks),
     }
+
+
+def _verdict(outcome: Comparison, letters: Mapping[str, str]) -> str:
+    """Say what the tests of pairs found, as far as a leaderboard shows it."""
+    if len(outcome.datasets) < LEAST:
+        return f"With fewer than {LEAST} data sets nothing is tested."
+    if not letters:
+        return "Every two differ significantly."
+    too_few = "".join(f" {note}" for note in too_few_note(outcome))
+    return f"Learners that share a letter do not differ significantly.{too_few}"
 
 
 def _letters(cliques: Sequence[Sequence[str]]) -> dict[str, str]:

@@ -25,7 +25,10 @@ def overview_html(status: Status, evaluations: Sequence[LiveEvaluation]) -> str:
 def _cards(status: Status, running: Sequence[LiveEvaluation]) -> list[Card]:
     total = sum(status.outcomes.values())
     good = status.outcomes.get("ok", 0)
-    cards = [Card("runs", f"{good:,}", f"ok, of {total:,} that have ended")]
+    ended = "none has ended yet"
+    if total:
+        ended = f"ok, of {total:,} that have ended"
+    cards = [Card("runs", f"{good:,}", ended)]
     if total > good:
         outcomes = [f"{n:,} {name}" for name, n in status.outcomes.items() if name != "ok"]
         cards.append(Card("failed", f"{total - good:,}", ", ".join(outcomes), "", "failed"))

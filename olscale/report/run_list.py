@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from olscale.analysis.names import Names
-from olscale.measures import HEADLINES, distance_from_best, figure_of
+from olscale.measures import HEADLINES, distance_from_best, figure_of, measure_of
 from olscale.report.html import macros
 from olscale.report.labels import value_text
 from olscale.results import Store, canonical_json, read_plans
@@ -22,7 +22,7 @@ from olscale.results.settings import SettingKey, without_replicate
 PER_PAGE = 100
 """Runs on one page of the table."""
 
-_COLUMNS = ("data set", "learner", "parameters", "state", "error", "rows per second", "reason")
+_COLUMNS = ("data set", "learner", "parameters", "state", "error", "rows per CPU second", "reason")
 _MOST_WORDS = 20
 
 
@@ -51,7 +51,7 @@ class ListedRun(NamedTuple):
 
     @property
     def speed_text(self) -> str:
-        """The speed, in rows per second."""
+        """The speed, in rows per second of processor time."""
         return "-" if math.isnan(self.speed) else f"{self.speed:,.0f}"
 
 
@@ -94,7 +94,7 @@ def list_runs(store: Store) -> list[ListedRun]:
     """Return the runs of a store, by data set, learner and parameters."""
     columns = [*SettingKey._fields, "id", "outcome", "reason", "metrics"]
     speeds = {
-        row["id"]: dict(row["timings"]).get("rows_per_second", math.nan)
+        row["id"]: dict(row["timings"]).get("rows_per_cpu_second", math.nan)
         for row in store.timings("skip", ("id", "timings")).to_pylist()
     }
     rows = store.read(columns, "skip").to_pylist()
@@ -226,7 +226,7 @@ def table_of_runs(runs: Sequence[ListedRun], query: Query, number: int = 0) -> s
         macros("runs.html").table(
             {
                 "number": number,
-                "columns": _COLUMNS,
+                "columns": _headings(runs),
                 "runs": selected[page * PER_PAGE : (page + 1) * PER_PAGE],
                 "count": len(selected),
                 "total": len(runs),
@@ -237,6 +237,15 @@ def table_of_runs(runs: Sequence[ListedRun], query: Query, number: int = 0) -> s
             }
         )
     )
+
+
+def _headings(runs: Sequence[ListedRun]) -> list[str]:
+    """Return the heads of the columns; errors have a unit where all have the same."""
+    units = {measure_of(run.metric).unit for run in runs if run.metric}
+    unit = ""
+    if units == {"percent"}:
+        unit = " (%)"
+    return [f"{name}{unit}" if name == "error" else name for name in _COLUMNS]
 
 
 def _is_unknown(run: ListedRun, column: int) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from docs.screenshots import made_up
 from olscale.analysis import summarise
 from olscale.report.comparison import compared
@@ -32,3 +34,31 @@ def test_a_learner_far_above_the_others_does_not_flatten_their_sparklines(tmp_pa
     ends = [heights[f"learner-{i}"][-1] for i in (3, 2, 1)]
     assert ends[0] >= 11
     assert min(ends[1] - ends[0], ends[2] - ends[1]) > 2
+
+
+@pytest.mark.parametrize(
+    ("learners", "datasets", "verdict", "has_letters"),
+    [
+        (4, 2, "With fewer than 5 data sets nothing is tested.", False),
+        (
+            12,
+            6,
+            "Learners that share a letter do not differ significantly. With 6 data sets the least "
+            "p of 66 tests is 1.00: none can be significant.",
+            True,
+        ),
+        (3, 40, "Every two differ significantly.", False),
+    ],
+)
+def test_a_leaderboard_says_what_its_tests_can_say(
+    tmp_path: Path, learners: int, datasets: int, verdict: str, has_letters: bool
+) -> None:
+    store = open_store(tmp_path / "store", create=True)
+    store.write_together(list(made_up(learners, datasets)))
+    summaries = summarise(store)
+
+    [one] = compared(store, summaries)
+    html = leaderboard_html(FigureSource(store, summaries), one)
+
+    assert verdict in html
+    assert (">group</th>" in html) == has_letters

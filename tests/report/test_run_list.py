@@ -38,7 +38,7 @@ def store(tmp_path: Path, make_record: Callable[..., Record]) -> Store:
                 metrics={"cumulative_error": C / 100 + i / 1000},
                 curve_rows=np.array([50, 100]),
                 curve_mistakes=np.array([20, 30]),
-                timings={"rows_per_second": 1000.0 * C},
+                timings={"rows_per_cpu_second": 1000.0 * C},
             )
             store.write(record)
     store.write(make_record(learner=NAMED, outcome="diverged", reason="norm is <inf>"))
