@@ -32,7 +32,16 @@ def _named(title: str, registry: Any) -> str:
                 parts.append(prose(text))
             elif heading == "Parameters" and not isinstance(item, ModuleType):
                 parts.append(_parameters(text))
+        if isinstance(item, ModuleType):
+            parts.extend(_options(item))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _options(generator: ModuleType) -> Iterator[str]:
+    """Yield the table of the options of a generator, if its rows have documented ones."""
+    for heading, text in sections(inspect.getdoc(generator.batches) or ""):
+        if heading == "Parameters":
+            yield _parameters(text)
 
 
 def _parameters(text: str) -> str:

@@ -280,7 +280,7 @@ def export(dataset: str, file: str, split: str | None, format: str | None) -> No
     say(f"wrote {file}")
 
 
-@datasets.command()
+@datasets.command(short_help="Make the synthetic dataset NAME.")
 @click.argument("name")
 @click.argument("dest")
 @click.option(
@@ -315,6 +315,10 @@ def generate(
     chunk_rows: int | None,
 ) -> None:
     """Make the synthetic dataset NAME in the directory DEST.
+
+    NAME may have options, NAME:key=value,key=value. Those of the drifting streams of MOA take
+    several values, one for each concept: sea:function=1/2/3,position=20000 changes at rows 20,000
+    and 40,000, sea:function=1/2,period=5000,width=500 gradually every 5,000 rows.
 
     If DEST ends in .tar.gz, url-like is written as the URL set is published: an archive with one
     file per day.

@@ -16,7 +16,7 @@ from olscale.compiled.intrinsics import intrinsic
 
 
 @intrinsic
-def _bits_of(typing_context: Any, number: Any) -> Any:
+def bits_of(typing_context: Any, number: Any) -> Any:
     """Return the 64 bits of a float64 as an integer."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -26,7 +26,7 @@ def _bits_of(typing_context: Any, number: Any) -> Any:
 
 
 @intrinsic
-def _from_bits(typing_context: Any, bits: Any) -> Any:
+def from_bits(typing_context: Any, bits: Any) -> Any:
     """Return the float64 with these 64 bits."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -128,7 +128,7 @@ def exponential(x: float) -> float:
     even = even * z + EVEN[6]
     odd = odd * z + ODD[6]
     p = even + r * odd
-    power = _from_bits((_bits_of(shifted) + BIAS) << 52)
+    power = from_bits((bits_of(shifted) + BIAS) << 52)
     return p * power if x >= LEAST else 0.0
 
 
@@ -164,9 +164,9 @@ def _logarithm_of(k: float, f: float) -> float:
 @inlined
 def logarithm(x: float) -> float:
     """Return the natural logarithm of a finite `x` of at least 2.3e-308, within 3e-16 relative."""
-    bits = _bits_of(x)
+    bits = bits_of(x)
     k = (bits >> 52) - BIAS
-    fraction = _from_bits((bits & _FRACTION) | _ONE)
+    fraction = from_bits((bits & _FRACTION) | _ONE)
     if fraction > SQRT_2:
         fraction *= 0.5
         k += 1
@@ -217,10 +217,10 @@ def sine_cosine(x: float) -> tuple[float, float]:
         (((COSINE[0] * z + COSINE[1]) * z + COSINE[2]) * z + COSINE[3]) * z + COSINE[4]
     ) * z + COSINE[5]
     c = 1.0 - 0.5 * z + z * z * c
-    bits = _bits_of(shifted)
+    bits = bits_of(shifted)
     swapped = (bits & 1) != 0
     sine, cosine = (c, s) if swapped else (s, c)
     # The second bit of the quadrant is the sign: it is shifted to the sign bit of a number.
-    sine = _from_bits(_bits_of(sine) ^ ((bits & 2) << 62))
-    cosine = _from_bits(_bits_of(cosine) ^ (((bits + 1) & 2) << 62))
+    sine = from_bits(bits_of(sine) ^ ((bits & 2) << 62))
+    cosine = from_bits(bits_of(cosine) ^ (((bits + 1) & 2) << 62))
     return sine, cosine

@@ -56,5 +56,6 @@ def generate_archive(
     ...     generate_archive("url-like", f"{folder}/url_svmlight.tar.gz", rows=10)[0]
     10
     """
-    module, arguments, _ = recipe(name, "members", seed, rows, columns)
+    options = {} if columns is None else {"columns": columns}
+    module, arguments, _ = recipe(name, "members", seed, rows, options)
     return write_archive(os.fspath(file), module.members(**arguments))
