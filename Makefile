@@ -16,14 +16,15 @@
 PYTHON ?= python3
 BIN := .venv/bin
 OUT := quickstart
+HOME_OF_DATA := OLSCALE_DATASETS=$(CURDIR)/$(OUT)
 STORE := $(OUT)/store
 
 .DELETE_ON_ERROR:
 .PHONY: quickstart test test-fast test-long lint notebooks docs wheel wheel-with-machine-code screenshots grand grand-page clean
 
 quickstart: .venv/installed $(OUT)/digits/manifest.json $(OUT)/breast_cancer/manifest.json $(OUT)/rotating-xor/manifest.json
-	@$(BIN)/olscale evaluate pipelines/quickstart.toml --workers 2 --store $(STORE)
-	@$(BIN)/olscale evaluate pipelines/rotating-xor.toml --store $(STORE)
+	@$(HOME_OF_DATA) $(BIN)/olscale evaluate quickstart --workers 2 --store $(STORE)
+	@$(HOME_OF_DATA) $(BIN)/olscale evaluate rotating-xor --store $(STORE)
 	@echo
 	@$(BIN)/olscale results $(STORE)
 	@echo

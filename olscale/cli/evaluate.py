@@ -197,9 +197,10 @@ def evaluate(
     cluster: dict[str, Any],
     protocol: dict[str, Any],
 ) -> None:
-    """Run the runs of EXPERIMENT.toml that STORE does not have yet.
+    """Run the runs of EXPERIMENT that STORE does not have yet.
 
-    Without EXPERIMENT.toml, run the datasets and learners that are given as options.
+    EXPERIMENT is a TOML file, or the name of a pipeline that comes with olscale, e.g. quickstart.
+    Without it, run the datasets and learners that are given as options.
 
     Streams in file order (--order time) run as Dask actors, permutations as Dask tasks;
     --in-process gives the same results without Dask. Running the same experiment again computes
@@ -230,11 +231,12 @@ def evaluate(
     from olscale.cli.progress import progress_for
     from olscale.evaluation.experiment import load_experiment, parse_experiment
     from olscale.evaluation.overrides import with_overrides
+    from olscale.evaluation.pipelines import experiment_file
     from olscale.execution.evaluate import evaluate as run
 
     find_modules_here()
     if experiment is not None:
-        spec = _overridden(partial(load_experiment, experiment), overrides)
+        spec = _overridden(partial(load_experiment, experiment_file(experiment)), overrides)
     else:
         content = _content(datasets, learners, protocol, seed, transforms)
         # The same parser as for files, so that options get the same checks and run ids.

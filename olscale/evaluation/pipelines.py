@@ -1,9 +1,10 @@
 """Declared pipelines: experiments that ship with olscale, by name.
 
-They are in the folder ``pipelines`` of the installed package or of the repository. A pipeline that
-reproduces published tables, ``NAME.toml``, may come with ``NAME-quick.toml``, a shorter version,
-and ``NAME-causes.toml``, which tries possible causes of figures that differ. ``nightly.toml`` is
-not an experiment but a job file (`olscale jobs`).
+They are in the folder ``pipelines`` of the installed package or of the repository, and take their
+datasets from the catalogue, so that they run anywhere. A pipeline that reproduces published tables,
+``NAME.toml``, may come with ``NAME-quick.toml``, a shorter version, and ``NAME-causes.toml``, which
+tries possible causes of figures that differ. ``nightly.toml`` is not an experiment but a job file
+(`olscale jobs`).
 """
 
 from pathlib import Path
@@ -19,19 +20,41 @@ QUICK = "-quick"
 CAUSES = "-causes"
 
 
-def pipeline_names() -> list[str]:
-    """Return the names of the pipelines that reproduce a paper, sorted.
-
-    These take all their datasets from the catalogue, so that they run anywhere.
-    """
+def pipeline_files() -> dict[str, Path]:
+    """Return the files of all experiments that ship with olscale, by name, sorted."""
     files = {path.stem: path for folder in reversed(FOLDERS) for path in folder.glob("*.toml")}
-    experiments = [
-        name for name in sorted(files) if "[[datasets]]" in files[name].read_text(encoding="utf-8")
-    ]
-    main = [name for name in experiments if not name.endswith((QUICK, CAUSES))]
-    return [
-        name for name in main if all(spec.name for spec in load_experiment(files[name]).datasets)
-    ]
+    return {
+        name: files[name]
+        for name in sorted(files)
+        if "[[datasets]]" in files[name].read_text(encoding="utf-8")
+    }
+
+
+def pipeline_names() -> list[str]:
+    """Return the names of the pipelines without those of their variants, sorted."""
+    return [name for name in pipeline_files() if not name.endswith((QUICK, CAUSES))]
+
+
+def experiment_file(path: str) -> Path:
+    """Return the file of an experiment: a path, or the name of a pipeline.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is neither such a file nor such a pipeline; the message suggests the nearest name.
+
+    Examples
+    --------
+    >>> experiment_file("quickstart").name
+    'quickstart.toml'
+    """
+    is_name = Path(path).name == path and not Path(path).suffix
+    if not is_name or Path(path).exists():
+        return Path(path)
+    files = pipeline_files()
+    if path not in files:
+        raise UnknownNameError("experiment file or pipeline", path, files)
+    return files[path]
 
 
 def load_pipeline(name: str, kind: str = "") -> Experiment:
@@ -53,12 +76,12 @@ def load_pipeline(name: str, kind: str = "") -> Experiment:
     """
     if name not in pipeline_names():
         raise UnknownNameError("pipeline", name, pipeline_names())
-    for folder in FOLDERS:
-        if (file := folder / f"{name}{kind}.toml").exists():
-            return load_experiment(file)
-    raise ExperimentError(f"pipeline {name} has no {kind.strip('-')} form; leave that out")
+    file = pipeline_files().get(f"{name}{kind}")
+    if file is None:
+        raise ExperimentError(f"pipeline {name} has no {kind.strip('-')} form; leave that out")
+    return load_experiment(file)
 
 
 def has_pipeline(name: str, kind: str) -> bool:
     """Return whether a pipeline has the variant `kind`."""
-    return any((folder / f"{name}{kind}.toml").exists() for folder in FOLDERS)
+    return f"{name}{kind}" in pipeline_files()

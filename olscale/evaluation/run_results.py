@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from olscale.arrays import Array
 from olscale.evaluation.metrics import Metric, Prequential
+from olscale.version import __version__
 
 
 def metric_results(metrics: Sequence[Metric], measures: Mapping[str, float]) -> dict[str, Any]:
@@ -33,11 +34,10 @@ def _mistakes(metrics: Sequence[Metric]) -> dict[str, Any]:
 @cache
 def environment() -> dict[str, str]:
     """Return versions and machine of the current process."""
-    versions = {
-        package: version(package)
-        for package in ("olscale", "numpy", "numba", "scikit-learn", "dask")
-    }
+    versions = {package: version(package) for package in ("numpy", "numba", "scikit-learn", "dask")}
     return {
+        # That of the code, not what was installed last: a checkout may have moved on since.
+        "olscale": __version__,
         **versions,
         "python": platform.python_version(),
         "host": platform.node(),

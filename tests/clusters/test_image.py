@@ -148,7 +148,7 @@ def test_the_image_does_the_work_of_the_compose_file(image: Image, tmp_path: Pat
         "none; olscale --version"
     )
     done = image.run(tmp_path, "sh", "-c", facts)
-    assert done.stdout.split() == ["10001", "2", "none", "olscale", "0.1.0"], done.stderr
+    assert done.stdout.split() == ["10001", "2", "none", "olscale", "0.2.0"], done.stderr
     for name in ("digits", "breast_cancer"):
         done = image.run(tmp_path, "olscale", "ingest", f"sklearn:{name}", f"/data/{name}")
         assert done.returncode == 0, done.stderr

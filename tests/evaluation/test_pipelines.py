@@ -9,7 +9,15 @@ import pytest
 from olscale.analysis.published import read_published
 from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation import pipelines
-from olscale.evaluation.pipelines import CAUSES, QUICK, has_pipeline, load_pipeline, pipeline_names
+from olscale.evaluation.experiment import load_experiment
+from olscale.evaluation.pipelines import (
+    CAUSES,
+    QUICK,
+    experiment_file,
+    has_pipeline,
+    load_pipeline,
+    pipeline_names,
+)
 from olscale.evaluation.run import stream_keys
 
 
@@ -31,7 +39,7 @@ def test_a_form_that_is_not_there_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mine.toml").write_text('[[datasets]]\nname = "ring"\n[[learners]]\nname = "pa"\n')
-    (tmp_path / "local.toml").write_text('[[datasets]]\npath = "ring"\n[[learners]]\nname = "pa"\n')
+    (tmp_path / "job.toml").write_text('name = "job"\n[[bench]]\nnames = ["linear"]\n')
     monkeypatch.setattr(pipelines, "FOLDERS", (tmp_path / "absent", tmp_path))
     assert pipeline_names() == ["mine"]
     assert not has_pipeline("mine", CAUSES)
@@ -48,6 +56,28 @@ def test_the_package_comes_before_the_repository(
         (tmp_path / folder / "mine.toml").write_text(text)
     monkeypatch.setattr(pipelines, "FOLDERS", (tmp_path / "package", tmp_path / "repository"))
     assert load_pipeline("mine").name == "package"
+
+
+def test_an_experiment_is_a_file_or_the_name_of_a_pipeline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert experiment_file("mine/letter.toml") == Path("mine/letter.toml")
+    assert load_experiment(experiment_file("quickstart")).name == "quickstart"
+    with pytest.raises(
+        UnknownNameError,
+        match="unknown experiment file or pipeline 'quikstart'; did you mean 'quickstart'",
+    ):
+        experiment_file("quikstart")
+    # A file of that name in the working directory comes first.
+    Path("quickstart").touch()
+    assert experiment_file("quickstart") == Path("quickstart")
+
+
+@pytest.mark.parametrize("name", sorted(pipelines.pipeline_files()))
+def test_pipelines_run_anywhere(name: str) -> None:
+    experiment = load_experiment(pipelines.pipeline_files()[name])
+    assert [spec.path for spec in experiment.datasets if spec.path is not None] == []
 
 
 @pytest.mark.parametrize("source", sorted({cell.source for cell in read_published()}))

@@ -75,6 +75,8 @@ class CatalogueEntry(_Entry):
         Why the public files cannot be taken as they are.
     absent : str, optional
         Why there is no public address.
+    bundled : str, optional
+        In place of files: the source of rows that come with a package, such as ``sklearn:digits``.
     generated : dict
         In place of files: ``generator``, its name, and what `olscale.data.generators.generate` is
         given besides it.
@@ -94,12 +96,17 @@ class CatalogueEntry(_Entry):
     files: tuple[CatalogueFile, ...] = ()
     mirror_only: str | None = None
     absent: str | None = None
+    bundled: str | None = None
     generated: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _obtainable_or_explained(self) -> CatalogueEntry:
-        if [bool(self.files), self.absent is not None, bool(self.generated)].count(True) != 1:
-            raise ValueError("expected one of files, a generator and the reason why it is absent")
+        ways = (self.files, self.absent is not None, self.bundled, self.generated)
+        if [bool(way) for way in ways].count(True) != 1:
+            raise ValueError(
+                "expected one of files, a package's rows, a generator and the reason why it is "
+                "absent"
+            )
         if not self.page and not self.generated:
             raise ValueError("expected a page that describes it")
         if any(file.url is None for file in self.files) != (self.mirror_only is not None):

@@ -85,6 +85,8 @@ def fetch(
     if entry.generated:
         options = dict(entry.generated)
         return generate(options.pop("generator"), dest, **options)
+    if entry.bundled:
+        return ingest([entry.bundled], dest, progress=progress, **entry.options)
     tell: Say = say or (lambda line: None)
     paths = {file: str(_obtain(entry, file, _cache() / "downloads", tell)) for file in entry.files}
     train, test = (
@@ -172,7 +174,8 @@ def _obtainable(name: str) -> CatalogueEntry:
 def availability(entry: CatalogueEntry) -> str:
     """Return how `entry` is available.
 
-    One of ``"ingested"``, ``"generated"``, ``"mirror"``, ``"download"`` and ``"absent"``.
+    One of ``"ingested"``, ``"generated"``, ``"bundled"``, ``"mirror"``, ``"download"`` and
+    ``"absent"``.
     """
     if open_storage(data_home()).exists(f"{entry.name}/{MANIFEST}"):
         return "ingested"
@@ -180,6 +183,8 @@ def availability(entry: CatalogueEntry) -> str:
         return "absent"
     if entry.generated:
         return "generated"
+    if entry.bundled:
+        return "bundled"
     if all(_mirrored(file) for file in entry.files):
         return "mirror"
     if all(file.url or _mirrored(file) for file in entry.files):

@@ -39,10 +39,11 @@ def test_an_entry_says_what_its_rows_are_and_where_they_come_from(name: str) -> 
     assert entry.generated or entry.page.startswith(("http://", "https://"))
     assert "\n" not in f"{entry.title}{entry.what}{entry.mirror_only}{entry.absent}{entry.split}"
     roles = [file.role for file in entry.files]
-    assert entry.absent is not None or entry.generated or roles[0] == "train"
+    made = entry.generated or entry.bundled
+    assert entry.absent is not None or made or roles[0] == "train"
     both_in_one = any(file.path.endswith(".npz") for file in entry.files)
     holds_test = "test" in roles or "train_rows" in entry.options or both_in_one
-    assert entry.generated or ("test" in entry.rows) == (holds_test or entry.absent is not None)
+    assert made or ("test" in entry.rows) == (holds_test or entry.absent is not None)
     if "train_rows" in entry.options:
         assert entry.options["train_rows"] == entry.rows["train"]
 
@@ -70,6 +71,7 @@ def test_a_set_that_is_here_becomes_the_dataset_described(
         {"files": []},
         {"mirror_only": "why"},
         {"generated": {"generator": "gaussian-xor"}},
+        {"bundled": "sklearn:digits"},
         {"page": ""},
         {"files": [{"path": "a/b", "role": "train"}]},
         {"files": [{"path": "/etc/passwd", "role": "train", "url": "http://a"}]},
