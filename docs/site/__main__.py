@@ -141,7 +141,15 @@ def _navigation(pages: Path) -> list[Any]:
     commands = sorted(path.name for path in (pages / "reference/commands").glob("*.md"))
     decisions = sorted(path.name for path in (pages / "decisions").glob("*.md"))
     return [
-        {"Start": ["index.md", "install.md", {"Glossary": "glossary.md"}, "versions.md", "changelog.md"]},
+        {
+            "Start": [
+                "index.md",
+                "install.md",
+                {"Glossary": "glossary.md"},
+                "versions.md",
+                "changelog.md",
+            ]
+        },
         {
             "Guides": [
                 "guides/from-csv-to-a-choice.md",
