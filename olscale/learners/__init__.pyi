@@ -11,6 +11,7 @@ from olscale.compiled.rows import column_sums as column_sums
 from olscale.compiled.rows import row_scores as row_scores
 from olscale.compiled.rows import set_column as set_column
 from olscale.compiled.rows import weight_of as weight_of
+from olscale.learners.bayes.naive_bayes import NaiveBayes as NaiveBayes
 from olscale.learners.contract.capability import LooksAhead as LooksAhead
 from olscale.learners.contract.class_axes import ShardsClasses as ShardsClasses
 from olscale.learners.contract.class_axes import class_axis as class_axis
@@ -85,6 +86,7 @@ from olscale.learners.local.ollc import OLLC as OLLC
 from olscale.learners.local.pamo import PAMO1 as PAMO1
 from olscale.learners.local.pamo import PAMO2 as PAMO2
 from olscale.learners.local.soft_lol import SoftLOL as SoftLOL
+from olscale.learners.neighbour.knn_window import KNNWindow as KNNWindow
 from olscale.learners.network.ipca_lda import IPCALDA as IPCALDA
 from olscale.learners.network.oselm import OSELM as OSELM
 from olscale.learners.network.oselm import OSELMR as OSELMR

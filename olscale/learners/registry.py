@@ -142,6 +142,8 @@ LEARNERS: Registry[Any] = Registry(
         "pamo1": "olscale.learners.local.pamo:PAMO1",
         "pamo2": "olscale.learners.local.pamo:PAMO2",
         "amm": "olscale.learners.local.amm:AMM",
+        "naive-bayes": "olscale.learners.bayes.naive_bayes:NaiveBayes",
+        "knn-window": "olscale.learners.neighbour.knn_window:KNNWindow",
         "kernel-perceptron": "olscale.learners.kernel.kernel_perceptron:KernelPerceptron",
         "ogd-kernel": "olscale.learners.kernel.kernel_perceptron:OGDKernel",
         "olk": "olscale.learners.kernel.olk:OLK",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from olscale.errors import ModelError
+from olscale.learners.bayes.naive_bayes import NaiveBayes
 from olscale.learners.contract.learner import Learner
 from olscale.learners.kernel.fogd import FOGD
 from olscale.learners.kernel.kernel_learner import SupportVectorLearner
@@ -13,12 +14,13 @@ from olscale.learners.local.lol import ILOL, LOL
 from olscale.learners.local.ollc import OLLC
 from olscale.learners.local.pamo import PAMO1
 from olscale.learners.local.soft_lol import SoftLOL
+from olscale.learners.neighbour.knn_window import KNNWindow
 from olscale.learners.network.ipca_lda import IPCALDA
 from olscale.learners.network.oselm import RandomNodes
 from olscale.learners.network.pvm import ProjectionNetwork
 from olscale.learners.network.rff_rls import FourierLayer
 from olscale.learners.reference.batch_machine import BatchMachine
-from olscale.models import onnx_local, onnx_networks
+from olscale.models import onnx_distributions, onnx_local, onnx_networks
 from olscale.models.onnx_graph import Value, doubles
 from olscale.models.onnx_kernels import add_support_vectors
 from olscale.models.onnx_transforms import add_fourier_features
@@ -57,6 +59,10 @@ def add_scores(learner: Learner, rows: Value, columns: int) -> Value:
             return onnx_local.add_pamo(learner, rows)
         case OLLC():
             return onnx_local.add_ollc(learner, rows)
+        case KNNWindow():
+            return onnx_distributions.add_neighbours(learner, rows)
+        case NaiveBayes():
+            return onnx_distributions.add_naive_bayes(learner, rows)
         case RandomNodes():
             return onnx_networks.add_nodes(learner, rows)
         case FourierLayer():

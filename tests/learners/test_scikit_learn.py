@@ -16,8 +16,8 @@ from olscale.learners.linear.rls import RLS
 from olscale.learners.local.soft_lol import SoftLOL
 from olscale.learners.registry import learner_class, learner_names
 
-ANY_ORDER = {"ridge", "rls", "krls", "oselm", "oselm-r", "ls-svm"}
-"""Learners of the least squares of all rows: for them a row of weight 2 is the row twice, wherever rows stand."""
+ANY_ORDER = {"ridge", "rls", "krls", "oselm", "oselm-r", "ls-svm", "naive-bayes"}
+"""Learners of sums over all rows: for them a row of weight 2 is the row twice, wherever rows stand."""
 
 
 def not_for(estimator: Any) -> dict[str, str]:

@@ -118,6 +118,9 @@ def test_every_learner_predicts_alike_or_says_that_it_has_no_form(
         ("pamo1", {}),
         ("soft-lol", {"averaging": "adaptive"}),
         ("ollc", {}),
+        ("knn-window", {"k": 4, "window": 50}),
+        ("knn-window", {"weights": "distance", "scaling": "range"}),
+        ("naive-bayes", {}),
         ("oselm", {"activation": "rbf"}),
         ("oselm", {"start": "boost", "nodes": 150}),
         ("rff-rls", {"features": 10, "linear": True}),
@@ -227,7 +230,8 @@ def _check_equal(
     ours = model.decision_function(X, encoded=True)
     np.testing.assert_allclose(answers["scores"].reshape(ours.shape), ours, **close)
     is_constant |= model.learner.baseline
-    assert (len(np.unique(answers["scores"])) > 10) != is_constant
+    # Votes of few neighbours have few values.
+    assert (len(np.unique(answers["scores"])) > 4) != is_constant
     ranked = np.sort(ours.reshape(len(X), -1), axis=1)
     apart = np.abs(ours) > 1e-6 if ours.ndim == 1 else ranked[:, -1] - ranked[:, -2] > 1e-6
     assert (answers["label"] == model.predict(X, encoded=True))[apart].all()

@@ -1,0 +1,1 @@
+"""Learners of the distribution of the features in each class."""

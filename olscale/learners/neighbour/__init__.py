@@ -1,0 +1,1 @@
+"""Learners that keep rows and predict by the nearest of them."""

@@ -1,0 +1,174 @@
+"""The k nearest neighbours in a window of the last rows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import Rows
+from olscale.errors import ParameterError
+from olscale.learners.contract.capability import ShiftFree
+from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.estimator import OnePassLearner
+from olscale.learners.contract.learner import FloatArray, State
+from olscale.learners.contract.parameters import Choice, Real, Whole, param
+from olscale.learners.neighbour.window_loop import Voting, Window, learn_and_score
+from olscale.system.memory import memory_bytes
+from olscale.system.sizes import size_text
+
+
+class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
+    """The k nearest neighbours among the last rows: they vote for the class of a row.
+
+    The newest row takes the place of the oldest. What is older than the window does not count, so
+    the learner follows any drift within a window's length. Of rows equally near the newer ones are
+    neighbours; of classes with equally many votes the first wins. Distances are Euclidean.
+
+    Notes
+    -----
+    The score of a class is its share s_c of the votes, that of two classes ``s_1 - s_0``. With
+    ``weights = "distance"`` a neighbour at distance r has ``1 / (gamma r^2 + 0.001)`` votes.
+
+    ``scaling = "range"`` is MOA's ``lazy.kNN``: distances of features divided by their ranges
+    within the window. MOA also counts all rows that are as near as the last neighbour, and takes
+    features of categories to differ by 1; elsewhere the predictions are the same.
+
+    State: ``window d`` numbers for d features, and the labels. Cost of a row: O(window d), on
+    sparse rows too.
+
+    References
+    ----------
+    J. Read, A. Bifet, B. Pfahringer, G. Holmes, Batch-incremental versus instance-incremental
+    learning in dynamic and evolving data, IDA 2012, section 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y = np.array([[0.0], [0.1], [1.0], [1.1]]), np.array([0, 0, 1, 1])
+    >>> KNNWindow(k=1).fit(X, y).predict([[0.2], [0.9]])
+    array([0, 1])
+    """
+
+    name = "knn-window"
+    numbers_per_second = 6e9
+    layout_exact = True
+    takes_unknown = True
+    checks_rows = True
+
+    k: int = param(5, Whole(1), "Number of neighbours.")
+    window: int = param(1_000, Whole(1), "Rows that are kept, the last ones.")
+    weights: str = param(
+        "uniform",
+        Choice(("uniform", "distance")),
+        "Whether each neighbour has one vote, or nearer ones have more.",
+    )
+    scaling: str = param(
+        "none",
+        Choice(("none", "range")),
+        "What features are divided by: nothing, or their range within the window.",
+    )
+    gamma: float | str = param(
+        "auto",
+        Real(0.0, open_="low", words=("auto",)),
+        "Scale of squared distances in votes by distance. ``'auto'`` is one over the number of "
+        "features.",
+    )
+
+    @property
+    def shift_free(self) -> bool:
+        """Whether distances only matter: always."""
+        return True
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers a row goes through: all of a full window."""
+        del classes, values
+        return float(self.window) * (columns + 4.0)
+
+    def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
+        """Return how many numbers `rows` rows go through: the window fills with the first ones."""
+        del classes, values
+        filling = min(rows, int(self.window))
+        compared = 0.5 * filling**2 + (rows - filling) * float(self.window)
+        return compared * (columns + 4.0)
+
+    def state_bytes(self, columns: int, classes: int) -> int:
+        """Return the bytes of the window."""
+        del classes
+        return 8 * int(self.window) * (columns + 1)
+
+    def check_memory(self, columns: int, classes: int) -> None:
+        """Refuse a window that this machine cannot hold."""
+        needed = self.state_bytes(columns, classes)
+        memory = memory_bytes()
+        if needed > memory:
+            raise ParameterError(
+                f"learner {self.name}: a window of {self.window:,} rows of {columns:,} features "
+                f"needs {size_text(needed)}, this machine has {size_text(memory)}; "
+                f"{self.cheaper()}"
+            )
+
+    def cheaper(self) -> str:
+        """Return what to do if a run takes too much time or memory, as half a sentence."""
+        return "take a shorter window, or fewer features, as by the transform project"
+
+    def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
+        """Check parameters and memory, then allocate the state."""
+        self.resolved_params()
+        self.check_memory(columns, classes)
+        super().begin(columns, classes, entropy)
+
+    def _allocate(self, columns: int, outputs: int) -> State:
+        return {
+            "rows": np.zeros((columns, int(self.window))),
+            "labels": np.zeros(int(self.window), dtype=np.int64),
+            "low": np.zeros(columns),
+            "high": np.zeros(columns),
+        }
+
+    def _can_continue(self) -> bool:
+        labels = self.state_["labels"]
+        classes = max(2, self._outputs)
+        return super()._can_continue() and bool(((labels >= 0) & (labels < classes)).all())
+
+    def _pass(
+        self,
+        X: Rows,
+        y: NDArray[np.int64],
+        state: State,
+        learning: bool,
+        scores: FloatArray,
+    ) -> None:
+        window = Window(state["rows"], state["labels"], state["low"], state["high"], state["seen"])
+        limits = self.norm_limits()
+        learn_and_score(X, y, window, self.voting(), limits, learning, state["updates"], scores)
+
+    def voting(self) -> Voting:
+        """Return how neighbours vote."""
+        gamma = 1.0 / max(1, self._columns)
+        if self.gamma != "auto":
+            gamma = float(self.gamma)
+        return Voting(
+            min(int(self.k), int(self.window)),
+            self.weights == "distance",
+            self.scaling == "range",
+            gamma,
+        )
+
+    def newest_first(self) -> tuple[FloatArray, NDArray[np.int64], FloatArray]:
+        """Return the rows of the window, the newest first, their labels, and factors of features.
+
+        Examples
+        --------
+        >>> rows, labels, _ = KNNWindow(window=2).fit([[1.0], [2.0], [3.0]], [0, 1, 0]).newest_first()
+        >>> rows.tolist(), labels.tolist()
+        ([[3.0], [2.0]], [0, 1])
+        """
+        state = self.state_
+        seen = int(state["seen"][0])
+        capacity = int(self.window)
+        places = np.arange(seen - 1, max(-1, seen - 1 - capacity), -1) % capacity
+        scale = np.ones(self._columns)
+        if self.scaling == "range":
+            widths = state["high"] - state["low"]
+            scale = np.divide(1.0, widths, out=np.zeros(self._columns), where=widths > 0.0)
+        return state["rows"][:, places].T, state["labels"][places], scale

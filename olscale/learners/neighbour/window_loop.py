@@ -1,0 +1,221 @@
+"""The loop of k nearest neighbours in a window of rows.
+
+The window is feature-major, ``window[feature, place]``: the distances of a row to all places are
+sums over the features in ascending order, each in vector code over the places. A new row overwrites
+the oldest. Dense and CSR rows are copied into one array first, so both give the same bits.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.decorator import compiled
+from olscale.compiled.rows import set_column
+from olscale.learners.contract.learner import UNKNOWN, FloatArray
+from olscale.learners.contract.usable_rows import unusable
+
+SOFT = 1e-3
+"""Added to scaled squared distances, so that a copy of a row has no infinite weight."""
+
+TIE = -1e-9
+"""Score of two classes with equal votes: the first wins, as among more classes."""
+
+
+class Window(NamedTuple):
+    """The state of the learner.
+
+    Parameters
+    ----------
+    rows : float64 array of shape (columns, places)
+    labels : int64 array of shape (places,)
+    low, high : float64 arrays of shape (columns,)
+        Least and greatest value of each feature in the window; kept up where ranges scale.
+    seen : int64 array of shape (1,)
+        Rows learned so far: the next one goes to ``seen mod places``.
+    """
+
+    rows: FloatArray
+    labels: NDArray[np.int64]
+    low: FloatArray
+    high: FloatArray
+    seen: NDArray[np.int64]
+
+
+class Voting(NamedTuple):
+    """How neighbours vote.
+
+    Parameters
+    ----------
+    k : int
+        Number of neighbours.
+    by_distance : bool
+        Whether nearer ones count more.
+    by_range : bool
+        Whether each feature is divided by its range in the window.
+    gamma : float
+        Scale of squared distances, where nearer ones count more.
+    """
+
+    k: int
+    by_distance: bool
+    by_range: bool
+    gamma: float
+
+
+@compiled
+def _set_distances(x: Any, scale: Any, rows: Any, count: int, squares: Any) -> None:
+    """Set the squared distances of `x` to the first `count` places, of scaled features."""
+    for s in range(count):
+        squares[s] = 0.0
+    columns = rows.shape[0]
+    fours = columns - columns % 4
+    # Four features at once: the sums stay in registers, and keep their ascending order.
+    for j in range(0, fours, 4):
+        first = rows[j]
+        second = rows[j + 1]
+        third = rows[j + 2]
+        fourth = rows[j + 3]
+        for s in range(count):
+            a = (x[j] - first[s]) * scale[j]
+            b = (x[j + 1] - second[s]) * scale[j + 1]
+            c = (x[j + 2] - third[s]) * scale[j + 2]
+            d = (x[j + 3] - fourth[s]) * scale[j + 3]
+            squares[s] = (((squares[s] + a * a) + b * b) + c * c) + d * d
+    for j in range(fours, columns):
+        row = rows[j]
+        for s in range(count):
+            a = (x[j] - row[s]) * scale[j]
+            squares[s] += a * a
+
+
+@compiled
+def _take_nearest(
+    squares: Any, start: int, stop: int, k: int, nearest: Any, places: Any, size: int
+) -> int:
+    """Go from place `start` down to `stop` and keep the `k` nearest, nearest first.
+
+    Of equal distances those that come first are kept. Return how many of them there are.
+    """
+    for s in range(start, stop - 1, -1):
+        square = squares[s]
+        if size == k and not square < nearest[size - 1]:
+            continue
+        at = size
+        if size == k:
+            at = k - 1
+        else:
+            size += 1
+        while at > 0 and square < nearest[at - 1]:
+            nearest[at] = nearest[at - 1]
+            places[at] = places[at - 1]
+            at -= 1
+        nearest[at] = square
+        places[at] = s
+    return size
+
+
+@compiled
+def _set_scores(
+    labels: Any, voting: Any, nearest: Any, places: Any, size: int, votes: Any, scores: Any
+) -> None:
+    """Set the scores of a row of which `size` neighbours are known."""
+    votes[:] = 0.0
+    total = 0.0
+    for n in range(size):
+        vote = 1.0
+        if voting.by_distance:
+            vote = 1.0 / (voting.gamma * nearest[n] + SOFT)
+        votes[labels[places[n]]] += vote
+        total += vote
+    # No row is known yet, or all are infinitely far.
+    if total == 0.0:
+        total = 1.0
+    if scores.shape[0] > 1:
+        for c in range(scores.shape[0]):
+            scores[c] = votes[c] / total
+    elif votes[1] == votes[0]:
+        scores[0] = TIE
+    else:
+        scores[0] = (votes[1] - votes[0]) / total
+
+
+@compiled
+def _widen(window: Any, j: int, value: float, old: float, seen: int) -> None:
+    """Keep up the range of feature `j`, whose value `old` the row has just overwritten."""
+    rows = window.rows
+    if seen == 0:
+        window.low[j] = value
+        window.high[j] = value
+        return
+    full = seen >= rows.shape[1]
+    if full and (old <= window.low[j] or old >= window.high[j]):
+        low = value
+        high = value
+        for s in range(rows.shape[1]):
+            low = min(low, rows[j, s])
+            high = max(high, rows[j, s])
+        window.low[j] = low
+        window.high[j] = high
+        return
+    window.low[j] = min(window.low[j], value)
+    window.high[j] = max(window.high[j], value)
+
+
+@compiled
+def _set_scale(window: Any, by_range: bool, scale: Any) -> None:
+    for j in range(scale.shape[0]):
+        scale[j] = 1.0
+        if by_range:
+            width = window.high[j] - window.low[j]
+            scale[j] = 0.0
+            if width > 0.0:
+                scale[j] = 1.0 / width
+
+
+@compiled
+def learn_and_score(
+    X: Any,
+    y: NDArray[np.int64],
+    window: Any,
+    voting: Any,
+    limits: Any,
+    learning: bool,
+    updates: NDArray[np.int64],
+    scores: FloatArray,
+) -> None:
+    """Score rows by their neighbours and, when `learning`, add each to the window."""
+    low, high = limits
+    columns, capacity = window.rows.shape
+    row = np.empty((columns, 1))
+    x = row[:, 0]
+    scale = np.empty(columns)
+    squares = np.empty(capacity)
+    nearest = np.empty(voting.k)
+    places = np.empty(voting.k, np.int64)
+    votes = np.empty(max(2, scores.shape[1]))
+    for i in range(scores.shape[0]):
+        set_column(X, i, row, 0)
+        square = 0.0
+        for j in range(columns):
+            square += x[j] * x[j]
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
+        count = min(window.seen[0], capacity)
+        newest = (window.seen[0] - 1) % capacity
+        _set_scale(window, voting.by_range, scale)
+        _set_distances(x, scale, window.rows, count, squares)
+        size = _take_nearest(squares, min(newest, count - 1), 0, voting.k, nearest, places, 0)
+        size = _take_nearest(squares, count - 1, newest + 1, voting.k, nearest, places, size)
+        _set_scores(window.labels, voting, nearest, places, size, votes, scores[i])
+        if learning and y[i] != UNKNOWN:
+            place = window.seen[0] % capacity
+            for j in range(columns):
+                old = window.rows[j, place]
+                window.rows[j, place] = x[j]
+                if voting.by_range:
+                    _widen(window, j, x[j], old, window.seen[0])
+            window.labels[place] = y[i]
+            window.seen[0] += 1
+            updates[0] += 1
