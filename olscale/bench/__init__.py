@@ -25,6 +25,7 @@ BENCHMARKS = {
     "local": "olscale.bench.local:figures",
     "soft-local": "olscale.bench.local:soft_figures",
     "soft-local-wide": "olscale.bench.local:wide_figures",
+    "drift": "olscale.bench.drift:figures",
     "permute": "olscale.bench.permute:figures",
     "workers": "olscale.bench.workers:figures",
     "runs": "olscale.bench.runs:figures",

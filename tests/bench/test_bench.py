@@ -304,3 +304,14 @@ def test_a_dashboard_is_read_beside_an_evaluation() -> None:
     assert figure.value is not None
     assert figure.value > 0
     assert figure.ratio is not None
+
+
+def test_drift_has_a_speed_of_each_and_a_ratio_to_river(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("river", reason="river")
+    from olscale.bench import drift
+
+    monkeypatch.setattr(drift, "_RIVER_ROWS", 20)
+    figures = {figure.name: figure for figure in drift.figures(rows=300, rounds=1)}
+    assert all(figure.value > 0.0 for figure in figures.values())
+    assert figures["River GaussianNB"].peer == "naive-bayes"
+    assert figures["River GaussianNB"].ratio > 0.0

@@ -53,6 +53,14 @@ def test_fewer_rows_are_the_beginning_of_more():
     np.testing.assert_array_equal(few, many[:150])
 
 
+def test_further_arguments_of_batches_are_options(tmp_path: Path):
+    wide = generate("two-gaussians:deviation=0.6", tmp_path / "wide", rows=100)
+    narrow = generate("two-gaussians-narrow", tmp_path / "narrow", rows=100)
+    assert wide.manifest.sources[0].name == "generator:two-gaussians:seed=0,rows=100,deviation=0.6"
+    rows = [next(iter(made.chunks("train"))).X for made in (wide, narrow)]
+    np.testing.assert_array_equal(*rows)
+
+
 def test_wrong_arguments_leave_nothing(tmp_path: Path):
     with pytest.raises(UnknownNameError, match="did you mean 'rotating-xor'"):
         generate("rotating-xr", tmp_path / "d")
