@@ -1,0 +1,313 @@
+"""The dual machines of replay-svm: their scores, their steps, and the rows that they keep.
+
+Several machines share landmarks and stored rows. Machine e has the kernel ``k^(2^e)``, k being the
+Gaussian kernel of the widest, so that one exponential serves all of them. Slots of the support
+vectors below ``counts[0]`` of the model are landmarks, the others stored rows. Sums over slots run
+in the eight groups of `olscale.compiled.dot`, and no bit depends on how a stream is cut.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.dot import vector_dot
+from olscale.compiled.philox import philox
+from olscale.compiled.support_vectors import SupportVectors, put, take_out
+
+MACHINES = 4
+"""Widths and largest steps that race: kernels ``k, k^2, k^4, k^8`` and C of `LARGEST_STEP`."""
+
+LARGEST_STEP = np.array([1.0, 3.0, 10.0, 30.0])
+
+RIDGE = 1e-3
+"""Added to the diagonal of the landmarks' kernel matrix before it is inverted."""
+
+LEAST_SHARE = 1e-3
+"""Least share of a stored row that counts as not spanned by the landmarks."""
+
+_LEAST_GAIN = 1e-3
+"""Least violation for which a step between two classes is made."""
+
+
+class Machines(NamedTuple):
+    """What the machines know.
+
+    Parameters
+    ----------
+    support : SupportVectors
+        Landmarks, then stored rows.
+    alpha, late : float64 array of shape (machines, outputs, slots)
+        Coefficients, and the sums of their steps times the third power of the step's row number.
+    label : int64 array of shape (slots,)
+    share : float64 array of shape (machines, slots)
+        How much of a stored row its landmarks do not span.
+    alive : int64 array of shape (machines,)
+        1 for a machine that is still in the race.
+    counts : int64 array of shape (1,)
+        Number of landmarks.
+    key : uint64 array of shape (2,)
+        Of the random numbers.
+    inverse : float64 array of shape (machines, landmarks, landmarks)
+        Inverses of the landmarks' kernel matrices; not part of the state.
+    matrix : float32 array of shape (slots, slots)
+        Kernel values of the widest kernel between stored rows and all slots; not part of the state.
+    """
+
+    support: SupportVectors
+    alpha: NDArray[np.float64]
+    late: NDArray[np.float64]
+    label: NDArray[np.int64]
+    share: NDArray[np.float64]
+    alive: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    key: NDArray[np.uint64]
+    inverse: NDArray[np.float64]
+    matrix: NDArray[np.float32]
+
+
+@compiled
+def set_powers(alive: Any, k: Any, count: int, powers: Any) -> None:
+    """Set ``powers[e]`` to the kernel values of machine e, as far as one that is alive needs them."""
+    last = 0
+    for e in range(alive.shape[0]):
+        if alive[e]:
+            last = e
+    for s in range(count):
+        powers[0, s] = k[s]
+    for e in range(1, last + 1):
+        for s in range(count):
+            powers[e, s] = powers[e - 1, s] * powers[e - 1, s]
+
+
+@compiled
+def set_scores(model: Any, powers: Any, count: int, cube: float, current: Any, mean: Any) -> None:
+    """Set the scores of each machine: by its coefficients, and by their mean over the rows so far.
+
+    `cube` is the third power of the number of rows.
+    """
+    for e in range(model.alive.shape[0]):
+        if model.alive[e]:
+            values = powers[e, :count]
+            for c in range(current.shape[1]):
+                current[e, c] = vector_dot(values, model.alpha[e, c])
+                mean[e, c] = current[e, c] - vector_dot(values, model.late[e, c]) / cube
+
+
+@inlined
+def margin_of(f: Any, y: int) -> float:
+    """Return the score of the class less that of its best rival; of two classes, ``y f``."""
+    if f.shape[0] == 1:
+        return f[0] if y == 1 else -f[0]  # type: ignore[no-any-return]
+    rival = -np.inf
+    for c in range(f.shape[0]):
+        if c != y and f[c] > rival:
+            rival = f[c]
+    return f[y] - rival  # type: ignore[no-any-return]
+
+
+@inlined
+def is_wrong(f: Any, y: int) -> bool:
+    """Return whether the prediction is wrong: 0 predicts the second of two classes, ties the first."""
+    if f.shape[0] == 1:
+        return bool((f[0] >= 0.0) != (y == 1))
+    best = 0
+    for c in range(1, f.shape[0]):
+        if f[c] > f[best]:
+            best = c
+    return bool(best != y)
+
+
+@compiled
+def step(alpha: Any, late: Any, slot: int, f: Any, y: int, most: float, cube: float) -> None:
+    """Make the dual step of the stored row in a slot, whose kernel with itself is 1."""
+    if f.shape[0] == 1:
+        sign = 1.0 if y == 1 else -1.0
+        size = sign * alpha[0, slot] + 1.0 - sign * f[0]
+        change = sign * min(max(size, 0.0), most) - alpha[0, slot]
+        alpha[0, slot] += change
+        late[0, slot] += cube * change
+        return
+    up = -1
+    down = -1
+    highest = -np.inf
+    lowest = np.inf
+    for c in range(f.shape[0]):
+        gain = (1.0 if c == y else 0.0) - f[c]
+        bound = most if c == y else 0.0
+        if alpha[c, slot] < bound and gain > highest:
+            highest = gain
+            up = c
+        if gain < lowest:
+            lowest = gain
+            down = c
+    if up < 0 or highest - lowest <= _LEAST_GAIN:
+        return
+    room = (most if up == y else 0.0) - alpha[up, slot]
+    change = min(0.5 * (highest - lowest), room)
+    alpha[up, slot] += change
+    alpha[down, slot] -= change
+    late[up, slot] += cube * change
+    late[down, slot] -= cube * change
+
+
+@compiled
+def project(inverse: Any, values: Any, landmarks: int, share: Any) -> None:
+    """Set `share` to the landmarks' coefficients that come nearest to a row of kernel `values`."""
+    for a in range(landmarks):
+        share[a] = 0.0
+    for b in range(landmarks):
+        value = values[b]
+        line = inverse[b]
+        for a in range(landmarks):
+            share[a] += value * line[a]
+
+
+@compiled
+def keep(
+    model: Any, budget: int, X: Any, i: int, size: float, y: int, k: Any, powers: Any, space: Any
+) -> int:
+    """Put row `i` among the stored rows; where they are full, fold one into the landmarks.
+
+    Return its slot.
+    """
+    support = model.support
+    landmarks = model.counts[0]
+    slot = support.counts[0]
+    if slot - landmarks >= budget:
+        slot = _least_needed(model, space)
+        _fold(model, slot, space)
+        take_out(support, slot)
+    put(support, slot, X, i, size)
+    model.label[slot] = y
+    model.alpha[:, :, slot] = 0.0
+    model.late[:, :, slot] = 0.0
+    k[slot] = 1.0
+    count = support.counts[0]
+    line = model.matrix[slot]
+    for s in range(count):
+        line[s] = np.float32(k[s])
+    for s in range(landmarks, count):
+        model.matrix[s, slot] = np.float32(k[s])
+    for e in range(model.alive.shape[0]):
+        if model.alive[e]:
+            powers[e, slot] = 1.0
+            project(model.inverse[e], powers[e], landmarks, space)
+            spanned = 0.0
+            for a in range(landmarks):
+                spanned += powers[e, a] * space[a]
+            model.share[e, slot] = max(LEAST_SHARE, 1.0 - spanned)
+    return slot  # type: ignore[no-any-return]
+
+
+@compiled
+def _least_needed(model: Any, need: Any) -> int:
+    """Return the slot of the stored row whose loss changes the machines least."""
+    landmarks = model.counts[0]
+    count = model.support.counts[0]
+    for s in range(landmarks, count):
+        need[s] = 0.0
+    for e in range(model.alive.shape[0]):
+        if model.alive[e]:
+            for c in range(model.alpha.shape[1]):
+                coefficients = model.alpha[e, c]
+                for s in range(landmarks, count):
+                    need[s] += coefficients[s] * coefficients[s] * model.share[e, s]
+    least = landmarks
+    for s in range(landmarks + 1, count):
+        if need[s] < need[least]:
+            least = s
+    return least  # type: ignore[no-any-return]
+
+
+@compiled
+def _fold(model: Any, slot: int, share: Any) -> None:
+    """Give the coefficients of a stored row to the landmarks that come nearest to it."""
+    landmarks = model.counts[0]
+    values = np.empty(landmarks)
+    for a in range(landmarks):
+        values[a] = model.matrix[slot, a]
+    for e in range(model.alive.shape[0]):
+        if e > 0:
+            for a in range(landmarks):
+                values[a] *= values[a]
+        if model.alive[e]:
+            project(model.inverse[e], values, landmarks, share)
+            for c in range(model.alpha.shape[1]):
+                coefficient = model.alpha[e, c, slot]
+                late = model.late[e, c, slot]
+                for a in range(landmarks):
+                    model.alpha[e, c, a] += coefficient * share[a]
+                    model.late[e, c, a] += late * share[a]
+
+
+@compiled
+def replay(model: Any, t: int, looks: int, cube: float, powers: Any, f: Any) -> None:
+    """Make `looks` steps on stored rows, drawn by the number of the row."""
+    landmarks = model.counts[0]
+    count = model.support.counts[0]
+    stored = np.uint64(count - landmarks)
+    if stored == 0:
+        return
+    number = np.uint64(t)
+    low = number & np.uint64(0xFFFFFFFF)
+    high = number >> np.uint64(32)
+    for r in range(looks):
+        words = philox(low, high, np.uint64(r), np.uint64(0), model.key[0], model.key[1])
+        # The high half of the product: a division by 2^32, which needs no modulo.
+        slot = landmarks + np.int64((words[0] * stored) >> np.uint64(32))
+        line = model.matrix[slot]
+        for s in range(count):
+            powers[0, s] = line[s]
+        _square_up(model.alive, count, powers)
+        for e in range(model.alive.shape[0]):
+            if model.alive[e]:
+                for c in range(f.shape[0]):
+                    f[c] = vector_dot(powers[e, :count], model.alpha[e, c])
+                most = LARGEST_STEP[e]
+                step(model.alpha[e], model.late[e], slot, f, model.label[slot], most, cube)
+
+
+@inlined
+def _square_up(alive: Any, count: int, powers: Any) -> None:
+    last = 0
+    for e in range(alive.shape[0]):
+        if alive[e]:
+            last = e
+    for e in range(1, last + 1):
+        for s in range(count):
+            powers[e, s] = powers[e - 1, s] * powers[e - 1, s]
+
+
+@compiled
+def invert(A: Any) -> None:
+    """Replace a symmetric positive definite matrix by its inverse, by Cholesky's factors."""
+    n = A.shape[0]
+    L = np.zeros((n, n))
+    for j in range(n):
+        total = A[j, j]
+        for m in range(j):
+            total -= L[j, m] * L[j, m]
+        L[j, j] = np.sqrt(total)
+        for i in range(j + 1, n):
+            total = A[i, j]
+            for m in range(j):
+                total -= L[i, m] * L[j, m]
+            L[i, j] = total / L[j, j]
+    # Columns of the inverse of L, then of the product of that with itself.
+    G = np.zeros((n, n))
+    for j in range(n):
+        G[j, j] = 1.0 / L[j, j]
+        for i in range(j + 1, n):
+            total = 0.0
+            for m in range(j, i):
+                total -= L[i, m] * G[m, j]
+            G[i, j] = total / L[i, i]
+    for i in range(n):
+        for j in range(i + 1):
+            total = 0.0
+            for m in range(i, n):
+                total += G[m, i] * G[m, j]
+            A[i, j] = total
+            A[j, i] = total

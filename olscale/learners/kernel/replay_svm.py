@@ -1,0 +1,315 @@
+"""replay-svm: one pass near the accuracy of a batch machine, olscale's own learner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR, Rows, read_only, read_only_csr
+from olscale.compiled.pages import aligned_space
+from olscale.compiled.support_arrays import (
+    GROWING,
+    STATE,
+    check_support,
+    empty_support,
+    grow_places,
+    support_vectors,
+)
+from olscale.compiled.support_vectors import drop
+from olscale.errors import ParameterError
+from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.estimator import OnePassLearner
+from olscale.learners.contract.learner import FloatArray, State, score_columns
+from olscale.learners.contract.parameters import Real, Whole, param
+from olscale.learners.contract.update_rule import rule_of
+from olscale.learners.kernel.replay_machine import MACHINES, Machines
+from olscale.learners.kernel.replay_svm_loop import (
+    SAMPLE,
+    Experts,
+    ReplayRule,
+    ReplaySpace,
+    csr_of_vectors,
+    fill_inverses,
+    fill_matrix,
+    learn_and_score,
+    learn_sample,
+    machines_of,
+    open_space,
+    squared_distances,
+)
+from olscale.system.memory import memory_bytes
+from olscale.system.sizes import size_text
+
+_NO_INVERSE = np.zeros((MACHINES, 0, 0))
+_NO_MATRIX = np.zeros((0, 0), dtype=np.float32)
+
+
+class ReplaySVM(OnePassLearner, EstimatesCost):
+    """A support vector machine that sees each row once and returns to the hard ones it stores.
+
+    Four dual machines with Gaussian kernels share `D` landmarks and up to `B` stored rows. A row
+    whose margin is below `theta` is stored and makes a dual step; after each row, `R` stored ones
+    make a step again. Where the memory is full, the row that the machines need least is folded: the
+    landmarks take its coefficients on. The machines race for `race` rows, and the one with the
+    fewest mistakes stays. Its score, that of the mean of its coefficients, and that of PA-I are
+    mixed by weights that follow their mistakes.
+
+    Notes
+    -----
+    Strictly online: a row is scored before anything is learned from it, and the width of the
+    kernels is that of the first 400 rows, until which PA-I alone predicts. Rows are stepped on
+    again, so it is one pass over the stream but not one look at each row; ``R=0`` is the strict
+    form. **It stores B rows of the data**: a saved model contains them. Two models cannot be
+    merged, and classes cannot be learned apart. Features should have similar scales: see
+    `running-standardize`. ``docs/replay-svm.md`` has equations, figures, and where it loses.
+
+    State: ``(B + D) (d + 16 outputs)`` numbers for d features that the stored rows have. Cost of a
+    row: ``(B + D) d`` products, nnz for d on a sparse row, and ``(2 + R) outputs (B + D)`` more. In
+    memory, kernel values between stored rows take ``4 (B + D)^2`` bytes more; they are no part of
+    the state. A row's weight is not used.
+
+    References
+    ----------
+    A. Bordes, L. Bottou, P. Gallinari, J. Weston, Solving multiclass support vector machines with
+    LaRank, ICML 2007. Z. Wang, K. Crammer, S. Vucetic, Breaking the curse of kernelization:
+    budgeted stochastic gradient descent for large-scale SVM training, JMLR 13, 2012. C. Williams,
+    M. Seeger, Using the Nystroem method to speed up kernel machines, NIPS 2001. M. Herbster,
+    M. Warmuth, Tracking the best expert, Machine Learning 32, 1998.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1.0, 1.0, size=(2000, 2))
+    >>> y = (X[:, 0] * X[:, 1] > 0.0).astype(int)
+    >>> model = ReplaySVM(B=100).fit(X, y)
+    >>> bool(np.mean(model.predict(X) == y) > 0.97)
+    True
+    """
+
+    name = "replay-svm"
+    numbers_per_second = 3.0e9
+    layout_exact = True
+    takes_unknown = True
+    checks_rows = True
+
+    B: int = param(
+        2048,
+        Whole(1),
+        "Most stored rows: more err less and take more time and memory in proportion.",
+    )
+    D: int = param(
+        256,
+        Whole(1),
+        "Most landmarks, the first rows of the stream, which take on what is no longer stored.",
+    )
+    R: int = param(2, Whole(0), "Steps on stored rows after each row; 0 looks at each row once.")
+    theta: float = param(0.5, Real(), "Margin below which a row is stored.")
+    race: int = param(
+        3000, Whole(1), "Row after which only the machine with the fewest mistakes stays."
+    )
+    seed: int = param(
+        0, Whole(0), "Seed of the steps on stored rows; the seed and number of the run count too."
+    )
+
+    _inverse: NDArray[np.float64] | None = None
+    _matrix: NDArray[np.float32] | None = None
+
+    def _allocate(self, columns: int, outputs: int) -> State:
+        self._forget_derived()
+        most = self._slots()
+        support = empty_support(columns, most, most)
+        slots = len(support["sizes"])
+        return {
+            **support,
+            "alpha": np.zeros((MACHINES, outputs, slots)),
+            "late": np.zeros((MACHINES, outputs, slots)),
+            "label": np.zeros(slots, dtype=np.int64),
+            "share": np.zeros((MACHINES, slots)),
+            "alive": np.ones(MACHINES, dtype=np.int64),
+            "landmarks": np.zeros(1, dtype=np.int64),
+            "key": self._random().integers(0, 2**32, 2).astype(np.uint64),
+            "W": np.zeros((columns + 1, outputs)),
+            "trust": np.full(2 * MACHINES + 1, 1.0 / (2 * MACHINES + 1)),
+            "errors": np.zeros((2, MACHINES), dtype=np.int64),
+            "gamma": np.zeros(1),
+        }
+
+    def _slots(self) -> int:
+        return int(self.B) + int(self.D)
+
+    def begin(self, columns: int, classes: int, entropy: Any = ()) -> None:
+        """Check parameters and memory, then allocate the state."""
+        self.resolved_params()
+        self.check_memory(columns, classes)
+        super().begin(columns, classes, entropy)
+
+    def _pass(
+        self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray
+    ) -> None:
+        rows = read_only_csr(X)
+        labels = read_only(y)
+        row = 0
+        while True:
+            if learning and state["gamma"][0] > 0.0:
+                self._derive()
+            row = learn_and_score(
+                rows,
+                labels,
+                row,
+                self._machines(),
+                Experts(state["W"], state["trust"], state["errors"]),
+                rule_of(ReplayRule, self),
+                float(state["gamma"][0]),
+                self._space(rows),
+                self.norm_limits(),
+                learning,
+                state["seen"],
+                state["updates"],
+                scores,
+            )
+            if row == len(scores):
+                return
+            if state["gamma"][0] == 0.0 and int(state["counts"][0]) == self._sample():
+                self._open_machines()
+            else:
+                entries = int(rows.indptr[row + 1] - rows.indptr[row])
+                state.update(grow_places(state, entries))
+
+    def _sample(self) -> int:
+        """Return after how many rows the width is known."""
+        return min(SAMPLE, self._slots())
+
+    def _open_machines(self) -> None:
+        """Take the width from the rows so far, and let the machines learn them."""
+        state = self.state_
+        support = support_vectors(state)
+        sample = read_only_csr(csr_of_vectors(support))
+        space = self._space(sample)
+        squares = squared_distances(support, space)
+        typical = float(np.median(squares)) if len(squares) else 0.0
+        if typical <= 0.0 and len(squares):
+            typical = float(squares.mean())
+        state["gamma"][0] = 1.0 / typical if typical > 0.0 else 1.0
+        count = int(state["counts"][0])
+        labels = read_only(state["label"][:count].copy())
+        state["landmarks"][0] = min(int(self.D), count)
+        for slot in range(count - 1, int(state["landmarks"][0]) - 1, -1):
+            drop(support, slot)
+        self._derive()
+        learn_sample(
+            sample,
+            labels,
+            self._machines(),
+            rule_of(ReplayRule, self),
+            float(state["gamma"][0]),
+            space,
+        )
+
+    def _derive(self) -> None:
+        """Compute the kernel values between kept rows, unless they are at hand."""
+        if self._matrix is not None:
+            return
+        state = self.state_
+        support = support_vectors(state)
+        vectors = read_only_csr(csr_of_vectors(support))
+        space = self._space(vectors)
+        gamma = float(state["gamma"][0])
+        landmarks = int(state["landmarks"][0])
+        slots = len(state["sizes"])
+        self._matrix = np.zeros((slots, slots), dtype=np.float32)
+        fill_matrix(vectors, support, gamma, space, self._matrix)
+        self._inverse = np.zeros((MACHINES, landmarks, landmarks))
+        fill_inverses(vectors, support, gamma, landmarks, space, self._inverse)
+
+    def _forget_derived(self) -> None:
+        self._matrix = None
+        self._inverse = None
+
+    def _machines(self) -> Machines:
+        inverse = _NO_INVERSE if self._inverse is None else self._inverse
+        matrix = _NO_MATRIX if self._matrix is None else self._matrix
+        return machines_of(self.state_, support_vectors(self.state_), (inverse, matrix))
+
+    def _space(self, rows: CSR) -> ReplaySpace:
+        longest = int(np.diff(rows.indptr).max(initial=0))
+        entries = max(self.state_["values"].shape[1], longest)
+        return open_space(entries, len(self.state_["sizes"]), self._outputs)
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from `state`, whose rows may have more features than those of now."""
+        check_support(
+            {name: state[name] for name in STATE if name in state}, len(self.state_["place"])
+        )
+        slots = len(self.state_["sizes"])
+        for name in set(GROWING) & state.keys():
+            old = self.state_[name]
+            new = state[name]
+            if old.ndim == new.ndim and old.dtype == new.dtype and new.size >= old.size:
+                if name == "values":
+                    self.state_[name] = aligned_space(*new.shape)
+                else:
+                    self.state_[name] = np.zeros(new.shape, new.dtype)
+        super().restore(state)
+        self._forget_derived()
+        if len(self.state_["sizes"]) != slots:
+            raise ValueError(f"state does not fit learner {self.name}: other slots than {slots}")
+
+    def _can_continue(self) -> bool:
+        state = self.state_
+        count, _, _, most = state["counts"].tolist()
+        landmarks = int(state["landmarks"][0])
+        gamma = float(state["gamma"][0])
+        labels = state["label"][:count]
+        alive = state["alive"]
+        opened = gamma > 0.0 and np.isfinite(gamma)
+        fits = most == self._slots() and ((labels >= 0) & (labels < max(2, self._classes))).all()
+        if opened:
+            fits &= 0 < landmarks <= min(int(self.D), count) and count <= landmarks + int(self.B)
+        else:
+            fits &= gamma == 0.0 and landmarks == 0 and count <= self._sample()
+        fits &= bool(np.isin(alive, (0, 1)).all() and alive.any())
+        fits &= bool(np.isfinite(state["values"]).all() and np.isfinite(state["sizes"]).all())
+        fits &= bool((state["key"] < 2**32).all() and (state["trust"] >= 0.0).all())
+        return bool(fits) and super()._can_continue()
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers a row goes through: its values times the kept rows."""
+        del columns
+        return self._slots() * (values + (2.0 + int(self.R)) * score_columns(classes) + 20.0)
+
+    def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
+        """Return how many numbers `rows` rows go through: a third of them is stored at first."""
+        del columns
+        kept = min(float(self._slots()), int(self.D) + rows / 3.0)
+        outputs = score_columns(classes)
+        a_row = values + (2.0 + int(self.R)) * outputs + 20.0
+        in_race = min(rows, int(self.race)) * (MACHINES - 1) * (2.0 + int(self.R)) * outputs
+        return kept * (rows * a_row + in_race)
+
+    def state_bytes(self, columns: int, classes: int) -> int:
+        """Return the bytes of the stored rows, if they have all features, and kernel values."""
+        slots = self._slots()
+        outputs = score_columns(classes)
+        return int(8 * slots * (columns + 2 * MACHINES * outputs + MACHINES) + 4 * slots * slots)
+
+    def check_memory(self, columns: int, classes: int) -> None:
+        """Refuse rows so wide that the stored ones may not fit this machine."""
+        needed = self.state_bytes(columns, classes)
+        memory = memory_bytes()
+        if needed > memory:
+            raise ParameterError(
+                f"learner {self.name}: {self._slots():,} rows of {columns:,} features may take "
+                f"{size_text(needed)}, this machine has {size_text(memory)}; {self.cheaper()}"
+            )
+
+    def cheaper(self) -> str:
+        """Return what to do where rows are wide or many."""
+        return "take a smaller B, or project rows first, as with the transform project"
+
+    def measures(self) -> dict[str, float]:
+        """Return the shared measures, and `support_vectors`: landmarks and stored rows."""
+        return {**super().measures(), "support_vectors": float(self.state_["counts"][0])}

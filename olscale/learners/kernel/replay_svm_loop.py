@@ -1,0 +1,417 @@
+"""The loop of replay-svm: a row is scored by all experts, then learned by each of them.
+
+One row of two classes, once the width is known, with the machines of `replay_machine` (numpy form;
+`K` is the kernel of machine e, `a` its coefficients, `s` the sum of their steps times ``t^3``)::
+
+    f = a @ K(x)                                  # score of the machine now
+    g = f - s @ K(x) / t**3                       # score of the mean of its coefficients
+    score = sum(w * scores)                       # over f and g of each machine, and PA-I
+    w = w * exp(-0.5 * wrong); w /= w.sum(); w = (1 - 1e-3) * w + 1e-3 / len(w)
+    if min(y * f) < theta:                        # of any machine
+        if full: a[landmarks] += a[i] * inv(K_aa + 1e-3 I) @ K(s_i), for the least needed row i
+        store x, and step: a[x] = y * clip(1 - y * f, 0, C)
+    for i in R random stored rows:
+        a[i] = y_i * clip(y_i * a[i] + 1 - y_i * (a @ K(s_i)), 0, C)
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR
+from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.differences import finish_long_row, is_long
+from olscale.compiled.simd.features import gaussian_values
+from olscale.compiled.support_vectors import (
+    SupportVectors,
+    find_places,
+    products,
+    put,
+    vector_places,
+)
+from olscale.learners.contract.learner import UNKNOWN, FloatArray
+from olscale.learners.contract.usable_rows import unusable
+from olscale.learners.kernel.replay_machine import (
+    LARGEST_STEP,
+    MACHINES,
+    RIDGE,
+    Machines,
+    invert,
+    is_wrong,
+    keep,
+    margin_of,
+    replay,
+    set_powers,
+    set_scores,
+    step,
+)
+
+SAMPLE = 400
+"""Rows after which the width is known; until then the linear expert alone predicts."""
+
+FIXED_SHARE = 1e-3
+"""Share of the weights that is dealt anew to all experts after each row."""
+
+_PENALTY = 0.6065306597126334  # exp(-1 / 2)
+_LINEAR_STEP = 10.0
+
+
+class Experts(NamedTuple):
+    """The linear expert, and how far each expert is trusted.
+
+    Parameters
+    ----------
+    W : float64 array of shape (features + 1, outputs)
+        Weights of the linear expert; the last are those of the constant 1.
+    trust : float64 array of shape (2 machines + 1,)
+        Weights of the experts: each machine now, each machine's mean, the linear one.
+    errors : int64 array of shape (2, machines)
+        Mistakes of the machines so far, now and of their mean.
+    """
+
+    W: FloatArray
+    trust: FloatArray
+    errors: NDArray[np.int64]
+
+
+class ReplayRule(NamedTuple):
+    """Parameters: budget `B`, looks `R`, threshold `theta`, and the row that ends the `race`."""
+
+    B: int
+    R: int
+    theta: float
+    race: int
+
+
+class ReplaySpace(NamedTuple):
+    """Space for what the loop knows of a row."""
+
+    at: NDArray[np.int32]
+    value: FloatArray
+    k: FloatArray
+    powers: FloatArray
+    share: FloatArray
+    current: FloatArray
+    mean: FloatArray
+    linear: FloatArray
+    f: FloatArray
+
+
+def open_space(entries: int, slots: int, outputs: int) -> ReplaySpace:
+    """Return the space for rows of at most `entries` values."""
+    return ReplaySpace(
+        np.empty(entries, dtype=np.int32),
+        np.empty(entries),
+        np.empty(slots),
+        np.empty((MACHINES, slots)),
+        np.empty(slots),
+        np.zeros((MACHINES, outputs)),
+        np.zeros((MACHINES, outputs)),
+        np.zeros(outputs),
+        np.zeros(outputs),
+    )
+
+
+@inlined
+def _places_left(support: Any, entries: int) -> bool:
+    needed = min(entries, support.place.shape[0] - support.counts[1])
+    return bool(support.feature.shape[0] - support.counts[1] >= needed)
+
+
+@compiled
+def learn_and_score(
+    X: Any,
+    y: NDArray[np.int64],
+    first: int,
+    machines: Any,
+    experts: Any,
+    rule: Any,
+    gamma: float,
+    space: Any,
+    limits: Any,
+    learning: bool,
+    seen: NDArray[np.int64],
+    updates: NDArray[np.int64],
+    scores: FloatArray,
+) -> int:
+    """Score rows from `first` on and learn them; return the row to go on with.
+
+    That is the number of rows, or a row before which the caller makes room for features or, once
+    the sample is complete, for the machines.
+    """
+    low, high = limits
+    support = machines.support
+    rows = scores.shape[0]
+    for i in range(first, rows):
+        learns = learning and y[i] != UNKNOWN
+        if learns:
+            if not _places_left(support, X.indptr[i + 1] - X.indptr[i]):
+                return i
+            if gamma == 0.0 and support.counts[0] == min(SAMPLE, support.counts[3]):
+                return i
+        places, square = find_places(support, X, i, space.at, space.value)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
+        length = np.sqrt(square + 1.0)
+        _score_linear(X, i, experts.W, length, space.linear)
+        if gamma == 0.0:
+            scores[i] = space.linear
+        else:
+            kernel_row(support, X, i, gamma, places, square, space)
+            _score_machines(machines, space, float(seen[0]))
+            _mix(machines.alive, experts.trust, space, scores[i])
+        if learns:
+            seen[0] += 1
+            if gamma == 0.0:
+                slot = support.counts[0]
+                put(support, slot, X, i, square)
+                machines.label[slot] = y[i]
+            else:
+                _trust(machines.alive, experts, space, y[i])
+                if learn_row(machines, rule, space, X, i, square, y[i], seen[0]):
+                    updates[0] += 1
+                if seen[0] == rule.race:
+                    _end_race(machines.alive, experts)
+            _learn_linear(X, i, experts.W, length, space.linear, y[i])
+    return rows  # type: ignore[no-any-return]
+
+
+@compiled
+def kernel_row(
+    support: Any, X: Any, i: int, gamma: float, places: int, square: float, space: Any
+) -> None:
+    """Set the widest kernel's values between row `i` and all vectors.
+
+    `places` of its features and their values are in the space.
+    """
+    products(support, space.at, space.value, places, space.k)
+    if is_long(gamma, square):
+        finish_long_row(support, gamma, False, X, i, square, (space.at, space.value), space.k)
+    else:
+        gaussian_values(support.counts[0], gamma, square, support.sizes, space.k)
+
+
+@inlined
+def _score_machines(machines: Any, space: Any, t: float) -> None:
+    count = machines.support.counts[0]
+    set_powers(machines.alive, space.k, count, space.powers)
+    set_scores(machines, space.powers, count, t * t * t, space.current, space.mean)
+
+
+@compiled
+def learn_row(
+    machines: Any, rule: Any, space: Any, X: Any, i: int, size: float, y: int, t: int
+) -> bool:
+    """Learn a row whose scores are in `space`; return whether it is stored."""
+    cube = float(t) * float(t) * float(t)
+    stored = False
+    for e in range(MACHINES):
+        if machines.alive[e] and margin_of(space.current[e], y) < rule.theta:
+            stored = True
+    if stored:
+        slot = keep(machines, rule.B, X, i, size, y, space.k, space.powers, space.share)
+        for e in range(MACHINES):
+            if machines.alive[e]:
+                most = LARGEST_STEP[e]
+                step(machines.alpha[e], machines.late[e], slot, space.current[e], y, most, cube)
+    replay(machines, t, rule.R, cube, space.powers, space.f)
+    return stored
+
+
+@compiled
+def learn_sample(
+    X: Any, y: NDArray[np.int64], machines: Any, rule: Any, gamma: float, space: Any
+) -> None:
+    """Let the machines learn the rows of the sample, which were predicted before."""
+    support = machines.support
+    for i in range(len(y)):
+        places, square = find_places(support, X, i, space.at, space.value)
+        kernel_row(support, X, i, gamma, places, square, space)
+        _score_machines(machines, space, float(max(1, i)))
+        learn_row(machines, rule, space, X, i, square, y[i], i + 1)
+
+
+@compiled
+def _score_linear(X: Any, i: int, W: Any, length: float, f: Any) -> None:
+    features = W.shape[0] - 1
+    for c in range(f.shape[0]):
+        f[c] = 0.0
+    for p in range(X.indptr[i], X.indptr[i + 1]):
+        x = X.data[p]
+        for c in range(f.shape[0]):
+            f[c] += x * W[X.indices[p], c]
+    for c in range(f.shape[0]):
+        f[c] = (f[c] + W[features, c]) / length
+
+
+@compiled
+def _learn_linear(X: Any, i: int, W: Any, length: float, f: Any, y: int) -> None:
+    """Make the step of PA-I on the row with a constant 1, at length 1."""
+    loss = 1.0 - margin_of(f, y)
+    if not loss > 0.0:
+        return
+    if f.shape[0] == 1:
+        size = min(_LINEAR_STEP, loss) / length
+        _add(X, i, W, 0, size if y == 1 else -size)
+        return
+    rival = 1 if y == 0 else 0
+    for c in range(f.shape[0]):
+        if c != y and f[c] > f[rival]:
+            rival = c
+    size = min(_LINEAR_STEP, 0.5 * loss) / length
+    _add(X, i, W, y, size)
+    _add(X, i, W, rival, -size)
+
+
+@compiled
+def _add(X: Any, i: int, W: Any, c: int, size: float) -> None:
+    for p in range(X.indptr[i], X.indptr[i + 1]):
+        W[X.indices[p], c] += size * X.data[p]
+    W[W.shape[0] - 1, c] += size
+
+
+@compiled
+def _mix(alive: Any, trust: Any, space: Any, scores: Any) -> None:
+    for c in range(scores.shape[0]):
+        total = trust[2 * MACHINES] * space.linear[c]
+        for e in range(MACHINES):
+            if alive[e]:
+                total += trust[e] * space.current[e, c]
+                total += trust[MACHINES + e] * space.mean[e, c]
+        scores[c] = total
+
+
+@compiled
+def _trust(alive: Any, experts: Any, space: Any, y: int) -> None:
+    """Trust experts that err less, and each one at least a little: it may be needed later."""
+    trust = experts.trust
+    if is_wrong(space.linear, y):
+        trust[2 * MACHINES] *= _PENALTY
+    total = trust[2 * MACHINES]
+    members = 1
+    for e in range(MACHINES):
+        if alive[e]:
+            if is_wrong(space.current[e], y):
+                trust[e] *= _PENALTY
+                experts.errors[0, e] += 1
+            if is_wrong(space.mean[e], y):
+                trust[MACHINES + e] *= _PENALTY
+                experts.errors[1, e] += 1
+            total += trust[e] + trust[MACHINES + e]
+            members += 2
+    for j in range(2 * MACHINES + 1):
+        if trust[j] > 0.0:
+            trust[j] = (1.0 - FIXED_SHARE) * (trust[j] / total) + FIXED_SHARE / members
+
+
+@compiled
+def _end_race(alive: Any, experts: Any) -> None:
+    """Keep the machine with the fewest mistakes, now or of its mean."""
+    best = 0
+    least = min(experts.errors[0, 0], experts.errors[1, 0])
+    for e in range(1, MACHINES):
+        errors = min(experts.errors[0, e], experts.errors[1, e])
+        if errors < least:
+            least = errors
+            best = e
+    total = experts.trust[2 * MACHINES] + experts.trust[best] + experts.trust[MACHINES + best]
+    for e in range(MACHINES):
+        if e != best:
+            alive[e] = 0
+            experts.trust[e] = 0.0
+            experts.trust[MACHINES + e] = 0.0
+    for j in range(2 * MACHINES + 1):
+        experts.trust[j] /= total
+
+
+@compiled
+def squared_distances(support: Any, space: Any) -> FloatArray:
+    """Return the squared distances of all pairs of vectors."""
+    count = support.counts[0]
+    squares = np.empty(count * (count - 1) // 2)
+    pair = 0
+    for j in range(count):
+        entries = vector_places(support, j, space.at, space.value)
+        size = support.sizes[j]
+        products(support, space.at, space.value, entries, space.k)
+        for s in range(j):
+            squares[pair] = max(0.0, size + support.sizes[s] - 2.0 * space.k[s])
+            pair += 1
+    return squares
+
+
+@compiled
+def rows_of_vectors(support: Any) -> Any:
+    """Return the vectors as rows in the order of their slots, features ascending."""
+    count = support.counts[0]
+    entries = 0
+    for s in range(count):
+        for word in range(support.held.shape[1]):
+            bits = support.held[s, word]
+            while bits != 0:
+                bits &= bits - np.uint64(1)
+                entries += 1
+    indptr = np.zeros(count + 1, dtype=np.int64)
+    indices = np.empty(entries, dtype=np.int32)
+    data = np.empty(entries)
+    at = np.empty(support.feature.shape[0], dtype=np.int32)
+    value = np.empty(support.feature.shape[0])
+    for s in range(count):
+        length = vector_places(support, s, at, value)
+        order = np.argsort(support.feature[at[:length]])
+        start = indptr[s]
+        for n in range(length):
+            indices[start + n] = support.feature[at[order[n]]]
+            data[start + n] = value[order[n]]
+        indptr[s + 1] = start + length
+    return indptr, indices, data
+
+
+@compiled
+def fill_matrix(X: Any, support: Any, gamma: float, space: Any, matrix: Any) -> None:
+    """Set the kernel values between all vectors, each as when the later of the two came."""
+    for j in range(support.counts[0]):
+        places, square = find_places(support, X, j, space.at, space.value)
+        kernel_row(support, X, j, gamma, places, square, space)
+        matrix[j, j] = 1.0
+        for s in range(support.counts[0]):
+            if support.born[s] < support.born[j]:
+                value = np.float32(space.k[s])
+                matrix[j, s] = value
+                matrix[s, j] = value
+
+
+@compiled
+def fill_inverses(
+    X: Any, support: Any, gamma: float, landmarks: int, space: Any, inverse: Any
+) -> None:
+    """Set the inverse of the landmarks' kernel matrix of each machine."""
+    for j in range(landmarks):
+        places, square = find_places(support, X, j, space.at, space.value)
+        kernel_row(support, X, j, gamma, places, square, space)
+        for s in range(j + 1):
+            power = space.k[s]
+            if s == j:
+                power = 1.0
+            for e in range(inverse.shape[0]):
+                if e > 0:
+                    power *= power
+                inverse[e, j, s] = power
+                inverse[e, s, j] = power
+    for e in range(inverse.shape[0]):
+        for j in range(landmarks):
+            inverse[e, j, j] += RIDGE
+        invert(inverse[e])
+
+
+def csr_of_vectors(support: SupportVectors) -> CSR:
+    """Return `rows_of_vectors` as CSR."""
+    return CSR(*rows_of_vectors(support))
+
+
+def machines_of(state: Any, support: SupportVectors, derived: Any) -> Machines:
+    """Return the machines of a state, with the arrays that are derived from it."""
+    names = ("alpha", "late", "label", "share", "alive", "landmarks", "key")
+    return Machines(support, *(state[name] for name in names), *derived)
