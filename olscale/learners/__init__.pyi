@@ -60,6 +60,7 @@ from olscale.learners.kernel.olk import OLKR as OLKR
 from olscale.learners.kernel.projectron import Projectron as Projectron
 from olscale.learners.kernel.projectron import ProjectronPlusPlus as ProjectronPlusPlus
 from olscale.learners.kernel.rbp import RBP as RBP
+from olscale.learners.kernel.replay_svm import ReplaySVM as ReplaySVM
 from olscale.learners.linear.arow import AROW as AROW
 from olscale.learners.linear.confidence_weighted import CW as CW
 from olscale.learners.linear.confidence_weighted import SCW1 as SCW1

@@ -153,6 +153,7 @@ LEARNERS: Registry[Any] = Registry(
         "bogd": "olscale.learners.kernel.bogd:BOGD",
         "bpas": "olscale.learners.kernel.bpas:BPAS",
         "bsgd": "olscale.learners.kernel.bsgd:BSGD",
+        "replay-svm": "olscale.learners.kernel.replay_svm:ReplaySVM",
         "projectron": "olscale.learners.kernel.projectron:Projectron",
         "projectron++": "olscale.learners.kernel.projectron:ProjectronPlusPlus",
         "fogd": "olscale.learners.kernel.fogd:FOGD",

@@ -181,8 +181,10 @@ def keep(
         take_out(support, slot)
     put(support, slot, X, i, size)
     model.label[slot] = y
-    model.alpha[:, :, slot] = 0.0
-    model.late[:, :, slot] = 0.0
+    for e in range(model.alpha.shape[0]):
+        for c in range(model.alpha.shape[1]):
+            model.alpha[e, c, slot] = 0.0
+            model.late[e, c, slot] = 0.0
     k[slot] = 1.0
     count = support.counts[0]
     line = model.matrix[slot]

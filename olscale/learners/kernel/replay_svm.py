@@ -32,10 +32,8 @@ from olscale.learners.kernel.replay_svm_loop import (
     ReplayRule,
     ReplaySpace,
     csr_of_vectors,
-    fill_inverses,
-    fill_matrix,
+    derive,
     learn_and_score,
-    learn_sample,
     machines_of,
     open_space,
     squared_distances,
@@ -151,26 +149,11 @@ class ReplaySVM(OnePassLearner, EstimatesCost):
         self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray
     ) -> None:
         rows = read_only_csr(X)
-        labels = read_only(y)
         row = 0
         while True:
             if learning and state["gamma"][0] > 0.0:
                 self._derive()
-            row = learn_and_score(
-                rows,
-                labels,
-                row,
-                self._machines(),
-                Experts(state["W"], state["trust"], state["errors"]),
-                rule_of(ReplayRule, self),
-                float(state["gamma"][0]),
-                self._space(rows),
-                self.norm_limits(),
-                learning,
-                state["seen"],
-                state["updates"],
-                scores,
-            )
+            row = self._loop(rows, read_only(y), row, learning, False, scores)
             if row == len(scores):
                 return
             if state["gamma"][0] == 0.0 and int(state["counts"][0]) == self._sample():
@@ -178,6 +161,25 @@ class ReplaySVM(OnePassLearner, EstimatesCost):
             else:
                 entries = int(rows.indptr[row + 1] - rows.indptr[row])
                 state.update(grow_places(state, entries))
+
+    def _loop(
+        self,
+        rows: CSR,
+        y: NDArray[np.int64],
+        first: int,
+        learning: bool,
+        again: bool,
+        scores: FloatArray,
+    ) -> int:
+        """Go on from row `first`; see `learn_and_score`."""
+        state = self.state_
+        experts = Experts(state["W"], state["trust"], state["errors"])
+        rule = rule_of(ReplayRule, self)
+        gamma = float(state["gamma"][0])
+        form = (self.norm_limits(), learning, again, state["seen"], state["updates"])
+        machines = self._machines()
+        space = self._space(rows)
+        return learn_and_score(rows, y, first, machines, experts, rule, gamma, space, *form, scores)
 
     def _sample(self) -> int:
         """Return after how many rows the width is known."""
@@ -200,14 +202,7 @@ class ReplaySVM(OnePassLearner, EstimatesCost):
         for slot in range(count - 1, int(state["landmarks"][0]) - 1, -1):
             drop(support, slot)
         self._derive()
-        learn_sample(
-            sample,
-            labels,
-            self._machines(),
-            rule_of(ReplayRule, self),
-            float(state["gamma"][0]),
-            space,
-        )
+        self._loop(sample, labels, 0, True, True, np.empty((count, self._outputs)))
 
     def _derive(self) -> None:
         """Compute the kernel values between kept rows, unless they are at hand."""
@@ -221,9 +216,8 @@ class ReplaySVM(OnePassLearner, EstimatesCost):
         landmarks = int(state["landmarks"][0])
         slots = len(state["sizes"])
         self._matrix = np.zeros((slots, slots), dtype=np.float32)
-        fill_matrix(vectors, support, gamma, space, self._matrix)
         self._inverse = np.zeros((MACHINES, landmarks, landmarks))
-        fill_inverses(vectors, support, gamma, landmarks, space, self._inverse)
+        derive(vectors, support, gamma, landmarks, space, self._matrix, self._inverse)
 
     def _forget_derived(self) -> None:
         self._matrix = None

@@ -22,8 +22,18 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.differences import finish_long_row, is_long
+from olscale.compiled.rows_together import (
+    RowsTogether,
+    may_go_together,
+    multiply_together,
+    renew,
+    take_products,
+    together_space,
+)
 from olscale.compiled.simd.features import gaussian_values
+from olscale.compiled.simd.row_tiles import ROWS
 from olscale.compiled.support_vectors import (
+    WIDTH,
     SupportVectors,
     find_places,
     products,
@@ -96,6 +106,7 @@ class ReplaySpace(NamedTuple):
     mean: FloatArray
     linear: FloatArray
     f: FloatArray
+    together: RowsTogether
 
 
 def open_space(entries: int, slots: int, outputs: int) -> ReplaySpace:
@@ -110,6 +121,7 @@ def open_space(entries: int, slots: int, outputs: int) -> ReplaySpace:
         np.zeros((MACHINES, outputs)),
         np.zeros(outputs),
         np.zeros(outputs),
+        together_space(entries, slots),
     )
 
 
@@ -131,6 +143,7 @@ def learn_and_score(
     space: Any,
     limits: Any,
     learning: bool,
+    again: bool,
     seen: NDArray[np.int64],
     updates: NDArray[np.int64],
     scores: FloatArray,
@@ -138,31 +151,48 @@ def learn_and_score(
     """Score rows from `first` on and learn them; return the row to go on with.
 
     That is the number of rows, or a row before which the caller makes room for features or, once
-    the sample is complete, for the machines.
+    the sample is complete, for the machines. These then learn the sample, which was predicted and
+    counted before: rows that come `again`.
     """
     low, high = limits
     support = machines.support
     rows = scores.shape[0]
+    block = space.together
+    # Bounds of the rows whose products were computed last.
+    begun = first
+    end_of_block = first
     for i in range(first, rows):
         learns = learning and y[i] != UNKNOWN
-        if learns:
+        if learns and not again:
             if not _places_left(support, X.indptr[i + 1] - X.indptr[i]):
                 return i
             if gamma == 0.0 and support.counts[0] == min(SAMPLE, support.counts[3]):
                 return i
-        places, square = find_places(support, X, i, space.at, space.value)
+        begins = gamma > 0.0 and i >= end_of_block and may_go_together(support, X, i, rows)
+        if begins and multiply_together(support, X, i, space.at, block):
+            begun = i
+            end_of_block = i + ROWS
+        if i < end_of_block:
+            square = take_products(block, i - begun, support.counts[0], space.k)
+        else:
+            places, square = find_places(support, X, i, space.at, space.value)
+            if gamma > 0.0:
+                products(support, space.at, space.value, places, space.k)
         if not (low <= square <= high) and unusable(X, i, square, low, high):
-            scores[i:] = np.nan
+            for j in range(i, rows):
+                for c in range(scores.shape[1]):
+                    scores[j, c] = np.nan
             break
         length = np.sqrt(square + 1.0)
         _score_linear(X, i, experts.W, length, space.linear)
-        if gamma == 0.0:
-            scores[i] = space.linear
-        else:
-            kernel_row(support, X, i, gamma, places, square, space)
-            _score_machines(machines, space, float(seen[0]))
-            _mix(machines.alive, experts.trust, space, scores[i])
-        if learns:
+        t = float(i if again else seen[0])
+        if gamma > 0.0:
+            finish(support, X, i, gamma, square, space)
+            _score_machines(machines, space, max(1.0, t))
+        _mix(machines.alive, experts.trust, gamma > 0.0, space, scores[i])
+        if again:
+            learn_row(machines, rule, space, X, i, square, y[i], i + 1)
+        elif learns:
             seen[0] += 1
             if gamma == 0.0:
                 slot = support.counts[0]
@@ -175,18 +205,14 @@ def learn_and_score(
                 if seen[0] == rule.race:
                     _end_race(machines.alive, experts)
             _learn_linear(X, i, experts.W, length, space.linear, y[i])
+        if learns and i + 1 < end_of_block:
+            renew(support, X, begun, space.at, block)
     return rows  # type: ignore[no-any-return]
 
 
 @compiled
-def kernel_row(
-    support: Any, X: Any, i: int, gamma: float, places: int, square: float, space: Any
-) -> None:
-    """Set the widest kernel's values between row `i` and all vectors.
-
-    `places` of its features and their values are in the space.
-    """
-    products(support, space.at, space.value, places, space.k)
+def finish(support: Any, X: Any, i: int, gamma: float, square: float, space: Any) -> None:
+    """Turn the products of row `i` and all vectors into the values of the widest kernel."""
     if is_long(gamma, square):
         finish_long_row(support, gamma, False, X, i, square, (space.at, space.value), space.k)
     else:
@@ -218,19 +244,6 @@ def learn_row(
                 step(machines.alpha[e], machines.late[e], slot, space.current[e], y, most, cube)
     replay(machines, t, rule.R, cube, space.powers, space.f)
     return stored
-
-
-@compiled
-def learn_sample(
-    X: Any, y: NDArray[np.int64], machines: Any, rule: Any, gamma: float, space: Any
-) -> None:
-    """Let the machines learn the rows of the sample, which were predicted before."""
-    support = machines.support
-    for i in range(len(y)):
-        places, square = find_places(support, X, i, space.at, space.value)
-        kernel_row(support, X, i, gamma, places, square, space)
-        _score_machines(machines, space, float(max(1, i)))
-        learn_row(machines, rule, space, X, i, square, y[i], i + 1)
 
 
 @compiled
@@ -273,8 +286,11 @@ def _add(X: Any, i: int, W: Any, c: int, size: float) -> None:
 
 
 @compiled
-def _mix(alive: Any, trust: Any, space: Any, scores: Any) -> None:
+def _mix(alive: Any, trust: Any, has_machines: bool, space: Any, scores: Any) -> None:
     for c in range(scores.shape[0]):
+        if not has_machines:
+            scores[c] = space.linear[c]
+            continue
         total = trust[2 * MACHINES] * space.linear[c]
         for e in range(MACHINES):
             if alive[e]:
@@ -343,58 +359,27 @@ def squared_distances(support: Any, space: Any) -> FloatArray:
 
 
 @compiled
-def rows_of_vectors(support: Any) -> Any:
-    """Return the vectors as rows in the order of their slots, features ascending."""
-    count = support.counts[0]
-    entries = 0
-    for s in range(count):
-        for word in range(support.held.shape[1]):
-            bits = support.held[s, word]
-            while bits != 0:
-                bits &= bits - np.uint64(1)
-                entries += 1
-    indptr = np.zeros(count + 1, dtype=np.int64)
-    indices = np.empty(entries, dtype=np.int32)
-    data = np.empty(entries)
-    at = np.empty(support.feature.shape[0], dtype=np.int32)
-    value = np.empty(support.feature.shape[0])
-    for s in range(count):
-        length = vector_places(support, s, at, value)
-        order = np.argsort(support.feature[at[:length]])
-        start = indptr[s]
-        for n in range(length):
-            indices[start + n] = support.feature[at[order[n]]]
-            data[start + n] = value[order[n]]
-        indptr[s + 1] = start + length
-    return indptr, indices, data
+def derive(
+    X: Any, support: Any, gamma: float, landmarks: int, space: Any, matrix: Any, inverse: Any
+) -> None:
+    """Set what follows from the vectors, which are the rows `X`.
 
-
-@compiled
-def fill_matrix(X: Any, support: Any, gamma: float, space: Any, matrix: Any) -> None:
-    """Set the kernel values between all vectors, each as when the later of the two came."""
+    That is the kernel values between all vectors, each as when the later of the two came, and the
+    inverses of the landmarks' kernel matrices.
+    """
     for j in range(support.counts[0]):
         places, square = find_places(support, X, j, space.at, space.value)
-        kernel_row(support, X, j, gamma, places, square, space)
+        products(support, space.at, space.value, places, space.k)
+        finish(support, X, j, gamma, square, space)
+        space.k[j] = 1.0
         matrix[j, j] = 1.0
         for s in range(support.counts[0]):
             if support.born[s] < support.born[j]:
                 value = np.float32(space.k[s])
                 matrix[j, s] = value
                 matrix[s, j] = value
-
-
-@compiled
-def fill_inverses(
-    X: Any, support: Any, gamma: float, landmarks: int, space: Any, inverse: Any
-) -> None:
-    """Set the inverse of the landmarks' kernel matrix of each machine."""
-    for j in range(landmarks):
-        places, square = find_places(support, X, j, space.at, space.value)
-        kernel_row(support, X, j, gamma, places, square, space)
-        for s in range(j + 1):
+        for s in range(min(j + 1, landmarks) if j < landmarks else 0):
             power = space.k[s]
-            if s == j:
-                power = 1.0
             for e in range(inverse.shape[0]):
                 if e > 0:
                     power *= power
@@ -407,8 +392,16 @@ def fill_inverses(
 
 
 def csr_of_vectors(support: SupportVectors) -> CSR:
-    """Return `rows_of_vectors` as CSR."""
-    return CSR(*rows_of_vectors(support))
+    """Return the vectors as rows, in the order of their slots; features ascend."""
+    count = int(support.counts[0])
+    held = np.unpackbits(support.held[:count].view(np.uint8), axis=1, bitorder="little")
+    slots, places = np.nonzero(held)
+    features = support.feature[places]
+    order = np.lexsort((features, slots))
+    values = support.values[slots // WIDTH, places, slots % WIDTH]
+    indptr = np.zeros(count + 1, dtype=np.int64)
+    np.cumsum(np.bincount(slots, minlength=count), out=indptr[1:])
+    return CSR(indptr, features[order], values[order])
 
 
 def machines_of(state: Any, support: SupportVectors, derived: Any) -> Machines:
