@@ -6,6 +6,7 @@ import numpy as np
 
 from olscale.compiled.support_arrays import dense_vectors
 from olscale.learners.kernel.kernel_learner import SupportVectorLearner
+from olscale.learners.kernel.replay_svm import ReplaySVM
 from olscale.models.onnx_graph import Value, doubles
 
 
@@ -15,6 +16,25 @@ def add_support_vectors(learner: SupportVectorLearner, rows: Value) -> Value:
     count = int(state["counts"][0])
     alpha = doubles(state["alpha"][:count] * state["scale"])
     return _kernel_values(learner, rows) @ alpha + state["offset"][np.newaxis]
+
+
+def add_replay_svm(learner: ReplaySVM, rows: Value) -> Value:
+    """Add the mixture of the machines, their means, and the linear expert."""
+    state = learner.state_
+    linear = rows.append_ones().unit_rows() @ doubles(state["W"])
+    gamma = float(state["gamma"][0])
+    if gamma == 0.0:
+        return linear
+    trust = state["trust"]
+    scores = linear * float(trust[-1])
+    values = rows.gaussians(dense_vectors(state), gamma)
+    last = int(np.flatnonzero(state["alive"])[-1])
+    for machine in range(last + 1):
+        if machine > 0:
+            values = values * values
+        if state["alive"][machine]:
+            scores = scores + values @ doubles(learner.coefficients(machine).T)
+    return scores
 
 
 def _kernel_values(learner: SupportVectorLearner, rows: Value) -> Value:

@@ -9,6 +9,7 @@ from olscale.learners.bayes.naive_bayes import NaiveBayes
 from olscale.learners.contract.learner import Learner
 from olscale.learners.kernel.fogd import FOGD
 from olscale.learners.kernel.kernel_learner import SupportVectorLearner
+from olscale.learners.kernel.replay_svm import ReplaySVM
 from olscale.learners.local.amm import AMM
 from olscale.learners.local.lol import ILOL, LOL
 from olscale.learners.local.ollc import OLLC
@@ -22,7 +23,7 @@ from olscale.learners.network.rff_rls import FourierLayer
 from olscale.learners.reference.batch_machine import BatchMachine
 from olscale.models import onnx_distributions, onnx_local, onnx_networks
 from olscale.models.onnx_graph import Value, doubles
-from olscale.models.onnx_kernels import add_support_vectors
+from olscale.models.onnx_kernels import add_replay_svm, add_support_vectors
 from olscale.models.onnx_transforms import add_fourier_features
 
 
@@ -48,6 +49,8 @@ def add_scores(learner: Learner, rows: Value, columns: int) -> Value:
             return onnx_local.add_amm(learner, rows)
         case SupportVectorLearner():
             return add_support_vectors(learner, rows)
+        case ReplaySVM():
+            return add_replay_svm(learner, rows)
         case FOGD():
             features = add_fourier_features(rows, learner.frequencies())
             return features @ doubles(learner.state_["W"].T)

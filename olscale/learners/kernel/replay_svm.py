@@ -145,6 +145,12 @@ class ReplaySVM(OnePassLearner, EstimatesCost):
         self.check_memory(columns, classes)
         super().begin(columns, classes, entropy)
 
+    def compile(self, X: Rows) -> None:
+        """Compile all loops: another learner of this class opens its machines after two rows."""
+        fresh = type(self)(**{**self.get_params(deep=False), "B": 1, "D": 1})
+        fresh.begin(2, self._classes)
+        fresh.learn(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.zeros(3, dtype=np.int64))
+
     def _pass(
         self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray
     ) -> None:
@@ -303,6 +309,26 @@ class ReplaySVM(OnePassLearner, EstimatesCost):
     def cheaper(self) -> str:
         """Return what to do where rows are wide or many."""
         return "take a smaller B, or project rows first, as with the transform project"
+
+    def coefficients(self, machine: int) -> FloatArray:
+        """Return what a machine adds to the scores for each kept row, the mean included.
+
+        Parameters
+        ----------
+        machine : int
+            Its kernel is the widest to the power ``2^machine``.
+
+        Returns
+        -------
+        float64 array of shape (outputs, kept rows)
+        """
+        state = self.state_
+        count = int(state["counts"][0])
+        now = state["alpha"][machine, :, :count]
+        mean = now - state["late"][machine, :, :count] / max(1.0, float(state["seen"][0])) ** 3
+        trust = state["trust"]
+        weighted: FloatArray = trust[machine] * now + trust[MACHINES + machine] * mean
+        return weighted
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures, and `support_vectors`: landmarks and stored rows."""
