@@ -21,12 +21,11 @@ def add_support_vectors(learner: SupportVectorLearner, rows: Value) -> Value:
 def add_replay_svm(learner: ReplaySVM, rows: Value) -> Value:
     """Add the mixture of the machines, their means, and the linear expert."""
     state = learner.state_
-    linear = rows.append_ones().unit_rows() @ doubles(state["W"])
+    unit = rows.append_ones().unit_rows()
     gamma = float(state["gamma"][0])
     if gamma == 0.0:
-        return linear
-    trust = state["trust"]
-    scores = linear * float(trust[-1])
+        return unit @ doubles(state["W"])
+    scores = unit @ doubles(learner.linear_coefficients())
     values = rows.gaussians(dense_vectors(state), gamma)
     last = int(np.flatnonzero(state["alive"])[-1])
     for machine in range(last + 1):

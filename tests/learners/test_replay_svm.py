@@ -159,25 +159,27 @@ class Plain:
         self.born: list[int] = []
         self.alive = [True] * 4
         self.errors = np.zeros((2, 4))
-        self.trust = np.full(9, 1 / 9)
+        self.trust = np.full(10, 1 / 10)
 
     def learn(self, X: FloatArray, y: Labels) -> FloatArray:
         self.W = np.zeros((self.outputs, X.shape[1] + 1))
+        self.late_W = np.zeros_like(self.W)
         scores = np.zeros((len(X), self.outputs))
         sample = min(400, self.B + self.D)
         for i, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
             unit = np.append(x, 1.0) / np.sqrt(x @ x + 1.0)
             linear = self.W @ unit
+            mean = linear - self.late_W @ unit / max(1, i) ** 3
             if i == sample:
                 self.open(X[:sample], y[:sample].tolist())
             if i < sample:
                 scores[i] = linear
             else:
-                scores[i] = self.score(x, label, linear, i)
+                scores[i] = self.score(x, label, [linear, mean], i)
                 self.step_row(x, label, i + 1)
                 if i + 1 == self.race:
                     self.end_race()
-            self.learn_linear(unit, linear, label)
+            self.learn_linear(unit, linear, label, i + 1)
         return scores
 
     def open(self, X: FloatArray, labels: list[int]) -> None:
@@ -215,10 +217,10 @@ class Plain:
             return float(f[0] if label == 1 else -f[0])
         return float(f[label] - np.delete(f, label).max())
 
-    def score(self, x: FloatArray, label: int, linear: FloatArray, t: int) -> FloatArray:
+    def score(self, x: FloatArray, label: int, linear: list[FloatArray], t: int) -> FloatArray:
         self.set_scores(x, t)
-        experts = [*self.f, *self.g, linear]
-        member = np.array([*self.alive, *self.alive, True])
+        experts = [*self.f, *self.g, *linear]
+        member = np.array([*self.alive, *self.alive, True, True])
         score = sum(w * f for w, f in zip(self.trust * member, experts, strict=True))
         for j, f in enumerate(experts):
             if member[j] and self.wrong(f, label):
@@ -296,16 +298,18 @@ class Plain:
     def end_race(self) -> None:
         best = int(np.argmin(self.errors.min(axis=0)))
         self.alive = [e == best for e in range(4)]
-        self.trust *= [*self.alive, *self.alive, True]
+        self.trust *= [*self.alive, *self.alive, True, True]
         self.trust /= self.trust.sum()
 
-    def learn_linear(self, unit: FloatArray, f: FloatArray, label: int) -> None:
+    def learn_linear(self, unit: FloatArray, f: FloatArray, label: int, t: int) -> None:
         loss = max(0.0, 1.0 - self.margin(f, label))
+        change = np.zeros_like(self.W)
         if self.outputs == 1:
-            self.W[0] += min(10.0, loss) * (1.0 if label == 1 else -1.0) * unit
-            return
-        rivals = f.copy()
-        rivals[label] = -np.inf
-        step = min(10.0, loss / 2)
-        self.W[label] += step * unit
-        self.W[int(np.argmax(rivals))] -= step * unit
+            change[0] = min(10.0, loss) * (1.0 if label == 1 else -1.0) * unit
+        else:
+            rivals = f.copy()
+            rivals[label] = -np.inf
+            change[label] = min(10.0, loss / 2) * unit
+            change[int(np.argmax(rivals))] = -min(10.0, loss / 2) * unit
+        self.W += change
+        self.late_W += float(t) ** 3 * change

@@ -52,8 +52,8 @@ class ReplaySVM(OnePassLearner, EstimatesCost):
     whose margin is below `theta` is stored and makes a dual step; after each row, `R` stored ones
     make a step again. Where the memory is full, the row that the machines need least is folded: the
     landmarks take its coefficients on. The machines race for `race` rows, and the one with the
-    fewest mistakes stays. Its score, that of the mean of its coefficients, and that of PA-I are
-    mixed by weights that follow their mistakes.
+    fewest mistakes stays. Four scores are mixed by weights that follow their mistakes: that of the
+    machine, that of PA-I, and those of the means of their coefficients over the stream.
 
     Notes
     -----
@@ -89,7 +89,7 @@ class ReplaySVM(OnePassLearner, EstimatesCost):
     """
 
     name = "replay-svm"
-    numbers_per_second = 3.0e9
+    numbers_per_second = 2.5e9
     layout_exact = True
     takes_unknown = True
     checks_rows = True
@@ -131,7 +131,8 @@ class ReplaySVM(OnePassLearner, EstimatesCost):
             "landmarks": np.zeros(1, dtype=np.int64),
             "key": self._random().integers(0, 2**32, 2).astype(np.uint64),
             "W": np.zeros((columns + 1, outputs)),
-            "trust": np.full(2 * MACHINES + 1, 1.0 / (2 * MACHINES + 1)),
+            "late_W": np.zeros((columns + 1, outputs)),
+            "trust": np.full(2 * MACHINES + 2, 1.0 / (2 * MACHINES + 2)),
             "errors": np.zeros((2, MACHINES), dtype=np.int64),
             "gamma": np.zeros(1),
         }
@@ -179,7 +180,7 @@ class ReplaySVM(OnePassLearner, EstimatesCost):
     ) -> int:
         """Go on from row `first`; see `learn_and_score`."""
         state = self.state_
-        experts = Experts(state["W"], state["trust"], state["errors"])
+        experts = Experts(state["W"], state["late_W"], state["trust"], state["errors"])
         rule = rule_of(ReplayRule, self)
         gamma = float(state["gamma"][0])
         form = (self.norm_limits(), learning, again, state["seen"], state["updates"])
@@ -328,6 +329,20 @@ class ReplaySVM(OnePassLearner, EstimatesCost):
         mean = now - state["late"][machine, :, :count] / max(1.0, float(state["seen"][0])) ** 3
         trust = state["trust"]
         weighted: FloatArray = trust[machine] * now + trust[MACHINES + machine] * mean
+        return weighted
+
+    def linear_coefficients(self) -> FloatArray:
+        """Return what the linear expert adds to the scores of rows ``(x, 1)`` of length 1.
+
+        Returns
+        -------
+        float64 array of shape (features + 1, outputs)
+        """
+        state = self.state_
+        now = state["W"]
+        mean = now - state["late_W"] / max(1.0, float(state["seen"][0])) ** 3
+        trust = state["trust"]
+        weighted: FloatArray = trust[-2] * now + trust[-1] * mean
         return weighted
 
     def measures(self) -> dict[str, float]:

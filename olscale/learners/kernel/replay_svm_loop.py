@@ -5,7 +5,7 @@ One row of two classes, once the width is known, with the machines of `replay_ma
 
     f = a @ K(x)                                  # score of the machine now
     g = f - s @ K(x) / t**3                       # score of the mean of its coefficients
-    score = sum(w * scores)                       # over f and g of each machine, and PA-I
+    score = sum(w * scores)                       # of f and g of each machine and of PA-I
     w = w * exp(-0.5 * wrong); w /= w.sum(); w = (1 - 1e-3) * w + 1e-3 / len(w)
     if min(y * f) < theta:                        # of any machine
         if full: a[landmarks] += a[i] * inv(K_aa + 1e-3 I) @ K(s_i), for the least needed row i
@@ -72,15 +72,17 @@ class Experts(NamedTuple):
 
     Parameters
     ----------
-    W : float64 array of shape (features + 1, outputs)
-        Weights of the linear expert; the last are those of the constant 1.
-    trust : float64 array of shape (2 machines + 1,)
-        Weights of the experts: each machine now, each machine's mean, the linear one.
+    W, late : float64 array of shape (features + 1, outputs)
+        Weights of the linear expert, and the sums of their steps times the third power of the
+        step's row number. The last are those of the constant 1.
+    trust : float64 array of shape (2 machines + 2,)
+        Weights of the experts: each machine now, each machine's mean, the linear one and its mean.
     errors : int64 array of shape (2, machines)
         Mistakes of the machines so far, now and of their mean.
     """
 
     W: FloatArray
+    late: FloatArray
     trust: FloatArray
     errors: NDArray[np.int64]
 
@@ -105,6 +107,7 @@ class ReplaySpace(NamedTuple):
     current: FloatArray
     mean: FloatArray
     linear: FloatArray
+    linear_mean: FloatArray
     f: FloatArray
     together: RowsTogether
 
@@ -119,6 +122,7 @@ def open_space(entries: int, slots: int, outputs: int) -> ReplaySpace:
         np.empty(slots),
         np.zeros((MACHINES, outputs)),
         np.zeros((MACHINES, outputs)),
+        np.zeros(outputs),
         np.zeros(outputs),
         np.zeros(outputs),
         together_space(entries, slots),
@@ -184,11 +188,11 @@ def learn_and_score(
                     scores[j, c] = np.nan
             break
         length = np.sqrt(square + 1.0)
-        _score_linear(X, i, experts.W, length, space.linear)
-        t = float(i if again else seen[0])
+        t = max(1.0, float(i if again else seen[0]))
+        _score_linear(X, i, experts, length, t * t * t, space)
         if gamma > 0.0:
             finish(support, X, i, gamma, square, space)
-            _score_machines(machines, space, max(1.0, t))
+            _score_machines(machines, space, t)
         _mix(machines.alive, experts.trust, gamma > 0.0, space, scores[i])
         if again:
             learn_row(machines, rule, space, X, i, square, y[i], i + 1)
@@ -204,7 +208,7 @@ def learn_and_score(
                     updates[0] += 1
                 if seen[0] == rule.race:
                     _end_race(machines.alive, experts)
-            _learn_linear(X, i, experts.W, length, space.linear, y[i])
+            _learn_linear(X, i, experts, length, seen[0], space.linear, y[i])
         if learns and i + 1 < end_of_block:
             renew(support, X, begun, space.at, block)
     return rows  # type: ignore[no-any-return]
@@ -247,42 +251,54 @@ def learn_row(
 
 
 @compiled
-def _score_linear(X: Any, i: int, W: Any, length: float, f: Any) -> None:
+def _score_linear(X: Any, i: int, experts: Any, length: float, cube: float, space: Any) -> None:
+    f = space.linear
+    mean = space.linear_mean
+    W = experts.W
+    late = experts.late
     features = W.shape[0] - 1
     for c in range(f.shape[0]):
         f[c] = 0.0
+        mean[c] = 0.0
     for p in range(X.indptr[i], X.indptr[i + 1]):
         x = X.data[p]
         for c in range(f.shape[0]):
             f[c] += x * W[X.indices[p], c]
+            mean[c] += x * late[X.indices[p], c]
     for c in range(f.shape[0]):
         f[c] = (f[c] + W[features, c]) / length
+        mean[c] = f[c] - (mean[c] + late[features, c]) / length / cube
 
 
 @compiled
-def _learn_linear(X: Any, i: int, W: Any, length: float, f: Any, y: int) -> None:
+def _learn_linear(X: Any, i: int, experts: Any, length: float, t: int, f: Any, y: int) -> None:
     """Make the step of PA-I on the row with a constant 1, at length 1."""
     loss = 1.0 - margin_of(f, y)
     if not loss > 0.0:
         return
     if f.shape[0] == 1:
         size = min(_LINEAR_STEP, loss) / length
-        _add(X, i, W, 0, size if y == 1 else -size)
+        _add(X, i, experts, 0, size if y == 1 else -size, t)
         return
     rival = 1 if y == 0 else 0
     for c in range(f.shape[0]):
         if c != y and f[c] > f[rival]:
             rival = c
     size = min(_LINEAR_STEP, 0.5 * loss) / length
-    _add(X, i, W, y, size)
-    _add(X, i, W, rival, -size)
+    _add(X, i, experts, y, size, t)
+    _add(X, i, experts, rival, -size, t)
 
 
 @compiled
-def _add(X: Any, i: int, W: Any, c: int, size: float) -> None:
+def _add(X: Any, i: int, experts: Any, c: int, size: float, t: int) -> None:
+    W = experts.W
+    late = experts.late
+    cube = float(t) * float(t) * float(t)
     for p in range(X.indptr[i], X.indptr[i + 1]):
         W[X.indices[p], c] += size * X.data[p]
+        late[X.indices[p], c] += cube * (size * X.data[p])
     W[W.shape[0] - 1, c] += size
+    late[W.shape[0] - 1, c] += cube * size
 
 
 @compiled
@@ -292,6 +308,7 @@ def _mix(alive: Any, trust: Any, has_machines: bool, space: Any, scores: Any) ->
             scores[c] = space.linear[c]
             continue
         total = trust[2 * MACHINES] * space.linear[c]
+        total += trust[2 * MACHINES + 1] * space.linear_mean[c]
         for e in range(MACHINES):
             if alive[e]:
                 total += trust[e] * space.current[e, c]
@@ -305,8 +322,10 @@ def _trust(alive: Any, experts: Any, space: Any, y: int) -> None:
     trust = experts.trust
     if is_wrong(space.linear, y):
         trust[2 * MACHINES] *= _PENALTY
-    total = trust[2 * MACHINES]
-    members = 1
+    if is_wrong(space.linear_mean, y):
+        trust[2 * MACHINES + 1] *= _PENALTY
+    total = trust[2 * MACHINES] + trust[2 * MACHINES + 1]
+    members = 2
     for e in range(MACHINES):
         if alive[e]:
             if is_wrong(space.current[e], y):
@@ -317,7 +336,7 @@ def _trust(alive: Any, experts: Any, space: Any, y: int) -> None:
                 experts.errors[1, e] += 1
             total += trust[e] + trust[MACHINES + e]
             members += 2
-    for j in range(2 * MACHINES + 1):
+    for j in range(2 * MACHINES + 2):
         if trust[j] > 0.0:
             trust[j] = (1.0 - FIXED_SHARE) * (trust[j] / total) + FIXED_SHARE / members
 
@@ -332,13 +351,14 @@ def _end_race(alive: Any, experts: Any) -> None:
         if errors < least:
             least = errors
             best = e
-    total = experts.trust[2 * MACHINES] + experts.trust[best] + experts.trust[MACHINES + best]
+    total = experts.trust[2 * MACHINES] + experts.trust[2 * MACHINES + 1]
+    total += experts.trust[best] + experts.trust[MACHINES + best]
     for e in range(MACHINES):
         if e != best:
             alive[e] = 0
             experts.trust[e] = 0.0
             experts.trust[MACHINES + e] = 0.0
-    for j in range(2 * MACHINES + 1):
+    for j in range(2 * MACHINES + 2):
         experts.trust[j] /= total
 
 
