@@ -21,6 +21,7 @@ BENCHMARKS = {
     "linear": "olscale.bench.linear:figures",
     "regression": "olscale.bench.regression:figures",
     "kernel": "olscale.bench.kernel:figures",
+    "onepass": "olscale.bench.onepass:figures",
     "networks": "olscale.bench.networks:figures",
     "local": "olscale.bench.local:figures",
     "soft-local": "olscale.bench.local:soft_figures",
