@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.dot import vector_dot
 from olscale.compiled.philox import philox
-from olscale.compiled.support_vectors import SupportVectors, put, take_out
+from olscale.compiled.support_vectors import WIDTH, SupportVectors, put, take_out
 
 MACHINES = 4
 """Widths and largest steps that race: kernels ``k, k^2, k^4, k^8`` and C of `LARGEST_STEP`."""
@@ -51,8 +51,9 @@ class Machines(NamedTuple):
         Of the random numbers.
     inverse : float64 array of shape (machines, landmarks, landmarks)
         Inverses of the landmarks' kernel matrices; not part of the state.
-    matrix : float32 array of shape (slots, slots)
-        Kernel values of the widest kernel between stored rows and all slots; not part of the state.
+    matrix : float32 array of shape (blocks of slots, slots, slots of a block)
+        Values of the widest kernel between rows and all slots; not part of the state. A new row
+        changes a line and a column: in blocks, both are in few pages of memory.
     """
 
     support: SupportVectors
@@ -187,11 +188,7 @@ def keep(
             model.late[e, c, slot] = 0.0
     k[slot] = 1.0
     count = support.counts[0]
-    line = model.matrix[slot]
-    for s in range(count):
-        line[s] = np.float32(k[s])
-    for s in range(landmarks, count):
-        model.matrix[s, slot] = np.float32(k[s])
+    set_values(model.matrix, slot, count, landmarks, k)
     for e in range(model.alive.shape[0]):
         if model.alive[e]:
             powers[e, slot] = 1.0
@@ -201,6 +198,19 @@ def keep(
                 spanned += powers[e, a] * space[a]
             model.share[e, slot] = max(LEAST_SHARE, 1.0 - spanned)
     return slot  # type: ignore[no-any-return]
+
+
+@compiled
+def set_values(matrix: Any, slot: int, count: int, first: int, k: Any) -> None:
+    """Set the kernel values of a slot with all others, and those of the others from `first` on."""
+    for block in range((count + WIDTH - 1) // WIDTH):
+        line = matrix[block, slot]
+        for s in range(min(WIDTH, count - block * WIDTH)):
+            line[s] = np.float32(k[block * WIDTH + s])
+    column = slot % WIDTH
+    lines = matrix[slot // WIDTH]
+    for s in range(first, count):
+        lines[s, column] = np.float32(k[s])
 
 
 @compiled
@@ -229,7 +239,7 @@ def _fold(model: Any, slot: int, share: Any) -> None:
     landmarks = model.counts[0]
     values = np.empty(landmarks)
     for a in range(landmarks):
-        values[a] = model.matrix[slot, a]
+        values[a] = model.matrix[a // WIDTH, slot, a % WIDTH]
     for e in range(model.alive.shape[0]):
         if e > 0:
             for a in range(landmarks):
@@ -259,9 +269,10 @@ def replay(model: Any, t: int, looks: int, cube: float, powers: Any, f: Any) -> 
         words = philox(low, high, np.uint64(r), np.uint64(0), model.key[0], model.key[1])
         # The high half of the product: a division by 2^32, which needs no modulo.
         slot = landmarks + np.int64((words[0] * stored) >> np.uint64(32))
-        line = model.matrix[slot]
-        for s in range(count):
-            powers[0, s] = line[s]
+        for block in range((count + WIDTH - 1) // WIDTH):
+            line = model.matrix[block, slot]
+            for s in range(WIDTH):
+                powers[0, block * WIDTH + s] = line[s]
         _square_up(model.alive, count, powers)
         for e in range(model.alive.shape[0]):
             if model.alive[e]:

@@ -18,7 +18,7 @@ from olscale.compiled.support_arrays import (
     grow_places,
     support_vectors,
 )
-from olscale.compiled.support_vectors import drop
+from olscale.compiled.support_vectors import WIDTH, drop
 from olscale.errors import ParameterError
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
@@ -42,7 +42,7 @@ from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
 _NO_INVERSE = np.zeros((MACHINES, 0, 0))
-_NO_MATRIX = np.zeros((0, 0), dtype=np.float32)
+_NO_MATRIX = np.zeros((0, 0, WIDTH), dtype=np.float32)
 
 
 class ReplaySVM(OnePassLearner, EstimatesCost):
@@ -222,7 +222,7 @@ class ReplaySVM(OnePassLearner, EstimatesCost):
         gamma = float(state["gamma"][0])
         landmarks = int(state["landmarks"][0])
         slots = len(state["sizes"])
-        self._matrix = np.zeros((slots, slots), dtype=np.float32)
+        self._matrix = np.zeros((slots // WIDTH, slots, WIDTH), dtype=np.float32)
         self._inverse = np.zeros((MACHINES, landmarks, landmarks))
         derive(vectors, support, gamma, landmarks, space, self._matrix, self._inverse)
 

@@ -392,12 +392,12 @@ def derive(
         products(support, space.at, space.value, places, space.k)
         finish(support, X, j, gamma, square, space)
         space.k[j] = 1.0
-        matrix[j, j] = 1.0
+        matrix[j // WIDTH, j, j % WIDTH] = 1.0
         for s in range(support.counts[0]):
             if support.born[s] < support.born[j]:
                 value = np.float32(space.k[s])
-                matrix[j, s] = value
-                matrix[s, j] = value
+                matrix[s // WIDTH, j, s % WIDTH] = value
+                matrix[j // WIDTH, s, j % WIDTH] = value
         for s in range(min(j + 1, landmarks) if j < landmarks else 0):
             power = space.k[s]
             for e in range(inverse.shape[0]):
