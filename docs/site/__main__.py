@@ -181,6 +181,7 @@ def _navigation(pages: Path) -> list[Any]:
                 "weights.md",
                 "supervision.md",
                 "robustness.md",
+                "replay-svm.md",
                 "soft-local.md",
                 "kernel-learners.md",
                 "networks.md",
@@ -214,6 +215,7 @@ def _navigation(pages: Path) -> list[Any]:
                 "architecture.md",
                 "design.md",
                 "testing.md",
+                "style.md",
                 {"Decisions": [f"decisions/{name}" for name in decisions]},
             ]
         },
