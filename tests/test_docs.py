@@ -294,7 +294,7 @@ def test_corrected_p_values_of_the_soft_local_page_are_holms_of_its_own() -> Non
 
 
 def test_the_glossary_is_short_and_every_decision_fits_a_screen() -> None:
-    """At most 25 words; a decision has context, decision and consequence in twenty lines, and is in the index."""
+    """At most 25 words; decisions have three parts in twenty lines, numbers without gaps, and are in the index."""
     words = re.findall(
         r"^\| (?!word)(\w[^|]*) \|",
         (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"),
@@ -305,6 +305,7 @@ def test_the_glossary_is_short_and_every_decision_fits_a_screen() -> None:
     records = {path.name: path for path in (ROOT / "docs" / "decisions").glob("[0-9]*.md")}
     index = (ROOT / "docs" / "decisions" / "README.md").read_text(encoding="utf-8")
     assert set(re.findall(r"\]\(([0-9][^)]*)\)", index)) == set(records)
+    assert sorted(int(name[:2]) for name in records) == list(range(1, len(records) + 1))
     for name, path in records.items():
         text = path.read_text(encoding="utf-8")
         assert len(text.splitlines()) <= 20, name

@@ -17,6 +17,9 @@ from olscale.compiled.simd.row_tiles import ROWS, multiply_rows
 from olscale.compiled.simd.vectors import VECTOR
 from olscale.compiled.support_vectors import WIDTH
 
+# Below this the vectors fit the first cache, and looking for rows to take together costs 5 % or
+# more. Eight rows by two vectors are as fast as four by four; eight by four overflow the
+# registers, at a third of the speed.
 LEAST_PRODUCTS = 4096
 """Products of a row and all vectors from which rows are taken together: 32 kB of vectors."""
 

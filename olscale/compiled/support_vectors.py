@@ -30,6 +30,9 @@ WIDTH = 64
 """Slots of a block: their sums fill the registers, and a block is read once from start to end."""
 
 
+# Blocks of 256 slots were 1.5 times slower at 784 features and 1,000 vectors. Each slot has the
+# bits of its places: looking at all places when a slot is emptied cost five times as much at 123
+# features.
 class SupportVectors(NamedTuple):
     """Arrays of a set of support vectors.
 

@@ -5,6 +5,9 @@ from typing import Any
 from olscale.arrays import FloatArray, IntArray
 from olscale.compiled.decorator import compiled
 
+# Half the F1 so far: the best cut of a histogram of scores was worse on eight of nine
+# streams.
+
 MEMORY = 0.9995
 """Fading of what the threshold knows, of about 2,000 rows."""
 

@@ -57,6 +57,8 @@ def row_words(entries: int) -> int:
     return 5 + 2 * entries
 
 
+# A URL-like row takes 1,309 bytes as arrays and about 400 like this. Steps between indices in a
+# varying number of bytes are smaller but slower: their lengths are mispredicted.
 def pack(
     X: CSR,
     label: NDArray[np.float64],

@@ -31,6 +31,11 @@ from olscale.learners.registry import ask, make_learner
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
 
+# Reading and prototypes are repeated in each shard: when any 16 classes made a shard, letter
+# in two shards took twice the work of one piece. So a run is cut only where little is
+# repeated (`shard_efficiency`). Shards stay apart from kernel learners, whose classes share
+# one set of vectors and would be summed in another order.
+
 PAYS = 0.8
 """Least efficiency (`shard_efficiency`) at which runs are cut into shards without a request."""
 

@@ -100,6 +100,7 @@ class Job:
         self.runs = self.runs + len(plan.runs)
         self.computed = self.computed + len(missing)
         seconds = short_seconds(plan, missing)
+        # A local cluster takes seconds to start, and most first plans take less.
         self.short = bool(missing) and seconds < self.start_seconds
         if self.short:
             self.progress.note(

@@ -51,6 +51,8 @@ def check_children() -> None:
         )
 
 
+# Without it each local worker imports for itself what all of them need, after the driver has done
+# so.
 def begin() -> bool:
     """Start to import, unless started; return whether workers can be forked from the template.
 

@@ -16,6 +16,8 @@ TASKS_A_THREAD = 2
 """Tasks per thread: the second one runs while the first result travels; a death would lose more."""
 
 
+# Kept sorted rather than searched: looking at all 300 workers for each group, and waking all
+# waiting calls at each end, took 5.9 ms a group, more than its messages.
 class Room:
     """Which workers have room for a task or an actor.
 

@@ -115,6 +115,8 @@ class JobHome:
             ) from None
 
 
+# A file with a heartbeat needs a rule for stale ones, and taking it over races; the system frees
+# the lock of a killed holder at once.
 def _lock(file: IO[str]) -> bool:
     """Lock a file, unless somebody holds it for longer than a look at who does."""
     # `jobs status` holds a shared lock for a moment, which must keep no night out.

@@ -20,6 +20,9 @@ from markupsafe import escape as html_escape
 from olscale.printable import printable
 from olscale.report.tables import Table
 
+# A figure that is in the page both as a chart and as a picture takes five times the room: a
+# report of 49 figures had 6.3 MB. So a page with scripts has only charts, and pictures are files
+# for paper and for readers without scripts.
 SCRIPTS = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js", "report.js")
 """Scripts of an interactive page, in order; the first three are Vega's, with their licences."""
 

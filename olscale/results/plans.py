@@ -258,6 +258,8 @@ def _number(store: Store, plan: Plan, stored: Plan | None) -> int:
     return 1 + max((planned.number for planned in plans), default=0)
 
 
+# A report states rows, features and classes of data sets that may be gone by then: a plan keeps
+# them as `facts`, outside of its hash.
 def _content(plan: Plan) -> dict[str, Any]:
     content: dict[str, Any] = {
         "experiment": plan.experiment,

@@ -53,6 +53,10 @@ DAY_ROWS = 19_803
 _FEWEST_COLUMNS = 1_000
 
 
+# Ratios of speeds depend on how many features are frequent: a linear learner waits for memory
+# twice as long on real rows as on rows of a power law. So a head of 86 features and a tail are
+# fitted to 5,700 real rows: 72 % of the nonzeros are in the 100 most frequent features (real
+# rows: 71 %).
 def batches(rows: int, seed: int, columns: int = COLUMNS) -> Iterator[Batch]:
     """Yield `rows` rows, a day at a time.
 

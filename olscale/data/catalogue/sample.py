@@ -21,6 +21,8 @@ from olscale.task import NOVEL
 _DRAW = 0x524F5753
 
 
+# A dataset of its own, so that fingerprints, tuning and tests need nothing new: slow learners
+# cannot go through whole sets, and ranks need the same rows for all.
 def sample(dataset: Dataset, dest: str | os.PathLike[str], rows: int) -> Dataset:
     """Write `rows` rows of each split, drawn uniformly without replacement, in their order.
 

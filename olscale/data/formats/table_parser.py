@@ -230,6 +230,7 @@ def table_text(source: str, stream: io.BufferedReader) -> TextBlocks:
     return TextBlocks(source, stream, BLOCK_BYTES, returns=True)
 
 
+# Loading the loop takes 0.45 s, longer than parsing a small table row by row.
 def pays(text: TextBlocks) -> bool:
     """Return whether the loop pays: it is loaded already, or there is enough text."""
     return not text.ended or _LOOP in sys.modules
@@ -256,6 +257,9 @@ def column_of(cells: Sequence[str], text: TextBlocks, mark: str) -> NDArray[np.f
     return numbers_of(cells, mark)
 
 
+# `pyarrow.csv` has other rules for missing values, spaces, quotes and blank lines, and messages
+# without our lines and columns. So a compiled loop takes plain rows, and Python's csv all others,
+# at the same place in the text.
 class TableParser:
     """Makes batches of the rows of a text.
 

@@ -32,6 +32,8 @@ _DENSE_SHARE = 0.25
 _DENSE_COLUMNS = 65_536
 
 
+# Sources may be of `uint8` at first and of `float32` later: chunks that are written are then
+# rewritten in the wider type, so that sources are read once.
 class DatasetWriter:
     """Writes the splits of one dataset and then its manifest; used with ``with``.
 

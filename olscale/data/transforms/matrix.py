@@ -125,6 +125,7 @@ def quantile(p: float) -> float:
     return far if q > 0.0 else -far
 
 
+# By + - * / and sqrt alone, since libraries differ in the last bits of log and cos.
 @compiled
 def gaussian(word: Any, table: Any) -> float:
     """Return the Gaussian number of a word, a uint64 below 2^32, with the table of `quantiles`."""
@@ -219,6 +220,8 @@ def matrix_row(
         row[j] = gaussian(np.uint64(scratch[j]), table)
 
 
+# A matrix for URL and 100 dimensions has 1.3 GB, once for each projection. A stored one would be
+# two to four times as fast as computing the rows that this table does not hold.
 class KeptRows(NamedTuple):
     """A matrix as compiled loops use it.
 

@@ -68,6 +68,9 @@ def _mean(count: int, total: float) -> float:
     return total / count if count > 0 else 0.0
 
 
+# An exact median of all rows needs all of them, the P2 algorithm has no error bound, and a
+# reservoir needs random numbers. The latest 255 values have an exact median, follow drift and
+# take 4 kB a feature.
 @compiled
 def _fill_medians(
     X: Any,

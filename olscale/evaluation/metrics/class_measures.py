@@ -8,6 +8,9 @@ from olscale.compiled.tallies import CLASS_MEASURES, count_classes, follow_class
 from olscale.evaluation.metrics.base import StreamShape
 from olscale.evaluation.metrics.estimates import Estimates, Events, RowSums
 
+# Margins, not a matrix: all these measures need only the hits, the true and the predicted
+# rows of each class, so 1,000 classes cost 3,003 numbers in place of a million.
+
 
 class ClassCounts(RowSums):
     """The diagonal and the margins of the confusion matrix, and the hits of two trivial baselines.

@@ -35,6 +35,8 @@ def detector_version(name: str) -> str:
         ) from None
 
 
+# River's detectors cannot be saved as plain arrays. So a run keeps its mistakes, a byte a row,
+# and feeds them to a new detector after a restart. The run's definition has River's version.
 class DriftAlarms(Metric):
     """`drift_alarms`: the alarms of a drift detector that gets 1 for a mistake and 0 otherwise.
 

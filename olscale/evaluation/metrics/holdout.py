@@ -7,6 +7,9 @@ from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
 
+# A point of this curve also serves papers that print errors after so many rows: a published
+# cell ``test_error@40`` is the value at row 40, so it needs no form of record of its own.
+
 
 class HoldoutPlan:
     """When held-out rows of a stream are measured, and which rows of the stream are held out.

@@ -105,6 +105,8 @@ class ModelSize(Metric):
 _SHARES = {"p50": 50.0, "p99": 99.0}
 
 
+# Rows are learned many to a call, where a row has no time of its own. Any cut of a stream gives
+# the same bits, so rows that come alone change no result.
 class Latency(Metric):
     """Percentiles of the time of calls with one row, such as `predict_p50_seconds`.
 

@@ -8,6 +8,10 @@ from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
 
+# McNemar's test needs to know which rows only one of two learners predicts rightly. Counts of
+# pairs would make a record depend on the runs in its group; bits depend on its definition
+# alone and can be compared later.
+
 _SPLITS = {"wrong_rows": "stream", "test_wrong_rows": "test"}
 
 

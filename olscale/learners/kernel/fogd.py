@@ -96,6 +96,9 @@ def _learn_and_score(
                 updates[s] += moved
 
 
+# The matrix of frequencies for 3.2 million features does not fit into memory, and a checkpoint
+# should not carry what 16 bytes determine: the state has the key, and rows are drawn by key and
+# feature.
 class FOGD(
     WidthLearner, OnePassLearner, WeightedClassifier, ShardsClasses, FusesSettings, EstimatesCost
 ):

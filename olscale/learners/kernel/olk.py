@@ -210,6 +210,8 @@ class OLKR(KernelRegressor, WeightedRegressor):
     capacity: int = CAPACITY
 
 
+# Under eq. (69) rho is 0 but for rounding, so it is set to 0 exactly and no rounding decides. In
+# Example 3 rule 68 gives 39.5 % false alarms, rule 69 gives 9.4 %.
 class OLKNoveltyRule(NamedTuple):
     """Bounds `C` and `v`, regularisation `r`, `threshold`, and whether rho moves as by eq. (68)."""
 

@@ -30,6 +30,8 @@ def takes_weight(rule: Any) -> bool:
     return type(rule) in _WEIGHTED
 
 
+# Loops are compiled anew for each type of rule, about three seconds a form. So the max-score form
+# is a flag of the rule, and CW is SCW-I with C infinite: ``min(inf, alpha)`` keeps the bits.
 def step(rule: Any, m: float, v: float, weight: float) -> tuple[float, float]:
     """Return ``(alpha, gamma)`` of `rule`.
 

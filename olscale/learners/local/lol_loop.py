@@ -270,6 +270,8 @@ def _choose_outputs(X, i, f, label, planes, p, square, rule, learns, weight, spa
     return several
 
 
+# Prototypes depend neither on `C` nor on `lam`, and finding them takes most of the time with two
+# classes: they are found for some rows ahead, once for all settings that share them.
 @inlined
 def _assign(
     X: Any,

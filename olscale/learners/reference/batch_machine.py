@@ -21,6 +21,10 @@ from olscale.learners.contract.learner import FloatArray, Learner, State, score_
 from olscale.learners.contract.parameters import Real, Whole, param
 from olscale.learners.foresight import FIRST_MACHINE
 
+# Rows that a learner may see beforehand have no labels, so a batch machine cannot be trained
+# before the stream. Its test error is that of batch learning; its cumulative error is that of
+# a machine trained ever more rarely.
+
 _BLURRED = 1e-3
 """Error of a kernel value above which rounding matters."""
 

@@ -35,6 +35,8 @@ PICKED = {"name": "picked", "value": []}
 ONLY_PICKED = {"filter": "length(picked) == 0 || indexof(picked, datum.learner) >= 0"}
 
 
+# SVG of our own would need axes, scales, tooltips and maps of our own: about 900 lines of
+# JavaScript. To pick is to filter, so that axes fit what is shown.
 def spec(data: Iterable[Mapping[str, Any]], height: int, **parts: Any) -> Spec:
     """Return a specification as wide as the page."""
     size = {"width": "container", "height": height, "padding": 8}  # a point on the edge is whole
