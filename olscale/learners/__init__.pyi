@@ -61,13 +61,16 @@ from olscale.learners.kernel.projectron import Projectron as Projectron
 from olscale.learners.kernel.projectron import ProjectronPlusPlus as ProjectronPlusPlus
 from olscale.learners.kernel.rbp import RBP as RBP
 from olscale.learners.kernel.replay_svm import ReplaySVM as ReplaySVM
+from olscale.learners.linear.adagrad import AdaGrad as AdaGrad
 from olscale.learners.linear.arow import AROW as AROW
 from olscale.learners.linear.confidence_weighted import CW as CW
 from olscale.learners.linear.confidence_weighted import SCW1 as SCW1
 from olscale.learners.linear.confidence_weighted import SCW2 as SCW2
 from olscale.learners.linear.first_order import LinearLearner as LinearLearner
 from olscale.learners.linear.first_order import implements as implements
+from olscale.learners.linear.ftrl import FTRL as FTRL
 from olscale.learners.linear.gradient_descent import OGD as OGD
+from olscale.learners.linear.logistic import Logistic as Logistic
 from olscale.learners.linear.passive_aggressive import PA as PA
 from olscale.learners.linear.passive_aggressive import PA1 as PA1
 from olscale.learners.linear.passive_aggressive import PA2 as PA2

@@ -31,7 +31,10 @@ from olscale.models.final_model import FinalModel
 Grow: TypeAlias = Literal["none", "classes", "features", "all"]
 """What a model may grow by."""
 
-_LINEAR = ("perceptron", "pa", "pa1", "pa2", "ogd", "pegasos", "cw", "arow", "scw1", "scw2")
+_LINEAR = (
+    *("perceptron", "pa", "pa1", "pa2", "ogd", "pegasos", "cw", "arow", "scw1", "scw2"),
+    *("logistic", "adagrad", "ftrl"),
+)
 
 GROWS_FEATURES = frozenset(
     (

@@ -23,8 +23,9 @@ from olscale.system.paths import path_text
 def export_onnx(model: FinalModel, file: str | os.PathLike[str]) -> list[str]:
     """Write a model as ONNX, with the input ``X`` and the outputs ``label`` and ``scores``.
 
-    A classifier with calibrated probabilities has these as a third output, ``probabilities``; a
-    regression or novelty detection has ``scores`` alone. Returns the names of the outputs.
+    A classifier with probabilities, its own or calibrated, has these as a third output,
+    ``probabilities``; a regression or novelty detection has ``scores`` alone. Returns the names of
+    the outputs.
 
     Raises
     ------

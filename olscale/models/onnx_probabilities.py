@@ -10,6 +10,7 @@ from olscale.compiled.calibration_arrays import LOG_SPREADS, NODES, SLOPE, SPREA
 from olscale.errors import ModelError
 from olscale.learners.calibrator import Calibrator
 from olscale.learners.decision import CostMatrix, F1Threshold
+from olscale.learners.linear.log_loss import LogLossLearner
 from olscale.models.final_model import FinalModel
 from olscale.models.onnx_graph import Value
 
@@ -18,8 +19,10 @@ _NEARLY_CERTAIN = 1e-9
 
 
 def add_probabilities(model: FinalModel, scores: Value) -> Value | None:
-    """Add the calibrated probabilities of `scores`; None where the model has none to write."""
+    """Add the probabilities of `scores`, the learner's own or calibrated; None if there are none."""
     known = model.probabilities
+    if known is None and isinstance(model.learner, LogLossLearner):
+        return _of_log_loss(model.learner, scores, len(model.about.classes or ()))
     if known is None or known.calibrator is None or known.columns:
         return None
     state = known.calibrator.state()
@@ -57,6 +60,18 @@ def add_decisions(model: FinalModel, probabilities: Value | None) -> Value | Non
         f"the model decides by {type(decision).__name__}, which has no form in ONNX; save one of "
         "a run without threshold"
     )
+
+
+def _of_log_loss(learner: LogLossLearner, scores: Value, classes: int) -> Value | None:
+    """Add the probabilities of a learner of the log loss; None where there is one class."""
+    if classes < 2:
+        return None
+    if classes == 2:
+        return (scores @ np.array([[-1.0, 1.0]])).apply("Sigmoid")
+    if learner.is_softmax(classes):
+        return scores.graph.add("Softmax", scores, axis=1)
+    each = scores.apply("Sigmoid")
+    return each / each.sum()
 
 
 def _softmax(calibrator: Calibrator, scores: Value) -> Value:

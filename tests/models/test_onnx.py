@@ -242,7 +242,13 @@ def _check_equal(
         assert is_constant
 
 
-@pytest.mark.parametrize("name", ["perceptron", "pa1", "ogd", "pegasos", "cw", "scw1", "arow"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("perceptron", "pa1", "ogd", "pegasos", "cw", "scw1", "arow"),
+        *("logistic", "adagrad", "ftrl"),
+    ],
+)
 @pytest.mark.parametrize("classes", [("no", "yes"), (1, 2, 5), (0.5, 1.5)], ids=str)
 def test_onnx_predicts_alike(name: str, classes: tuple[object, ...], tmp_path: Path) -> None:
     pytest.importorskip("onnx", reason="onnx")

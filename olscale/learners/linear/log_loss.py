@@ -1,0 +1,157 @@
+"""What linear learners of the log loss share: residuals, and probabilities made of scores.
+
+Two classes have one score, the log odds of the second one. More have the softmax of a score each,
+or, one-vs-all, the logistic function of each.
+"""
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from olscale.compiled.csr import Rows
+from olscale.compiled.decorator import compiled
+from olscale.compiled.elementary import exponential
+from olscale.learners.contract.capability import GivesProbabilities
+from olscale.learners.contract.class_axes import ShardsClasses
+from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.learner import FloatArray
+from olscale.learners.contract.parameters import Choice, param
+from olscale.learners.contract.weighted import WeightedClassifier
+from olscale.learners.linear.first_order import FusedLinear
+
+GREATEST = 700.0
+"""Greatest exponent: beyond it a probability is 1e-304, as good as 0."""
+
+
+@compiled
+def logistic_function(log_odds: float) -> float:
+    """Return ``1 / (1 + exp(-log_odds))``, at least 1e-304."""
+    return 1.0 / (1.0 + exponential(min(-log_odds, GREATEST)))
+
+
+@compiled
+def set_softmax(f: FloatArray, first: int, stop: int, p: FloatArray) -> None:
+    """Set ``p[first:stop]`` to the softmax of ``f[first:stop]``."""
+    greatest = f[first]
+    for c in range(first + 1, stop):
+        greatest = max(greatest, f[c])
+    total = 0.0
+    for c in range(first, stop):
+        p[c] = exponential(f[c] - greatest)
+        total += p[c]
+    for c in range(first, stop):
+        p[c] /= total
+
+
+@compiled
+def set_residuals(
+    f: FloatArray, first: int, outputs: int, label: int, softmax: bool, r: FloatArray
+) -> None:
+    """Set `r` to 1 for the class `label`, 0 for others, less the probabilities by `f`.
+
+    It is the derivative of the log loss, with its sign changed. `outputs` columns from `first` on
+    are read and set.
+    """
+    if softmax:
+        set_softmax(f, first, first + outputs, r)
+        for c in range(first, first + outputs):
+            r[c] = -r[c]
+        r[first + label] += 1.0
+        return
+    for k in range(outputs):
+        c = first + k
+        if outputs > 1:
+            own_class = k
+        else:
+            own_class = 1
+        if label == own_class:
+            target = 1.0
+        else:
+            target = -1.0
+        # 1 - p would be lost in rounding where p is close to 1.
+        r[c] = target * logistic_function(-target * f[c])
+
+
+@compiled
+def _set_probabilities(scores: FloatArray, softmax: bool, probabilities: FloatArray) -> None:
+    outputs = scores.shape[1]
+    for i in range(scores.shape[0]):
+        p = probabilities[i]
+        if not np.isfinite(scores[i]).all():
+            p[:] = np.nan
+        elif outputs == 1:
+            p[0] = logistic_function(-scores[i, 0])
+            p[1] = logistic_function(scores[i, 0])
+        elif softmax:
+            set_softmax(scores[i], 0, outputs, p)
+        else:
+            total = 0.0
+            for c in range(outputs):
+                p[c] = logistic_function(scores[i, c])
+                total += p[c]
+            for c in range(outputs):
+                p[c] /= total
+
+
+class LogLossLearner(WeightedClassifier, ShardsClasses, EstimatesCost, GivesProbabilities):
+    """Base of the linear learners of the log loss, which have probabilities of their own."""
+
+    layout_exact = True
+    takes_unknown = True
+    checks_rows = True
+    _shows_probabilities = False
+
+    multiclass: str = param(
+        "softmax",
+        Choice(("softmax", "ova")),
+        "Probabilities by the softmax of all scores, or one binary learner a class.",
+    )
+
+    def is_softmax(self, outputs: int) -> bool:
+        """Return whether so many score columns belong together."""
+        return outputs > 1 and self.multiclass == "softmax"
+
+    def show_probabilities(self) -> bool:
+        self._shows_probabilities = True
+        return True
+
+    def with_plain_scores(self) -> Self:
+        """Return the learner as one that shows no probabilities."""
+        plain = copy.copy(self)
+        plain._shows_probabilities = False
+        return plain
+
+    def with_probabilities(self, scores: FloatArray) -> FloatArray:
+        """Return scores of shape (rows, outputs), with probabilities if these are shown."""
+        if not self._shows_probabilities:
+            return scores
+        return np.hstack([scores, self.probabilities_of(scores)])
+
+    def probabilities_of(self, scores: FloatArray) -> FloatArray:
+        """Return the probabilities of classes by scores, shape (rows, classes)."""
+        if self._classes == 1:
+            return np.ones((len(scores), 1))
+        probabilities = np.empty((len(scores), max(2, scores.shape[1])))
+        softmax = self.is_softmax(scores.shape[1])
+        _set_probabilities(np.ascontiguousarray(scores), softmax, probabilities)
+        return probabilities
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Return the probabilities of the classes, shape (n_samples, n_classes).
+
+        Those of one-vs-all learners are divided by their sum.
+        """
+        return self.probabilities_of(self._scores_of(X))
+
+
+class FusedLogLoss(FusedLinear):
+    """Settings of a learner of the log loss in one pass, with probabilities where shown."""
+
+    def learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> list[FloatArray]:
+        parts = super().learn(X, y, weights)
+        pairs = zip(self._learners, parts, strict=True)
+        return [learner.with_probabilities(scores) for learner, scores in pairs]
