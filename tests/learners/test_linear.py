@@ -15,6 +15,8 @@ from olscale.learners.registry import make_learner
 
 URL_FEATURES = 3_231_961
 
+LOG_LOSS = ("logistic", "adagrad", "ftrl")
+
 
 def _stream(classes: int = 2, rows: int = 400, columns: int = 9) -> Chunk:
     rng = np.random.default_rng(3)
@@ -101,7 +103,7 @@ def test_lost_definiteness_is_reported_with_its_row_whatever_the_chunks(kind: st
     assert rows[0] == rows[1] > 0
 
 
-@pytest.mark.parametrize("name", ["arow", "scw1", "scw2", "ogd", "pegasos"])
+@pytest.mark.parametrize("name", ["arow", "scw1", "scw2", "ogd", "pegasos", *LOG_LOSS])
 def test_one_vs_all_columns_are_binary_learners(name: str) -> None:
     """Column k of a one-vs-all learner has the bits of the binary learner of class k against the rest."""
     chunk = _stream(classes=3)
@@ -115,7 +117,9 @@ def test_one_vs_all_columns_are_binary_learners(name: str) -> None:
         np.testing.assert_array_equal(alone.coef_[0], together.coef_[k])  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("name", ["perceptron", "pa1", "ogd", "pegasos", "arow", "scw1", "scw2"])
+@pytest.mark.parametrize(
+    "name", ["perceptron", "pa1", "ogd", "pegasos", "arow", "scw1", "scw2", "logistic"]
+)
 def test_float32_state_stays_close_to_float64(name: str) -> None:
     chunk = _stream()
     mistakes = []

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from olscale.compiled.elementary import quotient
 from olscale.learners.contract.parameters import Real, param
 from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.linear.per_coordinate import PerCoordinateLearner, moves_by
@@ -20,7 +21,7 @@ class AdaGradRule(NamedTuple):
 def _move(rule, A, at, stride, gradient):  # type: ignore[no-untyped-def]
     squares = A[at + stride] + gradient * gradient
     A[at + stride] = squares
-    A[at] -= rule.eta * gradient / np.sqrt(squares + rule.eps)
+    A[at] -= quotient(rule.eta * gradient, np.sqrt(squares + rule.eps))
 
 
 class AdaGrad(PerCoordinateLearner):
@@ -58,11 +59,11 @@ class AdaGrad(PerCoordinateLearner):
     """
 
     name = "adagrad"
-    numbers_per_second = 1.0e9
+    numbers_per_second = 3.0e8
     update_params = ("eta", "eps")
     _kinds = 2
 
-    eta: float = param(0.1, Real(0.0, open_="low"), "Step of a weight at its first row.")
+    eta: float = param(0.5, Real(0.0, open_="low"), "Step of a weight at its first row.")
     eps: float = param(1e-8, Real(0.0, open_="low"), "Added to the squared gradients.")
 
     def _rule(self) -> NamedTuple:

@@ -123,10 +123,10 @@ class Logistic(LogLossLearner, LinearModel):
 
     name = "logistic"
     rule_type = LogisticRule
-    numbers_per_second = 2.2e9
+    numbers_per_second = 9.5e8
     update_params = ("eta", "power")
 
-    eta: float = param(0.5, Real(0.0, open_="low"), "Step at the first row.")
+    eta: float = param(0.1, Real(0.0, open_="low"), "Step at the first row.")
     power: float = param(0.0, Real(0.0), "Decay of the step; 0 keeps it.")
 
     def _loop(self, outputs: int) -> Any:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, rows_of
 from olscale.compiled.decorator import compiled
-from olscale.compiled.intrinsics import prefetch
+from olscale.compiled.intrinsics import borrowed, prefetch
 from olscale.compiled.row_layout import (
     PREFETCH_AHEAD,
     borrowed_rows,
@@ -113,18 +113,16 @@ def move_coordinates(
         x = X[i]
         outputs = np.uint64(r.shape[0])
         for j in range(np.uint64(x.shape[0])):
-            value = x[j]
-            start = j * width
+            first = j * width
             for c in range(outputs):
-                move_coordinate(rule, A, start + c, outputs, -r[c] * value)
+                move_coordinate(rule, A, first + c, outputs, -r[c] * x[j])
 
     def csr(X, i, A, width, r, rule):
         outputs = np.uint64(r.shape[0])
         for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
-            value = X.data[p]
             first = np.uint64(np.uint32(X.indices[p])) * width
             for c in range(outputs):
-                move_coordinate(rule, A, first + c, outputs, -r[c] * value)
+                move_coordinate(rule, A, first + c, outputs, -r[c] * X.data[p])
 
     return dense, csr
 
@@ -134,7 +132,7 @@ def _learn(
     X: Any,
     y: NDArray[np.int64],
     A: FloatArray,
-    width: Any,
+    kinds: Any,
     rule: Any,
     softmax: bool,
     learning: bool,
@@ -145,7 +143,9 @@ def _learn(
     weights: Any,
 ) -> None:
     X, (low, high) = borrowed_rows(X), limits
+    A = borrowed(A)
     outputs = scores.shape[1]
+    width = kinds * np.uint64(outputs)
     r = np.empty(outputs)
     for i in range(scores.shape[0]):
         f = scores[i]
@@ -202,10 +202,10 @@ class PerCoordinateLearner(LogLossLearner):
         A = state["A"]
         outputs = A.shape[2]
         scores = np.empty((rows_of(X), outputs))
-        width = np.uint64(self._kinds * outputs)
+        kinds = np.uint64(self._kinds)
         form = (self._rule(), self.is_softmax(outputs), learning, self.norm_limits())
         counts = (state["seen"], state["updates"])
-        _learn(X, y, A.reshape(-1), width, *form, *counts, scores, weights)
+        _learn(X, y, A.reshape(-1), kinds, *form, *counts, scores, weights)
         return self.with_probabilities(scores)
 
     @property
