@@ -1,4 +1,4 @@
-"""Logistic regression, AdaGrad and FTRL-Proximal beside scikit-learn, River and the papers' formulas."""
+"""Logistic regression, AdaGrad and FTRL-Proximal compared with scikit-learn, River and the papers' formulas."""
 
 from __future__ import annotations
 
