@@ -27,6 +27,7 @@ from olscale.learners.contract.learner import (
     no_weights,
 )
 from olscale.learners.contract.usable_rows import diverged_at
+from olscale.learners.linear.log_loss import LogLossLearner
 from olscale.models.about import About
 from olscale.models.learned_rows import LearnedRows, learn_or_refuse, score_or_refuse
 from olscale.models.pickled import PICKLE
@@ -394,6 +395,8 @@ class FinalModel:
                 counted = block_weights if known.counts_weights else None
                 answers, learned.codes = known.follow(scores, chunk.y, counted)
                 learned.probabilities = answers[:, learned.scores.shape[1] :]
+            elif learned.diverged is None and isinstance(self.learner, LogLossLearner):
+                learned.probabilities = self.learner.probabilities_of(learned.scores)
             yield learned
             first = stop
 
