@@ -52,6 +52,10 @@ def figures(rows: int = 200_000, rounds: int = 5) -> list[Figure]:
             "pa1",
             ">= 0.7",
         )
+        log_loss = peers.sklearn_logistic(stream)
+        table.append(log_loss)
+        for name in ("logistic", "adagrad", "ftrl"):
+            table.append(learner(name, {}, stream, log_loss.name))
         if "Vowpal Wabbit --sgd" not in absent:
             table.append(peers.vowpal_wabbit(stream, folder, "pa1"))
         if "River pa1" not in absent:

@@ -26,26 +26,32 @@ def missing(name: str, module: str) -> list[Figure]:
 
 def sklearn_pa1(chunks: Sequence[Chunk], peer: str = "", target: str = "") -> Contestant:
     """Return `SGDClassifier` with ``learning_rate="pa1"`` fed with the same chunks."""
+    params = {"loss": "hinge", "learning_rate": "pa1", "eta0": 1.0}
+    return _sgd("scikit-learn pa1, 16k chunks", params, chunks, peer, target)
+
+
+def sklearn_logistic(chunks: Sequence[Chunk], peer: str = "", target: str = "") -> Contestant:
+    """Return `SGDClassifier` with the log loss and the step of `logistic`, fed likewise."""
+    params = {"loss": "log_loss", "learning_rate": "constant", "eta0": 0.1}
+    return _sgd("scikit-learn log loss, 16k chunks", params, chunks, peer, target)
+
+
+def _sgd(
+    title: str, params: dict[str, Any], chunks: Sequence[Chunk], peer: str, target: str
+) -> Contestant:
     from sklearn.linear_model import SGDClassifier
 
     matrices = [(to_scipy(chunk), np.array(chunk.y)) for chunk in chunks]
 
     def untrained() -> Any:
-        return SGDClassifier(
-            loss="hinge",
-            penalty=None,
-            learning_rate="pa1",
-            eta0=1.0,
-            shuffle=False,
-            fit_intercept=False,
-        )
+        return SGDClassifier(penalty=None, shuffle=False, fit_intercept=False, **params)
 
     def learn(model: Any) -> None:
         for matrix, y in matrices:
             model.partial_fit(matrix, y, classes=[0, 1])
 
     rows = sum(map(len, chunks))
-    return Contestant("scikit-learn pa1, 16k chunks", learn, rows / 1e6, untrained, peer, target)
+    return Contestant(title, learn, rows / 1e6, untrained, peer, target)
 
 
 def vowpal_wabbit(chunks: Sequence[Chunk], folder: str, peer: str = "") -> Contestant:
