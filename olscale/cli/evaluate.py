@@ -95,7 +95,7 @@ def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @click.command(cls=GroupedCommand, short_help="Run an experiment.")
-@click.argument("experiment", required=False, type=click.Path(dir_okay=False))
+@click.argument("experiment", required=False, type=click.Path())
 @click.option(
     "--store", metavar="STORE", required=True, help="Metrics store, created if it is missing."
 )

@@ -49,7 +49,8 @@ def experiment_file(path: str) -> Path:
     'quickstart.toml'
     """
     is_name = Path(path).name == path and not Path(path).suffix
-    if not is_name or Path(path).exists():
+    # A folder of that name, such as that of the data, is no experiment.
+    if not is_name or Path(path).is_file():
         return Path(path)
     files = pipeline_files()
     if path not in files:

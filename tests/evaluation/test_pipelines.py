@@ -69,6 +69,9 @@ def test_an_experiment_is_a_file_or_the_name_of_a_pipeline(
         match="unknown experiment file or pipeline 'quikstart'; did you mean 'quickstart'",
     ):
         experiment_file("quikstart")
+    Path("quickstart").mkdir()
+    assert experiment_file("quickstart").parent.name == "pipelines"
+    Path("quickstart").rmdir()
     # A file of that name in the working directory comes first.
     Path("quickstart").touch()
     assert experiment_file("quickstart") == Path("quickstart")
