@@ -107,5 +107,6 @@ from olscale.learners.reference.svm import LSSVM as LSSVM
 from olscale.learners.reference.svm import SVM as SVM
 from olscale.learners.reference.svm import SVR as SVR
 from olscale.learners.reference.svm import OneClassSVM as OneClassSVM
+from olscale.learners.tiles.pair_tiles import PairTiles as PairTiles
 
 def __getattr__(name: str) -> Any: ...

@@ -147,6 +147,7 @@ LEARNERS: Registry[Any] = Registry(
         "amm": "olscale.learners.local.amm:AMM",
         "naive-bayes": "olscale.learners.bayes.naive_bayes:NaiveBayes",
         "knn-window": "olscale.learners.neighbour.knn_window:KNNWindow",
+        "pair-tiles": "olscale.learners.tiles.pair_tiles:PairTiles",
         "kernel-perceptron": "olscale.learners.kernel.kernel_perceptron:KernelPerceptron",
         "ogd-kernel": "olscale.learners.kernel.kernel_perceptron:OGDKernel",
         "olk": "olscale.learners.kernel.olk:OLK",

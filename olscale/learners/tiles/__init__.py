@@ -1,0 +1,1 @@
+"""Learners of tables over cells of the feature space."""
