@@ -21,9 +21,11 @@ from olscale.learners.network.oselm import RandomNodes
 from olscale.learners.network.pvm import ProjectionNetwork
 from olscale.learners.network.rff_rls import FourierLayer
 from olscale.learners.reference.batch_machine import BatchMachine
+from olscale.learners.tiles.pair_tiles import PairTiles
 from olscale.models import onnx_distributions, onnx_local, onnx_networks
 from olscale.models.onnx_graph import Value, doubles
 from olscale.models.onnx_kernels import add_replay_svm, add_support_vectors
+from olscale.models.onnx_tiles import add_pair_tiles
 from olscale.models.onnx_transforms import add_fourier_features
 
 
@@ -66,6 +68,8 @@ def add_scores(learner: Learner, rows: Value, columns: int) -> Value:
             return onnx_distributions.add_neighbours(learner, rows)
         case NaiveBayes():
             return onnx_distributions.add_naive_bayes(learner, rows)
+        case PairTiles():
+            return add_pair_tiles(learner, rows, columns)
         case RandomNodes():
             return onnx_networks.add_nodes(learner, rows)
         case FourierLayer():
