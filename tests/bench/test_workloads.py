@@ -41,7 +41,8 @@ def test_same_seed_same_dataset(tmp_path: Path):
         "two-gaussians",
         "two-gaussians-narrow",
     }
-    assert papers | {"multipie-like", "url-like", "webspam-like"} == set(names)
+    drifting = {"agrawal", "hyperplane", "led", "rbf", "sea", "sine", "stagger", "waveform"}
+    assert papers | drifting | {"multipie-like", "url-like", "webspam-like"} == set(names)
     for name in names:
         made = [generate(name, tmp_path / f"{name}{i}", seed=i // 2, rows=120) for i in range(3)]
         assert made[0].fingerprint == made[1].fingerprint != made[2].fingerprint
