@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from olscale.analysis.summary import Summary
 from olscale.measures import measure_of, metric_words
 from olscale.results import canonical_json
-from olscale.results.settings import natural_order
+from olscale.results.settings import natural_name, natural_order
 from olscale.storage.canonical_json import ParsedJson
 
 PART_WORDS = {
@@ -91,9 +91,13 @@ def protocol_parts(protocol: Mapping[str, Any]) -> list[str]:
 
 
 class Column(NamedTuple):
-    """A dataset under its transforms; columns sort in the order of the store's experiments."""
+    """A dataset under its transforms; columns sort in the order of the store's experiments.
+
+    Those of no experiment sort by their labels, with numbers in them by value.
+    """
 
     place: int
+    natural_label: tuple[tuple[int, int, str], ...]
     label: str
     dataset: str
     fingerprint: str
@@ -123,7 +127,14 @@ class Row(NamedTuple):
 
 def column_of(s: Summary) -> Column:
     """Return the column of a summary."""
-    return Column(s.dataset_name.place, s.dataset_label, s.dataset, s.fingerprint, s.transforms)
+    return Column(
+        s.dataset_name.place,
+        natural_name(s.dataset_label),
+        s.dataset_label,
+        s.dataset,
+        s.fingerprint,
+        s.transforms,
+    )
 
 
 def rows_of(s: Summary) -> list[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +13,8 @@ from olscale.storage.canonical_json import ParsedJson, canonical_json
 
 REPLICATES = ("permutation", "fold", "projection")
 """Keys of a protocol in which the runs of a setting differ."""
+
+_DIGITS = re.compile("([0-9]+)")
 
 # Keys of a protocol that only a dataset knows: the column of delays, the version of transforms.
 _OF_DATASET = ("delay_position", "transforms_version")
@@ -42,9 +45,10 @@ class SettingKey(NamedTuple):
     protocol: str
 
     def order(self) -> tuple[Any, ...]:
-        """Return what settings are sorted by; numbers in JSON by their values."""
+        """Return what settings are sorted by; numbers, also in names, by their values."""
         natural = (natural_order(self.params), self.params)
         return (
+            natural_name(self.dataset),
             *self[:5],
             *natural,
             natural_order(self.protocol),
@@ -156,6 +160,26 @@ def replicate_text(protocol: str) -> str:
     """Return, as canonical JSON, the part of a protocol in which replicates differ."""
     options = json.loads(protocol)
     return canonical_json({key: options[key] for key in options if key in REPLICATES})
+
+
+@cache
+def natural_name(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Return a sort key of a name that orders the numbers in it by value.
+
+    Examples
+    --------
+    >>> natural_name("night-2") < natural_name("night-10") < natural_name("nights")
+    True
+    """
+    order = []
+    for part in _DIGITS.split(name):
+        if _DIGITS.fullmatch(part):
+            # Of two numbers the one with more digits is the larger, however long they are.
+            digits = part.lstrip("0")
+            order.append((0, len(digits), digits))
+        elif part:
+            order.append((1, 0, part))
+    return tuple(order)
 
 
 @cache
