@@ -5,11 +5,11 @@ They are those of its experiments.
 
 from collections.abc import Iterable
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from olscale.results import Plan, PlannedDataset, PlannedLearner, canonical_json
 from olscale.results.plans import TUNING
-from olscale.results.settings import SettingKey
+from olscale.results.settings import SettingKey, natural_name
 
 UNPLACED = 2**31
 """Place of what no experiment of the store has: after everything else."""
@@ -20,6 +20,10 @@ class Name(NamedTuple):
 
     place: int = UNPLACED
     text: str = ""
+
+    def order(self) -> tuple[Any, ...]:
+        """Return what names are sorted by; numbers in texts by their values."""
+        return self.place, natural_name(self.text), self.text
 
 
 UNNAMED = Name()

@@ -14,7 +14,7 @@ from olscale.analysis.names import Name, Names
 from olscale.results import OUTCOMES, Plan, Store, read_plans
 from olscale.results.arrow_arrays import arrow_array, times_of
 from olscale.results.plans import own_names
-from olscale.results.settings import KEY_COLUMNS, SettingKey
+from olscale.results.settings import KEY_COLUMNS, SettingKey, natural_name
 from olscale.results.store import OnDamage
 
 
@@ -191,7 +191,8 @@ def _labels(settings: Iterable[SettingKey], names: Names) -> list[_Labels]:
 def _by_text(names: Sequence[Name], counts: Sequence[int]) -> dict[str, int]:
     """Add up what has one label in several places, in the order of the first."""
     sums: dict[str, int] = {}
-    for name, count in sorted(zip(names, counts, strict=True)):
+    counted = zip(names, counts, strict=True)
+    for name, count in sorted(counted, key=lambda pair: pair[0].order()):
         sums[name.text] = sums.get(name.text, 0) + count
     return sums
 
@@ -205,7 +206,15 @@ def _failures(
         earliest = places.get(learner.text, learner.place)
         places[learner.text] = min(learner.place, earliest)
         reasons[learner.text, dataset, run["outcome"]].append(run["reason"])
-    in_order = sorted(reasons, key=lambda group: (places[group[0]], group))
+    in_order = sorted(
+        reasons,
+        key=lambda group: (
+            places[group[0]],
+            natural_name(group[0]),
+            group[1].order(),
+            group[2],
+        ),
+    )
     return tuple(
         FailureGroup(
             learner=group[0],

@@ -182,6 +182,9 @@ def _leaderboard(source: FigureSource, one: Compared) -> dict[str, Any]:
     outcome = one.outcome.part(one.shown)
     shown = list(outcome.learners)[:_MOST]
     letters = _letters(outcome.cliques)
+    if _none_differ(one.outcome):
+        # One letter in every row is a column that says nothing.
+        letters = {}
     looks = looks_of_comparison(source, one)
     sparks = _sparklines(source, one, shown)
     speeds = {s.key: s.mean for s in source.summaries if s.metric == "rows_per_cpu_second" and s.n}
@@ -220,10 +223,17 @@ def _verdict(outcome: Comparison, letters: Mapping[str, str]) -> str:
     """Say what the tests of pairs found, as far as a leaderboard shows it."""
     if len(outcome.datasets) < LEAST:
         return f"With fewer than {LEAST} data sets nothing is tested."
+    too_few = "".join(f" {note}" for note in too_few_note(outcome))
+    if _none_differ(outcome):
+        return f"No two learners differ significantly.{too_few}"
     if not letters:
         return "Every two differ significantly."
-    too_few = "".join(f" {note}" for note in too_few_note(outcome))
     return f"Learners that share a letter do not differ significantly.{too_few}"
+
+
+def _none_differ(outcome: Comparison) -> bool:
+    """Return whether all learners are in one group."""
+    return any(len(clique) == len(outcome.learners) for clique in outcome.cliques)
 
 
 def _letters(cliques: Sequence[Sequence[str]]) -> dict[str, str]:

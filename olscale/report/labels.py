@@ -117,6 +117,7 @@ class Row(NamedTuple):
         """Return what rows are sorted by."""
         return (
             self.place,
+            natural_name(self.learner),
             self.learner,
             self.version,
             natural_order(self.params),

@@ -49,7 +49,9 @@ class SettingKey(NamedTuple):
         natural = (natural_order(self.params), self.params)
         return (
             natural_name(self.dataset),
-            *self[:5],
+            *self[:3],
+            natural_name(self.learner),
+            *self[3:5],
             *natural,
             natural_order(self.protocol),
             self.protocol,

@@ -43,8 +43,14 @@ def test_a_learner_far_above_the_others_does_not_flatten_their_sparklines(tmp_pa
         (
             12,
             6,
-            "Learners that share a letter do not differ significantly. With 6 data sets the least "
-            "p of 66 tests is 1.00: none can be significant.",
+            "No two learners differ significantly. With 6 data sets the least p of 66 tests is "
+            "1.00: none can be significant.",
+            False,
+        ),
+        (
+            5,
+            10,
+            "Learners that share a letter do not differ significantly.",
             True,
         ),
         (3, 40, "Every two differ significantly.", False),
