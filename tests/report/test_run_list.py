@@ -46,7 +46,9 @@ def store(tmp_path: Path, make_record: Callable[..., Record]) -> Store:
 
 
 def lines(html: str) -> list[list[str]]:
-    rows = re.findall(r"<tr>(.*?)</tr>", html, re.S)[1:]
+    """Return the cells of a wide screen, where what a narrow one adds to a cell is not shown."""
+    wide = re.sub(r'<small class="narrow">.*?</small>', "", html)
+    rows = re.findall(r"<tr>(.*?)</tr>", wide, re.S)[1:]
     return [
         [re.sub("<[^>]*>", "", cell).strip() for cell in re.findall(r"<t[hd].*?</t[hd]>", row)]
         for row in rows
