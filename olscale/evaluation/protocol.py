@@ -204,7 +204,7 @@ class ScoringOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ProtocolSpec(ScoringOptions, StreamOptions):
-    """How learners process a dataset; docs/experiments.md documents each option."""
+    """How learners process a dataset; docs/protocols.md documents each option."""
 
     __pydantic_config__: ClassVar[Any] = {"extra": "forbid", "revalidate_instances": "always"}
 
