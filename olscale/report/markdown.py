@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from olscale.analysis.ledger import Cell
 from olscale.printable import printable
 from olscale.report.labels import PART_WORDS
 from olscale.report.reproduction import (
+    LEGEND,
     counts,
     described,
     differences,
@@ -39,6 +41,8 @@ def page(
         "# Reproduction of published tables",
         f"Made by `{command}` from a metrics store; do not edit.",
     ]
+    if any(cells for _, cells in ledgers):
+        parts.append(f"In the tables: {_plain(LEGEND)}")
     for experiment, cells in ledgers:
         parts += _reproduction(store, experiment, cells)
     return "\n\n".join(parts) + "\n"
@@ -50,13 +54,16 @@ def _reproduction(store: Store, experiment: ExperimentSettings, cells: Sequence[
         parts.append("Its paper has no table to set beside these figures.")
         return [*parts, *_titled(measured_tables(store, experiment))]
     parts.append(f"{len(cells)} published cells: {counts(cells)}.")
-    parts += _titled([*published_tables(cells), *rank_tables(cells)])
-    lines = [
-        f"- {_plain(line)}\n" + "\n".join(f"  - {_plain(cause)}" for cause in causes)
-        for line, causes in differences(cells)
+    # The page has the legend once, at its top.
+    published = [
+        replace(table, notes=tuple(note for note in table.notes if note != LEGEND))
+        for table in published_tables(cells)
     ]
+    parts += _titled([*published, *rank_tables(cells)])
+    # The figures themselves are in the table of all cells.
+    lines = [[line.partition(":")[0], "; ".join(causes)] for line, causes in differences(cells)]
     if lines:
-        parts += ["### Figures that differ", "\n".join(lines)]
+        parts += ["### Figures that differ", _grid([["cell", "settings tried"], *lines])]
     parts += ["### All cells", _ledger(cells)]
     return parts
 
