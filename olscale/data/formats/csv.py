@@ -86,7 +86,19 @@ _SAMPLE_CELLS = 4_000_000
 
 
 class CsvFormat:
-    """Tables with any delimiter."""
+    r"""Tables with any delimiter.
+
+    A cell between double quotes holds anything, and a quote in it is written twice. So a single
+    quote at the beginning of free text takes all up to the next one for a cell, other rows
+    included; `ingest` notes the first cell in quotes that spans lines. ``--quoting none`` reads
+    quotes as any other character, as UCI's SMS Spam Collection has them. ``--escape backslash``
+    reads exports of MySQL, Hive and Spark: a backslash takes the meaning of the delimiter,
+    quote or line's end behind it, and a cell ``\N`` has no value; the letters of MySQL
+    (``\n``, ``\t``, ``\0``, ``\b``, ``\r``, ``\Z``) are read as well.
+
+    A line (and a quoted row over several lines) has at most 64 MiB, a row 4,000,000 cells, a
+    cell 131,072 characters.
+    """
 
     name: ClassVar[str] = "csv"
     suffixes: ClassVar[tuple[str, ...]] = (".csv",)

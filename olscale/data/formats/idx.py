@@ -23,7 +23,10 @@ _IMAGES = re.compile(r"images([-.])idx\d")
 
 
 class IdxFormat:
-    """IDX images with their labels."""
+    """IDX images with their labels.
+
+    Labels of `train-images-idx3-ubyte` are found in `train-labels-idx1-ubyte` next to it.
+    """
 
     name: ClassVar[str] = "idx"
     suffixes: ClassVar[tuple[str, ...]] = (".idx", ".idx3-ubyte")

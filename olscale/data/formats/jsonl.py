@@ -54,7 +54,13 @@ _NESTED: dict[type, str] = {dict: "an object", list: "an array"}
 
 
 class JsonLinesFormat:
-    """Flat JSON records, one a line."""
+    """Flat JSON records, one per line.
+
+    Values are typed: `"5"`, `"NA"` and `""` are words; `5` is a number; `true` and `false` are
+    1 and 0; `null` or an absent key is a missing value. A column with values of several types
+    is refused with its line, and so are objects and arrays within a record, repeated keys, and
+    keys that none of the first 2,000 records has, unless ``--drop`` names them.
+    """
 
     name: ClassVar[str] = "jsonl"
     suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson", ".json")

@@ -53,7 +53,13 @@ _COPY_BYTES = 1 << 17
 
 
 class MatFormat:
-    """Matrices stored by MATLAB."""
+    """Matrices stored by MATLAB.
+
+    Features and labels have the names of NPZ, or `X` and `Y`, `fea` and `gnd`, `data` and
+    `labels`. A matrix of characters has a label per row, without the blanks that fill it up.
+    Categorical arrays, strings and tables are objects of MATLAB and refused by name: save
+    `cellstr(y)` and `table2array(T)`.
+    """
 
     name: ClassVar[str] = "mat"
     suffixes: ClassVar[tuple[str, ...]] = (".mat",)

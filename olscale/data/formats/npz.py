@@ -45,7 +45,13 @@ _BARE = "is a single array of NumPy, expected an archive of features and targets
 
 
 class NpzFormat:
-    """Arrays stored by `numpy.savez`."""
+    """Arrays stored by `numpy.savez`.
+
+    Features and labels are `X` and `y`, `data` and `target`, or `X_train`, `y_train`, `X_test`
+    and `y_test`; ``--arrays X=NAME,y=NAME`` gives other names. An error lists the arrays with
+    their shapes. An archive of `scipy.sparse.save_npz` is read as `X` and needs labels:
+    ``numpy.savez("new.npz", **numpy.load("old.npz"), y=y)`` adds them.
+    """
 
     name: ClassVar[str] = "npz"
     suffixes: ClassVar[tuple[str, ...]] = (".npz",)

@@ -43,7 +43,12 @@ _MAGIC_BYTES = 6
 
 
 class ParquetFormat:
-    """Parquet tables."""
+    """Parquet tables.
+
+    Only nulls are missing; `NA` and `none` are text. A decimal is the nearest double, the one
+    that a CSV file of it has. Checksums of pages are verified where the file has them. A column
+    of type null is a column of missing values.
+    """
 
     name: ClassVar[str] = "parquet"
     suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq")

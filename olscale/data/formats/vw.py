@@ -53,7 +53,20 @@ _TIME = re.compile(r"\s\d\d?:\d\d(?:\s|$)")
 
 
 class VwFormat:
-    """Vowpal Wabbit text."""
+    """Vowpal Wabbit text.
+
+    Lines are ``[label [importance [base]]] ['tag]|namespace[:weight] feature[:value] ...``.
+    Features are named as ``vw --audit`` names them, `namespace^name` (`name` without a
+    namespace, `namespace^name^word` for a value that is a word), and numbered as they appear.
+    The weight of a namespace multiplies its values, zeros are left out, and values of a feature
+    that a row has twice are added up.
+
+    With ``--encode '*=hash:features=2^18'`` features have the numbers of ``vw --bit_precision
+    18``, in bounded memory. Importances are weights with ``--weights importance``, else they
+    are not used, nor are bases. Labels of costs, of contextual bandits and of several classes
+    per row are refused. A word that touches the first bar is a tag, as it is to `vw`: ``1|f a``
+    has no label, ``1 |f a`` has.
+    """
 
     name: ClassVar[str] = "vw"
     suffixes: ClassVar[tuple[str, ...]] = (".vw",)

@@ -29,7 +29,17 @@ from olscale.errors import FormatError, NoRowsError
 
 
 class ArffFormat:
-    """Attribute-relation files."""
+    """Attribute-relation files.
+
+    Files are read as Weka and liac-arff read them, cell for cell: both quotes hold a cell, a
+    backslash in them begins an escape, `%` outside of them a comment. Only `?` without quotes,
+    and nothing between two commas, is a missing value: ``'?'``, `NA` and `none` are words.
+
+    Sparse rows (``{0 1.5, 7 red}``) stay sparse; what they leave out is 0 or the first declared
+    value, and a left-out string is missing. Where at least a quarter of the numbers is not
+    zero, and no column is text, they are stored dense. Weights of rows are ignored, with a
+    note.
+    """
 
     name: ClassVar[str] = "arff"
     suffixes: ClassVar[tuple[str, ...]] = (".arff",)
