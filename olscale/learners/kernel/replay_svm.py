@@ -75,7 +75,8 @@ class ReplaySVM(OnePassLearner, EstimatesCost):
     LaRank, ICML 2007. Z. Wang, K. Crammer, S. Vucetic, Breaking the curse of kernelization:
     budgeted stochastic gradient descent for large-scale SVM training, JMLR 13, 2012. C. Williams,
     M. Seeger, Using the Nystroem method to speed up kernel machines, NIPS 2001. M. Herbster,
-    M. Warmuth, Tracking the best expert, Machine Learning 32, 1998.
+    M. Warmuth, Tracking the best expert, Machine Learning 32, 1998. O. Shamir, T. Zhang,
+    Stochastic gradient descent for non-smooth optimization, ICML 2013.
 
     Examples
     --------
