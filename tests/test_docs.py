@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import olscale
+from docs.site.words import LIMIT, words_of_pages
 from olscale.cli import olscale as cli
 from olscale.evaluation.experiment import load_experiment
 from olscale.jobs import load_job
@@ -314,6 +315,11 @@ def test_the_glossary_is_short_and_every_decision_fits_a_screen() -> None:
             "Decision",
             "Consequence",
         ], name
+
+
+def test_the_pages_have_few_words() -> None:
+    """`python -m docs.site words` prints those of each page: cut before you add."""
+    assert sum(words_of_pages().values()) <= LIMIT
 
 
 def test_the_page_on_testing_names_every_long_check() -> None:

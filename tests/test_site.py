@@ -24,7 +24,7 @@ from olscale.learners.registry import LEARNERS, learner_class
 from olscale.measures import MEASURES
 
 
-@pytest.mark.parametrize("name", ["docstrings", "repository"])
+@pytest.mark.parametrize("name", ["docstrings", "repository", "words"])
 def test_examples(name: str) -> None:
     results = doctest.testmod(importlib.import_module(f"docs.site.{name}"))
     assert results.attempted

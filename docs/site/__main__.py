@@ -1,5 +1,7 @@
 """``python -m docs.site FOLDER``: build the site of the documentation, for a browser without network.
 
+``python -m docs.site words`` counts the words of its pages.
+
 Pages of ``docs`` stand beside pages made from the code: learners, commands, keys of files, names, API.
 A link to nowhere is an error.
 """
@@ -20,6 +22,7 @@ from docs.site.key_pages import key_pages
 from docs.site.learner_pages import learner_pages
 from docs.site.name_pages import name_pages
 from docs.site.repository import ROOT, copy_pages
+from docs.site.words import print_words
 
 HERE = Path(__file__).parent
 
@@ -233,5 +236,8 @@ def _below(pages: Path, folder: str) -> list[str]:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        raise SystemExit("usage: python -m docs.site FOLDER")
-    main(sys.argv[1])
+        raise SystemExit("usage: python -m docs.site FOLDER, or python -m docs.site words")
+    if sys.argv[1] == "words":
+        print_words()
+    else:
+        main(sys.argv[1])
