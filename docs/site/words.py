@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from docs.site.repository import ROOT
 
 LIMIT = 30_000
