@@ -40,7 +40,13 @@ from olscale.report.notes import damage_notes
 from olscale.report.overview import overview_html
 from olscale.report.page_server import LOG, MOST_CONNECTIONS, SECONDS_TO_TAKE, PageServer, short_log
 from olscale.report.papers.base import FigureSource
-from olscale.report.run_list import Query, list_runs, runs_in_hand, table_of_runs
+from olscale.report.run_list import (
+    MOST_ADDED,
+    Query,
+    list_runs,
+    runs_in_hand,
+    table_of_runs,
+)
 from olscale.report.run_page import MOST_COMPARED, compare_runs, page_of_run
 from olscale.report.sections import failures
 from olscale.report.tables import tables
@@ -387,6 +393,7 @@ class _Runs(_Handler):
             self.get_query_argument("state", "")[:_MOST_CHARACTERS],
             _number(self.get_query_argument("sort", "")),
             _number(self.get_query_argument("page", "")),
+            _lines(self.get_query_argument("columns", "")),
         )
         await self.give(await self.made(self.dashboard.runs, int(number), query))
 
@@ -400,6 +407,12 @@ class _Compared(_Handler):
     async def get(self, number: str) -> None:
         ids = tuple(self.get_query_arguments("run")[:MOST_COMPARED])
         await self.give(await self.made(self.dashboard.compare, int(number), ids))
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    """Return the lines of a query's argument: names may have any other character in them."""
+    lines = text[: _MOST_CHARACTERS * MOST_ADDED].split("\n")
+    return tuple(dict.fromkeys(line for line in lines if line))
 
 
 def _number(text: str) -> int:

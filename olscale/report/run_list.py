@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from array import array
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 from olscale.analysis.names import Names
 from olscale.measures import HEADLINES, distance_from_best, figure_of, measure_of
 from olscale.report.html import macros
-from olscale.report.labels import value_text
+from olscale.report.labels import metric_text, value_text
 from olscale.results import Store, canonical_json, read_plans
 from olscale.results.live import LiveEvaluation
 from olscale.results.settings import SettingKey, without_replicate
@@ -25,11 +26,18 @@ PER_PAGE = 100
 _COLUMNS = ("data set", "learner", "parameters", "state", "error", "rows per CPU second", "reason")
 _MOST_WORDS = 20
 
+MOST_ADDED = 12
+"""Columns that a reader may add."""
+
+# Figures that have a column anyway.
+_ALWAYS = ("rows_per_cpu_second",)
+
 
 class ListedRun(NamedTuple):
     """A run as the table has it; an error or speed that is not known is NaN.
 
-    Dataset and learner have their labels in the experiment; `name` is the learner's own.
+    Dataset and learner have their labels in the experiment; `name` is the learner's own. All
+    figures of the run, measures and times, have their names in `measured`.
     """
 
     id: str
@@ -43,6 +51,19 @@ class ListedRun(NamedTuple):
     speed: float
     reason: str
     text: str
+    measured: tuple[str, ...] = ()
+    values: Sequence[float] = ()
+
+    def value(self, metric: str) -> float:
+        """Return a figure of the run, or NaN."""
+        if metric not in self.measured:
+            return math.nan
+        return self.values[self.measured.index(metric)]
+
+    def value_text(self, metric: str) -> str:
+        """Return a figure of the run with the digits of tables."""
+        value = self.value(metric)
+        return "-" if math.isnan(value) else figure_of(metric, value)
 
     @property
     def error_text(self) -> str:
@@ -69,12 +90,16 @@ class Query:
         Number of the column to sort by, from 1; from -1 downwards; 0 for the order of the store.
     page : int
         From 0.
+    added : tuple of str
+        Metrics that have a column beside those that the table always has; their numbers for
+        sorting follow those of the latter.
     """
 
     words: str = ""
     state: str = ""
     sort: int = 0
     page: int = 0
+    added: tuple[str, ...] = ()
 
 
 class NamedSetting(NamedTuple):
@@ -93,8 +118,8 @@ def name_of(key: SettingKey, names: Names) -> NamedSetting:
 def list_runs(store: Store) -> list[ListedRun]:
     """Return the runs of a store, by data set, learner and parameters."""
     columns = [*SettingKey._fields, "id", "outcome", "reason", "metrics"]
-    speeds = {
-        row["id"]: dict(row["timings"]).get("rows_per_cpu_second", math.nan)
+    timings = {
+        row["id"]: dict(row["timings"])
         for row in store.timings("skip", ("id", "timings")).to_pylist()
     }
     rows = store.read(columns, "skip").to_pylist()
@@ -104,9 +129,13 @@ def list_runs(store: Store) -> list[ListedRun]:
     pairs = zip(named, rows, strict=True)
     texts = _differing_params({(name.learner, row["params"]) for name, row in pairs})
     runs = []
+    # Of many runs there are few sets of figures: each is kept once.
+    measured: dict[tuple[str, ...], tuple[str, ...]] = {}
     for name, row in zip(named, rows, strict=True):
         params = texts[name.learner, row["params"]]
         metrics = dict(row["metrics"])
+        seconds = timings.get(row["id"], {})
+        figures = seconds | metrics
         metric = next((name for name in HEADLINES if name in metrics), "")
         replicate = _replicate(row["protocol"])
         line = [*name, row["dataset"], row["learner"], params, replicate, row["outcome"]]
@@ -120,9 +149,11 @@ def list_runs(store: Store) -> list[ListedRun]:
                 state=row["outcome"],
                 metric=metric,
                 error=metrics.get(metric, math.nan),
-                speed=speeds.get(row["id"], math.nan),
+                speed=seconds.get("rows_per_cpu_second", math.nan),
                 reason=row["reason"],
                 text=" ".join([*line, row["reason"], row["id"]]).lower(),
+                measured=measured.setdefault(tuple(figures), tuple(figures)),
+                values=array("d", figures.values()),
             )
         )
     # Of many runs there are few names: each is taken apart once.
@@ -212,11 +243,16 @@ def table_of_runs(runs: Sequence[ListedRun], query: Query, number: int = 0) -> s
         for run in runs
         if query.state in ("", run.state) and all(word in run.text for word in words)
     ]
+    sets_of_figures = {run.measured for run in runs}
+    offered = sorted({metric for measured in sets_of_figures for metric in measured})
+    added = [metric for metric in query.added if metric in offered][:MOST_ADDED]
     column = abs(query.sort) - 1
-    if 0 <= column < len(_COLUMNS):
-        known = [run for run in selected if not _is_unknown(run, column)]
-        known.sort(key=lambda run: _sort_key(run, column), reverse=query.sort < 0)
-        selected = known + [run for run in selected if _is_unknown(run, column)]
+    if 0 <= column < len(_COLUMNS) + len(added):
+        keyed = [(_sort_key(run, column, added), run) for run in selected]
+        known = [pair for pair in keyed if not _is_unknown(pair[0])]
+        known.sort(key=lambda pair: pair[0], reverse=query.sort < 0)
+        unknown = [pair for pair in keyed if _is_unknown(pair[0])]
+        selected = [run for _, run in known + unknown]
     pages = max(1, -(-len(selected) // PER_PAGE))
     page = min(max(query.page, 0), pages - 1)
     states: dict[str, int] = {}
@@ -227,6 +263,10 @@ def table_of_runs(runs: Sequence[ListedRun], query: Query, number: int = 0) -> s
             {
                 "number": number,
                 "columns": _headings(runs),
+                "added": [(metric, metric_text(metric)) for metric in added],
+                "offered": [
+                    (metric, metric_text(metric)) for metric in offered if metric not in _ALWAYS
+                ],
                 "runs": selected[page * PER_PAGE : (page + 1) * PER_PAGE],
                 "count": len(selected),
                 "total": len(runs),
@@ -248,8 +288,7 @@ def _headings(runs: Sequence[ListedRun]) -> list[str]:
     return [f"{name}{unit}" if name == "error" else name for name in _COLUMNS]
 
 
-def _is_unknown(run: ListedRun, column: int) -> bool:
-    value = _sort_key(run, column)
+def _is_unknown(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
@@ -259,7 +298,10 @@ def natural_text(text: str) -> list[tuple[bool, float, str]]:
     return [(i % 2 == 0, float(part) if i % 2 else 0.0, part) for i, part in enumerate(parts)]
 
 
-def _sort_key(run: ListedRun, column: int) -> Any:
+def _sort_key(run: ListedRun, column: int, added: Sequence[str]) -> Any:
+    if column >= len(_COLUMNS):
+        metric = added[column - len(_COLUMNS)]
+        return distance_from_best(metric, run.value(metric))
     if column == 4:
         return distance_from_best(run.metric, run.error) if run.metric else math.nan
     if column == 5:

@@ -35,7 +35,7 @@ def store(tmp_path: Path, make_record: Callable[..., Record]) -> Store:
             record = make_record(
                 params={"C": C, "dtype": "float64"},
                 permutation=i,
-                metrics={"cumulative_error": C / 100 + i / 1000},
+                metrics={"cumulative_error": C / 100 + i / 1000, "auc": 0.9 - C / 100},
                 curve_rows=np.array([50, 100]),
                 curve_mistakes=np.array([20, 30]),
                 timings={"rows_per_cpu_second": 1000.0 * C},
@@ -69,6 +69,28 @@ def test_a_run_has_the_parameters_that_tell_it_from_others(store: Store) -> None
     ]
     assert [line[2] for line in found[1:3]] == ["C=0.5 permutation 0", "C=0.5 permutation 1"]
     assert found[1][4:6] == ["0.50", "500"]
+
+
+def test_a_reader_adds_columns_and_sorts_by_them(
+    tmp_path: Path, make_record: Callable[..., Record]
+) -> None:
+    store = open_store(tmp_path / "measured", create=True)
+    for i, auc in enumerate((0.7, 0.9, 0.8)):
+        metrics = {"cumulative_error": 0.1, "auc": auc}
+        store.write(make_record(permutation=i, metrics=metrics, timings={"fit_seconds": 2.0 + i}))
+    store.write(make_record(permutation=3, metrics={"cumulative_error": 0.1}))
+    added = ("auc", "fit_seconds", "not there")
+
+    table = table_of_runs(list_runs(store), Query(sort=8, added=added))
+
+    heads = re.findall(r"<button type=\"button\">(.*?)</button></th>", table)
+    assert heads[4:8] == ["error (%)", "AUC", "fit seconds", "rows per CPU second"]
+    # The best comes first, and what has no such figure last.
+    assert [line[5] for line in lines(table)] == ["0.9000", "0.8000", "0.7000", "-"]
+    by_seconds = table_of_runs(list_runs(store), Query(sort=-9, added=added))
+    assert [line[5] for line in lines(by_seconds)] == ["0.8000", "0.9000", "0.7000", "-"]
+    assert 'value="auc" checked' in table
+    assert "not there" not in table
 
 
 def test_words_and_a_state_select_and_heads_sort(store: Store) -> None:
@@ -261,6 +283,16 @@ def test_a_reader_finds_a_run_and_goes_back_and_an_evaluation_appears(
             assert "sort0=5" in await page.run("location.hash")
             await page.run("history.back()")
             await page.until("document.querySelector('.runs [aria-sort=ascending]') === null")
+            # A column that the reader adds stands in the address, and the menu stays open.
+            heads = "[...document.querySelectorAll('.runs th button')].map((one) => one.innerText)"
+            box = "document.querySelector('.runs input[name=column][value=auc]')"
+            await page.run("document.querySelector('.runs summary').click()")
+            await page.run(f"{box}.click()")
+            await page.until(f"{heads}.includes('AUC')")
+            assert await page.run("document.querySelector('.runs details').open")
+            assert "columns0=auc" in await page.run("location.hash")
+            await page.run(f"{box}.click()")
+            await page.until(f"!{heads}.includes('AUC')")
             await page.run("document.querySelector('[data-tab=live]').click()")
             store.put("live/20261122T101500-here-7-3fa9.0001.jsonl", begin())
             await page.until("document.querySelector('.live').innerText.includes('seen: running')")

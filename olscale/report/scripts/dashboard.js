@@ -47,7 +47,7 @@
     for (const section of sections) {
       const number = section.dataset.store;
       const query = new URLSearchParams();
-      for (const name of ["q", "state", "sort", "page"]) if (now.get(name + number)) query.set(name, now.get(name + number));
+      for (const name of ["q", "state", "sort", "page", "columns"]) if (now.get(name + number)) query.set(name, now.get(name + number));
       const url = `runs/${number}?${query}`;
       const place = section.querySelector(".runs");
       if (!again) delete tags[url];
@@ -56,7 +56,11 @@
         if (text === null || turn !== asked) continue;
         const input = place.querySelector("input");
         const [typing, caret, value] = [document.activeElement === input && input, input?.selectionStart, input?.value];
+        const open = place.querySelector("details")?.open;
+        const ticked = document.activeElement?.name === "column" && place.contains(document.activeElement) && document.activeElement.value;
         place.innerHTML = text;
+        if (open) place.querySelector("details").open = true;
+        if (ticked) place.querySelector(`input[name=column][value="${CSS.escape(ticked)}"]`)?.focus();
         mark(section);
         if (typing) {
           const fresh = place.querySelector("input");
@@ -102,6 +106,14 @@
       const picks = event.target.checked ? [...others, event.target.value].slice(-8) : others;
       choose({ [`pick${section.dataset.store}`]: picks.join(".") }, false, false);
       mark(section);
+      return;
+    }
+    if (event.target.name === "column") {
+      const ticked = [...section.querySelectorAll("input[name=column]:checked")].map((box) => box.value);
+      const others = (state().get(`columns${section.dataset.store}`) || "").split("\n").filter((metric) => ticked.includes(metric));
+      const added = [...others, ...ticked.filter((metric) => !others.includes(metric))];
+      // A column that goes would give its number to another.
+      choose({ [`columns${section.dataset.store}`]: added.join("\n"), [`sort${section.dataset.store}`]: "" });
       return;
     }
     const name = event.target.name + section.dataset.store;
