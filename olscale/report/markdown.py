@@ -54,12 +54,20 @@ def _reproduction(store: Store, experiment: ExperimentSettings, cells: Sequence[
         parts.append("Its paper has no table to set beside these figures.")
         return [*parts, *_titled(measured_tables(store, experiment))]
     parts.append(f"{len(cells)} published cells: {counts(cells)}.")
-    # The page has the legend once, at its top.
-    published = [
-        replace(table, notes=tuple(note for note in table.notes if note != LEGEND))
-        for table in published_tables(cells)
-    ]
-    parts += _titled([*published, *rank_tables(cells)])
+    published = published_tables(cells)
+    # The page has the legend once, at its top, and what all tables of a paper note above them.
+    common = set.intersection(*(set(table.notes) for table in published))
+    shared = [note for note in published[0].notes if note in common]
+    parts += [f"- {_plain(note)}" for note in shared if note != LEGEND]
+    parts += _titled(
+        [
+            *(
+                replace(table, notes=tuple(note for note in table.notes if note not in common))
+                for table in published
+            ),
+            *rank_tables(cells),
+        ]
+    )
     # The figures themselves are in the table of all cells.
     lines = [[line.partition(":")[0], "; ".join(causes)] for line, causes in differences(cells)]
     if lines:

@@ -111,6 +111,8 @@ def test_the_page_is_the_same_each_time(tiny: Path, tmp_path: Path) -> None:
     assert pages[0] == pages[1]
     assert "Made by `olscale reproduce tiny --store STORE --no-run --markdown FILE`" in pages[0]
     assert "| Table 1 | ring | PA | 90.00 ± 0.10 |" in pages[0]
+    assert pages[0].count("= reproduced: within 2 joint standard deviations") == 1
+    assert pages[0].index("- Means and sample standard deviations") < pages[0].index("### ")
     assert "C (2 values) on 2 random halves" in pages[0]
 
 
