@@ -74,6 +74,7 @@ MEASURES = {
         Measure("weighted_f1", "weighted F1", "higher", "percent", LABELS),
         Measure("macro_precision", "macro precision", "higher", "percent", LABELS),
         Measure("macro_recall", "macro recall", "higher", "percent", LABELS),
+        Measure("g_mean", "G-mean", "higher", "percent", LABELS),
         Measure("kappa", "kappa", unit="score", tasks=LABELS, default=_CLASSES),
         Measure("kappa_m", "kappa-M", unit="score", tasks=LABELS, default=_CLASSES),
         Measure("kappa_t", "kappa-temporal", unit="score", tasks=LABELS, default=_CLASSES),

@@ -7,11 +7,12 @@ equal. Sums fade by `alpha` with each row, and are copied to the rows of `found`
 as `marks` says.
 """
 
-from math import nan, sqrt
+from math import inf, nan, sqrt
 from typing import Any
 
 from olscale.compiled.copies import copy_numbers
 from olscale.compiled.decorator import compiled
+from olscale.compiled.elementary import exponential, logarithm
 
 ABSOLUTE, SQUARED, MEAN, SPREAD, DULL_ABSOLUTE, DULL_SQUARED, BEYOND = range(1, 8)
 """Places in the sums of residuals, after the number of rows."""
@@ -189,6 +190,7 @@ CLASS_MEASURES = (
         "macro_recall",
     ),
     *("kappa", "kappa_m", "kappa_t", "true_positive_rate", "false_positive_rate", "cost"),
+    "g_mean",
 )
 """In the order of the columns that `measure_classes` fills."""
 
@@ -203,6 +205,7 @@ def measure_classes(sums: Any, costs: Any, found: Any) -> None:
         chance = 0.0
         cost = 0.0
         recalls = 0.0
+        logs_of_recalls = 0.0
         precisions = 0.0
         f1s = 0.0
         weighted = 0.0
@@ -224,6 +227,8 @@ def measure_classes(sums: Any, costs: Any, found: Any) -> None:
             if true > FADED:
                 met += 1.0
                 recalls += hit / true
+                # The product of many recalls would fall below the smallest number.
+                logs_of_recalls += logarithm(hit / true) if hit > 0.0 else -inf
         found[i] = nan
         rows = row[0]
         if rows <= 0.0:
@@ -249,6 +254,7 @@ def measure_classes(sums: Any, costs: Any, found: Any) -> None:
                 found[i, 10] = (row[6] - row[4]) / row[6]
         if costs.shape[0]:
             found[i, 11] = cost / rows
+        found[i, 12] = exponential(logs_of_recalls / met)
 
 
 RESIDUAL_MEASURES = ("mae", "rmse", "r2", "rmae", "rrmse", "epsilon_loss")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from river import metrics as river
+from scipy.stats import gmean
 from sklearn import metrics as sk
 
 from olscale.evaluation.metrics import (
@@ -73,6 +74,7 @@ def of_labels(y: np.ndarray, p: np.ndarray) -> dict[str, float]:
         "weighted_f1": sk.f1_score(y, p, average="weighted", zero_division=0),
         "macro_precision": sk.precision_score(y, p, **present),
         "macro_recall": sk.recall_score(y, p, **present),
+        "g_mean": gmean(sk.recall_score(y, p, labels=met, average=None, zero_division=0)),
         "kappa": sk.cohen_kappa_score(y, p),
     }
 
