@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 from collections.abc import Iterator
+from statistics import fmean
 
 import click
 import pytest
@@ -12,6 +13,7 @@ import pytest
 import olscale
 from docs.site.api_pages import API
 from docs.site.command_pages import command_pages
+from docs.site.grand_figures import TUNED, figures_of, grand_tables, number
 from docs.site.key_pages import EXPERIMENT, JOB, key_pages, keys_of
 from docs.site.learner_pages import learner_pages
 from docs.site.name_pages import name_pages
@@ -24,7 +26,7 @@ from olscale.learners.registry import LEARNERS, learner_class
 from olscale.measures import MEASURES
 
 
-@pytest.mark.parametrize("name", ["docstrings", "repository", "words"])
+@pytest.mark.parametrize("name", ["docstrings", "grand_figures", "repository", "words"])
 def test_examples(name: str) -> None:
     results = doctest.testmod(importlib.import_module(f"docs.site.{name}"))
     assert results.attempted
@@ -104,3 +106,20 @@ def test_links_of_pages_are_those_of_the_site() -> None:
     )
     up = with_links_of_site("[nights](../jobs.md)", "docs/guides/a.md", "guides/a.md")
     assert up == "[nights](../jobs.md)"
+
+
+def test_pages_of_learners_have_the_figures_of_the_grand_comparison() -> None:
+    pages = dict(learner_pages())
+    by_error = grand_tables()[0]
+    assert by_error.title == "Ranks by cumulative error (%)"
+    for name, cells in by_error.rows.items():
+        mean = number(cells["mean rank"])
+        # The page ranks the figures as they are printed.
+        assert mean == pytest.approx(fmean(by_error.ranks(name).values()), abs=0.0051)
+        page = pages[f"learners/{name.removesuffix(TUNED)}.md"]
+        assert "## Figures" in page
+        assert f"{mean:.2f}" in page
+    assert "| Test RMSE, noisy-sines | 0.1381" in pages["learners/krls.md"]
+    assert "1,282,263" in pages["learners/arow.md"]
+    assert not figures_of("logistic"), "a learner that is not compared"
+    assert not figures_of("one-class-svm"), "a learner without a figure"

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterator
 
 from docs.site.docstrings import definitions, literals, prose, sections, table
+from docs.site.grand_figures import figures_of
 from olscale.learners.registry import LEARNERS, learner_class, learner_names
 from olscale.task import TASKS
 
@@ -57,6 +58,9 @@ def _page(name: str) -> str:
             parts.append(table(("Name", "Values", "Meaning"), rows))
         else:
             parts.append(prose(text))
+    figures = figures_of(name)
+    if figures:
+        parts.append(figures)
     parts.append("## Use")
     parts.append(
         f"```console\n$ olscale evaluate --dataset DATASET --learner {name} --store STORE\n```"
