@@ -25,7 +25,7 @@ from PIL import Image
 
 import olscale
 from olscale.jobs.calendar import calendar_html
-from olscale.report.dashboard import serve
+from olscale.report.dashboard_server import serve
 from olscale.report.html import page_html
 from olscale.report.write import write_report
 from olscale.results import Record, Series, Store, open_store, run_id

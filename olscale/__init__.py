@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from olscale.report.notebook import Results
     from olscale.report.watch import LiveView, watch
     from olscale.report.write import make_report
-    from olscale.results.store import Store, open_store
+    from olscale.results.opening import open_store
+    from olscale.results.store import Store
 
 __all__ = [
     "Dataset",
@@ -70,7 +71,7 @@ _HOMES = {
     "make_learner": "olscale.learners.registry",
     "make_report": "olscale.report.write",
     "open_dataset": "olscale.data.dataset",
-    "open_store": "olscale.results.store",
+    "open_store": "olscale.results.opening",
     "LiveView": "olscale.report.watch",
     "watch": "olscale.report.watch",
 }

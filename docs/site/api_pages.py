@@ -29,7 +29,7 @@ API = {
     "results": (
         "Results",
         (
-            "olscale.results.store.open_store",
+            "olscale.results.opening.open_store",
             "olscale.results.store.Store",
             "olscale.report.notebook.Results",
             "olscale.report.leaderboard.leaderboard",

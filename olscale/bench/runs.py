@@ -25,7 +25,7 @@ from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.evaluation.plan import make_plan
 from olscale.execution.evaluate import evaluate
 from olscale.execution.evaluation import Evaluation
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 
 TRAINING = 3_089
 TEST = 4_000

@@ -41,7 +41,7 @@ from olscale.evaluation.run_group import RunGroup
 from olscale.execution.evaluate import evaluate
 from olscale.execution.on_worker import TOPIC, run_as_task
 from olscale.execution.settings import SETTINGS, ClusterOptions
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,8 +41,9 @@ def dashboard(stores: tuple[str, ...], port: int, host: str, prefix: str) -> Non
 
     from olscale.errors import StoreError
     from olscale.jobs.home import JobHome
-    from olscale.report.dashboard import serve
-    from olscale.results.store import Store, open_store
+    from olscale.report.dashboard_server import serve
+    from olscale.results.opening import open_store
+    from olscale.results.store import Store
 
     def latest_of(home: JobHome) -> Store:
         return open_store(home.latest_store() or home.path)

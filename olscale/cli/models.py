@@ -50,8 +50,8 @@ def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]
     from math import nan
 
     from olscale.measures import HEADLINES, figure_of, measure_of, metric_words
+    from olscale.results.opening import open_store
     from olscale.results.plans import PlannedNames, read_plans
-    from olscale.results.store import open_store
 
     opened = open_store(store)
     with_models = opened.model_ids()
@@ -111,7 +111,8 @@ def save(store: str, run: str, file: str, dataset: str | None, allow_pickle: boo
     """
     from olscale.cli.command import find_modules_here
     from olscale.models.file import load_model
-    from olscale.results.store import model_file, open_store
+    from olscale.results.opening import open_store
+    from olscale.results.store import model_file
 
     find_modules_here()
     opened = open_store(store)

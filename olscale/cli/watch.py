@@ -20,7 +20,7 @@ def watch_store(path: str) -> None:
     from olscale.report.live_text import live_text
     from olscale.results.live import LiveEvaluation, going_on
     from olscale.results.live_reader import LiveReader
-    from olscale.results.store import open_store
+    from olscale.results.opening import open_store
 
     reader = LiveReader(open_store(path))
 

@@ -41,7 +41,7 @@ from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import Stand, TaskReport
 from olscale.execution.workers import ClosedError, WorkerLostError, Workers
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 
 
 async def drive(

@@ -26,7 +26,8 @@ from olscale.execution.progress import Progress, Silent
 from olscale.execution.settings import SETTINGS, WORKER_SHARE, ClusterOptions, ExecutionSettings
 from olscale.execution.shutdown import Stop
 from olscale.learners.registry import is_ours, learner_path
-from olscale.results.store import Store, open_store
+from olscale.results.opening import open_store
+from olscale.results.store import Store
 from olscale.results.version import is_vacant, mend_version, unmake
 from olscale.storage.open import absolute_path
 from olscale.system.memory import memory_bytes, parse_limit

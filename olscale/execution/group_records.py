@@ -16,9 +16,10 @@ from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.task_report import TaskReport, answering
 from olscale.results.faults import why
 from olscale.results.forget import replace_record, replace_together
+from olscale.results.opening import open_store
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
-from olscale.results.store import Store, model_file, open_store
+from olscale.results.store import Store, model_file
 
 # With many small runs two Parquet files a run took 60 % of its 7.1 ms of processor time. So
 # from `Settings.many_runs` on, a run group writes one compacted file and one of timings, both

@@ -21,9 +21,10 @@ from olscale.execution.progress import Progress
 from olscale.execution.work import work_of
 from olscale.results.compact import compact_many, set_damaged_aside
 from olscale.results.forget import forget, forget_checkpoints, result_digests, take_out_of_compacted
+from olscale.results.opening import require_writable
 from olscale.results.plans import write_plan
 from olscale.results.selections import Selection, selection_file, write_selection
-from olscale.results.store import Store, require_writable
+from olscale.results.store import Store
 from olscale.results.version import WITH_COMPACTED
 
 RETRIES = ("lost", "failed", "all")

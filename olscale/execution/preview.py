@@ -16,9 +16,10 @@ from olscale.evaluation.run_plan import RunPlan
 from olscale.execution.phases import Job
 from olscale.execution.progress import Progress
 from olscale.execution.settings import SETTINGS
+from olscale.results.opening import open_store
 from olscale.results.plans import LeftOut
 from olscale.results.selections import read_selections
-from olscale.results.store import Store, open_store
+from olscale.results.store import Store
 from olscale.results.version import is_vacant
 from olscale.system.memory import parse_limit
 

@@ -24,9 +24,9 @@ from olscale.execution.checkpoints import Checkpoints, begun_keys
 from olscale.execution.group_records import keep_models, write_records, write_together
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.task_report import Stand, TaskReport
+from olscale.results.opening import open_store
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
-from olscale.results.store import open_store
 from olscale.system.memory import recent_resident_bytes
 
 if TYPE_CHECKING:

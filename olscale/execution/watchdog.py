@@ -30,7 +30,8 @@ from uuid import uuid4
 from olscale.errors import ExecutionError
 from olscale.evaluation.budget import Budget, Metered
 from olscale.execution.watchdog_process import BEATS, SLOT, SLOTS
-from olscale.results.store import Store, open_store
+from olscale.results.opening import open_store
+from olscale.results.store import Store
 
 FULL = 0.9
 """Share of the worker's memory limit above which it counts as full; its nanny ends it at 0.95."""

@@ -38,8 +38,8 @@ from olscale.jobs.results import result_rows
 from olscale.jobs.status import clock_line
 from olscale.jobs.steps import bench_step, evaluate_step, ingest_step, store_of
 from olscale.jobs.upkeep import mend_history, prune
+from olscale.results.opening import open_store
 from olscale.results.record import run_id
-from olscale.results.store import open_store
 from olscale.system.interrupts import UserInterrupt, let_interrupt_out, text_of
 
 _Evaluates = Callable[[EvaluateStep, Path, Progress], list[str]]

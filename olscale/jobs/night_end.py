@@ -22,7 +22,7 @@ from olscale.jobs.job_file import AlarmRules, JobFile
 from olscale.jobs.made_by import unlike
 from olscale.jobs.results import record_parts
 from olscale.jobs.series import NightSeries, SeriesVerdict, judge, series_of, series_rows
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 
 _MOST_IDS = 5
 _CHANCE = ("lost", "timeout", "oom")

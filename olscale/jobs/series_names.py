@@ -11,8 +11,8 @@ from olscale.errors import OlscaleError
 from olscale.jobs.home import JobHome
 from olscale.jobs.series import NightSeries
 from olscale.report.labels import value_text
+from olscale.results.opening import open_store
 from olscale.results.plans import TUNING, read_plans
-from olscale.results.store import open_store
 from olscale.storage.canonical_json import canonical_json
 
 Labels = Mapping[tuple[str, str, str, str], tuple[str, str]]

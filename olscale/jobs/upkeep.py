@@ -14,7 +14,7 @@ from olscale.jobs.results import result_rows
 from olscale.jobs.series import judge, read_series
 from olscale.jobs.steps import store_of
 from olscale.results.arrow_arrays import times_of
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 
 
 def mend_history(job: JobFile, home: JobHome) -> list[str]:

@@ -6,26 +6,19 @@ changed since a browser last asked is not sent again.
 
 from __future__ import annotations
 
-import asyncio
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
-from tornado.iostream import IOStream, StreamClosedError
-from tornado.netutil import bind_sockets
-from tornado.web import Application, HTTPError, RequestHandler
 
 from olscale.addresses import redacted_name
 from olscale.analysis import store_status, summarise
 from olscale.analysis.status import Status
-from olscale.errors import OlscaleError, ReportError
 from olscale.printable import printable
 from olscale.report.comparison import compared
 from olscale.report.first_screen import (
@@ -33,38 +26,35 @@ from olscale.report.first_screen import (
     leaderboard_html,
     looks_of_comparison,
 )
-from olscale.report.html import escape, paragraphs, style, table_html
+from olscale.report.html import paragraphs, style, table_html
 from olscale.report.live_html import curves_html, live_html
 from olscale.report.nights import linked_calendar, stores_of_nights
 from olscale.report.notes import damage_notes
 from olscale.report.overview import overview_html
-from olscale.report.page_server import LOG, MOST_CONNECTIONS, SECONDS_TO_TAKE, PageServer, short_log
 from olscale.report.papers.base import FigureSource
 from olscale.report.run_list import (
-    MOST_ADDED,
     Query,
     list_runs,
     runs_in_hand,
     table_of_runs,
 )
-from olscale.report.run_page import MOST_COMPARED, compare_runs, page_of_run
+from olscale.report.run_page import compare_runs, page_of_run
 from olscale.report.sections import failures
 from olscale.report.tables import tables
 from olscale.report.tuning_view import tuning_html
 from olscale.report.write import write_report
 from olscale.results.live import LiveEvaluation, going_on
 from olscale.results.live_reader import LiveReader
+from olscale.results.opening import open_store
 from olscale.results.record import is_run_id
-from olscale.results.store import Store, open_store
+from olscale.results.store import Store
 
 SCRIPTS = Path(__file__).parent / "scripts"
-_MOST_CHARACTERS = 200
 _MOST_LINES = 12
 _MOST_SETS = 9
 _MOST_REPORTS = 8
 """Most reports of nights that are kept: visitors may ask for those of a year."""
 
-_HERE = ("localhost", "127.0.0.1", "[::1]")
 _Stamps = tuple[str, dict[str, Hashable]]
 
 
@@ -244,39 +234,6 @@ class Dashboard:
             },
         )
 
-    def application(self, prefix: str = "", hosts: Sequence[str] = _HERE) -> Application:
-        """Return the web application, with addresses below `prefix`.
-
-        It answers only requests to `hosts`.
-        """
-        start = f"/{prefix.strip('/')}" if prefix.strip("/") else ""
-        arguments = {"dashboard": self, "hosts": hosts}
-        return Application(
-            [
-                (rf"{start}/", _Page, arguments),
-                (
-                    rf"{start}/(live|results|overview|tuning|failures)/([0-9]{{1,6}})",
-                    _Part,
-                    arguments,
-                ),
-                (rf"{start}/runs/([0-9]{{1,6}})", _Runs, arguments),
-                (rf"{start}/run/([0-9]{{1,6}})/([0-9a-f]{{32}})", _Run, arguments),
-                (rf"{start}/compare/([0-9]{{1,6}})", _Compared, arguments),
-                (rf"{start}/report/([0-9]{{1,6}})/(.*)", _Report, arguments),
-                (rf"{start}/night/([0-9]{{1,6}})/([^/]{{1,200}})/(.*)", _Night, arguments),
-                (rf"{start}/page/([0-9]{{1,6}})/", _Other, arguments),
-                (r"/favicon\.ico", _Icon),
-            ],
-            log_function=_log,
-            busy=set(),
-            in_the_making={},
-        )
-
-
-def _warm(dashboard: Dashboard) -> None:
-    with suppress(OlscaleError, OSError):
-        dashboard.page()
-
 
 def _results(store: Store) -> str:
     """Return who wins, curves and tables as HTML."""
@@ -303,211 +260,3 @@ def _tables(store: Store) -> str:
 
 def _status(store: Store) -> Status:
     return store_status(store, on_damage="skip")
-
-
-def _log(request: RequestHandler) -> None:
-    """Log a refused request; errors of this program have a line already."""
-    status = request.get_status()
-    if 400 <= status < 500:
-        LOG.warning(f"{status}: %s %s", request.request.method, request.request.uri)
-
-
-class _Handler(RequestHandler):
-    def initialize(self, dashboard: Dashboard, hosts: Sequence[str]) -> None:
-        self.dashboard = dashboard
-        self.hosts = hosts
-
-    def prepare(self) -> None:
-        # A page of another site whose name leads to this address must not read what is here.
-        host = self.request.host.lower()
-        if (
-            self.hosts
-            and (host.rsplit(":", 1)[0] if not host.endswith("]") else host) not in self.hosts
-        ):
-            raise HTTPError(
-                403, reason="this dashboard answers requests to its own address alone; see --host"
-            )
-
-    def set_default_headers(self) -> None:
-        self.set_header("Cache-Control", "no-cache")
-        self.set_header("X-Content-Type-Options", "nosniff")
-
-    def log_exception(self, kind: Any, fault: Any, trace: Any) -> None:
-        """Log nothing: a refusal is a normal answer."""
-        if not isinstance(fault, HTTPError):
-            super().log_exception(kind, fault, trace)
-
-    async def made(self, make: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what a function makes of a store, in a thread; a vanished store is no failure.
-
-        Visitors who ask for the same meanwhile get the same, so that no crowd keeps more threads
-        busy than one.
-        """
-        making = self.settings["in_the_making"]
-        of = (make, arguments)
-        if of not in making:
-            making[of] = asyncio.create_task(asyncio.to_thread(make, *arguments))
-            making[of].add_done_callback(lambda _: making.pop(of))
-        busy = self.settings["busy"]
-        stream = self._stream
-        busy.add(stream)
-        try:
-            return await asyncio.shield(making[of])
-        except IndexError:
-            raise HTTPError(404) from None
-        except OlscaleError as fault:
-            return f"<p>{escape(str(fault))}</p>"
-        finally:
-            busy.discard(stream)
-
-    async def give(self, content: str | bytes) -> None:
-        """Answer; drop a visitor who does not accept the answer in time."""
-        stream = self._stream
-        try:
-            await asyncio.wait_for(self.finish(content), SECONDS_TO_TAKE)
-        except TimeoutError:
-            stream.close()
-        except StreamClosedError:
-            pass
-
-    @property
-    def _stream(self) -> IOStream:
-        stream: IOStream = self.request.connection.stream  # type: ignore[union-attr]
-        return stream
-
-
-class _Page(_Handler):
-    async def get(self) -> None:
-        await self.give(await self.made(self.dashboard.page))
-
-
-class _Part(_Handler):
-    async def get(self, part: str, number: str) -> None:
-        await self.give(await self.made(getattr(self.dashboard, part), int(number)))
-
-
-class _Runs(_Handler):
-    async def get(self, number: str) -> None:
-        query = Query(
-            self.get_query_argument("q", "")[:_MOST_CHARACTERS],
-            self.get_query_argument("state", "")[:_MOST_CHARACTERS],
-            _number(self.get_query_argument("sort", "")),
-            _number(self.get_query_argument("page", "")),
-            _lines(self.get_query_argument("columns", "")),
-        )
-        await self.give(await self.made(self.dashboard.runs, int(number), query))
-
-
-class _Run(_Handler):
-    async def get(self, number: str, id: str) -> None:
-        await self.give(await self.made(self.dashboard.run, int(number), id))
-
-
-class _Compared(_Handler):
-    async def get(self, number: str) -> None:
-        ids = tuple(self.get_query_arguments("run")[:MOST_COMPARED])
-        await self.give(await self.made(self.dashboard.compare, int(number), ids))
-
-
-def _lines(text: str) -> tuple[str, ...]:
-    """Return the lines of a query's argument: names may have any other character in them."""
-    lines = text[: _MOST_CHARACTERS * MOST_ADDED].split("\n")
-    return tuple(dict.fromkeys(line for line in lines if line))
-
-
-def _number(text: str) -> int:
-    """Return a small number; what is none counts as 0."""
-    return int(text) if re.fullmatch("-?[0-9]{1,6}", text) else 0
-
-
-class _Other(_Handler):
-    async def get(self, number: str) -> None:
-        await self.give(await self.made(self.dashboard.other, int(number)))
-
-
-class _Files(_Handler):
-    async def give_file(self, folder: str | Path, name: str) -> None:
-        """Give a file of a report, or what was said in its place."""
-        if isinstance(folder, str):
-            await self.give(folder)
-            return
-        # Only names that are there: a name that is asked for may be of any length, and hold
-        # anything.
-        files = {
-            file.relative_to(folder).as_posix(): file
-            for file in folder.rglob("*")
-            if file.is_file()
-        }
-        file = files.get(name or "index.html")
-        if file is None:
-            raise HTTPError(404)
-        try:
-            content = file.read_bytes()
-        except OSError:  # another report has just replaced this one
-            raise HTTPError(404) from None
-        kinds = {".html": "text/html; charset=utf-8", ".svg": "image/svg+xml"}
-        self.set_header("Content-Type", kinds.get(file.suffix, "application/octet-stream"))
-        await self.give(content)
-
-
-class _Report(_Files):
-    async def get(self, number: str, name: str) -> None:
-        await self.give_file(await self.made(self.dashboard.report, int(number)), name)
-
-
-class _Night(_Files):
-    async def get(self, number: str, night: str, name: str) -> None:
-        await self.give_file(await self.made(self.dashboard.night, int(number), night), name)
-
-
-class _Icon(RequestHandler):
-    def get(self) -> None:
-        """Stop browsers from requesting an icon, as they do for pages that name none."""
-        self.set_header("Cache-Control", "max-age=86400")
-        self.set_status(204)
-
-
-async def serve(
-    stores: Sequence[Store],
-    port: int,
-    host: str = "127.0.0.1",
-    prefix: str = "",
-    hosts: Sequence[str] | None = None,
-    ready: Callable[[str], None] = lambda url: None,
-    pages: Sequence[Path] = (),
-    latest: Mapping[int, Callable[[], Store]] | None = None,
-    names: Mapping[int, str] | None = None,
-) -> None:
-    """Serve the page until the task is cancelled; `ready` takes its address.
-
-    Only requests to `hosts` are answered: those of this machine, or all where it listens on another
-    address or stands behind a proxy, whose name requests then have.
-
-    Raises
-    ------
-    ReportError
-        If the port is taken or the host is none of this machine.
-    """
-    if hosts is None:
-        hosts = _HERE if host in (*_HERE, "::1") and not prefix else ()
-    try:
-        sockets = bind_sockets(port, host, backlog=2 * MOST_CONNECTIONS)
-    except OSError as fault:
-        raise ReportError(
-            f"cannot listen on {host}:{port}: {fault.strerror or fault}; give another --port"
-        ) from None
-    dashboard = Dashboard(stores, pages, latest, names)
-    application = dashboard.application(prefix, hosts)
-    server = PageServer(application)
-    server.add_sockets(sockets)
-    # What the first visitor asks for is made before; locks make him wait instead of making it twice.
-    first = asyncio.create_task(asyncio.to_thread(_warm, dashboard))
-    bound = sockets[0].getsockname()[1]
-    ready(f"http://{host}:{bound}/{prefix.strip('/') + '/' if prefix.strip('/') else ''}")
-    try:
-        with short_log():
-            await asyncio.Event().wait()
-    finally:
-        server.stop()
-        await asyncio.wait([first])
-        dashboard.close()

@@ -17,7 +17,8 @@ from olscale.report.live_html import live_html
 from olscale.report.live_text import live_text
 from olscale.results.live import LiveEvaluation, going_on
 from olscale.results.live_reader import LiveReader
-from olscale.results.store import Store, open_store
+from olscale.results.opening import open_store
+from olscale.results.store import Store
 
 _EVERY_SECONDS = 1.0
 

@@ -1,5 +1,6 @@
 """The metrics store: write one run, list what is done, read everything."""
 
+from olscale.results.opening import open_store
 from olscale.results.plans import (
     LeftOut,
     Plan,
@@ -9,7 +10,7 @@ from olscale.results.plans import (
     write_plan,
 )
 from olscale.results.record import FAILED, OUTCOMES, Record, SegmentMistakes, Series, run_id
-from olscale.results.store import Store, open_store
+from olscale.results.store import Store
 from olscale.storage.canonical_json import canonical_json
 
 __all__ = [

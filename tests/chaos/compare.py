@@ -8,8 +8,9 @@ from pathlib import Path
 
 from olscale.results.compact import compact
 from olscale.results.compacted import is_intact
+from olscale.results.opening import open_store
 from olscale.results.rows import run_bytes
-from olscale.results.store import Store, open_store
+from olscale.results.store import Store
 
 __all__ = ["differences"]
 

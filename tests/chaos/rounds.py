@@ -15,7 +15,7 @@ from time import monotonic, sleep
 from typing import Any
 from uuid import uuid4
 
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 from tests.chaos.compactor import Compactor
 from tests.chaos.compare import differences
 from tests.chaos.learners import ORDERS, write_experiments

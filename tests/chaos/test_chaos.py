@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from olscale.results.compact import compact
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 from tests.chaos import run_chaos
 from tests.chaos.compare import differences
 from tests.chaos.learners import CHUNK_ROWS, CHUNKS

@@ -28,7 +28,7 @@ from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution.evaluate import evaluate
 from olscale.execution.progress import Silent
 from olscale.results.compact import compact
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 from tests.cluster import running
 
 LEARNERS = ("pa1", "pa2", "lol")

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-import olscale.report.dashboard
+import olscale.report.dashboard_server
 from olscale.report.dashboard import Dashboard
-from olscale.results.store import Store, open_store
+from olscale.results.opening import open_store
+from olscale.results.store import Store
 from tests.cli.command import run
 
 
@@ -35,7 +36,7 @@ def test_a_folder_of_nights_stands_for_its_last_night_also_when_another_has_come
     plain = store_at("plain")
     first = store_at("home/nights/1/store")
     (tmp_path / "new" / "nights" / "1").mkdir(parents=True)
-    monkeypatch.setattr(olscale.report.dashboard, "serve", serve)
+    monkeypatch.setattr(olscale.report.dashboard_server, "serve", serve)
 
     done = run("dashboard", "new", plain, "home", cwd=tmp_path)
 

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from olscale.cli.evaluate import evaluate
 from olscale.execution.settings import SETTINGS
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 from tests.cli.command import run
 
 

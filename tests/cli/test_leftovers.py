@@ -17,7 +17,7 @@ from olscale.cli import _Ended, _ended_by_signals
 from olscale.errors import ReportError
 from olscale.report import write
 from olscale.report.write import Report, write_report
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 from olscale.storage.local import part_of
 from olscale.storage.open import open_output
 

@@ -15,7 +15,7 @@ from olscale.data.dataset import open_dataset
 from olscale.data.ingest.ingest import ingest
 from olscale.execution import doctor
 from olscale.report.dashboard import Dashboard
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 from tests.cli.command import run
 
 pytest.importorskip("aiohttp")

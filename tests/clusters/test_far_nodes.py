@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from olscale.data.generators import generate
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 from tests.cli.command import run
 from tests.clusters.conftest import ROOT, Work, records
 from tests.clusters.test_nodes import nodes, of_kubernetes

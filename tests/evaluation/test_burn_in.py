@@ -20,10 +20,10 @@ from olscale.evaluation.run import Run
 from olscale.evaluation.run_plan import RunPlan
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
+from olscale.results.opening import open_store
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
-from olscale.results.store import open_store
 
 BURN_IN = 150  # in the third chunk of 64 rows
 

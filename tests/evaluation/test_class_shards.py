@@ -18,10 +18,10 @@ from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.metrics import Prequential
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
+from olscale.results.opening import open_store
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
-from olscale.results.store import open_store
 
 OVA = {"multiclass": "ova"}
 

@@ -17,7 +17,7 @@ from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.on_worker import StreamActor, run_as_task
 from olscale.learners.linear import first_order
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 
 OURS = str(Path(olscale.__file__).parent)
 STACKS: list[list[str]] = []

@@ -15,8 +15,8 @@ from olscale.evaluation.fused_runs import FusedRuns, fuse_runs
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.summed_rows import can_sum, cut_sums
+from olscale.results.opening import open_store
 from olscale.results.rows import run_bytes
-from olscale.results.store import open_store
 from tests.cluster import Cluster
 
 GRID: dict[str, list[dict[str, Any]]] = {

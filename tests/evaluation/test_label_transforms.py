@@ -28,9 +28,9 @@ from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.stream_transforms import StreamTransforms
 from olscale.models.file import load_model
 from olscale.models.grow import grow_classes
+from olscale.results.opening import open_store
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
-from olscale.results.store import open_store
 from tests.cli.command import run
 from tests.cluster import Cluster
 

@@ -21,10 +21,10 @@ from olscale.evaluation.protocol import check_task
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_plan import Search
 from olscale.measures import WAITED, askable
+from olscale.results.opening import open_store
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
-from olscale.results.store import open_store
 
 
 def groups(path: Path, **protocol: Any) -> list[RunGroup]:

@@ -24,9 +24,9 @@ from olscale.evaluation.run_plan import RunPlan
 from olscale.execution.on_worker import StreamActor, run_as_task
 from olscale.execution.settings import ExecutionSettings
 from olscale.learners.linear.passive_aggressive import PA1
+from olscale.results.opening import open_store
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
-from olscale.results.store import open_store
 
 CALLS: list[int] = []
 

@@ -15,7 +15,7 @@ from olscale.evaluation.resolve import resolve
 from olscale.execution.evaluate import evaluate
 from olscale.learners.registry import learner_names
 from olscale.results import LeftOut, read_plans
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 
 PA = [{"name": "pa"}]
 

@@ -24,10 +24,10 @@ from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
+from olscale.results.opening import open_store
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
-from olscale.results.store import open_store
 
 STEPS = ["missing-indicator", "impute:mean", "running-standardize", "bias"]
 ROWS = 300

@@ -22,9 +22,10 @@ from olscale.evaluation.summed_rows import SumsPass, can_sum, cut_sums
 from olscale.execution.on_worker import run_as_task
 from olscale.learners.contract.learner import codes_of
 from olscale.models.file import load_model
+from olscale.results.opening import open_store
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
-from olscale.results.store import model_file, open_store
+from olscale.results.store import model_file
 from tests.cluster import Cluster
 
 TEST_ONLY = {"test_only": True, "order": "time"}

@@ -19,10 +19,10 @@ from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
 from olscale.learners.contract.learner import FloatArray, Learner, State
 from olscale.learners.registry import learner_names, make_learner
+from olscale.results.opening import open_store
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
-from olscale.results.store import open_store
 
 ODD = "score is not finite, and neither is the row: "
 MISSING = f'{ODD}NaN in column 2; add transforms = ["impute:mean"]'

@@ -26,10 +26,10 @@ from olscale.evaluation.run_plan import RunPlan
 from olscale.evaluation.summed_rows import LEAST_ROWS, SumsPass
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
+from olscale.results.opening import open_store
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
-from olscale.results.store import open_store
 
 ROWS = 600
 TEST_ROWS = 150

@@ -38,10 +38,11 @@ from olscale.execution.progress import LiveProgress
 from olscale.execution.resumable_pass import ResumablePass
 from olscale.execution.settings import ExecutionSettings
 from olscale.learners.registry import learner_names
+from olscale.results.opening import open_store
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
-from olscale.results.store import Store, open_store
+from olscale.results.store import Store
 from olscale.storage.checked_json import json_bytes, json_content
 
 EVERY = [

@@ -24,7 +24,7 @@ from olscale.execution.on_worker import run_as_task
 from olscale.execution.progress import LiveProgress
 from olscale.execution.settings import ExecutionSettings
 from olscale.execution.task_report import TaskReport
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 from tests.cluster import Cluster
 
 inside = gen_cluster(

@@ -29,7 +29,7 @@ from olscale.execution.compatibility import (
 )
 from olscale.execution.evaluate import evaluate
 from olscale.execution.settings import ClusterOptions
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 
 MODULE = "from olscale.learners.linear.passive_aggressive import PA1\n\n\nclass Mine(PA1):\n    name = 'mine'\n"
 

@@ -26,7 +26,7 @@ from olscale.execution.progress import LiveProgress
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import TaskReport
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 
 cluster = gen_cluster(
     client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False}

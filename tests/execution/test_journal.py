@@ -28,7 +28,7 @@ from olscale.report.live_html import live_html
 from olscale.report.live_text import live_text
 from olscale.results.live import SILENT_SECONDS, LiveEvaluation
 from olscale.results.live_reader import LiveReader, journal_of
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 from olscale.results.version import unmake
 
 OFTEN = ExecutionSettings(report_seconds=0.0)

@@ -19,7 +19,7 @@ from olscale.execution.on_worker import StreamActor
 from olscale.execution.progress import Silent
 from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import Stand
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 from tests.execution.test_journal import OFTEN, two_learners
 
 

@@ -14,7 +14,8 @@ from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
 from olscale.execution.evaluate import evaluate
 from olscale.execution.settings import ExecutionSettings
-from olscale.results.store import Store, open_store
+from olscale.results.opening import open_store
+from olscale.results.store import Store
 from olscale.system.interrupts import UserInterrupt
 from tests.cluster import Cluster, running
 
@@ -22,7 +23,7 @@ CHUNKS = 25
 MORTAL = """
 import os, signal, time
 from olscale.learners.linear.passive_aggressive import PA1
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 
 FOLDER, STORE = PLACES
 

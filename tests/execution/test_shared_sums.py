@@ -24,8 +24,8 @@ from olscale.execution.on_worker import StreamActor, run_as_task
 from olscale.execution.resumable_pass import ResumablePass
 from olscale.execution.settings import ExecutionSettings
 from olscale.execution.task_report import TaskReport
+from olscale.results.opening import open_store
 from olscale.results.rows import run_bytes
-from olscale.results.store import open_store
 from olscale.storage.checked_arrays import read_arrays, write_arrays
 from tests.cluster import Cluster
 

@@ -29,7 +29,7 @@ from olscale.execution.settings import ExecutionSettings
 from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import TaskReport
 from olscale.execution.workers import ClosedError, Room, WorkerLostError, Workers
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 
 LEARNERS = ("pa", "pa1", "pa2", "lol", "perceptron")
 QUICK = ExecutionSettings(watch_seconds=0.02)

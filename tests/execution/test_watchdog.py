@@ -16,7 +16,7 @@ import pytest
 
 from olscale.execution import watchdog_process
 from olscale.execution.watchdog import _WRITER
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
 
@@ -29,7 +29,7 @@ import sys
 from olscale.evaluation.budget import Budget, Meter, Spent
 from olscale.execution.watchdog import GroupWatch, Watchdog
 from olscale.execution.watchdog import _WRITER
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 
 what, store, silence = sys.argv[1], sys.argv[2], float(sys.argv[3])
 dog = Watchdog(silence)

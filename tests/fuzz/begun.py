@@ -22,9 +22,9 @@ from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_plan import RunPlan
 from olscale.execution.checkpoints import Checkpoints, resumable_groups, sweep_checkpoints
+from olscale.results.opening import open_store
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
-from olscale.results.store import open_store
 from olscale.storage.checked_json import json_bytes
 from tests.fuzz.json_values import JSON_WORDS, vary_json
 from tests.fuzz.target import Broken, Files, Target, files_of

@@ -36,8 +36,8 @@ from olscale.compiled.code_files import CheckedCodeFile
 from olscale.errors import OlscaleError
 from olscale.report.live_text import live_text
 from olscale.results.live_reader import LiveReader
+from olscale.results.opening import open_store
 from olscale.results.scratch import Scratch
-from olscale.results.store import open_store
 from tests.cli.command import run
 from tests.fuzz import begun
 from tests.fuzz.project import NIGHT, kept_runs, make_project

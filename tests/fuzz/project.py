@@ -14,9 +14,9 @@ import pytest
 from olscale.compiled.code_files import CheckedCodeFile
 from olscale.data.ingest.ingest import ingest
 from olscale.results.compact import compact
+from olscale.results.opening import open_store
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
-from olscale.results.store import open_store
 from tests.cli.command import run
 from tests.fuzz import begun
 from tests.fuzz.target import write

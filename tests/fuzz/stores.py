@@ -13,11 +13,11 @@ import numpy as np
 from olscale.evaluation.experiment import load_experiment
 from olscale.results.compact import compact
 from olscale.results.compacted import SCHEMAS, compacted_bytes, deduplicate, is_intact, salvage
+from olscale.results.opening import open_store
 from olscale.results.plans import LeftOut, read_plans, write_plan
 from olscale.results.record import Record, run_id
 from olscale.results.rows import run_bytes, timing_bytes
 from olscale.results.selections import Point, Selection, read_selections, write_selection
-from olscale.results.store import open_store
 from tests.fuzz.json_values import JSON_WORDS, vary_json
 from tests.fuzz.target import Broken, Files, Target, files_of, write
 

@@ -19,8 +19,8 @@ from olscale.evaluation.settings import settings
 from olscale.execution.evaluate import evaluate
 from olscale.report.markdown import page
 from olscale.results.compact import compact
+from olscale.results.opening import open_store
 from olscale.results.selections import read_selections
-from olscale.results.store import open_store
 
 Digests = dict[str, str]
 

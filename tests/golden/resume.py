@@ -22,7 +22,7 @@ from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.summed_rows import cut_sums
 from olscale.execution.group_records import merge_group
 from olscale.execution.resumable_pass import ResumablePass
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 from tests.golden.evaluated import Digests, files
 
 STORED = Path(__file__).with_name("checkpoints")

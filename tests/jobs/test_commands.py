@@ -24,8 +24,8 @@ from olscale.jobs.job_file import AlarmRules, parse_job
 from olscale.jobs.page import _drawing
 from olscale.jobs.series import NightSeries, judge
 from olscale.jobs.status import job_status
+from olscale.results.opening import open_store
 from olscale.results.plans import PlannedDataset, PlannedLearner, write_plan
-from olscale.results.store import open_store
 from tests.cli.command import run
 
 BEGAN = datetime(2026, 1, 1, 2, tzinfo=UTC)

@@ -12,8 +12,8 @@ from olscale.compiled.csr import to_csr
 from olscale.data.chunk import Chunk
 from olscale.learners.contract.class_shards import ClassShard
 from olscale.learners.registry import make_learner
+from olscale.results.opening import open_store
 from olscale.results.scratch import Scratch
-from olscale.results.store import open_store
 from olscale.system.memory import resident_bytes
 
 COLUMNS = 1_000_000

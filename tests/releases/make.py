@@ -27,7 +27,8 @@ from olscale.evaluation.run_group import RunGroup
 from olscale.execution.resumable_pass import ResumablePass
 from olscale.models.file import load_model
 from olscale.results.compact import compact
-from olscale.results.store import Store, model_file, open_store
+from olscale.results.opening import open_store
+from olscale.results.store import Store, model_file
 
 HERE = Path(__file__).parent
 LAYOUTS = ("parquet", "zarr")

@@ -14,7 +14,7 @@ from olscale.analysis import summarise
 from olscale.data.dataset import open_dataset
 from olscale.data.ingest.ingest import ingest
 from olscale.execution.resumable_pass import ResumablePass
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 from tests.releases.make import (
     CHUNKS,
     HERE,

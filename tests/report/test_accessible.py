@@ -14,7 +14,7 @@ from docs.screenshots import LOOKS, made_up
 from olscale.analysis.curves import Curve
 from olscale.analysis.summary import Summary
 from olscale.report.charts.curves import curve_charts
-from olscale.report.dashboard import serve
+from olscale.report.dashboard_server import serve
 from olscale.report.html import SCRIPTS, TEMPLATES
 from olscale.report.write import write_report
 from olscale.results import Store, open_store, run_id

@@ -9,13 +9,13 @@ import pytest
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 
 from olscale.execution.evaluate import evaluate
-from olscale.report.dashboard import serve
+from olscale.report.dashboard_server import serve
 from olscale.report.live_html import live_html
 from olscale.report.live_text import live_text
 from olscale.report.watch import watch
 from olscale.results.live import LiveEvaluation, LiveGroup, LiveRun
 from olscale.results.live_reader import LiveReader
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 from tests.execution.test_journal import OFTEN, two_learners
 
 

@@ -19,7 +19,7 @@ from olscale.evaluation.experiment import parse_experiment
 from olscale.execution.evaluate import evaluate
 from olscale.execution.progress import LiveProgress
 from olscale.execution.settings import ExecutionSettings
-from olscale.report.dashboard import serve
+from olscale.report.dashboard_server import serve
 from olscale.results import open_store
 from olscale.results.live_reader import LiveReader
 from tests.browser import CHROMIUM, Page, browser

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 from tornado.netutil import bind_sockets
 
-from olscale.report import dashboard, page_server
+from olscale.report import dashboard_server, page_server
 from olscale.report.dashboard import Dashboard
+from olscale.report.dashboard_server import application
 from olscale.report.page_server import LOG, PageServer, most_connections, short_log
 from tests.soak import ADDRESSES, Served, answer, request, served, soak
 
@@ -74,7 +75,7 @@ async def serving(
 ) -> AsyncIterator[tuple[PageServer, int]]:
     """Serve a page of no store here."""
     page = Dashboard([])
-    server = PageServer(page.application(), **limits)
+    server = PageServer(application(page), **limits)
     listening = sockets or bind_sockets(0, "127.0.0.1")
     server.add_sockets(listening)
     try:
@@ -102,7 +103,7 @@ def test_who_asks_for_nothing_in_time_is_left_alone(begun: bytes) -> None:
 def test_who_does_not_take_the_answer_in_time_is_left_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(dashboard, "SECONDS_TO_TAKE", 0.05)
+    monkeypatch.setattr(dashboard_server, "SECONDS_TO_TAKE", 0.05)
     monkeypatch.setattr(Dashboard, "page", lambda page: "x" * (32 << 20))
 
     async def taken() -> int:

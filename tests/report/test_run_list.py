@@ -15,7 +15,8 @@ import pytest
 from olscale.analysis.status import store_status
 from olscale.errors import StoreError
 from olscale.jobs.calendar import calendar_html
-from olscale.report.dashboard import Dashboard, serve
+from olscale.report.dashboard import Dashboard
+from olscale.report.dashboard_server import serve
 from olscale.report.overview import overview_html
 from olscale.report.run_list import PER_PAGE, Query, list_runs, table_of_runs
 from olscale.report.run_page import compare_runs, page_of_run

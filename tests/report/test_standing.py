@@ -21,7 +21,8 @@ from olscale.report.live_text import live_text
 from olscale.report.markdown import markdown
 from olscale.results.live import LiveEvaluation
 from olscale.results.live_reader import LiveReader
-from olscale.results.store import Store, open_store
+from olscale.results.opening import open_store
+from olscale.results.store import Store
 from tests.cli.command import run
 
 AHEAD = "^ looks ahead: standardize was fitted on all training rows."

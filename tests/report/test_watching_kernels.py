@@ -19,7 +19,7 @@ from olscale.report.live_html import live_html
 from olscale.report.live_text import live_text
 from olscale.results.live import SILENT_SECONDS
 from olscale.results.live_reader import LiveReader
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from olscale.errors import StoreError
+from olscale.results.opening import open_store
 from olscale.results.scratch import Scratch
-from olscale.results.store import open_store
 
 RUN = "0123456789abcdef" * 2
 

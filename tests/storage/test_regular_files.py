@@ -25,7 +25,7 @@ from olscale.jobs.night import run_night
 from olscale.jobs.status import job_status
 from olscale.results.compact import compact
 from olscale.results.live_reader import LiveReader
-from olscale.results.store import open_store
+from olscale.results.opening import open_store
 from olscale.storage.open import open_storage
 from tests.execution.test_journal import two_learners
 
