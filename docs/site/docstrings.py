@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from docs.site.equations import is_equation, tex_of
+
 _UNDERLINE = re.compile(r"^-{3,}$")
 
 
@@ -59,10 +61,20 @@ def prose(text: str) -> str:
         if block.startswith(">>>"):
             parts.append(f"```pycon\n{block}\n```")
         elif block.startswith("    "):
-            parts.append(block)  # a block of code
+            parts.append(_displayed(block) or block)  # equations, or a block of code
         else:
             parts.append(re.sub("::$", ":", literals(block)))
     return "\n\n".join(parts)
+
+
+def _displayed(block: str) -> str:
+    """Return a block of equations, one a line, as Markdown; empty where it is code."""
+    formulas = [tex_of(line.strip().removesuffix(",")) for line in block.splitlines()]
+    if None in formulas:
+        return ""
+    shown = [formula(rf"\displaystyle {tex}") for tex in formulas if tex]
+    # A paragraph may not begin with an element that Markdown does not know.
+    return "\n\n".join(f"&emsp;{element}" for element in shown)
 
 
 def literals(text: str) -> str:
@@ -70,8 +82,8 @@ def literals(text: str) -> str:
 
     Examples
     --------
-    >>> literals("``w += x`` where a < b")
-    '`w += x` where a &lt; b'
+    >>> literals("``C`` where a < b")
+    '`C` where a &lt; b'
     """
     pieces = re.split(r"(:math:`[^`]+`|``.+?``|`[^`]+`)", text, flags=re.DOTALL)
     return "".join(_literal(piece) for piece in pieces)
@@ -81,6 +93,9 @@ def _literal(piece: str) -> str:
     if piece.startswith(":math:"):
         return formula(piece.removeprefix(":math:").strip("`"))
     if piece.startswith("``"):
+        text = " ".join(piece.strip("`").split())
+        if is_equation(text):
+            return formula(tex_of(text, is_inline=True) or "")
         return "`" + " ".join(piece.strip("`").split()) + "`"
     if piece.startswith("`"):
         return piece
@@ -92,7 +107,9 @@ def formula(tex: str) -> str:
     from latex2mathml.converter import convert
 
     # Markdown takes a line that begins with an element it does not know for a block.
-    return f"<span>{convert(' '.join(tex.split()))}</span>"
+    # A bar would end a cell of a table.
+    element = convert(" ".join(tex.split())).replace("|", "&#124;")
+    return f"<span>{element}</span>"
 
 
 def cell(text: str) -> str:
