@@ -6,6 +6,7 @@ import doctest
 import importlib
 from collections.abc import Iterator
 from statistics import fmean
+from types import SimpleNamespace
 
 import click
 import pytest
@@ -17,6 +18,7 @@ from docs.site.grand_figures import TUNED, figures_of, grand_tables, number
 from docs.site.key_pages import EXPERIMENT, JOB, key_pages, keys_of
 from docs.site.learner_pages import learner_pages
 from docs.site.name_pages import name_pages
+from docs.site.outside_names import ADDRESSES, on_page_content
 from docs.site.repository import with_links_of_site
 from olscale.cli import olscale as command
 from olscale.data.formats import FORMATS
@@ -123,3 +125,17 @@ def test_pages_of_learners_have_the_figures_of_the_grand_comparison() -> None:
     assert "1,282,263" in pages["learners/arow.md"]
     assert not figures_of("logistic"), "a learner that is not compared"
     assert not figures_of("one-class-svm"), "a learner without a figure"
+
+
+def test_words_for_types_of_others_are_links() -> None:
+    html = "<h2>Dask</h2><p>A Dask cluster of Dask.</p><td><code>ndarray of shape (n,)</code></td>"
+    linked = on_page_content(html, SimpleNamespace(url="api/data.html"))
+    ndarray = f'<a href="{ADDRESSES["numpy.ndarray"]}">ndarray</a>'
+    assert linked == (
+        '<h2>Dask</h2><p>A <a href="https://docs.dask.org/en/stable/">Dask</a> cluster of Dask.</p>'
+        f"<td><code>{ndarray} of shape (n,)</code></td>"
+    )
+    assert on_page_content(html, SimpleNamespace(url="index.html")) == html
+    assert on_page_content("<code>to_ndarray</code>", SimpleNamespace(url="api/a.html")) == (
+        "<code>to_ndarray</code>"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -12,6 +13,7 @@ from urllib.parse import urlparse
 
 import pytest
 
+from docs.site.outside_names import ADDRESSES
 from tests.browser import CHROMIUM, Page, browser
 from tests.house import ROOT
 
@@ -32,6 +34,15 @@ AXE = """(async () => {
 })()"""
 
 
+def _names_without_a_link(site: Path) -> set[str]:
+    """Return names of other libraries in the API that lead nowhere, and links that no page has."""
+    text = "".join(page.read_text(encoding="utf-8") for page in (site / "api").glob("*.html"))
+    names = set(re.findall(r'<span[^>]*\btitle="([\w.]+)"', text))
+    words = {"all"}  # a value, which happens to be the name of a function too
+    unused = {name for name, address in ADDRESSES.items() if f'href="{address}"' not in text}
+    return {name for name in names if not name.startswith("olscale.")} - words | unused
+
+
 @pytest.mark.long
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 @pytest.mark.skipif(find_spec("axe_core_python") is None, reason="pip install axe-core-python")
@@ -43,6 +54,8 @@ def test_pages_fit_are_searched_and_ask_no_network(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "docs.site", str(tmp_path / "site")]
     built = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr
+
+    assert not _names_without_a_link(tmp_path / "site")
 
     async def look() -> dict[str, list[str]]:
         faults: dict[str, list[str]] = {}

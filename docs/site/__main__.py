@@ -102,7 +102,7 @@ def _options(pages: Path, target: Path) -> dict[str, Any]:
         },
         "extra_css": ["assets/site.css"],
         "extra_javascript": ["assets/keyboard.js"],
-        "hooks": [str(HERE / "without_network.py")],
+        "hooks": [str(HERE / "without_network.py"), str(HERE / "outside_names.py")],
         "extra": {"generator": False},
         "plugins": [
             "material/search",
@@ -136,6 +136,8 @@ _API = {
     "inherited_members": False,
     "filters": ["!^_"],
     "separate_signature": True,
+    "show_signature_annotations": True,
+    "signature_crossrefs": True,
 }
 
 

@@ -22,6 +22,12 @@ API = {
             "olscale.execution.evaluation.Evaluation",
             "olscale.evaluation.experiment.Experiment",
             "olscale.evaluation.experiment.load_experiment",
+            "olscale.evaluation.experiment_sections.DatasetSpec",
+            "olscale.evaluation.experiment_sections.LearnerSpec",
+            "olscale.evaluation.budget.Budget",
+            "olscale.execution.settings.ExecutionSettings",
+            "olscale.execution.progress.Progress",
+            "olscale.execution.shutdown.Stop",
             "olscale.report.watch.watch",
             "olscale.report.watch.LiveView",
         ),
@@ -33,8 +39,11 @@ API = {
             "olscale.results.store.Store",
             "olscale.report.notebook.Results",
             "olscale.report.leaderboard.leaderboard",
+            "olscale.report.leaderboard.Leaderboard",
             "olscale.report.learner_comparison.compare",
+            "olscale.report.learner_comparison.LearnerComparison",
             "olscale.report.write.make_report",
+            "olscale.report.write.Report",
         ),
     ),
     "models": (
@@ -55,6 +64,7 @@ API = {
             "olscale.testing",
         ),
     ),
+    "errors": ("Errors", ("olscale.errors",)),
 }
 
 
