@@ -49,9 +49,7 @@ def replace(page: str, name: str, text: str) -> str:
     pattern = rf"(<!-- {re.escape(name)} -->\n).*?(<!-- end -->)"
     found, times = re.subn(pattern, lambda match: match[1] + text + match[2], page, flags=re.S)
     if not times:
-        raise ValueError(
-            f"docs/performance.md has no table of {name}; add <!-- {name} --> and <!-- end -->"
-        )
+        raise ValueError(f"the page has no table of {name}; add <!-- {name} --> and <!-- end -->")
     return found
 
 

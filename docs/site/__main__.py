@@ -214,6 +214,7 @@ def _navigation(pages: Path) -> list[Any]:
             "Results": [
                 "reproduction.md",
                 "grand-comparison.md",
+                "comparisons.md",
                 "performance.md",
                 "scaling.md",
                 *_below(pages, "pipelines"),
