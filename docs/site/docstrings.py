@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from docs.site.equations import is_equation, tex_of
+from docs.site.equations import formula, is_equation, tex_of
 
 _UNDERLINE = re.compile(r"^-{3,}$")
 
@@ -100,16 +100,6 @@ def _literal(piece: str) -> str:
     if piece.startswith("`"):
         return piece
     return piece.replace("<", "&lt;").replace("*", r"\*").replace("|", "&#124;")
-
-
-def formula(tex: str) -> str:
-    """Return a formula of TeX as MathML, which browsers draw without a script."""
-    from latex2mathml.converter import convert
-
-    # Markdown takes a line that begins with an element it does not know for a block.
-    # A bar would end a cell of a table.
-    element = convert(" ".join(tex.split())).replace("|", "&#124;")
-    return f"<span>{element}</span>"
 
 
 def cell(text: str) -> str:

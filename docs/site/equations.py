@@ -45,6 +45,13 @@ _CODE = re.compile(
 )
 
 
+# Code of Markdown, which may have a dollar, and then formulas on lines of their own or in text.
+_OF_PAGES = re.compile(
+    r"(?P<code>^```.*?^```|`[^`\n]*`)|\$\$(?P<shown>.+?)\$\$|\$(?=\S)(?P<inline>[^$]+?)(?<=\S)\$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
 class _NotAFormulaError(ValueError):
     pass
 
@@ -72,6 +79,35 @@ def tex_of(text: str, is_inline: bool = False) -> str | None:
         return parser.formula("")
     except _NotAFormulaError:
         return None
+
+
+def formula(tex: str) -> str:
+    """Return a formula of TeX as MathML, which browsers draw without a script."""
+    from latex2mathml.converter import convert
+
+    # Markdown takes a line that begins with an element it does not know for a block.
+    # A bar would end a cell of a table.
+    element = convert(" ".join(tex.split())).replace("|", "&#124;")
+    return f"<span>{element}</span>"
+
+
+def with_formulas(page: str) -> str:
+    r"""Return a page of Markdown with its formulas, between dollars, as MathML.
+
+    Examples
+    --------
+    >>> with_formulas("costs `$5`"), with_formulas("so $a$ is")[:16]
+    ('costs `$5`', 'so <span><math x')
+    """
+
+    def drawn(match: re.Match[str]) -> str:
+        if match["shown"]:
+            return "&emsp;" + formula(rf"\displaystyle {match['shown']}")
+        if match["inline"]:
+            return formula(match["inline"])
+        return match[0]
+
+    return _OF_PAGES.sub(drawn, page)
 
 
 def is_equation(text: str) -> bool:

@@ -7,6 +7,8 @@ import re
 import shutil
 from pathlib import Path
 
+from docs.site.equations import with_formulas
+
 ROOT = Path(__file__).parents[2]
 
 _FOLDERS = ("pipelines", "cluster")
@@ -43,7 +45,7 @@ def copy_pages(target: Path) -> None:
         place = place_of(name)
         assert place is not None
         text = page.read_text(encoding="utf-8")
-        _write(target / place, with_links_of_site(text, name, place))
+        _write(target / place, with_formulas(with_links_of_site(text, name, place)))
     for folder in ("docs/pictures", *_FOLDERS):
         for file in (ROOT / folder).rglob("*"):
             if file.is_file() and file.suffix not in (".md", ".pyc"):
