@@ -23,7 +23,7 @@ for library in ("OPENBLAS", "OMP"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 # What made the figures of other programs, with these programs.
-collect_ignore_glob = ["analysis/fixtures/*"]
+collect_ignore_glob = ["analysis/fixtures/*", "comparisons/snippets/*"]
 
 # The same examples in every run: a red run is then the fault of the change it tests.
 # `--hypothesis-profile=default` searches anew.
