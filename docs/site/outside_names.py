@@ -94,9 +94,10 @@ _TEXT = re.compile(
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
-    """Return a page of the API with links from types and libraries in its words."""
+    """Return a page of the API whose words for types and libraries are links."""
     if not page.url.startswith("api/"):
         return html
+    html = html.replace("::</p>", ":</p>")  # what announces a block of code in numpydoc
     pieces = _TEXT.split(_CODE.sub(_linked_types, html))
     left = dict(_LIBRARIES)
     for number in range(0, len(pieces), 2):  # text is between what the pattern finds
