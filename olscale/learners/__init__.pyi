@@ -41,6 +41,7 @@ from olscale.learners.contract.update_rule import rule_of as rule_of
 from olscale.learners.contract.usable_rows import unusable as unusable
 from olscale.learners.contract.weighted import WeightedClassifier as WeightedClassifier
 from olscale.learners.contract.weighted import WeightedRegressor as WeightedRegressor
+from olscale.learners.ensemble.drift_ensemble import DriftEnsemble as DriftEnsemble
 from olscale.learners.kernel.bogd import BOGD as BOGD
 from olscale.learners.kernel.bpas import BPAS as BPAS
 from olscale.learners.kernel.bsgd import BSGD as BSGD

@@ -148,6 +148,7 @@ LEARNERS: Registry[Any] = Registry(
         "naive-bayes": "olscale.learners.bayes.naive_bayes:NaiveBayes",
         "knn-window": "olscale.learners.neighbour.knn_window:KNNWindow",
         "pair-tiles": "olscale.learners.tiles.pair_tiles:PairTiles",
+        "drift-ensemble": "olscale.learners.ensemble.drift_ensemble:DriftEnsemble",
         "kernel-perceptron": "olscale.learners.kernel.kernel_perceptron:KernelPerceptron",
         "ogd-kernel": "olscale.learners.kernel.kernel_perceptron:OGDKernel",
         "olk": "olscale.learners.kernel.olk:OLK",

@@ -8,17 +8,27 @@ from numpy.typing import NDArray
 from olscale.learners.bayes.gaussian_loop import LEAST
 from olscale.learners.bayes.naive_bayes import NaiveBayes
 from olscale.learners.neighbour.knn_window import KNNWindow
-from olscale.learners.neighbour.window_loop import SOFT, TIE
+from olscale.learners.neighbour.window_loop import SOFT, TIE, Voting
 from olscale.models.onnx_graph import Value, doubles
 
 
 def add_neighbours(learner: KNNWindow, rows: Value) -> Value:
     """Add the votes of the nearest rows of the window; of two classes the difference."""
-    points, labels, scale = learner.newest_first()
-    voting = learner.voting()
-    classes = max(2, learner._outputs)
+    return add_votes(*learner.newest_first(), learner.voting(), learner._outputs, rows)
+
+
+def add_votes(
+    points: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    scale: NDArray[np.float64],
+    voting: Voting,
+    outputs: int,
+    rows: Value,
+) -> Value:
+    """Add the votes of the nearest of the points, which come newest first."""
+    classes = max(2, outputs)
     if not len(points):
-        return rows @ np.zeros((points.shape[1], learner._outputs))
+        return rows @ np.zeros((points.shape[1], outputs))
     # By differences, as the learner has them: products lose the digits of close rows.
     differences = (rows.add_axis(1) - doubles(points)) * doubles(scale)
     squares = (differences * differences).sum(axis=2, keeps=False)
@@ -33,7 +43,7 @@ def add_neighbours(learner: KNNWindow, rows: Value) -> Value:
         weights = (nearest * voting.gamma + SOFT) ** -1.0
         total = weights.sum(axis=1)
         votes = (of_classes * weights.add_axis(2)).sum(axis=1, keeps=False) / total
-    if learner._outputs > 1:
+    if outputs > 1:
         return votes
     first = votes.columns(np.array([0]))
     second = votes.columns(np.array([1]))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from olscale.compiled.support_arrays import dense_vectors
 from olscale.learners.kernel.kernel_learner import SupportVectorLearner
+from olscale.learners.kernel.replay_learner import ReplayLearner
+from olscale.learners.kernel.replay_machine import MACHINES
 from olscale.learners.kernel.replay_svm import ReplaySVM
 from olscale.models.onnx_graph import Value, doubles
 
@@ -22,18 +26,27 @@ def add_replay_svm(learner: ReplaySVM, rows: Value) -> Value:
     """Add the mixture of the machines, their means, and the linear expert."""
     state = learner.state_
     unit = rows.append_ones().unit_rows()
-    gamma = float(state["gamma"][0])
-    if gamma == 0.0:
+    if state["gamma"][0] == 0.0:
         return unit @ doubles(state["W"])
     scores = unit @ doubles(learner.linear_coefficients())
-    values = rows.gaussians(dense_vectors(state), gamma)
+    trust = state["trust"]
+    for machine, values in add_kernels(learner, rows):
+        now, mean = learner.coefficients(machine)
+        weighted = trust[machine] * now + trust[MACHINES + machine] * mean
+        scores = scores + values @ doubles(weighted.T)
+    return scores
+
+
+def add_kernels(learner: ReplayLearner, rows: Value) -> Iterator[tuple[int, Value]]:
+    """Add the kernel values of all kept rows, for each machine that runs, with its number."""
+    state = learner.state_
+    values = rows.gaussians(dense_vectors(state), float(state["gamma"][0]))
     last = int(np.flatnonzero(state["alive"])[-1])
     for machine in range(last + 1):
         if machine > 0:
             values = values * values
         if state["alive"][machine]:
-            scores = scores + values @ doubles(learner.coefficients(machine).T)
-    return scores
+            yield machine, values
 
 
 def _kernel_values(learner: SupportVectorLearner, rows: Value) -> Value:

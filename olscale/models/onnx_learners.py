@@ -7,6 +7,7 @@ import numpy as np
 from olscale.errors import ModelError
 from olscale.learners.bayes.naive_bayes import NaiveBayes
 from olscale.learners.contract.learner import Learner
+from olscale.learners.ensemble.drift_ensemble import DriftEnsemble
 from olscale.learners.kernel.fogd import FOGD
 from olscale.learners.kernel.kernel_learner import SupportVectorLearner
 from olscale.learners.kernel.replay_svm import ReplaySVM
@@ -23,6 +24,7 @@ from olscale.learners.network.rff_rls import FourierLayer
 from olscale.learners.reference.batch_machine import BatchMachine
 from olscale.learners.tiles.pair_tiles import PairTiles
 from olscale.models import onnx_distributions, onnx_local, onnx_networks
+from olscale.models.onnx_ensemble import add_drift_ensemble
 from olscale.models.onnx_graph import Value, doubles
 from olscale.models.onnx_kernels import add_replay_svm, add_support_vectors
 from olscale.models.onnx_tiles import add_pair_tiles
@@ -70,6 +72,8 @@ def add_scores(learner: Learner, rows: Value, columns: int) -> Value:
             return onnx_distributions.add_naive_bayes(learner, rows)
         case PairTiles():
             return add_pair_tiles(learner, rows, columns)
+        case DriftEnsemble():
+            return add_drift_ensemble(learner, rows, columns)
         case RandomNodes():
             return onnx_networks.add_nodes(learner, rows)
         case FourierLayer():

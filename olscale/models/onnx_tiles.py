@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from olscale.learners.tiles.pair_tiles import MOST_SINGLES, PairTiles
 from olscale.learners.tiles.pair_tiles_loop import BINS, COARSE, EDGE, PAIR_CELLS
@@ -11,8 +12,12 @@ from olscale.models.onnx_graph import Value, doubles
 
 def add_pair_tiles(learner: PairTiles, rows: Value, columns: int) -> Value:
     """Add the probabilities of classes, ``2 p - 1`` of two classes."""
-    table = doubles(learner.state_["table"])
-    pairs = learner.state_["pairs"]
+    cells = add_cells(learner.state_["pairs"], rows, columns)
+    return add_table(learner.state_["table"], cells)
+
+
+def add_cells(pairs: NDArray[np.int64], rows: Value, columns: int) -> Value:
+    """Add the numbers of the cells that each row is in."""
     singles = min(columns, MOST_SINGLES)
     scaled = (rows + EDGE) * (BINS / (2.0 * EDGE))
     bins = scaled.apply("Floor").at_least(0.0).at_most(BINS - 1.0)
@@ -27,8 +32,17 @@ def add_pair_tiles(learner: PairTiles, rows: Value, columns: int) -> Value:
         fine = first * float(BINS) + second + starts
         coarse = wide_first * float(COARSE) + wide_second + starts + float(BINS * BINS)
         cells = cells.concatenate(fine, coarse)
-    values = rows.graph.add("Gather", table, cells.as_integers(), axis=0)
-    f = values.sum(axis=1, keeps=False)
-    if table.shape[1] == 1:
-        return f.apply("Sigmoid") * 2.0 - 1.0
-    return rows.graph.add("Softmax", f, axis=1)
+    return cells.as_integers()
+
+
+def add_table(table: NDArray[np.float64], cells: Value) -> Value:
+    """Add the scores by a table."""
+    values = cells.graph.add("Gather", doubles(table), cells, axis=0)
+    return add_probabilities(values.sum(axis=1, keeps=False), table.shape[1])
+
+
+def add_probabilities(sums: Value, outputs: int) -> Value:
+    """Add the softmax of sums, of two classes ``2 p - 1`` for the sigmoid p of one sum."""
+    if outputs == 1:
+        return sums.apply("Sigmoid") * 2.0 - 1.0
+    return sums.graph.add("Softmax", sums, axis=1)

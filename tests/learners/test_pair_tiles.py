@@ -72,7 +72,7 @@ def test_a_turned_rule_is_learned_again():
     ("columns", "expected"), [(1, 0), (2, 1), (16, 120), (17, 128), (900, 128)]
 )
 def test_pairs_are_distinct_and_ordered(columns: int, expected: int):
-    pairs = pair_tiles._drawn_pairs(columns, np.random.default_rng(0))
+    pairs = pair_tiles.draw_pairs(columns, np.random.default_rng(0))
     assert len({tuple(pair) for pair in pairs.tolist()}) == len(pairs) == expected
     assert all(0 <= first < second < columns for first, second in pairs.tolist())
 

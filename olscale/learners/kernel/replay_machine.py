@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.dot import vector_dot
+from olscale.compiled.elementary import exponential
 from olscale.compiled.philox import philox
 from olscale.compiled.support_vectors import WIDTH, SupportVectors, put, take_out
 
@@ -30,6 +31,11 @@ LEAST_SHARE = 1e-3
 _LEAST_GAIN = 1e-3
 """Least violation for which a step between two classes is made."""
 
+STALE = 1000
+"""Rows after which a stored row makes no more steps while the stream drifts."""
+
+_FADING = 0.6931471805599453 / 500.0  # log 2: what a stored row is worth halves in 500 rows
+
 
 class Machines(NamedTuple):
     """What the machines know.
@@ -45,6 +51,10 @@ class Machines(NamedTuple):
         How much of a stored row its landmarks do not span.
     alive : int64 array of shape (machines,)
         1 for a machine that is still in the race.
+    stored_at : int64 array of shape (slots,)
+        Number of the row in a slot; no slots where the machines never heed the age of rows.
+    drifting : int64 array of shape (1,)
+        1 while old rows count less.
     counts : int64 array of shape (1,)
         Number of landmarks.
     key : uint64 array of shape (2,)
@@ -62,6 +72,8 @@ class Machines(NamedTuple):
     label: NDArray[np.int64]
     share: NDArray[np.float64]
     alive: NDArray[np.int64]
+    stored_at: NDArray[np.int64]
+    drifting: NDArray[np.int64]
     counts: NDArray[np.int64]
     key: NDArray[np.uint64]
     inverse: NDArray[np.float64]
@@ -167,21 +179,32 @@ def project(inverse: Any, values: Any, landmarks: int, share: Any) -> None:
 
 @compiled
 def keep(
-    model: Any, budget: int, X: Any, i: int, size: float, y: int, k: Any, powers: Any, space: Any
+    model: Any,
+    budget: int,
+    X: Any,
+    i: int,
+    size: float,
+    y: int,
+    t: int,
+    k: Any,
+    powers: Any,
+    space: Any,
 ) -> int:
-    """Put row `i` among the stored rows; where they are full, fold one into the landmarks.
+    """Put row `i`, number `t`, among the stored rows; where they are full, fold one.
 
-    Return its slot.
+    The landmarks take on what is folded. Return the slot of the row.
     """
     support = model.support
     landmarks = model.counts[0]
     slot = support.counts[0]
     if slot - landmarks >= budget:
-        slot = _least_needed(model, space)
+        slot = _least_needed(model, t, space)
         _fold(model, slot, space)
         take_out(support, slot)
     put(support, slot, X, i, size)
     model.label[slot] = y
+    if model.stored_at.shape[0] > 0:
+        model.stored_at[slot] = t
     for e in range(model.alpha.shape[0]):
         for c in range(model.alpha.shape[1]):
             model.alpha[e, c, slot] = 0.0
@@ -214,8 +237,8 @@ def set_values(matrix: Any, slot: int, count: int, first: int, k: Any) -> None:
 
 
 @compiled
-def _least_needed(model: Any, need: Any) -> int:
-    """Return the slot of the stored row whose loss changes the machines least."""
+def _least_needed(model: Any, t: int, need: Any) -> int:
+    """Return the slot of the stored row whose loss changes the machines least at row `t`."""
     landmarks = model.counts[0]
     count = model.support.counts[0]
     for s in range(landmarks, count):
@@ -226,6 +249,9 @@ def _least_needed(model: Any, need: Any) -> int:
                 coefficients = model.alpha[e, c]
                 for s in range(landmarks, count):
                     need[s] += coefficients[s] * coefficients[s] * model.share[e, s]
+    if model.drifting[0]:
+        for s in range(landmarks, count):
+            need[s] *= exponential(-_FADING * float(t - model.stored_at[s]))
     least = landmarks
     for s in range(landmarks + 1, count):
         if need[s] < need[least]:
@@ -269,6 +295,8 @@ def replay(model: Any, t: int, looks: int, cube: float, powers: Any, f: Any) -> 
         words = philox(low, high, np.uint64(r), np.uint64(0), model.key[0], model.key[1])
         # The high half of the product: a division by 2^32, which needs no modulo.
         slot = landmarks + np.int64((words[0] * stored) >> np.uint64(32))
+        if model.drifting[0] and t - model.stored_at[slot] > STALE:
+            continue
         for block in range((count + WIDTH - 1) // WIDTH):
             line = model.matrix[block, slot]
             for s in range(WIDTH):

@@ -2,50 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, read_only, read_only_csr
-from olscale.compiled.pages import aligned_space
-from olscale.compiled.support_arrays import (
-    GROWING,
-    STATE,
-    check_support,
-    empty_support,
-    grow_places,
-    support_vectors,
-)
-from olscale.compiled.support_vectors import WIDTH, drop
-from olscale.errors import ParameterError
-from olscale.learners.contract.cost import EstimatesCost
-from olscale.learners.contract.estimator import OnePassLearner
-from olscale.learners.contract.learner import FloatArray, State, score_columns
+from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.parameters import Real, Whole, param
-from olscale.learners.contract.update_rule import rule_of
-from olscale.learners.kernel.replay_machine import MACHINES, Machines
-from olscale.learners.kernel.replay_svm_loop import (
-    SAMPLE,
-    Experts,
-    ReplayRule,
-    ReplaySpace,
-    csr_of_vectors,
-    derive,
-    learn_and_score,
-    machines_of,
-    open_space,
-    squared_distances,
-)
-from olscale.system.memory import memory_bytes
-from olscale.system.sizes import size_text
-
-_NO_INVERSE = np.zeros((MACHINES, 0, 0))
-_NO_MATRIX = np.zeros((0, 0, WIDTH), dtype=np.float32)
+from olscale.learners.kernel.replay_learner import ReplayLearner
+from olscale.learners.kernel.replay_machine import MACHINES
+from olscale.learners.kernel.replay_svm_loop import Experts
 
 
-class ReplaySVM(OnePassLearner, EstimatesCost):
+class ReplaySVM(ReplayLearner):
     """A support vector machine that sees each row once and returns to the hard ones it stores.
 
     Four dual machines with Gaussian kernels share `D` landmarks and up to `B` stored rows. A row
@@ -91,9 +57,6 @@ class ReplaySVM(OnePassLearner, EstimatesCost):
 
     name = "replay-svm"
     numbers_per_second = 2.5e9
-    layout_exact = True
-    takes_unknown = True
-    checks_rows = True
 
     B: int = param(
         2048,
@@ -114,223 +77,18 @@ class ReplaySVM(OnePassLearner, EstimatesCost):
         0, Whole(0), "Seed of the steps on stored rows; the seed and number of the run count too."
     )
 
-    _inverse: NDArray[np.float64] | None = None
-    _matrix: NDArray[np.float32] | None = None
-
     def _allocate(self, columns: int, outputs: int) -> State:
-        self._forget_derived()
-        most = self._slots()
-        support = empty_support(columns, most, most)
-        slots = len(support["sizes"])
         return {
-            **support,
-            "alpha": np.zeros((MACHINES, outputs, slots)),
-            "late": np.zeros((MACHINES, outputs, slots)),
-            "label": np.zeros(slots, dtype=np.int64),
-            "share": np.zeros((MACHINES, slots)),
-            "alive": np.ones(MACHINES, dtype=np.int64),
-            "landmarks": np.zeros(1, dtype=np.int64),
-            "key": self._random().integers(0, 2**32, 2).astype(np.uint64),
+            **super()._allocate(columns, outputs),
             "W": np.zeros((columns + 1, outputs)),
             "late_W": np.zeros((columns + 1, outputs)),
             "trust": np.full(2 * MACHINES + 2, 1.0 / (2 * MACHINES + 2)),
-            "errors": np.zeros((2, MACHINES), dtype=np.int64),
-            "gamma": np.zeros(1),
         }
 
-    def _slots(self) -> int:
-        return int(self.B) + int(self.D)
-
-    def begin(self, columns: int, classes: int, entropy: Any = ()) -> None:
-        """Check parameters and memory, then allocate the state."""
-        self.resolved_params()
-        self.check_memory(columns, classes)
-        super().begin(columns, classes, entropy)
-
-    def compile(self, X: Rows) -> None:
-        """Compile all loops: another learner of this class opens its machines after two rows."""
-        fresh = type(self)(**{**self.get_params(deep=False), "B": 1, "D": 1})
-        fresh.begin(2, self._classes)
-        fresh.learn(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.zeros(3, dtype=np.int64))
-
-    def _pass(
-        self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray
-    ) -> None:
-        rows = read_only_csr(X)
-        row = 0
-        while True:
-            if learning and state["gamma"][0] > 0.0:
-                self._derive()
-            row = self._loop(rows, read_only(y), row, learning, False, scores)
-            if row == len(scores):
-                return
-            if state["gamma"][0] == 0.0 and int(state["counts"][0]) == self._sample():
-                self._open_machines()
-            else:
-                entries = int(rows.indptr[row + 1] - rows.indptr[row])
-                state.update(grow_places(state, entries))
-
-    def _loop(
-        self,
-        rows: CSR,
-        y: NDArray[np.int64],
-        first: int,
-        learning: bool,
-        again: bool,
-        scores: FloatArray,
-    ) -> int:
-        """Go on from row `first`; see `learn_and_score`."""
+    def _experts(self) -> Experts:
         state = self.state_
-        experts = Experts(state["W"], state["late_W"], state["trust"], state["errors"])
-        rule = rule_of(ReplayRule, self)
-        gamma = float(state["gamma"][0])
-        form = (self.norm_limits(), learning, again, state["seen"], state["updates"])
-        machines = self._machines()
-        space = self._space(rows)
-        return learn_and_score(rows, y, first, machines, experts, rule, gamma, space, *form, scores)
-
-    def _sample(self) -> int:
-        """Return after how many rows the width is known."""
-        return min(SAMPLE, self._slots())
-
-    def _open_machines(self) -> None:
-        """Take the width from the rows so far, and let the machines learn them."""
-        state = self.state_
-        support = support_vectors(state)
-        sample = read_only_csr(csr_of_vectors(support))
-        space = self._space(sample)
-        squares = squared_distances(support, space)
-        typical = float(np.median(squares)) if len(squares) else 0.0
-        if typical <= 0.0 and len(squares):
-            typical = float(squares.mean())
-        state["gamma"][0] = 1.0 / typical if typical > 0.0 else 1.0
-        count = int(state["counts"][0])
-        labels = read_only(state["label"][:count].copy())
-        state["landmarks"][0] = min(int(self.D), count)
-        for slot in range(count - 1, int(state["landmarks"][0]) - 1, -1):
-            drop(support, slot)
-        self._derive()
-        self._loop(sample, labels, 0, True, True, np.empty((count, self._outputs)))
-
-    def _derive(self) -> None:
-        """Compute the kernel values between kept rows, unless they are at hand."""
-        if self._matrix is not None:
-            return
-        state = self.state_
-        support = support_vectors(state)
-        vectors = read_only_csr(csr_of_vectors(support))
-        space = self._space(vectors)
-        gamma = float(state["gamma"][0])
-        landmarks = int(state["landmarks"][0])
-        slots = len(state["sizes"])
-        self._matrix = np.zeros((slots // WIDTH, slots, WIDTH), dtype=np.float32)
-        self._inverse = np.zeros((MACHINES, landmarks, landmarks))
-        derive(vectors, support, gamma, landmarks, space, self._matrix, self._inverse)
-
-    def _forget_derived(self) -> None:
-        self._matrix = None
-        self._inverse = None
-
-    def _machines(self) -> Machines:
-        inverse = _NO_INVERSE if self._inverse is None else self._inverse
-        matrix = _NO_MATRIX if self._matrix is None else self._matrix
-        return machines_of(self.state_, support_vectors(self.state_), (inverse, matrix))
-
-    def _space(self, rows: CSR) -> ReplaySpace:
-        longest = int(np.diff(rows.indptr).max(initial=0))
-        entries = max(self.state_["values"].shape[1], longest)
-        return open_space(entries, len(self.state_["sizes"]), self._outputs)
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from `state`, whose rows may have more features than those of now."""
-        check_support(
-            {name: state[name] for name in STATE if name in state}, len(self.state_["place"])
-        )
-        slots = len(self.state_["sizes"])
-        for name in set(GROWING) & state.keys():
-            old = self.state_[name]
-            new = state[name]
-            if old.ndim == new.ndim and old.dtype == new.dtype and new.size >= old.size:
-                if name == "values":
-                    self.state_[name] = aligned_space(*new.shape)
-                else:
-                    self.state_[name] = np.zeros(new.shape, new.dtype)
-        super().restore(state)
-        self._forget_derived()
-        if len(self.state_["sizes"]) != slots:
-            raise ValueError(f"state does not fit learner {self.name}: other slots than {slots}")
-
-    def _can_continue(self) -> bool:
-        state = self.state_
-        count, _, _, most = state["counts"].tolist()
-        landmarks = int(state["landmarks"][0])
-        gamma = float(state["gamma"][0])
-        labels = state["label"][:count]
-        alive = state["alive"]
-        opened = gamma > 0.0 and np.isfinite(gamma)
-        fits = most == self._slots() and ((labels >= 0) & (labels < max(2, self._classes))).all()
-        if opened:
-            fits &= 0 < landmarks <= min(int(self.D), count) and count <= landmarks + int(self.B)
-        else:
-            fits &= gamma == 0.0 and landmarks == 0 and count <= self._sample()
-        fits &= bool(np.isin(alive, (0, 1)).all() and alive.any())
-        fits &= bool(np.isfinite(state["values"]).all() and np.isfinite(state["sizes"]).all())
-        fits &= bool((state["key"] < 2**32).all() and (state["trust"] >= 0.0).all())
-        return bool(fits) and super()._can_continue()
-
-    def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers a row goes through: its values times the kept rows."""
-        del columns
-        return self._slots() * (values + (2.0 + int(self.R)) * score_columns(classes) + 20.0)
-
-    def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
-        """Return how many numbers `rows` rows go through: a third of them is stored at first."""
-        del columns
-        kept = min(float(self._slots()), int(self.D) + rows / 3.0)
-        outputs = score_columns(classes)
-        a_row = values + (2.0 + int(self.R)) * outputs + 20.0
-        in_race = min(rows, int(self.race)) * (MACHINES - 1) * (2.0 + int(self.R)) * outputs
-        return kept * (rows * a_row + in_race)
-
-    def state_bytes(self, columns: int, classes: int) -> int:
-        """Return the bytes of the stored rows, if they have all features, and kernel values."""
-        slots = self._slots()
-        outputs = score_columns(classes)
-        return int(8 * slots * (columns + 2 * MACHINES * outputs + MACHINES) + 4 * slots * slots)
-
-    def check_memory(self, columns: int, classes: int) -> None:
-        """Refuse rows so wide that the stored ones may not fit this machine."""
-        needed = self.state_bytes(columns, classes)
-        memory = memory_bytes()
-        if needed > memory:
-            raise ParameterError(
-                f"learner {self.name}: {self._slots():,} rows of {columns:,} features may take "
-                f"{size_text(needed)}, this machine has {size_text(memory)}; {self.cheaper()}"
-            )
-
-    def cheaper(self) -> str:
-        """Return what to do where rows are wide or many."""
-        return "take a smaller B, or project rows first, as with the transform project"
-
-    def coefficients(self, machine: int) -> FloatArray:
-        """Return what a machine adds to the scores for each kept row, the mean included.
-
-        Parameters
-        ----------
-        machine : int
-            Its kernel is the widest to the power ``2^machine``.
-
-        Returns
-        -------
-        float64 array of shape (outputs, kept rows)
-        """
-        state = self.state_
-        count = int(state["counts"][0])
-        now = state["alpha"][machine, :, :count]
-        mean = now - state["late"][machine, :, :count] / max(1.0, float(state["seen"][0])) ** 3
-        trust = state["trust"]
-        weighted: FloatArray = trust[machine] * now + trust[MACHINES + machine] * mean
-        return weighted
+        space = np.zeros((2, self._outputs))
+        return Experts(state["W"], state["late_W"], state["trust"], state["errors"], space)
 
     def linear_coefficients(self) -> FloatArray:
         """Return what the linear expert adds to the scores of rows ``(x, 1)`` of length 1.
@@ -345,7 +103,3 @@ class ReplaySVM(OnePassLearner, EstimatesCost):
         trust = state["trust"]
         weighted: FloatArray = trust[-2] * now + trust[-1] * mean
         return weighted
-
-    def measures(self) -> dict[str, float]:
-        """Return the shared measures, and `support_vectors`: landmarks and stored rows."""
-        return {**super().measures(), "support_vectors": float(self.state_["counts"][0])}

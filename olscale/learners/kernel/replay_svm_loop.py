@@ -42,13 +42,22 @@ from olscale.compiled.support_vectors import (
 )
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
+from olscale.learners.kernel.linear_expert import learn_unit_row, score_unit_row
+from olscale.learners.kernel.replay_experts import (
+    end_race,
+    judge,
+    learn_others,
+    mix_scores,
+    mixes,
+    score_others,
+    trust_experts,
+)
 from olscale.learners.kernel.replay_machine import (
     LARGEST_STEP,
     MACHINES,
     RIDGE,
     Machines,
     invert,
-    is_wrong,
     keep,
     margin_of,
     replay,
@@ -60,11 +69,8 @@ from olscale.learners.kernel.replay_machine import (
 SAMPLE = 400
 """Rows after which the width is known; until then the linear expert alone predicts."""
 
-FIXED_SHARE = 1e-3
-"""Share of the weights that is dealt anew to all experts after each row."""
-
-_PENALTY = 0.6065306597126334  # exp(-1 / 2)
 _LINEAR_STEP = 10.0
+_NEVER = np.zeros(0, dtype=np.int64)
 
 
 class Experts(NamedTuple):
@@ -79,12 +85,15 @@ class Experts(NamedTuple):
         Weights of the experts: each machine now, each machine's mean, the linear one and its mean.
     errors : int64 array of shape (2, machines)
         Mistakes of the machines so far, now and of their mean.
+    scores : float64 array of shape (2, outputs)
+        Space for the scores of the linear expert and its mean.
     """
 
     W: FloatArray
     late: FloatArray
     trust: FloatArray
     errors: NDArray[np.int64]
+    scores: FloatArray
 
 
 class ReplayRule(NamedTuple):
@@ -106,8 +115,6 @@ class ReplaySpace(NamedTuple):
     share: FloatArray
     current: FloatArray
     mean: FloatArray
-    linear: FloatArray
-    linear_mean: FloatArray
     f: FloatArray
     together: RowsTogether
 
@@ -122,8 +129,6 @@ def open_space(entries: int, slots: int, outputs: int) -> ReplaySpace:
         np.empty(slots),
         np.zeros((MACHINES, outputs)),
         np.zeros((MACHINES, outputs)),
-        np.zeros(outputs),
-        np.zeros(outputs),
         np.zeros(outputs),
         together_space(entries, slots),
     )
@@ -188,27 +193,27 @@ def learn_and_score(
                     scores[j, c] = np.nan
             break
         length = np.sqrt(square + 1.0)
-        t = max(1.0, float(i if again else seen[0]))
-        _score_linear(X, i, experts, length, t * t * t, space)
-        if gamma > 0.0:
+        opened = gamma > 0.0
+        score_others(experts, X, i, length, seen[0])
+        if opened:
             finish(support, X, i, gamma, square, space)
-            _score_machines(machines, space, t)
-        _mix(machines.alive, experts.trust, gamma > 0.0, space, scores[i])
+            _score_machines(machines, space, max(1.0, float(i if again else seen[0])))
+        mix_scores(experts, machines.alive, opened, space, scores[i])
         if again:
             learn_row(machines, rule, space, X, i, square, y[i], i + 1)
         elif learns:
             seen[0] += 1
-            if gamma == 0.0:
-                slot = support.counts[0]
-                put(support, slot, X, i, square)
-                machines.label[slot] = y[i]
-            else:
-                _trust(machines.alive, experts, space, y[i])
+            judge(experts, machines.alive, opened, space, y[i])
+            if opened:
                 if learn_row(machines, rule, space, X, i, square, y[i], seen[0]):
                     updates[0] += 1
                 if seen[0] == rule.race:
-                    _end_race(machines.alive, experts)
-            _learn_linear(X, i, experts, length, seen[0], space.linear, y[i])
+                    end_race(machines.alive, experts)
+            else:
+                slot = support.counts[0]
+                put(support, slot, X, i, square)
+                machines.label[slot] = y[i]
+            learn_others(experts, X, i, length, seen[0], y[i])
         if learns and i + 1 < end_of_block:
             renew(support, X, begun, space.at, block)
     return rows  # type: ignore[no-any-return]
@@ -241,7 +246,7 @@ def learn_row(
         if machines.alive[e] and margin_of(space.current[e], y) < rule.theta:
             stored = True
     if stored:
-        slot = keep(machines, rule.B, X, i, size, y, space.k, space.powers, space.share)
+        slot = keep(machines, rule.B, X, i, size, y, t, space.k, space.powers, space.share)
         for e in range(MACHINES):
             if machines.alive[e]:
                 most = LARGEST_STEP[e]
@@ -250,65 +255,25 @@ def learn_row(
     return stored
 
 
-@compiled
-def _score_linear(X: Any, i: int, experts: Any, length: float, cube: float, space: Any) -> None:
-    f = space.linear
-    mean = space.linear_mean
-    W = experts.W
-    late = experts.late
-    features = W.shape[0] - 1
+def _score_linear(experts: Any, X: Any, i: int, length: float, rows: int) -> None:
+    f = experts.scores[0]
+    mean = experts.scores[1]
+    t = max(1.0, float(rows))
+    score_unit_row(X, i, experts.W, length, f)
+    score_unit_row(X, i, experts.late, length, mean)
     for c in range(f.shape[0]):
-        f[c] = 0.0
-        mean[c] = 0.0
-    for p in range(X.indptr[i], X.indptr[i + 1]):
-        x = X.data[p]
-        for c in range(f.shape[0]):
-            f[c] += x * W[X.indices[p], c]
-            mean[c] += x * late[X.indices[p], c]
-    for c in range(f.shape[0]):
-        f[c] = (f[c] + W[features, c]) / length
-        mean[c] = f[c] - (mean[c] + late[features, c]) / length / cube
+        mean[c] = f[c] - mean[c] / (t * t * t)
 
 
-@compiled
-def _learn_linear(X: Any, i: int, experts: Any, length: float, t: int, f: Any, y: int) -> None:
-    """Make the step of PA-I on the row with a constant 1, at length 1."""
-    loss = 1.0 - margin_of(f, y)
-    if not loss > 0.0:
-        return
-    if f.shape[0] == 1:
-        size = min(_LINEAR_STEP, loss) / length
-        _add(X, i, experts, 0, size if y == 1 else -size, t)
-        return
-    rival = 1 if y == 0 else 0
-    for c in range(f.shape[0]):
-        if c != y and f[c] > f[rival]:
-            rival = c
-    size = min(_LINEAR_STEP, 0.5 * loss) / length
-    _add(X, i, experts, y, size, t)
-    _add(X, i, experts, rival, -size, t)
-
-
-@compiled
-def _add(X: Any, i: int, experts: Any, c: int, size: float, t: int) -> None:
-    W = experts.W
-    late = experts.late
-    cube = float(t) * float(t) * float(t)
-    for p in range(X.indptr[i], X.indptr[i + 1]):
-        W[X.indices[p], c] += size * X.data[p]
-        late[X.indices[p], c] += cube * (size * X.data[p])
-    W[W.shape[0] - 1, c] += size
-    late[W.shape[0] - 1, c] += cube * size
-
-
-@compiled
-def _mix(alive: Any, trust: Any, has_machines: bool, space: Any, scores: Any) -> None:
+def _mix(experts: Any, alive: Any, opened: bool, space: Any, scores: Any) -> None:
+    trust = experts.trust
+    linear = experts.scores
     for c in range(scores.shape[0]):
-        if not has_machines:
-            scores[c] = space.linear[c]
+        if not opened:
+            scores[c] = linear[0, c]
             continue
-        total = trust[2 * MACHINES] * space.linear[c]
-        total += trust[2 * MACHINES + 1] * space.linear_mean[c]
+        total = trust[2 * MACHINES] * linear[0, c]
+        total += trust[2 * MACHINES + 1] * linear[1, c]
         for e in range(MACHINES):
             if alive[e]:
                 total += trust[e] * space.current[e, c]
@@ -316,50 +281,21 @@ def _mix(alive: Any, trust: Any, has_machines: bool, space: Any, scores: Any) ->
         scores[c] = total
 
 
-@compiled
-def _trust(alive: Any, experts: Any, space: Any, y: int) -> None:
-    """Trust experts that err less, and each one at least a little: it may be needed later."""
-    trust = experts.trust
-    if is_wrong(space.linear, y):
-        trust[2 * MACHINES] *= _PENALTY
-    if is_wrong(space.linear_mean, y):
-        trust[2 * MACHINES + 1] *= _PENALTY
-    total = trust[2 * MACHINES] + trust[2 * MACHINES + 1]
-    members = 2
-    for e in range(MACHINES):
-        if alive[e]:
-            if is_wrong(space.current[e], y):
-                trust[e] *= _PENALTY
-                experts.errors[0, e] += 1
-            if is_wrong(space.mean[e], y):
-                trust[MACHINES + e] *= _PENALTY
-                experts.errors[1, e] += 1
-            total += trust[e] + trust[MACHINES + e]
-            members += 2
-    for j in range(2 * MACHINES + 2):
-        if trust[j] > 0.0:
-            trust[j] = (1.0 - FIXED_SHARE) * (trust[j] / total) + FIXED_SHARE / members
+def _judge(experts: Any, alive: Any, opened: bool, space: Any, y: int) -> None:
+    if opened:
+        trust_experts(alive, opened, experts.trust, experts.errors, experts.scores, space, y)
 
 
-@compiled
-def _end_race(alive: Any, experts: Any) -> None:
-    """Keep the machine with the fewest mistakes, now or of its mean."""
-    best = 0
-    least = min(experts.errors[0, 0], experts.errors[1, 0])
-    for e in range(1, MACHINES):
-        errors = min(experts.errors[0, e], experts.errors[1, e])
-        if errors < least:
-            least = errors
-            best = e
-    total = experts.trust[2 * MACHINES] + experts.trust[2 * MACHINES + 1]
-    total += experts.trust[best] + experts.trust[MACHINES + best]
-    for e in range(MACHINES):
-        if e != best:
-            alive[e] = 0
-            experts.trust[e] = 0.0
-            experts.trust[MACHINES + e] = 0.0
-    for j in range(2 * MACHINES + 2):
-        experts.trust[j] /= total
+def _learn_linear(experts: Any, X: Any, i: int, length: float, rows: int, y: int) -> None:
+    t = float(rows)
+    f = experts.scores[0]
+    learn_unit_row(X, i, experts.W, experts.late, length, _LINEAR_STEP, t * t * t, f, y)
+
+
+mixes(
+    Experts,
+    {score_others: _score_linear, mix_scores: _mix, judge: _judge, learn_others: _learn_linear},
+)
 
 
 @compiled
@@ -426,5 +362,18 @@ def csr_of_vectors(support: SupportVectors) -> CSR:
 
 def machines_of(state: Any, support: SupportVectors, derived: Any) -> Machines:
     """Return the machines of a state, with the arrays that are derived from it."""
-    names = ("alpha", "late", "label", "share", "alive", "landmarks", "key")
-    return Machines(support, *(state[name] for name in names), *derived)
+    names = (
+        "alpha",
+        "late",
+        "label",
+        "share",
+        "alive",
+        "stored_at",
+        "drifting",
+        "landmarks",
+        "key",
+    )
+    # Machines that never heed the age of rows have no state of it.
+    ages = {"stored_at": _NEVER, "drifting": np.zeros(1, dtype=np.int64)}
+    every = ages | state
+    return Machines(support, *(every[name] for name in names), *derived)

@@ -164,11 +164,20 @@ class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
         ([[3.0], [2.0]], [0, 1])
         """
         state = self.state_
-        seen = int(state["seen"][0])
-        capacity = int(self.window)
-        places = np.arange(seen - 1, max(-1, seen - 1 - capacity), -1) % capacity
+        places = places_newest_first(int(state["seen"][0]), int(self.window))
         scale = np.ones(self._columns)
         if self.scaling == "range":
             widths = state["high"] - state["low"]
             scale = np.divide(1.0, widths, out=np.zeros(self._columns), where=widths > 0.0)
         return state["rows"][:, places].T, state["labels"][places], scale
+
+
+def places_newest_first(seen: int, capacity: int) -> NDArray[np.int64]:
+    """Return the places of the rows in a window after `seen` rows, the newest first.
+
+    Examples
+    --------
+    >>> places_newest_first(4, 3).tolist()
+    [0, 2, 1]
+    """
+    return np.arange(seen - 1, max(-1, seen - 1 - capacity), -1) % capacity

@@ -64,7 +64,7 @@ class Voting(NamedTuple):
 
 
 @compiled
-def _set_distances(x: Any, scale: Any, rows: Any, count: int, squares: Any) -> None:
+def set_distances(x: Any, scale: Any, rows: Any, count: int, squares: Any) -> None:
     """Set the squared distances of `x` to the first `count` places, of scaled features."""
     for s in range(count):
         squares[s] = 0.0
@@ -90,7 +90,7 @@ def _set_distances(x: Any, scale: Any, rows: Any, count: int, squares: Any) -> N
 
 
 @compiled
-def _take_nearest(
+def _take_places(
     squares: Any, start: int, stop: int, k: int, nearest: Any, places: Any, size: int
 ) -> int:
     """Go from place `start` down to `stop` and keep the `k` nearest, nearest first.
@@ -116,7 +116,32 @@ def _take_nearest(
 
 
 @compiled
-def _set_scores(
+def take_nearest(
+    squares: Any,
+    newest: int,
+    first: int,
+    last: int,
+    k: int,
+    nearest: Any,
+    places: Any,
+    size: int,
+) -> int:
+    """Keep the `k` nearest of `size` known ones and of the rows of ages `first` to `last`.
+
+    The row at place `newest` has age 0, and age `last` is left out. Of equal distances the newer
+    is kept. Return how many are known then.
+    """
+    # Rows older than the one at place 0 continue at the last place.
+    oldest_before = newest + 1
+    stop = newest - min(last, oldest_before) + 1
+    size = _take_places(squares, newest - first, stop, k, nearest, places, size)
+    behind = newest + squares.shape[0]
+    start = behind - max(first, oldest_before)
+    return _take_places(squares, start, behind - last + 1, k, nearest, places, size)
+
+
+@compiled
+def set_votes(
     labels: Any, voting: Any, nearest: Any, places: Any, size: int, votes: Any, scores: Any
 ) -> None:
     """Set the scores of a row of which `size` neighbours are known."""
@@ -205,10 +230,9 @@ def learn_and_score(
         count = min(window.seen[0], capacity)
         newest = (window.seen[0] - 1) % capacity
         _set_scale(window, voting.by_range, scale)
-        _set_distances(x, scale, window.rows, count, squares)
-        size = _take_nearest(squares, min(newest, count - 1), 0, voting.k, nearest, places, 0)
-        size = _take_nearest(squares, count - 1, newest + 1, voting.k, nearest, places, size)
-        _set_scores(window.labels, voting, nearest, places, size, votes, scores[i])
+        set_distances(x, scale, window.rows, count, squares)
+        size = take_nearest(squares, newest, 0, count, voting.k, nearest, places, 0)
+        set_votes(window.labels, voting, nearest, places, size, votes, scores[i])
         if learning and y[i] != UNKNOWN:
             place = window.seen[0] % capacity
             for j in range(columns):

@@ -76,12 +76,12 @@ class PairTiles(OnePassLearner, WeightedClassifier, EstimatesCost):
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: its features, and cells read and written."""
         del values
-        active = _singles(columns) + 2 * _pairs(columns)
+        active = singles_of(columns) + 2 * _pairs(columns)
         return columns + 2.0 * active * score_columns(classes)
 
     def state_bytes(self, columns: int, classes: int) -> int:
         """Return the bytes of the table."""
-        return 8 * score_columns(classes) * _cells(columns)
+        return 8 * score_columns(classes) * cells_of(columns)
 
     def check_memory(self, columns: int, classes: int) -> None:
         """Refuse a table that this machine cannot hold."""
@@ -89,7 +89,7 @@ class PairTiles(OnePassLearner, WeightedClassifier, EstimatesCost):
         memory = memory_bytes()
         if needed > memory:
             raise ParameterError(
-                f"learner {self.name}: the table of {_cells(columns):,} cells and {classes:,} "
+                f"learner {self.name}: the table of {cells_of(columns):,} cells and {classes:,} "
                 f"classes needs {size_text(needed)}, this machine has {size_text(memory)}; "
                 f"{self.cheaper()}"
             )
@@ -106,8 +106,8 @@ class PairTiles(OnePassLearner, WeightedClassifier, EstimatesCost):
 
     def _allocate(self, columns: int, outputs: int) -> State:
         return {
-            "table": np.zeros((_cells(columns), outputs)),
-            "pairs": _drawn_pairs(columns, self._random()),
+            "table": np.zeros((cells_of(columns), outputs)),
+            "pairs": draw_pairs(columns, self._random()),
         }
 
     def _can_continue(self) -> bool:
@@ -123,13 +123,14 @@ class PairTiles(OnePassLearner, WeightedClassifier, EstimatesCost):
         scores: FloatArray,
         weights: FloatArray | None = None,
     ) -> None:
-        tiles = (state["table"], state["pairs"], _singles(self._columns), float(self.rate))
+        tiles = (state["table"], state["pairs"], singles_of(self._columns), float(self.rate))
         counts = (state["seen"], state["updates"])
         row = np.empty((self._columns, 1))
         learn_and_score(X, y, *tiles, self.norm_limits(), learning, *counts, row, scores, weights)
 
 
-def _singles(columns: int) -> int:
+def singles_of(columns: int) -> int:
+    """Return the number of features that have cells of their own."""
     return min(columns, MOST_SINGLES)
 
 
@@ -137,11 +138,12 @@ def _pairs(columns: int) -> int:
     return min(columns * (columns - 1) // 2, MOST_PAIRS)
 
 
-def _cells(columns: int) -> int:
-    return BINS * _singles(columns) + PAIR_CELLS * _pairs(columns)
+def cells_of(columns: int) -> int:
+    """Return the number of cells of rows with so many features."""
+    return BINS * singles_of(columns) + PAIR_CELLS * _pairs(columns)
 
 
-def _drawn_pairs(columns: int, random: np.random.Generator) -> NDArray[np.int64]:
+def draw_pairs(columns: int, random: np.random.Generator) -> NDArray[np.int64]:
     """Return pairs of features, the smaller first: all, or `MOST_PAIRS` drawn ones."""
     of_all = columns * (columns - 1) // 2
     numbers = np.arange(_pairs(columns))

@@ -64,6 +64,13 @@ def set_probabilities(table: Any, cells: Any, p: Any) -> None:
         values = table[cells[n]]
         for c in range(outputs):
             p[c] += values[c]
+    turn_into_probabilities(p)
+
+
+@compiled
+def turn_into_probabilities(p: Any) -> None:
+    """Replace sums by their softmax, a single one by its sigmoid."""
+    outputs = p.shape[0]
     if outputs == 1:
         decay = exponential(-abs(p[0]))
         numerator = decay
@@ -80,6 +87,16 @@ def set_probabilities(table: Any, cells: Any, p: Any) -> None:
         total += p[c]
     for c in range(outputs):
         p[c] /= total
+
+
+@compiled
+def set_scores(p: Any, scores: Any) -> None:
+    """Set the scores of a row: its probabilities, ``2 p - 1`` of two classes."""
+    if p.shape[0] == 1:
+        scores[0] = 2.0 * p[0] - 1.0
+        return
+    for c in range(p.shape[0]):
+        scores[c] = p[c]
 
 
 @compiled
@@ -135,11 +152,7 @@ def learn_and_score(
         set_bins(x, bins)
         set_cells(bins, singles, pairs, cells)
         set_probabilities(table, cells, p)
-        if outputs == 1:
-            scores[i, 0] = 2.0 * p[0] - 1.0
-        else:
-            for c in range(outputs):
-                scores[i, c] = p[c]
+        set_scores(p, scores[i])
         if learning and y[i] != UNKNOWN:
             seen[0] += 1
             weight = weight_of(weights, i)

@@ -1,0 +1,1 @@
+"""Learners that are mixtures of other learners."""

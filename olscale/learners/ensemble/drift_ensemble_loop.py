@@ -1,0 +1,344 @@
+"""The experts of drift-ensemble beside its dual machines, and the mixture of all.
+
+One row of two classes, in numpy form; `s` are the scores of all experts, each as it was before this
+row, and `f` and `y` are signs::
+
+    s[linear] = [W_C @ (x, 1) / norm((x, 1)) for C in 10, 0.3, 0.05, 0.01], and the mean of C = 10
+    s[neighbours] = [votes of the five nearest of the last w rows for w in window / 16, / 4, / 1]
+    s[tiles] = [2 * sigmoid(T_a[cells(x)].sum()) - 1 for a in 16, 4, 1, 0.25]
+    s = clip(s, -2, 2)
+    p = sigmoid(2 * u @ s)                        # of the stack
+    f = w @ (s, 2 * p - 1)                        # what is predicted
+    w = w * exp(-0.5 * wrong); w /= w.sum(); w = (1 - 1e-3) * w + 1e-3 / len(w)
+    u = u + 0.02 * ((y + 1) / 2 - p) * s
+    e = e + (wrong - e) / 200                     # of neighbours and machines
+    drifting = min(e[neighbours]) < min(e[machines])
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.decorator import compiled
+from olscale.compiled.rows import set_column
+from olscale.learners.contract.learner import FloatArray
+from olscale.learners.kernel.linear_expert import learn_unit_row, score_unit_row
+from olscale.learners.kernel.replay_experts import (
+    judge,
+    learn_others,
+    mix_scores,
+    mixes,
+    score_others,
+    trust_experts,
+)
+from olscale.learners.kernel.replay_machine import MACHINES, is_wrong
+from olscale.learners.neighbour.window_loop import Voting, set_distances, set_votes, take_nearest
+from olscale.learners.tiles.pair_tiles_loop import (
+    set_bins,
+    set_cells,
+    set_probabilities,
+    set_scores,
+    step,
+    turn_into_probabilities,
+)
+
+LARGEST_STEPS = np.array([10.0, 0.3, 0.05, 0.01])
+"""C of the linear experts; the mean of the first one's weights is an expert, too."""
+
+TILE_RATES = np.array([16.0, 4.0, 1.0, 0.25])
+
+WINDOW_SHARES = (16, 4, 1)
+"""The windows of the neighbours are these shares of the longest."""
+
+NEIGHBOURS = 5
+
+# Places of the experts behind the machines, and their number.
+MEAN = len(LARGEST_STEPS)
+FIRST_WINDOW = MEAN + 1
+FIRST_TILES = FIRST_WINDOW + len(WINDOW_SHARES)
+STACK = FIRST_TILES + len(TILE_RATES)
+OTHERS = STACK + 1
+
+EXPERTS = 2 * MACHINES + STACK
+"""Experts that the stack combines: all but itself."""
+
+LARGEST_SCORE = 2.0
+"""Scores are clipped to this before they are mixed."""
+
+_STACK_STEP = 0.02
+_LAPSE_SHARE = 1.0 / 200.0
+
+
+class Neighbours(NamedTuple):
+    """The window of the last rows, and space for what is known of a row.
+
+    Parameters
+    ----------
+    rows : float64 array of shape (columns, places)
+    labels : int64 array of shape (places,)
+    windows : int64 array of shape (experts,)
+        How many of the last rows each expert looks at, ascending.
+    voting : Voting
+    scale : float64 array of shape (columns,)
+        Factors of the features, all 1.
+    squares : float64 array of shape (places,)
+        Squared distances.
+    nearest, places : arrays of shape (k,)
+        Squared distances of the nearest rows, and their places.
+    votes : float64 array of shape (classes,)
+    """
+
+    rows: FloatArray
+    labels: NDArray[np.int64]
+    windows: NDArray[np.int64]
+    voting: Voting
+    scale: FloatArray
+    squares: FloatArray
+    nearest: FloatArray
+    places: NDArray[np.int64]
+    votes: FloatArray
+
+
+class Tiles(NamedTuple):
+    """The tables of all rates, and space for what is known of a row.
+
+    Parameters
+    ----------
+    tables : float64 array of shape (rates, cells, outputs)
+    pairs : int64 array of shape (pairs, 2)
+    singles : int
+        Features with cells of their own.
+    bins : int64 array of shape (columns,)
+    cells : int64 array of shape (cells of a row,)
+    p : float64 array of shape (rates, outputs)
+        Probabilities of the classes by each table.
+    change : float64 array of shape (outputs,)
+    """
+
+    tables: FloatArray
+    pairs: NDArray[np.int64]
+    singles: int
+    bins: NDArray[np.int64]
+    cells: NDArray[np.int64]
+    p: FloatArray
+    change: FloatArray
+
+
+class DriftExperts(NamedTuple):
+    """All experts but the machines, and what is known of all.
+
+    Parameters
+    ----------
+    trust : float64 array of shape (experts + 1,)
+        Weights of the experts: each machine now, each machine's mean, the linear experts, the mean
+        of the first, neighbours, tiles, and the stack.
+    errors : int64 array of shape (2, machines)
+        Mistakes of the machines so far, now and of their mean.
+    W : float64 array of shape (linear experts, columns + 1, outputs)
+    late : float64 array of shape (columns + 1, outputs)
+        Sums of the steps of the first, times the third power of the step's row number.
+    stack : float64 array of shape (experts,)
+        Weights of the stack.
+    lapses : float64 array of shape (2 machines + windows,)
+        Mistakes of machines and neighbours in the last rows, as means that fade.
+    drifting : int64 array of shape (1,)
+        Whether neighbours err less than machines.
+    neighbours : Neighbours
+    tiles : Tiles
+    row : float64 array of shape (columns, 1)
+        Space for a row.
+    others : float64 array of shape (experts behind the machines, outputs)
+        Space for their scores.
+    clipped : float64 array of shape (experts + 1, outputs)
+        Space for the scores of all, as they are mixed.
+    p : float64 array of shape (outputs,)
+        Space for the probabilities by the stack.
+    """
+
+    trust: FloatArray
+    errors: NDArray[np.int64]
+    W: FloatArray
+    late: FloatArray
+    stack: FloatArray
+    lapses: FloatArray
+    drifting: NDArray[np.int64]
+    neighbours: Neighbours
+    tiles: Tiles
+    row: FloatArray
+    others: FloatArray
+    clipped: FloatArray
+    p: FloatArray
+
+
+@compiled
+def _score_linear(X: Any, i: int, W: Any, late: Any, length: float, rows: int, scores: Any) -> None:
+    for a in range(W.shape[0]):
+        score_unit_row(X, i, W[a], length, scores[a])
+    mean = scores[MEAN]
+    t = max(1.0, float(rows))
+    score_unit_row(X, i, late, length, mean)
+    for c in range(mean.shape[0]):
+        mean[c] = scores[0, c] - mean[c] / (t * t * t)
+
+
+@compiled
+def _score_neighbours(window: Any, x: Any, rows: int, scores: Any) -> None:
+    capacity = window.rows.shape[1]
+    count = min(rows, capacity)
+    newest = (rows - 1) % capacity
+    set_distances(x, window.scale, window.rows, count, window.squares)
+    known = (window.nearest, window.places)
+    size = 0
+    first = 0
+    # The windows are nested: each goes on from the nearest rows of the one before.
+    for n in range(window.windows.shape[0]):
+        last = min(count, window.windows[n])
+        size = take_nearest(window.squares, newest, first, last, window.voting.k, *known, size)
+        first = last
+        set_votes(window.labels, window.voting, *known, size, window.votes, scores[n])
+
+
+@compiled
+def _score_tiles(tiles: Any, x: Any, scores: Any) -> None:
+    set_bins(x, tiles.bins)
+    set_cells(tiles.bins, tiles.singles, tiles.pairs, tiles.cells)
+    for a in range(tiles.tables.shape[0]):
+        set_probabilities(tiles.tables[a], tiles.cells, tiles.p[a])
+        set_scores(tiles.p[a], scores[a])
+
+
+def _score_others(experts: Any, X: Any, i: int, length: float, rows: int) -> None:
+    others = experts.others
+    set_column(X, i, experts.row, 0)
+    x = experts.row[:, 0]
+    _score_linear(X, i, experts.W, experts.late, length, rows, others)
+    _score_neighbours(experts.neighbours, x, rows, others[FIRST_WINDOW:])
+    _score_tiles(experts.tiles, x, others[FIRST_TILES:])
+
+
+@compiled
+def _clip(scores: Any, clipped: Any) -> None:
+    for c in range(scores.shape[0]):
+        clipped[c] = min(max(scores[c], -LARGEST_SCORE), LARGEST_SCORE)
+
+
+@compiled
+def _clip_scores(alive: Any, opened: bool, space: Any, others: Any, clipped: Any) -> None:
+    """Set the scores of all experts as they are mixed; a machine that does not run has 0."""
+    for e in range(MACHINES):
+        if opened and alive[e]:
+            _clip(space.current[e], clipped[e])
+            _clip(space.mean[e], clipped[MACHINES + e])
+        else:
+            clipped[e, :] = 0.0
+            clipped[MACHINES + e, :] = 0.0
+    for j in range(STACK):
+        _clip(others[j], clipped[2 * MACHINES + j])
+
+
+@compiled
+def _score_stack(stack: Any, clipped: Any, p: Any, scores: Any) -> None:
+    for c in range(p.shape[0]):
+        total = 0.0
+        for k in range(stack.shape[0]):
+            total += stack[k] * clipped[k, c]
+        p[c] = 2.0 * total
+    turn_into_probabilities(p)
+    set_scores(p, scores)
+
+
+def _mix(experts: Any, alive: Any, opened: bool, space: Any, scores: Any) -> None:
+    clipped = experts.clipped
+    trust = experts.trust
+    _clip_scores(alive, opened, space, experts.others, clipped)
+    _score_stack(experts.stack, clipped, experts.p, experts.others[STACK])
+    for c in range(scores.shape[0]):
+        clipped[EXPERTS, c] = experts.others[STACK, c]
+        total = 0.0
+        for k in range(trust.shape[0]):
+            total += trust[k] * clipped[k, c]
+        scores[c] = total
+
+
+@compiled
+def _note_lapses(
+    alive: Any, opened: bool, space: Any, neighbours: Any, lapses: Any, y: int
+) -> bool:
+    """Follow the mistakes of machines and neighbours; return whether neighbours err less."""
+    least = np.inf
+    for e in range(MACHINES):
+        if opened and alive[e]:
+            _note_lapse(lapses, e, is_wrong(space.current[e], y))
+            _note_lapse(lapses, MACHINES + e, is_wrong(space.mean[e], y))
+            least = min(least, lapses[e], lapses[MACHINES + e])
+    fewest = np.inf
+    for n in range(neighbours.shape[0]):
+        _note_lapse(lapses, 2 * MACHINES + n, is_wrong(neighbours[n], y))
+        fewest = min(fewest, lapses[2 * MACHINES + n])
+    return bool(opened and fewest < least)
+
+
+@compiled
+def _note_lapse(lapses: Any, k: int, wrong: bool) -> None:
+    lapses[k] += ((1.0 if wrong else 0.0) - lapses[k]) * _LAPSE_SHARE
+
+
+@compiled
+def _learn_stack(stack: Any, clipped: Any, p: Any, y: int) -> None:
+    outputs = p.shape[0]
+    for k in range(stack.shape[0]):
+        gain = 0.0
+        for c in range(outputs):
+            target = 1.0 if y == (c if outputs > 1 else 1) else 0.0
+            gain += (target - p[c]) * clipped[k, c]
+        stack[k] += _STACK_STEP * gain
+
+
+def _judge(experts: Any, alive: Any, opened: bool, space: Any, y: int) -> None:
+    others = experts.others
+    trust_experts(alive, opened, experts.trust, experts.errors, others, space, y)
+    _learn_stack(experts.stack, experts.clipped, experts.p, y)
+    neighbours = others[FIRST_WINDOW:FIRST_TILES]
+    experts.drifting[0] = _note_lapses(alive, opened, space, neighbours, experts.lapses, y)
+
+
+@compiled
+def _learn_linear(
+    X: Any, i: int, W: Any, late: Any, length: float, rows: int, scores: Any, y: int
+) -> None:
+    t = float(rows)
+    learn_unit_row(X, i, W[0], late, length, LARGEST_STEPS[0], t * t * t, scores[0], y)
+    for a in range(1, W.shape[0]):
+        learn_unit_row(X, i, W[a], late[:0], length, LARGEST_STEPS[a], 0.0, scores[a], y)
+
+
+@compiled
+def _learn_neighbour(window: Any, x: Any, rows: int, y: int) -> None:
+    place = (rows - 1) % window.rows.shape[1]
+    for j in range(x.shape[0]):
+        window.rows[j, place] = x[j]
+    window.labels[place] = y
+
+
+@compiled
+def _learn_tiles(tiles: Any, y: int) -> None:
+    for a in range(tiles.tables.shape[0]):
+        step(tiles.tables[a], tiles.cells, y, TILE_RATES[a], tiles.p[a], tiles.change)
+
+
+def _learn_others(experts: Any, X: Any, i: int, length: float, rows: int, y: int) -> None:
+    _learn_linear(X, i, experts.W, experts.late, length, rows, experts.others, y)
+    _learn_neighbour(experts.neighbours, experts.row[:, 0], rows, y)
+    _learn_tiles(experts.tiles, y)
+
+
+mixes(
+    DriftExperts,
+    {
+        score_others: _score_others,
+        mix_scores: _mix,
+        judge: _judge,
+        learn_others: _learn_others,
+    },
+)
