@@ -191,6 +191,7 @@ def _navigation(pages: Path) -> list[Any]:
                 "supervision.md",
                 "robustness.md",
                 "replay-svm.md",
+                "drift-ensemble.md",
                 "soft-local.md",
                 "kernel-learners.md",
                 "networks.md",

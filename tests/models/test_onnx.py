@@ -47,11 +47,12 @@ def trained(
     gaps: np.ndarray | None = None,
     decision: Decision | None = None,
     rounded: bool = False,
+    row_count: int = ROWS,
 ) -> FinalModel:
     rng = np.random.default_rng(1)
     learner = make_learner(name, params or {})
-    X = rng.normal(3.0, 2.0, (ROWS, 4))
-    y = rng.integers(0, len(classes or "a"), ROWS)
+    X = rng.normal(3.0, 2.0, (row_count, 4))
+    y = rng.integers(0, len(classes or "a"), row_count)
     X[:, 0] += y
     if rounded:
         X = np.round(X / 3.0)
@@ -140,6 +141,18 @@ def test_two_classes_and_other_settings(name: str, params: dict[str, Any], tmp_p
     export_onnx(model, tmp_path / "model.onnx")
     is_constant = params.get("start") == "boost"
     _check_equal(runtime, model, tmp_path / "model.onnx", np.zeros(4, dtype=bool), is_constant)
+
+
+@pytest.mark.parametrize("name", ["replay-svm", "drift-ensemble"])
+@pytest.mark.parametrize("classes", [("a", "b"), ("a", "b", "c")], ids=len)
+def test_machines_that_have_opened(name: str, classes: tuple[str, ...], tmp_path: Path) -> None:
+    pytest.importorskip("onnx", reason="onnx")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime")
+    from olscale.models.onnx import export_onnx
+
+    model = trained(name, classes, ("standardize",), params={"B": 100}, row_count=800)
+    export_onnx(model, tmp_path / "model.onnx")
+    _check_equal(runtime, model, tmp_path / "model.onnx", np.zeros(4, dtype=bool))
 
 
 def test_sums_in_single_precision_are_refused(tmp_path: Path) -> None:
