@@ -34,9 +34,8 @@ def add_votes(
     squares = (differences * differences).sum(axis=2, keeps=False)
     few = np.array([min(voting.k, len(points))])
     # Of equal numbers TopK takes the first: the newest row.
-    nearest, places = rows.graph.add_several(
-        "TopK", ("nearest", "places"), squares, few, axis=1, largest=0
-    )
+    names = rows.graph.new_names(2)
+    nearest, places = rows.graph.add_several("TopK", names, squares, few, axis=1, largest=0)
     of_classes = rows.graph.add("Gather", np.eye(classes)[labels], places)
     votes = of_classes.sum(axis=1, keeps=False) * (1.0 / float(few[0]))
     if voting.by_distance:

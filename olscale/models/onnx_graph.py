@@ -55,7 +55,12 @@ class Graph:
 
     def add(self, kind: str, *inputs: Operand, output: str = "", **attributes: Any) -> Value:
         """Add a node, return its output."""
-        return self.add_several(kind, (output or f"n{len(self._nodes)}",), *inputs, **attributes)[0]
+        names = (output,) if output else self.new_names(1)
+        return self.add_several(kind, names, *inputs, **attributes)[0]
+
+    def new_names(self, count: int) -> tuple[str, ...]:
+        """Return names for the outputs of the next node."""
+        return tuple(f"n{len(self._nodes)}" + "_" * n for n in range(count))
 
     def add_several(
         self, kind: str, outputs: tuple[str, ...], *inputs: Operand, **attributes: Any
