@@ -31,7 +31,7 @@ def add_drift_ensemble(learner: DriftEnsemble, rows: Value, columns: int) -> Val
 def _add_experts(learner: DriftEnsemble, rows: Value, columns: int) -> Iterator[tuple[int, Value]]:
     """Add the scores of the experts that run, each with its place among the weights."""
     state = learner.state_
-    if state["gamma"][0] > 0.0:
+    if learner.machines_run():
         for machine, values in add_kernels(learner, rows):
             now, mean = learner.coefficients(machine)
             yield machine, values @ doubles(now.T)

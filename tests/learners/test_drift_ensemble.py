@@ -24,6 +24,7 @@ class ShortEnsemble(DriftEnsemble):
 
     D = 30
     race = 700
+    rests_from = 1000
 
 
 class SingleLook(ShortEnsemble):
@@ -50,10 +51,14 @@ def turning_stream(
 
 
 def learned(
-    X: FloatArray, y: Labels, cuts: Sequence[int] = (), kind: type[DriftEnsemble] = ShortEnsemble
+    X: FloatArray,
+    y: Labels,
+    cuts: Sequence[int] = (),
+    kind: type[DriftEnsemble] = ShortEnsemble,
+    params: dict[str, int] = SMALL,
 ) -> tuple[Any, FloatArray]:
     """Return a learner after a stream that is cut into chunks, and its scores."""
-    learner = kind(**SMALL)
+    learner = kind(**params)
     learner.begin(X.shape[1], int(y.max()) + 1)
     edges = [0, *cuts, len(X)]
     chunks = [slice(*edge) for edge in pairwise(edges)]
@@ -76,6 +81,44 @@ def test_scores_are_those_of_plain_numpy(classes: int, kind: type[DriftEnsemble]
     expected = plain.learn(X, y)
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-4)
     assert plain.drifted > 100, "the stream must show the machines' way with drift"
+
+
+class TinyEnsemble(DriftEnsemble):
+    """The learner with so few landmarks that linear experts are soon better, and may rest early."""
+
+    D = 5
+    race = 300
+    rests_from = 400
+
+
+def test_machines_rest_where_they_add_nothing() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(2300, 4))
+    y = (X.sum(axis=1) + 0.3 * rng.normal(size=2300) > 0.0).astype(np.int64)
+    small = {"B": 5, "window": 50}
+    learner, scores = learned(X, y, kind=TinyEnsemble, params=small)
+    plain = PlainEnsemble(learner, window=50)
+    np.testing.assert_allclose(scores, plain.learn(X, y), rtol=1e-4, atol=1e-4)
+    assert plain.rested > 200
+    cut, cut_scores = learned(X, y, range(11, 2300, 11), TinyEnsemble, small)
+    assert np.array_equal(cut_scores, scores)
+    assert same_state(cut, learner)
+
+
+def test_machines_wake_where_they_are_needed() -> None:
+    """Behind noisy half spaces comes the parity of three signs, which only machines learn."""
+    rng = np.random.default_rng(4)
+    X = rng.uniform(-1.0, 1.0, size=(12000, 3))
+    y = ((X.sum(axis=1) > 0.0) ^ (rng.random(12000) < 0.2)).astype(np.int64)
+    y[6000:] = np.prod(np.sign(X[6000:]), axis=1) > 0.0
+    learner = ShortEnsemble(B=400, window=16)
+    learner.begin(3, 2)
+    learner.learn(X[:6000], y[:6000])
+    assert learner.state_["resting"][0] == 1
+    wrong = (learner.learn(X[6000:], y[6000:])[:, 0] >= 0.0) != y[6000:]
+    assert learner.state_["resting"][0] == 0
+    assert wrong[:500].mean() > 0.3
+    assert wrong[-1000:].mean() < 0.2
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -207,6 +250,10 @@ class PlainEnsemble(PlainReplay):
         self.lapses = np.full(11, 0.5)
         self.trust = np.where(np.arange(21) < 8, 0.0, 1 / 13)
         self.drifted = 0
+        self.rests_from = like.rests_from
+        self.worth = 1.0
+        self.resting = False
+        self.rested = 0
 
     def learn(self, X: FloatArray, y: Labels) -> FloatArray:
         columns = X.shape[1]
@@ -224,37 +271,45 @@ class PlainEnsemble(PlainReplay):
                 self.open(X[:sample], y[:sample].tolist())
                 self.trust *= 13 / 21
                 self.trust[:8] = 1 / 21
+            runs = opened and not (self.resting and i >= self.rests_from and i % 8)
+            self.rested += opened and not runs
             machines = np.zeros((8, self.outputs))
-            if opened:
+            if runs:
                 self.set_scores(x, i)
                 machines = np.concatenate([self.f, self.g])
-            scores[i] = self.mix(np.array([*machines, *others]), label, opened)
-            if opened:
+            scores[i] = self.mix(np.array([*machines, *others]), label, runs)
+            if runs:
                 self.step_row(x, label, i + 1)
-                if i + 1 == self.race:
-                    self.end_race_of_machines()
+            if opened and i + 1 == self.race:
+                self.end_race_of_machines()
             self.learn_parts(unit, np.array(others), cells, label, i + 1)
             self.past.insert(0, (x, label))
             del self.past[self.window :]
         return scores
 
-    def mix(self, experts: FloatArray, label: int, opened: bool) -> FloatArray:
-        running = np.array([opened and alive for alive in self.alive] * 2 + [True] * 13)
+    def mix(self, experts: FloatArray, label: int, runs: bool) -> FloatArray:
+        running = np.array([runs and alive for alive in self.alive] * 2 + [True] * 13)
         told = np.where(running[:20, None], np.clip(experts, -2.0, 2.0), 0.0)
         p = self.softmax(2.0 * self.stack @ told)
         every = np.concatenate([told, [self.signed(p)]])
         score = self.trust @ every
         wrong = np.array([self.is_wrong(f, label) for f in [*experts, self.signed(p)]])
         self.errors += np.where(running[:8], wrong[:8], False).reshape(2, 4)
-        self.trust = np.where(running, self.trust * np.exp(-0.5 * wrong), 0.0)
-        self.trust /= self.trust.sum()
-        self.trust = np.where(running, 0.999 * self.trust + 0.001 / running.sum(), 0.0)
+        shared = self.trust[running]
+        total = 1.0 if runs else shared.sum()
+        shared = shared * np.exp(-0.5 * wrong[running])
+        self.trust[running] = total * (0.999 * shared / shared.sum() + 0.001 / running.sum())
         self.stack = self.stack + 0.02 * told @ (self.target(label) - p)
         followed = np.array([*range(8), 13, 14, 15])
-        runs = running[followed]
-        self.lapses[runs] += (wrong[followed][runs] - self.lapses[runs]) / 200
-        machines = self.lapses[:8][running[:8]]
-        self.drifting = bool(opened and self.lapses[8:].min() < machines.min())
+        active = running[followed]
+        self.lapses[active] += (wrong[followed][active] - self.lapses[active]) / 200
+        if runs:
+            machines = self.lapses[:8][running[:8]]
+            self.drifting = bool(self.lapses[8:].min() < machines.min())
+            parts = np.abs(self.stack[:, None] * told).sum(axis=1)
+            share = parts[:8].sum() / parts.sum()
+            self.worth += (self.trust[:8].sum() + self.trust[20] * share - self.worth) / 500
+            self.resting = self.worth < (0.06 if self.resting else 0.03)
         self.drifted += self.drifting
         return score
 

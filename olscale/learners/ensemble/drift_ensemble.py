@@ -12,6 +12,7 @@ from olscale.learners.ensemble.drift_ensemble_loop import (
     LARGEST_STEPS,
     NEIGHBOURS,
     OTHERS,
+    PROBE,
     TILE_RATES,
     WINDOW_SHARES,
     DriftExperts,
@@ -37,7 +38,9 @@ class DriftEnsemble(ReplayLearner):
     their mistakes (fixed share), so that the best one of the last few hundred rows decides.
 
     While a window's neighbours err less than the machines, the stream is taken to drift: the
-    machines then drop old rows first and make no more steps on them.
+    machines then drop old rows first and make no more steps on them. While the machines add next to
+    nothing to what is predicted, they rest: they take part in every eighth row only, until they are
+    worth more.
 
     Notes
     -----
@@ -90,6 +93,7 @@ class DriftEnsemble(ReplayLearner):
     R = ReplaySVM.R
     theta = ReplaySVM.theta
     race = ReplaySVM.race
+    rests_from = 2 * ReplaySVM.race
 
     def _allocate(self, columns: int, outputs: int) -> State:
         state = super()._allocate(columns, outputs)
@@ -108,6 +112,8 @@ class DriftEnsemble(ReplayLearner):
             "pairs": draw_pairs(columns, self._random()),
             "trust": trust,
             "stack": np.full(EXPERTS, 2.0 / EXPERTS),
+            "worth": np.ones(1),
+            "resting": np.zeros(1, dtype=np.int64),
             "lapses": np.full(2 * MACHINES + len(WINDOW_SHARES), 0.5),
         }
 
@@ -127,6 +133,9 @@ class DriftEnsemble(ReplayLearner):
             state["stack"],
             state["lapses"],
             state["drifting"],
+            state["worth"],
+            state["resting"],
+            int(self.rests_from),
             self._neighbours(),
             self._tiles(),
             np.zeros((self._columns, 1)),
@@ -134,6 +143,13 @@ class DriftEnsemble(ReplayLearner):
             np.zeros((EXPERTS + 1, self._outputs)),
             np.zeros(self._outputs),
         )
+
+    def machines_run(self) -> bool:
+        """Return whether the machines take part in the score of the next row."""
+        state = self.state_
+        seen = int(state["seen"][0])
+        rests = state["resting"][0] and seen >= self.rests_from and seen % PROBE
+        return bool(state["gamma"][0] > 0.0 and not rests)
 
     def windows(self) -> list[int]:
         """Return how many of the last rows the neighbours of each expert are searched among."""
@@ -195,7 +211,8 @@ class DriftEnsemble(ReplayLearner):
         pairs = state["pairs"]
         fits = ((labels >= 0) & (labels < max(2, self._outputs))).all()
         fits &= ((pairs >= 0) & (pairs < self._columns)).all()
-        fits &= np.isin(state["drifting"], (0, 1)).all()
+        flags = [*state["drifting"].tolist(), *state["resting"].tolist()]
+        fits &= all(flag in (0, 1) for flag in flags)
         return bool(fits) and super()._can_continue()
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:

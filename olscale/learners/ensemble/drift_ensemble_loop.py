@@ -13,6 +13,10 @@ row, and `f` and `y` are signs::
     u = u + 0.02 * ((y + 1) / 2 - p) * s
     e = e + (wrong - e) / 200                     # of neighbours and machines
     drifting = min(e[neighbours]) < min(e[machines])
+    worth = worth + (w[machines].sum() + w[stack] * share - worth) / 500
+    rests = worth < (0.06 if rests else 0.03)     # share: that of abs(u * s) of the machines
+
+While machines rest, they take part in every eighth row only.
 """
 
 from typing import Any, NamedTuple
@@ -30,6 +34,7 @@ from olscale.learners.kernel.replay_experts import (
     mix_scores,
     mixes,
     score_others,
+    sit_out,
     trust_experts,
 )
 from olscale.learners.kernel.replay_machine import MACHINES, is_wrong
@@ -68,6 +73,14 @@ LARGEST_SCORE = 2.0
 
 _STACK_STEP = 0.02
 _LAPSE_SHARE = 1.0 / 200.0
+
+# Machines rest from the first worth on, until they reach the second.
+_RESTING_WORTH = 0.03
+_WAKING_WORTH = 0.06
+_WORTH_SHARE = 1.0 / 500.0
+
+PROBE = 8
+"""Machines that rest take part in one of so many rows."""
 
 
 class Neighbours(NamedTuple):
@@ -144,6 +157,12 @@ class DriftExperts(NamedTuple):
         Mistakes of machines and neighbours in the last rows, as means that fade.
     drifting : int64 array of shape (1,)
         Whether neighbours err less than machines.
+    worth : float64 array of shape (1,)
+        Part of the machines in what is predicted, as a mean that fades.
+    resting : int64 array of shape (1,)
+        Whether the machines rest.
+    rests_from : int
+        Rows before which they never do.
     neighbours : Neighbours
     tiles : Tiles
     row : float64 array of shape (columns, 1)
@@ -163,6 +182,9 @@ class DriftExperts(NamedTuple):
     stack: FloatArray
     lapses: FloatArray
     drifting: NDArray[np.int64]
+    worth: FloatArray
+    resting: NDArray[np.int64]
+    rests_from: int
     neighbours: Neighbours
     tiles: Tiles
     row: FloatArray
@@ -224,10 +246,10 @@ def _clip(scores: Any, clipped: Any) -> None:
 
 
 @compiled
-def _clip_scores(alive: Any, opened: bool, space: Any, others: Any, clipped: Any) -> None:
+def _clip_scores(alive: Any, runs: bool, space: Any, others: Any, clipped: Any) -> None:
     """Set the scores of all experts as they are mixed; a machine that does not run has 0."""
     for e in range(MACHINES):
-        if opened and alive[e]:
+        if runs and alive[e]:
             _clip(space.current[e], clipped[e])
             _clip(space.mean[e], clipped[MACHINES + e])
         else:
@@ -248,10 +270,10 @@ def _score_stack(stack: Any, clipped: Any, p: Any, scores: Any) -> None:
     set_scores(p, scores)
 
 
-def _mix(experts: Any, alive: Any, opened: bool, space: Any, scores: Any) -> None:
+def _mix(experts: Any, alive: Any, runs: bool, space: Any, scores: Any) -> None:
     clipped = experts.clipped
     trust = experts.trust
-    _clip_scores(alive, opened, space, experts.others, clipped)
+    _clip_scores(alive, runs, space, experts.others, clipped)
     _score_stack(experts.stack, clipped, experts.p, experts.others[STACK])
     for c in range(scores.shape[0]):
         clipped[EXPERTS, c] = experts.others[STACK, c]
@@ -262,13 +284,11 @@ def _mix(experts: Any, alive: Any, opened: bool, space: Any, scores: Any) -> Non
 
 
 @compiled
-def _note_lapses(
-    alive: Any, opened: bool, space: Any, neighbours: Any, lapses: Any, y: int
-) -> bool:
+def _note_lapses(alive: Any, runs: bool, space: Any, neighbours: Any, lapses: Any, y: int) -> bool:
     """Follow the mistakes of machines and neighbours; return whether neighbours err less."""
     least = np.inf
     for e in range(MACHINES):
-        if opened and alive[e]:
+        if runs and alive[e]:
             _note_lapse(lapses, e, is_wrong(space.current[e], y))
             _note_lapse(lapses, MACHINES + e, is_wrong(space.mean[e], y))
             least = min(least, lapses[e], lapses[MACHINES + e])
@@ -276,7 +296,7 @@ def _note_lapses(
     for n in range(neighbours.shape[0]):
         _note_lapse(lapses, 2 * MACHINES + n, is_wrong(neighbours[n], y))
         fewest = min(fewest, lapses[2 * MACHINES + n])
-    return bool(opened and fewest < least)
+    return bool(fewest < least)
 
 
 @compiled
@@ -295,12 +315,42 @@ def _learn_stack(stack: Any, clipped: Any, p: Any, y: int) -> None:
         stack[k] += _STACK_STEP * gain
 
 
-def _judge(experts: Any, alive: Any, opened: bool, space: Any, y: int) -> None:
+def _judge(experts: Any, alive: Any, runs: bool, space: Any, y: int) -> None:
     others = experts.others
-    trust_experts(alive, opened, experts.trust, experts.errors, others, space, y)
+    trust_experts(alive, runs, experts.trust, experts.errors, others, space, y)
     _learn_stack(experts.stack, experts.clipped, experts.p, y)
     neighbours = others[FIRST_WINDOW:FIRST_TILES]
-    experts.drifting[0] = _note_lapses(alive, opened, space, neighbours, experts.lapses, y)
+    drifting = _note_lapses(alive, runs, space, neighbours, experts.lapses, y)
+    if runs:
+        experts.drifting[0] = drifting
+        _note_worth(experts.trust, experts.stack, experts.clipped, experts.worth, experts.resting)
+
+
+@compiled
+def _note_worth(trust: Any, stack: Any, clipped: Any, worth: Any, resting: Any) -> None:
+    """Follow what the machines add to the mixture, by themselves and in the stack."""
+    of_machines = 0.0
+    of_all = 0.0
+    own_trust = 0.0
+    for k in range(EXPERTS):
+        size = 0.0
+        for c in range(clipped.shape[1]):
+            size += abs(stack[k] * clipped[k, c])
+        of_all += size
+        if k < 2 * MACHINES:
+            of_machines += size
+            own_trust += trust[k]
+    if of_all > 0.0:
+        own_trust += trust[EXPERTS] * (of_machines / of_all)
+    worth[0] += (own_trust - worth[0]) * _WORTH_SHARE
+    if resting[0]:
+        resting[0] = worth[0] < _WAKING_WORTH
+    else:
+        resting[0] = worth[0] < _RESTING_WORTH
+
+
+def _rest(experts: Any, rows: int) -> bool:
+    return bool(experts.resting[0] and rows >= experts.rests_from and rows % PROBE != 0)
 
 
 @compiled
@@ -336,6 +386,7 @@ def _learn_others(experts: Any, X: Any, i: int, length: float, rows: int, y: int
 mixes(
     DriftExperts,
     {
+        sit_out: _rest,
         score_others: _score_others,
         mix_scores: _mix,
         judge: _judge,

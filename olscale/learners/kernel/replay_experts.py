@@ -1,6 +1,6 @@
 """Experts beside the dual machines, and weights that follow the mistakes of all of them.
 
-A learner has a named tuple of its experts and four functions of it (`mixes`): the loop of
+A learner has a named tuple of its experts and five functions of it (`mixes`): the loop of
 `replay_svm_loop` calls them for each row. All have the arrays of `trust`: weights of the machines
 first, as they are now, then of their means, then of the other experts.
 """
@@ -20,20 +20,28 @@ FIXED_SHARE = 1e-3
 _PENALTY = 0.6065306597126334  # exp(-1 / 2)
 
 
+def sit_out(experts: Any, rows: int) -> bool:
+    """Return whether the machines neither score nor learn the row after `rows` rows.
+
+    For compiled loops only, as the others.
+    """
+    raise TypeError("for compiled loops only")
+
+
 def score_others(experts: Any, X: Any, i: int, length: float, rows: int) -> None:
-    """Set the scores of the other experts for row `i`, after `rows` rows; for loops, as all four.
+    """Set the scores of the other experts for row `i`, after `rows` rows.
 
     `length` is that of ``(x, 1)``.
     """
     raise TypeError("for compiled loops only")
 
 
-def mix_scores(experts: Any, alive: Any, opened: bool, space: Any, scores: Any) -> None:
-    """Set the scores of a row from those of all experts; machines have some once `opened`."""
+def mix_scores(experts: Any, alive: Any, runs: bool, space: Any, scores: Any) -> None:
+    """Set the scores of a row from those of all experts; machines have some where they run."""
     raise TypeError("for compiled loops only")
 
 
-def judge(experts: Any, alive: Any, opened: bool, space: Any, y: int) -> None:
+def judge(experts: Any, alive: Any, runs: bool, space: Any, y: int) -> None:
     """Learn from the mistakes of the experts on a row of class `y`."""
     raise TypeError("for compiled loops only")
 
@@ -43,13 +51,13 @@ def learn_others(experts: Any, X: Any, i: int, length: float, rows: int, y: int)
     raise TypeError("for compiled loops only")
 
 
-def mixes(kind: type, functions: dict[Callable[..., None], Callable[..., None]]) -> None:
-    """Register how the experts of a named tuple do each of the four operations."""
+def mixes(kind: type, functions: dict[Callable[..., Any], Callable[..., Any]]) -> None:
+    """Register how the experts of a named tuple do each of the five operations."""
     for operation, function in functions.items():
         _register(kind, operation, function)
 
 
-def _register(kind: type, operation: Callable[..., None], function: Callable[..., None]) -> None:
+def _register(kind: type, operation: Callable[..., Any], function: Callable[..., Any]) -> None:
     @overload(operation, strict=False, jit_options=INLINED)
     def choose(experts, *others):  # type: ignore[no-untyped-def]
         if is_tuple_of(experts, kind):
@@ -59,18 +67,28 @@ def _register(kind: type, operation: Callable[..., None], function: Callable[...
 
 @compiled
 def trust_experts(
-    alive: Any, opened: bool, trust: Any, errors: Any, others: Any, space: Any, y: int
+    alive: Any, runs: bool, trust: Any, errors: Any, others: Any, space: Any, y: int
 ) -> None:
-    """Trust experts that err less, and each one at least a little: it may be needed later."""
+    """Trust experts that err less, and each one at least a little: it may be needed later.
+
+    Machines that do not run keep their weights, and the others share what theirs were.
+    """
     first = 2 * MACHINES
+    before = 0.0
     total = 0.0
     members = others.shape[0]
     for j in range(members):
+        before += trust[first + j]
         if is_wrong(others[j], y):
             trust[first + j] *= _PENALTY
         total += trust[first + j]
+    if not runs:
+        for j in range(first, trust.shape[0]):
+            share = (1.0 - FIXED_SHARE) * (trust[j] / total) + FIXED_SHARE / members
+            trust[j] = before * share
+        return
     for e in range(MACHINES):
-        if opened and alive[e]:
+        if alive[e]:
             if is_wrong(space.current[e], y):
                 trust[e] *= _PENALTY
                 errors[0, e] += 1

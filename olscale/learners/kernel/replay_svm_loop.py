@@ -50,6 +50,7 @@ from olscale.learners.kernel.replay_experts import (
     mix_scores,
     mixes,
     score_others,
+    sit_out,
     trust_experts,
 )
 from olscale.learners.kernel.replay_machine import (
@@ -177,7 +178,11 @@ def learn_and_score(
                 return i
             if gamma == 0.0 and support.counts[0] == min(SAMPLE, support.counts[3]):
                 return i
-        begins = gamma > 0.0 and i >= end_of_block and may_go_together(support, X, i, rows)
+        opened = gamma > 0.0
+        runs = opened and (again or not sit_out(experts, seen[0]))
+        begins = runs and i >= end_of_block and may_go_together(support, X, i, rows)
+        # Of machines that sit out most rows, the products of the next ones are not needed.
+        begins = begins and not sit_out(experts, seen[0] + 1)
         if begins and multiply_together(support, X, i, space.at, block):
             begun = i
             end_of_block = i + ROWS
@@ -185,7 +190,7 @@ def learn_and_score(
             square = take_products(block, i - begun, support.counts[0], space.k)
         else:
             places, square = find_places(support, X, i, space.at, space.value)
-            if gamma > 0.0:
+            if runs:
                 products(support, space.at, space.value, places, space.k)
         if not (low <= square <= high) and unusable(X, i, square, low, high):
             for j in range(i, rows):
@@ -193,19 +198,18 @@ def learn_and_score(
                     scores[j, c] = np.nan
             break
         length = np.sqrt(square + 1.0)
-        opened = gamma > 0.0
         score_others(experts, X, i, length, seen[0])
-        if opened:
+        if runs:
             finish(support, X, i, gamma, square, space)
             _score_machines(machines, space, max(1.0, float(i if again else seen[0])))
-        mix_scores(experts, machines.alive, opened, space, scores[i])
+        mix_scores(experts, machines.alive, runs, space, scores[i])
         if again:
             learn_row(machines, rule, space, X, i, square, y[i], i + 1)
         elif learns:
             seen[0] += 1
-            judge(experts, machines.alive, opened, space, y[i])
+            judge(experts, machines.alive, runs, space, y[i])
             if opened:
-                if learn_row(machines, rule, space, X, i, square, y[i], seen[0]):
+                if runs and learn_row(machines, rule, space, X, i, square, y[i], seen[0]):
                     updates[0] += 1
                 if seen[0] == rule.race:
                     end_race(machines.alive, experts)
@@ -265,11 +269,11 @@ def _score_linear(experts: Any, X: Any, i: int, length: float, rows: int) -> Non
         mean[c] = f[c] - mean[c] / (t * t * t)
 
 
-def _mix(experts: Any, alive: Any, opened: bool, space: Any, scores: Any) -> None:
+def _mix(experts: Any, alive: Any, runs: bool, space: Any, scores: Any) -> None:
     trust = experts.trust
     linear = experts.scores
     for c in range(scores.shape[0]):
-        if not opened:
+        if not runs:
             scores[c] = linear[0, c]
             continue
         total = trust[2 * MACHINES] * linear[0, c]
@@ -281,9 +285,9 @@ def _mix(experts: Any, alive: Any, opened: bool, space: Any, scores: Any) -> Non
         scores[c] = total
 
 
-def _judge(experts: Any, alive: Any, opened: bool, space: Any, y: int) -> None:
-    if opened:
-        trust_experts(alive, opened, experts.trust, experts.errors, experts.scores, space, y)
+def _judge(experts: Any, alive: Any, runs: bool, space: Any, y: int) -> None:
+    if runs:
+        trust_experts(alive, runs, experts.trust, experts.errors, experts.scores, space, y)
 
 
 def _learn_linear(experts: Any, X: Any, i: int, length: float, rows: int, y: int) -> None:
@@ -292,9 +296,19 @@ def _learn_linear(experts: Any, X: Any, i: int, length: float, rows: int, y: int
     learn_unit_row(X, i, experts.W, experts.late, length, _LINEAR_STEP, t * t * t, f, y)
 
 
+def _always_run(experts: Any, rows: int) -> bool:
+    return False
+
+
 mixes(
     Experts,
-    {score_others: _score_linear, mix_scores: _mix, judge: _judge, learn_others: _learn_linear},
+    {
+        sit_out: _always_run,
+        score_others: _score_linear,
+        mix_scores: _mix,
+        judge: _judge,
+        learn_others: _learn_linear,
+    },
 )
 
 
