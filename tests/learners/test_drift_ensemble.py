@@ -84,23 +84,30 @@ def test_scores_are_those_of_plain_numpy(classes: int, kind: type[DriftEnsemble]
 
 
 class TinyEnsemble(DriftEnsemble):
-    """The learner with so few landmarks that linear experts are soon better, and may rest early."""
+    """The learner with so few landmarks that linear experts are soon better, and with early rests."""
 
     D = 5
     race = 300
     rests_from = 400
+    rests_below = 0.1
+
+
+class EarlyRest(ShortEnsemble):
+    """The learner whose machines rest at a greater worth."""
+
+    rests_below = 0.05
 
 
 def test_machines_rest_where_they_add_nothing() -> None:
     rng = np.random.default_rng(4)
-    X = rng.normal(size=(2300, 4))
-    y = (X.sum(axis=1) + 0.3 * rng.normal(size=2300) > 0.0).astype(np.int64)
+    X = rng.normal(size=(1800, 4))
+    y = (X.sum(axis=1) + 0.3 * rng.normal(size=1800) > 0.0).astype(np.int64)
     small = {"B": 5, "window": 50}
     learner, scores = learned(X, y, kind=TinyEnsemble, params=small)
     plain = PlainEnsemble(learner, window=50)
     np.testing.assert_allclose(scores, plain.learn(X, y), rtol=1e-4, atol=1e-4)
     assert plain.rested > 200
-    cut, cut_scores = learned(X, y, range(11, 2300, 11), TinyEnsemble, small)
+    cut, cut_scores = learned(X, y, range(11, 1800, 11), TinyEnsemble, small)
     assert np.array_equal(cut_scores, scores)
     assert same_state(cut, learner)
 
@@ -111,7 +118,7 @@ def test_machines_wake_where_they_are_needed() -> None:
     X = rng.uniform(-1.0, 1.0, size=(12000, 3))
     y = ((X.sum(axis=1) > 0.0) ^ (rng.random(12000) < 0.2)).astype(np.int64)
     y[6000:] = np.prod(np.sign(X[6000:]), axis=1) > 0.0
-    learner = ShortEnsemble(B=400, window=16)
+    learner = EarlyRest(B=400, window=16)
     learner.begin(3, 2)
     learner.learn(X[:6000], y[:6000])
     assert learner.state_["resting"][0] == 1
@@ -251,6 +258,7 @@ class PlainEnsemble(PlainReplay):
         self.trust = np.where(np.arange(21) < 8, 0.0, 1 / 13)
         self.drifted = 0
         self.rests_from = like.rests_from
+        self.rests_below = like.rests_below
         self.worth = 1.0
         self.resting = False
         self.rested = 0
@@ -271,7 +279,7 @@ class PlainEnsemble(PlainReplay):
                 self.open(X[:sample], y[:sample].tolist())
                 self.trust *= 13 / 21
                 self.trust[:8] = 1 / 21
-            runs = opened and not (self.resting and i >= self.rests_from and i % 8)
+            runs = opened and not (self.resting and i >= self.rests_from and i % 4)
             self.rested += opened and not runs
             machines = np.zeros((8, self.outputs))
             if runs:
@@ -309,7 +317,7 @@ class PlainEnsemble(PlainReplay):
             parts = np.abs(self.stack[:, None] * told).sum(axis=1)
             share = parts[:8].sum() / parts.sum()
             self.worth += (self.trust[:8].sum() + self.trust[20] * share - self.worth) / 500
-            self.resting = self.worth < (0.06 if self.resting else 0.03)
+            self.resting = self.worth < self.rests_below * (1.5 if self.resting else 1.0)
         self.drifted += self.drifting
         return score
 

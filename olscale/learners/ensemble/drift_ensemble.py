@@ -39,7 +39,7 @@ class DriftEnsemble(ReplayLearner):
 
     While a window's neighbours err less than the machines, the stream is taken to drift: the
     machines then drop old rows first and make no more steps on them. While the machines add next to
-    nothing to what is predicted, they rest: they take part in every eighth row only, until they are
+    nothing to what is predicted, they rest: they take part in every fourth row only, until they are
     worth more.
 
     Notes
@@ -94,6 +94,7 @@ class DriftEnsemble(ReplayLearner):
     theta = ReplaySVM.theta
     race = ReplaySVM.race
     rests_from = 2 * ReplaySVM.race
+    rests_below = 0.02
 
     def _allocate(self, columns: int, outputs: int) -> State:
         state = super()._allocate(columns, outputs)
@@ -136,6 +137,7 @@ class DriftEnsemble(ReplayLearner):
             state["worth"],
             state["resting"],
             int(self.rests_from),
+            float(self.rests_below),
             self._neighbours(),
             self._tiles(),
             np.zeros((self._columns, 1)),

@@ -14,9 +14,9 @@ row, and `f` and `y` are signs::
     e = e + (wrong - e) / 200                     # of neighbours and machines
     drifting = min(e[neighbours]) < min(e[machines])
     worth = worth + (w[machines].sum() + w[stack] * share - worth) / 500
-    rests = worth < (0.06 if rests else 0.03)     # share: that of abs(u * s) of the machines
+    rests = worth < (0.03 if rests else 0.02)     # share: that of abs(u * s) of the machines
 
-While machines rest, they take part in every eighth row only.
+While machines rest, they take part in every fourth row only.
 """
 
 from typing import Any, NamedTuple
@@ -74,12 +74,10 @@ LARGEST_SCORE = 2.0
 _STACK_STEP = 0.02
 _LAPSE_SHARE = 1.0 / 200.0
 
-# Machines rest from the first worth on, until they reach the second.
-_RESTING_WORTH = 0.03
-_WAKING_WORTH = 0.06
 _WORTH_SHARE = 1.0 / 500.0
+_WAKING = 1.5  # They wake at a worth so many times that at which they rest.
 
-PROBE = 8
+PROBE = 4
 """Machines that rest take part in one of so many rows."""
 
 
@@ -163,6 +161,8 @@ class DriftExperts(NamedTuple):
         Whether the machines rest.
     rests_from : int
         Rows before which they never do.
+    rests_below : float
+        Worth below which they do.
     neighbours : Neighbours
     tiles : Tiles
     row : float64 array of shape (columns, 1)
@@ -185,6 +185,7 @@ class DriftExperts(NamedTuple):
     worth: FloatArray
     resting: NDArray[np.int64]
     rests_from: int
+    rests_below: float
     neighbours: Neighbours
     tiles: Tiles
     row: FloatArray
@@ -323,12 +324,17 @@ def _judge(experts: Any, alive: Any, runs: bool, space: Any, y: int) -> None:
     drifting = _note_lapses(alive, runs, space, neighbours, experts.lapses, y)
     if runs:
         experts.drifting[0] = drifting
-        _note_worth(experts.trust, experts.stack, experts.clipped, experts.worth, experts.resting)
+        worth = _worth_now(experts.trust, experts.stack, experts.clipped)
+        experts.worth[0] += (worth - experts.worth[0]) * _WORTH_SHARE
+        bound = experts.rests_below
+        if experts.resting[0]:
+            bound *= _WAKING
+        experts.resting[0] = experts.worth[0] < bound
 
 
 @compiled
-def _note_worth(trust: Any, stack: Any, clipped: Any, worth: Any, resting: Any) -> None:
-    """Follow what the machines add to the mixture, by themselves and in the stack."""
+def _worth_now(trust: Any, stack: Any, clipped: Any) -> float:
+    """Return the part of the machines in the mixture, by themselves and in the stack."""
     of_machines = 0.0
     of_all = 0.0
     own_trust = 0.0
@@ -342,11 +348,7 @@ def _note_worth(trust: Any, stack: Any, clipped: Any, worth: Any, resting: Any) 
             own_trust += trust[k]
     if of_all > 0.0:
         own_trust += trust[EXPERTS] * (of_machines / of_all)
-    worth[0] += (own_trust - worth[0]) * _WORTH_SHARE
-    if resting[0]:
-        resting[0] = worth[0] < _WAKING_WORTH
-    else:
-        resting[0] = worth[0] < _RESTING_WORTH
+    return own_trust
 
 
 def _rest(experts: Any, rows: int) -> bool:
