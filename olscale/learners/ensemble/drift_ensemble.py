@@ -74,7 +74,7 @@ class DriftEnsemble(ReplayLearner):
     """
 
     name = "drift-ensemble"
-    numbers_per_second = 2.5e9
+    numbers_per_second = 4e9
 
     B: int = param(
         2048,
@@ -98,13 +98,17 @@ class DriftEnsemble(ReplayLearner):
 
     def _allocate(self, columns: int, outputs: int) -> State:
         state = super()._allocate(columns, outputs)
-        # Until the machines open, all trust is in the others.
-        trust = np.zeros(2 * MACHINES + OTHERS)
-        trust[2 * MACHINES :] = 1.0 / OTHERS
         return {
             **state,
             "stored_at": np.zeros(len(state["sizes"]), dtype=np.int64),
             "drifting": np.zeros(1, dtype=np.int64),
+        }
+
+    def _allocate_experts(self, columns: int, outputs: int) -> State:
+        # Until the machines open, all trust is in the others.
+        trust = np.zeros(2 * MACHINES + OTHERS)
+        trust[2 * MACHINES :] = 1.0 / OTHERS
+        return {
             "W": np.zeros((len(LARGEST_STEPS), columns + 1, outputs)),
             "late_W": np.zeros((columns + 1, outputs)),
             "rows": np.zeros((columns, int(self.window))),

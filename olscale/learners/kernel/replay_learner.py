@@ -79,9 +79,14 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
             "alive": np.ones(MACHINES, dtype=np.int64),
             "landmarks": np.zeros(1, dtype=np.int64),
             "key": self._random().integers(0, 2**32, 2).astype(np.uint64),
+            **self._allocate_experts(columns, outputs),
             "errors": np.zeros((2, MACHINES), dtype=np.int64),
             "gamma": np.zeros(1),
         }
+
+    @abstractmethod
+    def _allocate_experts(self, columns: int, outputs: int) -> State:
+        """Return the arrays of the experts beside the machines, and the weights of all."""
 
     def _slots(self) -> int:
         return int(self.B) + int(self.D)

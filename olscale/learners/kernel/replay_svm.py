@@ -77,9 +77,8 @@ class ReplaySVM(ReplayLearner):
         0, Whole(0), "Seed of the steps on stored rows; the seed and number of the run count too."
     )
 
-    def _allocate(self, columns: int, outputs: int) -> State:
+    def _allocate_experts(self, columns: int, outputs: int) -> State:
         return {
-            **super()._allocate(columns, outputs),
             "W": np.zeros((columns + 1, outputs)),
             "late_W": np.zeros((columns + 1, outputs)),
             "trust": np.full(2 * MACHINES + 2, 1.0 / (2 * MACHINES + 2)),
