@@ -74,7 +74,7 @@ class DriftEnsemble(ReplayLearner):
     """
 
     name = "drift-ensemble"
-    numbers_per_second = 4e9
+    numbers_per_second = 5.5e9
 
     B: int = param(
         2048,
