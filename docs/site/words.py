@@ -5,24 +5,31 @@ from __future__ import annotations
 from docs.site.repository import ROOT
 
 LIMIT = 30_000
-"""Most words of prose in all pages together: tables and blocks of code are not counted."""
+"""Most words of prose in all pages together: neither tables, blocks of code nor what commands write."""
 
 
 def prose_words(text: str) -> int:
     r"""Return the number of words of a page outside of tables and blocks of code.
 
+    Nor are words counted that a command writes, from ``<!-- NAME -->`` to ``<!-- end -->``.
+
     Examples
     --------
     >>> prose_words("# Two words\n\n| a | table |\n```python\nx = 1\n```\n- and three more\n")
     7
+    >>> prose_words("<!-- speeds -->\nfast\n<!-- end -->\nby hand")
+    2
     """
     count = 0
     is_code = False
+    is_made = False
     for line in text.splitlines():
         stripped = line.strip()
         if stripped.startswith("```"):
             is_code = not is_code
-        elif not is_code and not stripped.startswith("|"):
+        elif stripped.startswith("<!-- "):
+            is_made = stripped != "<!-- end -->"
+        elif not is_code and not is_made and not stripped.startswith("|"):
             count += len(stripped.split())
     return count
 
