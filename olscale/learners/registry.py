@@ -147,6 +147,7 @@ LEARNERS: Registry[Any] = Registry(
         "amm": "olscale.learners.local.amm:AMM",
         "naive-bayes": "olscale.learners.bayes.naive_bayes:NaiveBayes",
         "knn-window": "olscale.learners.neighbour.knn_window:KNNWindow",
+        "hoeffding-tree": "olscale.learners.tree.hoeffding_tree:HoeffdingTree",
         "pair-tiles": "olscale.learners.tiles.pair_tiles:PairTiles",
         "drift-ensemble": "olscale.learners.ensemble.drift_ensemble:DriftEnsemble",
         "kernel-perceptron": "olscale.learners.kernel.kernel_perceptron:KernelPerceptron",

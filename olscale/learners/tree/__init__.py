@@ -1,0 +1,1 @@
+"""Learners that cut the space of features into leaves."""

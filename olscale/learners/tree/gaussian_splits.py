@@ -1,0 +1,177 @@
+"""Splits of numeric features that are normal within each class.
+
+Of each feature and class a leaf has moments and range. Ten thresholds a feature, evenly between its
+least and greatest value, are candidates; how much of a class is below one is that share of its
+normal distribution. The merit of a split is its gain of information.
+"""
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from olscale.compiled.decorator import compiled
+from olscale.compiled.elementary import exponential, logarithm, quotient
+from olscale.compiled.normal import normal_below
+from olscale.learners.tree.tree_arrays import FALL, HEIGHT, HIGH, LOW, MEAN, SQUARES
+
+CANDIDATES = 10
+"""Thresholds of a feature that are evaluated."""
+
+LEAST_SHARE = 0.01
+"""A split has more than this share of the weight on both sides."""
+
+_SQRT_TWO_PI = 2.5066282746310002
+_LOG_TWO = 0.6931471805599453
+# Division by it makes 0 of 0, and infinity of the square of all but the tiniest numbers.
+_STEEP = 5e-324
+
+
+@compiled
+def learn_moments(x: Any, c: int, weight: float, counts: Any, moments: Any) -> None:
+    """Add a row of class `c` to the moments of a leaf, and what its densities need of them."""
+    classes = counts.shape[0]
+    first = counts[c] == 0.0
+    counts[c] += weight
+    count = counts[c]
+    means = moments[MEAN]
+    squares = moments[SQUARES]
+    lows = moments[LOW]
+    highs = moments[HIGH]
+    for j in range(x.shape[0]):
+        k = j * classes + c
+        value = x[j]
+        if first:
+            means[k] = value
+            lows[k] = value
+            highs[k] = value
+        else:
+            before = value - means[k]
+            means[k] += weight * before / count
+            squares[k] += weight * before * (value - means[k])
+            lows[k] = min(lows[k], value)
+            highs[k] = max(highs[k], value)
+        spread = 0.0
+        if count > 1.0:
+            spread = sqrt(squares[k] / (count - 1.0))
+        # A single value: its density counts as 1, that of any other as 0.
+        moments[HEIGHT, k] = 1.0
+        moments[FALL, k] = _STEEP
+        if spread > 0.0:
+            moments[HEIGHT, k] = 1.0 / (_SQRT_TWO_PI * spread)
+            moments[FALL, k] = max(2.0 * spread * spread, _STEEP)
+
+
+@compiled
+def set_densities(values: Any, moments: Any, densities: Any) -> None:
+    """Set the density of each feature in each class; `values` has each feature once a class."""
+    means = moments[MEAN]
+    heights = moments[HEIGHT]
+    falls = moments[FALL]
+    for k in range(densities.shape[0]):
+        difference = values[k] - means[k]
+        # Squared, as the exponential of the whole is 0 where products still have a few digits.
+        root = exponential(-0.5 * quotient(difference * difference, falls[k]))
+        densities[k] = heights[k] * (root * root)
+
+
+@compiled
+def share_sides(moments: Any, counts: Any, j: int, threshold: float, sides: Any) -> None:
+    """Set the weight of each class that is expected at most at `threshold`, and above it."""
+    classes = counts.shape[0]
+    for c in range(classes):
+        sides[0, c] = 0.0
+        sides[1, c] = 0.0
+        if counts[c] == 0.0:
+            continue
+        k = j * classes + c
+        if threshold < moments[LOW, k]:
+            sides[1, c] = counts[c]
+        elif threshold >= moments[HIGH, k]:
+            sides[0, c] = counts[c]
+        else:
+            _share_class(moments, k, counts[c], threshold, sides, c)
+
+
+@compiled
+def _share_class(
+    moments: Any, k: int, count: float, threshold: float, sides: Any, c: int
+) -> None:
+    difference = threshold - moments[MEAN, k]
+    spread = 0.0
+    if count > 1.0:
+        spread = sqrt(moments[SQUARES, k] / (count - 1.0))
+    root = exponential(-0.5 * quotient(difference * difference, moments[FALL, k]))
+    # The density counts as the probability of the very threshold, and what is below may be
+    # negative: as in MOA.
+    equal = moments[HEIGHT, k] * (root * root) * count
+    below = 0.0
+    if spread > 0.0:
+        below = normal_below(difference / spread) * count - equal
+    elif difference < 0.0:
+        below = count - equal
+    sides[0, c] = below + equal
+    sides[1, c] = max(count - equal - below, 0.0)
+
+
+@compiled
+def entropy(weights: Any) -> float:
+    """Return the entropy of the classes in bits; those of negative weight do not count."""
+    bits = 0.0
+    total = 0.0
+    for weight in weights:
+        if weight > 0.0:
+            bits -= weight * (logarithm(weight) / _LOG_TWO)
+            total += weight
+    if total > 0.0:
+        return (bits + total * (logarithm(total) / _LOG_TWO)) / total
+    return 0.0
+
+
+@compiled
+def _merit(before: float, sides: Any) -> float:
+    """Return the gain of information, or -inf if nearly all weight is on one side."""
+    first = 0.0
+    second = 0.0
+    for c in range(sides.shape[1]):
+        first += sides[0, c]
+        second += sides[1, c]
+    total = first + second
+    if not (first / total > LEAST_SHARE and second / total > LEAST_SHARE):
+        return -np.inf
+    return before - (first * entropy(sides[0]) + second * entropy(sides[1])) / total
+
+
+@compiled
+def best_threshold(
+    moments: Any, counts: Any, j: int, before: float, sides: Any
+) -> tuple[bool, float, float]:
+    """Return whether feature `j` has a candidate, and the merit and threshold of the best."""
+    classes = counts.shape[0]
+    low = np.inf
+    high = -np.inf
+    for c in range(classes):
+        if counts[c] > 0.0:
+            low = min(low, moments[LOW, j * classes + c])
+            high = max(high, moments[HIGH, j * classes + c])
+    width = high - low
+    found = False
+    best = -np.inf
+    best_at = 0.0
+    for i in range(CANDIDATES):
+        threshold = width / (CANDIDATES + 1.0) * (i + 1) + low
+        if low < threshold < high:
+            share_sides(moments, counts, j, threshold, sides)
+            merit = _merit(before, sides)
+            if not found or merit > best:
+                found = True
+                best = merit
+                best_at = threshold
+    return found, best, best_at
+
+
+@compiled
+def hoeffding_bound(classes: int, confidence: float, weight: float) -> float:
+    """Return by how much a merit may differ from its mean over `weight` rows."""
+    merits = logarithm(float(max(2, classes))) / _LOG_TWO
+    return sqrt(merits * merits * logarithm(1.0 / confidence) / (2.0 * weight))

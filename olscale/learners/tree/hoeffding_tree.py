@@ -1,0 +1,176 @@
+"""The Hoeffding tree, VFDT: a decision tree that grows row by row."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import Rows
+from olscale.errors import ParameterError
+from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.estimator import OnePassLearner
+from olscale.learners.contract.learner import FloatArray, State, array_of
+from olscale.learners.contract.parameters import Choice, Real, Whole, param
+from olscale.learners.contract.weighted import WeightedClassifier
+from olscale.learners.tree.hoeffding_loop import (
+    ADAPTIVE,
+    BAYES,
+    MAJORITY,
+    HoeffdingRule,
+    learn_and_score,
+)
+from olscale.learners.tree.tree_arrays import LEAF, allow_sizes, empty_tree, grown, is_tree, tree_of
+from olscale.system.memory import memory_bytes
+from olscale.system.sizes import size_text
+
+_PREDICTIONS = {"mc": MAJORITY, "nb": BAYES, "nba": ADAPTIVE}
+
+
+class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
+    """The Hoeffding tree (VFDT): leaves split where a test of a feature is surely the best.
+
+    A row goes by the tests of the tree, ``x_j <= threshold``, to a leaf, which predicts it and learns
+    from it. Every `grace` rows the leaf compares splits by their gain of information, in bits. The
+    best one is made if it gains more than the second best feature by
+    ``epsilon = sqrt(R^2 log(1 / confidence) / (2 n))``, for n rows and ``R = log2 classes``, or if
+    epsilon is below `tie`. Within a class a feature counts as normal; its candidates are ten
+    thresholds evenly between its least and greatest value. A split leaves more than 1 % of the
+    weight on both sides.
+
+    Notes
+    -----
+    It is MOA's ``trees.HoeffdingTree`` with its ``GaussianNumericAttributeClassObserver``, and has the
+    same predictions on numeric features. What follows from that:
+
+    - The scores of a leaf are shares of its classes, or of the products of densities and shares, those of
+      two classes ``s_1 - s_0``. With some hundreds of features the products are 0 for all classes,
+      and the first class wins. A density is 1 or 0 where a class has had one value of a feature.
+    - A new leaf begins with the weights of classes that its parent expected there. Its moments
+      begin with its first row: a class of which it has had none has density 0.
+    - The density at a threshold counts as the probability of that very value.
+    - Where no feature of a leaf has two values, its moments begin anew.
+    - Of equally good features the last is taken.
+
+    MOA switches leaves off as its memory fills, first looking at row 1,000,000; here the tree stops to
+    grow at `max_leaves`. Learners do not know which columns are nominal: those of one-hot categories
+    are numeric features, whose splits separate a value from the others.
+
+    A row's weight multiplies what it adds to its leaf: one of weight 2 counts as two equal rows,
+    except that splits are compared after both.
+
+    State: ``6 classes d`` numbers for each leaf and d features. Cost of a row: O(classes d), on sparse
+    rows too.
+
+    References
+    ----------
+    P. Domingos, G. Hulten, Mining high-speed data streams, KDD 2000.
+
+    R. Kirkby, Improving Hoeffding trees, PhD thesis, University of Waikato, 2007 (numeric
+    features, adaptive leaves).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(size=(4000, 2))
+    >>> y = (X[:, 0] > 0.5) ^ (X[:, 1] > 0.5)
+    >>> tree = HoeffdingTree(grace=50, confidence=0.1).fit(X, y)
+    >>> int(tree.measures()["leaves"]) > 3, bool(tree.score(X, y) > 0.9)
+    (True, True)
+    """
+
+    name = "hoeffding-tree"
+    numbers_per_second = 1.7e8
+    layout_exact = True
+    takes_unknown = True
+    checks_rows = True
+
+    grace: int = param(200, Whole(1), "Rows of a leaf from one comparison of splits to the next.")
+    confidence: float = param(
+        1e-7,
+        Real(0.0, 1.0, open_="both"),
+        "Probability that another split was the best one, as far as the bound holds.",
+    )
+    tie: float = param(
+        0.05, Real(0.0), "Bound below which the best split is made, however close the second is."
+    )
+    leaf: str = param(
+        "nba",
+        Choice(("mc", "nb", "nba")),
+        "How a leaf predicts: the majority class, naive Bayes, or whichever of them has been "
+        "correct more often in this leaf.",
+    )
+    max_leaves: int = param(
+        1_000, Whole(1), "Leaves at which the tree stops to grow; they continue to learn."
+    )
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers a row goes through: densities, and the moments of a class."""
+        del values
+        return float(columns) * (max(2, classes) + 6.0)
+
+    def check_memory(self, columns: int, classes: int) -> None:
+        """Refuse leaves of which this machine cannot hold two."""
+        needed = 2 * 6 * 8 * columns * max(2, classes)
+        memory = memory_bytes()
+        if needed > memory:
+            raise ParameterError(
+                f"learner {self.name}: two leaves of {columns:,} features and {classes:,} classes "
+                f"need {size_text(needed)}, this machine has {size_text(memory)}; {self.cheaper()}"
+            )
+
+    def cheaper(self) -> str:
+        """Return what to do if a run takes too much time or memory, as half a sentence."""
+        return "take a smaller max_leaves, or fewer features, as by the transform project"
+
+    def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
+        """Check parameters and memory, then allocate the state."""
+        self.resolved_params()
+        self.check_memory(columns, classes)
+        super().begin(columns, classes, entropy)
+
+    def _allocate(self, columns: int, outputs: int) -> State:
+        return empty_tree(columns, max(2, outputs), leaves=1)
+
+    def _pass(
+        self,
+        X: Rows,
+        y: NDArray[np.int64],
+        state: State,
+        learning: bool,
+        scores: FloatArray,
+        weights: FloatArray | None = None,
+    ) -> None:
+        rule = HoeffdingRule(
+            int(self.grace),
+            float(self.confidence),
+            float(self.tie),
+            _PREDICTIONS[self.leaf],
+            int(self.max_leaves),
+        )
+        form = (rule, self.norm_limits(), learning, state["seen"], state["updates"])
+        row = 0
+        while True:
+            tree = tree_of(state)
+            row = learn_and_score(X, y, row, tree, *form, scores, array_of(weights))
+            if row == len(scores):
+                return
+            state.update(grown(state, min(2 * len(state["counts"]), int(self.max_leaves))))
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from `state`, whose tree may need more room than the current one."""
+        allow_sizes(self.state_, state)
+        super().restore(state)
+
+    def _can_continue(self) -> bool:
+        return super()._can_continue() and is_tree(tree_of(self.state_), self._columns)
+
+    def measures(self) -> dict[str, float]:
+        """Return the shared measures, the number of leaves, and the tests on the longest way."""
+        tree = tree_of(self.state_)
+        nodes, leaves = tree.sizes.tolist()
+        depth = np.zeros(nodes, dtype=np.int64)
+        for node in np.flatnonzero(tree.feature[:nodes] != LEAF):
+            child = tree.child[node]
+            depth[child : child + 2] = depth[node] + 1
+        return {**super().measures(), "leaves": float(leaves), "depth": float(depth.max())}

@@ -1,0 +1,126 @@
+"""The arrays of a growing tree: made, enlarged, and checked."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.learners.contract.learner import FloatArray, State
+
+MEAN, SQUARES, LOW, HIGH, HEIGHT, FALL = range(6)
+"""What `Tree.moments` has of each feature and class: mean, sum of squared differences, least and
+greatest value, and the density ``height exp(-(x - mean)^2 / fall)``."""
+
+LEAF = -1
+"""In the place of a leaf's feature."""
+
+
+class Tree(NamedTuple):
+    """The state of the learner; node 0 is the root.
+
+    Parameters
+    ----------
+    feature : int64 array of shape (nodes,)
+        Feature that a node tests, `LEAF` for a leaf.
+    threshold : float64 array of shape (nodes,)
+        Rows whose feature is at most this go to the first child.
+    child : int64 array of shape (nodes,)
+        First child; the second is the next node.
+    slot : int64 array of shape (nodes,)
+        Where `counts` and `moments` have a leaf.
+    weights : float64 array of shape (nodes, classes)
+        Weight of each class in a leaf: what its parent expected there, and its rows.
+    classes : int64 array of shape (nodes,)
+        One more than the last class that has come, or was expected to.
+    evaluated : float64 array of shape (nodes,)
+        Weight of the rows when splits of the leaf were last evaluated.
+    correct : float64 array of shape (nodes, 2)
+        Weight of its rows that the majority class, and naive Bayes, predicted correctly.
+    counts : float64 array of shape (slots, classes)
+        Weight of the rows of each class since the leaf began.
+    moments : float64 array of shape (slots, 6, columns * classes)
+        Moments of these rows: of all classes for feature 0, then for feature 1, and so on.
+    sizes : int64 array of shape (2,)
+        Number of nodes, and of leaves.
+    """
+
+    feature: NDArray[np.int64]
+    threshold: FloatArray
+    child: NDArray[np.int64]
+    slot: NDArray[np.int64]
+    weights: FloatArray
+    classes: NDArray[np.int64]
+    evaluated: FloatArray
+    correct: FloatArray
+    counts: FloatArray
+    moments: FloatArray
+    sizes: NDArray[np.int64]
+
+
+def empty_tree(columns: int, classes: int, leaves: int) -> State:
+    """Return the arrays of a tree of one leaf, with room for `leaves`.
+
+    Examples
+    --------
+    >>> empty_tree(columns=9, classes=2, leaves=4)["moments"].shape
+    (4, 6, 18)
+    """
+    nodes = 2 * leaves - 1
+    return {
+        "feature": np.full(nodes, LEAF, dtype=np.int64),
+        "threshold": np.zeros(nodes),
+        "child": np.zeros(nodes, dtype=np.int64),
+        "slot": np.zeros(nodes, dtype=np.int64),
+        "weights": np.zeros((nodes, classes)),
+        "classes": np.zeros(nodes, dtype=np.int64),
+        "evaluated": np.zeros(nodes),
+        "correct": np.zeros((nodes, 2)),
+        "counts": np.zeros((leaves, classes)),
+        "moments": np.zeros((leaves, 6, columns * classes)),
+        "sizes": np.ones(2, dtype=np.int64),
+    }
+
+
+def tree_of(state: Mapping[str, NDArray[Any]]) -> Tree:
+    """Return the tree of these arrays, ignoring others."""
+    return Tree(**{name: state[name] for name in Tree._fields})
+
+
+def grown(state: Mapping[str, NDArray[Any]], leaves: int) -> State:
+    """Return the arrays with room for `leaves`."""
+    slots, classes = state["counts"].shape
+    columns = state["moments"].shape[2] // classes
+    larger = empty_tree(columns, classes, leaves)
+    for name, array in larger.items():
+        array[: len(state[name])] = state[name]
+    return larger
+
+
+def allow_sizes(state: State, other: Mapping[str, NDArray[Any]]) -> None:
+    """Give `state` the room that the tree `other` needs, if that is one of the same columns."""
+    leaves = len(other["counts"]) if "counts" in other and other["counts"].ndim else 0
+    if leaves > len(state["counts"]):
+        state.update(grown(state, leaves))
+
+
+def is_tree(tree: Tree, columns: int) -> bool:
+    """Return whether a loop that follows the tree stays within its arrays, and ends."""
+    nodes, leaves = tree.sizes.tolist()
+    slots, classes = tree.counts.shape
+    if not (1 <= leaves <= slots and nodes == 2 * leaves - 1):
+        return False
+    feature = tree.feature[:nodes]
+    inner = np.flatnonzero(feature != LEAF)
+    children = tree.child[inner]
+    outer = tree.slot[:nodes][feature == LEAF]
+    return bool(
+        (feature >= LEAF).all()
+        and (feature < columns).all()
+        # A child behind its parent: no way leads in a circle.
+        and (children > inner).all()
+        and (children + 1 < nodes).all()
+        and np.array_equal(np.sort(outer), np.arange(leaves))
+        and (tree.classes >= 0).all()
+        and (tree.classes <= classes).all()
+    )
