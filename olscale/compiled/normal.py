@@ -1,7 +1,7 @@
 """The normal distribution, with fixed bits."""
 
 from olscale.compiled.decorator import inlined
-from olscale.compiled.elementary import exponential
+from olscale.compiled.nearest import nearest_exponential
 
 _SQRT_HALF = 0.7071067811865476
 
@@ -75,7 +75,7 @@ def _complement(x: float) -> float:
     if x < 1.0:
         z = x * x
         return 1.0 - x * _polynomial(z, 0.0, _T) / _polynomial(z, 1.0, _U)
-    power = exponential(-x * x)
+    power = nearest_exponential(-x * x)
     if x < 8.0:
         return power * _polynomial(x, 0.0, _P) / _polynomial(x, 1.0, _Q)
     return power * _polynomial(x, 0.0, _R) / _polynomial(x, 1.0, _S)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from olscale.compiled.decorator import compiled
-from olscale.compiled.elementary import exponential, logarithm, quotient
+from olscale.compiled.elementary import exponential, quotient
+from olscale.compiled.nearest import nearest_exponential, nearest_logarithm
 from olscale.compiled.normal import normal_below
 from olscale.learners.tree.tree_arrays import FALL, HEIGHT, HIGH, LOW, MEAN, SQUARES
 
@@ -101,10 +102,12 @@ def _share_class(
     spread = 0.0
     if count > 1.0:
         spread = sqrt(moments[SQUARES, k] / (count - 1.0))
-    root = exponential(-0.5 * quotient(difference * difference, moments[FALL, k]))
+    density = moments[HEIGHT, k] * nearest_exponential(
+        -quotient(difference * difference, moments[FALL, k])
+    )
     # The density counts as the probability of the very threshold, and what is below may be
     # negative: as in MOA.
-    equal = moments[HEIGHT, k] * (root * root) * count
+    equal = density * count
     below = 0.0
     if spread > 0.0:
         below = normal_below(difference / spread) * count - equal
@@ -121,10 +124,10 @@ def entropy(weights: Any) -> float:
     total = 0.0
     for weight in weights:
         if weight > 0.0:
-            bits -= weight * (logarithm(weight) / _LOG_TWO)
+            bits -= weight * (nearest_logarithm(weight) / _LOG_TWO)
             total += weight
     if total > 0.0:
-        return (bits + total * (logarithm(total) / _LOG_TWO)) / total
+        return (bits + total * (nearest_logarithm(total) / _LOG_TWO)) / total
     return 0.0
 
 
@@ -173,5 +176,5 @@ def best_threshold(
 @compiled
 def hoeffding_bound(classes: int, confidence: float, weight: float) -> float:
     """Return by how much a merit may differ from its mean over `weight` rows."""
-    merits = logarithm(float(max(2, classes))) / _LOG_TWO
-    return sqrt(merits * merits * logarithm(1.0 / confidence) / (2.0 * weight))
+    merits = nearest_logarithm(float(max(2, classes))) / _LOG_TWO
+    return sqrt(merits * merits * nearest_logarithm(1.0 / confidence) / (2.0 * weight))
