@@ -122,6 +122,8 @@ def test_every_learner_predicts_alike_or_says_that_it_has_no_form(
         ("knn-window", {"k": 4, "window": 50}),
         ("knn-window", {"weights": "distance", "scaling": "range"}),
         ("naive-bayes", {}),
+        ("hoeffding-tree", {"grace": 5, "confidence": 0.5, "tie": 0.5}),
+        ("hoeffding-tree", {"grace": 5, "confidence": 0.5, "tie": 0.5, "leaf": "mc"}),
         ("oselm", {"activation": "rbf"}),
         ("oselm", {"start": "boost", "nodes": 150}),
         ("rff-rls", {"features": 10, "linear": True}),

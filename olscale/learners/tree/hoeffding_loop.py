@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.copies import copy_numbers
 from olscale.compiled.decorator import compiled
 from olscale.compiled.rows import set_column, weight_of
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
@@ -270,12 +271,12 @@ def learn_and_score(
         bayes_wins = rule.leaf == BAYES or (
             rule.leaf == ADAPTIVE and tree.correct[node, 0] <= tree.correct[node, 1]
         )
-        votes[:] = tree.weights[node]
+        copy_numbers(tree.weights[node], votes, classes)
         if tree.classes[node] > 0 and (bayes_wins or (learned and rule.leaf == ADAPTIVE)):
             _set_bayes_votes(x, tree, node, space, votes)
             by_bayes = _largest(votes)
             if not bayes_wins:
-                votes[:] = tree.weights[node]
+                copy_numbers(tree.weights[node], votes, classes)
         _set_scores(votes, scores[i])
         if learned:
             seen[0] += 1

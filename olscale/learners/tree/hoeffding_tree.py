@@ -20,7 +20,15 @@ from olscale.learners.tree.hoeffding_loop import (
     HoeffdingRule,
     learn_and_score,
 )
-from olscale.learners.tree.tree_arrays import LEAF, allow_sizes, empty_tree, grown, is_tree, tree_of
+from olscale.learners.tree.tree_arrays import (
+    LEAF,
+    Tree,
+    allow_sizes,
+    empty_tree,
+    grown,
+    is_tree,
+    tree_of,
+)
 from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
@@ -164,6 +172,11 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
 
     def _can_continue(self) -> bool:
         return super()._can_continue() and is_tree(tree_of(self.state_), self._columns)
+
+    def votes_by_bayes(self, tree: Tree, node: int) -> bool:
+        """Return whether a leaf predicts by naive Bayes, not by its majority."""
+        majority, bayes = tree.correct[node]
+        return self.leaf == "nb" or (self.leaf == "nba" and bool(majority <= bayes))
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures, the number of leaves, and the tests on the longest way."""
