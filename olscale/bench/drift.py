@@ -20,15 +20,16 @@ _BLOCK = 1_000
 _RIVER_ROWS = 2_000
 _RIVER_NEIGHBOURS = "River KNNClassifier, window 1,000"
 _RIVER_BAYES = "River GaussianNB"
+_RIVER_TREE = "River HoeffdingTreeClassifier"
 _RIVER_AGRAWAL = "River Agrawal, rows"
 _WINDOW = 1_000
 
 
 def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
-    """Return the speeds of `knn-window`, `naive-bayes` and a generator, each beside River's."""
+    """Return the speeds of learners and of a generator, each beside River's."""
     X, y = Rbf(1, classes=_CLASSES, speed=0.001).take(rows)
-    rows_in_memory = Chunk(read_only(X), read_only(y.astype(np.int64)), X.shape[1])
-    stream = [rows_in_memory[start : start + _BLOCK] for start in range(0, rows, _BLOCK)]
+    stream = _chunks_of(X, y)
+    loans, granted = agrawal.Agrawal(1).take(rows)
     table = [
         learner("knn-window", {"window": _WINDOW}, stream, classes=_CLASSES),
         learner(
@@ -40,16 +41,23 @@ def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
             classes=_CLASSES,
         ),
         learner("naive-bayes", {}, stream, classes=_CLASSES),
+        learner("hoeffding-tree", {}, _chunks_of(loans, granted), classes=2),
         Contestant("agrawal, rows", partial(_generate, rows), rows / 1e6),
     ]
     absent = [
         figure
-        for name in (_RIVER_NEIGHBOURS, _RIVER_BAYES, _RIVER_AGRAWAL)
+        for name in (_RIVER_NEIGHBOURS, _RIVER_BAYES, _RIVER_TREE, _RIVER_AGRAWAL)
         for figure in peers.missing(name, "river")
     ]
     if not absent:
         table += _river(X[:_RIVER_ROWS], y[:_RIVER_ROWS])
+        table.append(_river_tree(loans[:_RIVER_ROWS], granted[:_RIVER_ROWS]))
     return [*compare(table, "M rows/s", rounds), *absent]
+
+
+def _chunks_of(X: NDArray[np.float64], y: NDArray[np.float64]) -> list[Chunk]:
+    rows_in_memory = Chunk(read_only(X), read_only(y.astype(np.int64)), X.shape[1])
+    return [rows_in_memory[start : start + _BLOCK] for start in range(0, len(y), _BLOCK)]
 
 
 def _generate(rows: int, model: Any) -> None:
@@ -64,8 +72,6 @@ def _river(X: NDArray[np.float64], y: NDArray[np.float64]) -> list[Contestant]:
     from river.naive_bayes import GaussianNB
     from river.neighbors import KNNClassifier, LazySearch
 
-    rows = [(dict(enumerate(x)), label) for x, label in zip(X.tolist(), y.tolist(), strict=True)]
-
     def neighbours() -> Any:
         return KNNClassifier(n_neighbors=5, engine=LazySearch(window_size=_WINDOW))
 
@@ -75,10 +81,23 @@ def _river(X: NDArray[np.float64], y: NDArray[np.float64]) -> list[Contestant]:
             pass
 
     return [
-        _river_model(_RIVER_NEIGHBOURS, rows, "knn-window", neighbours),
-        _river_model(_RIVER_BAYES, rows, "naive-bayes", GaussianNB),
+        _river_model(_RIVER_NEIGHBOURS, _dictionaries_of(X, y), "knn-window", neighbours),
+        _river_model(_RIVER_BAYES, _dictionaries_of(X, y), "naive-bayes", GaussianNB),
         Contestant(_RIVER_AGRAWAL, generate, _RIVER_ROWS / 1e6, peer="agrawal, rows"),
     ]
+
+
+def _river_tree(X: NDArray[np.float64], y: NDArray[np.float64]) -> Contestant:
+    from river.tree import HoeffdingTreeClassifier
+
+    rows = _dictionaries_of(X, y)
+    return _river_model(_RIVER_TREE, rows, "hoeffding-tree", HoeffdingTreeClassifier)
+
+
+def _dictionaries_of(
+    X: NDArray[np.float64], y: NDArray[np.float64]
+) -> list[tuple[dict[int, float], float]]:
+    return [(dict(enumerate(x)), label) for x, label in zip(X.tolist(), y.tolist(), strict=True)]
 
 
 def _river_model(

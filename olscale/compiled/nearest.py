@@ -66,7 +66,8 @@ def nearest_exponential(x: float) -> float:
     q = 1.0 / 24.0 + r * (1.0 / 120.0 + r / 720.0)
     p = r + r * r * (0.5 + r * (1.0 / 6.0 + r * q))
     power = _POWERS[i, 0]
-    return (power + (_POWERS[i, 1] + power * p)) * from_bits((((steps - i) >> 7) + BIAS) << 52)
+    mantissa = power + (_POWERS[i, 1] + power * p)
+    return float(mantissa * from_bits((((steps - i) >> 7) + BIAS) << 52))
 
 
 @inlined
@@ -88,4 +89,4 @@ def nearest_logarithm(x: float) -> float:
     high = k * LN2_HIGH + _NEAR_ONE[i, 1]
     total = high + r
     lost = (high - total) + r
-    return total + (lost + (k * LN2_LOW + _NEAR_ONE[i, 2] + q))
+    return float(total + (lost + (k * LN2_LOW + _NEAR_ONE[i, 2] + q)))

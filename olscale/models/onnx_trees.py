@@ -52,17 +52,15 @@ def _add_leaf(tree: Tree, rows: Value, depth: int) -> Value:
     return node
 
 
-def _densities_of(
-    learner: HoeffdingTree, tree: Tree
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _densities_of(learner: HoeffdingTree, tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return heights, means and falls of the slots, shape (slots, columns, classes)."""
     slots, classes = tree.counts.shape
-    parts = tree.moments.reshape(slots, len(tree.moments[0]), -1, classes)
+    parts = tree.moments.reshape(slots, 6, classes, -1).swapaxes(2, 3)
     heights = parts[:, HEIGHT]
     falls = np.maximum(parts[:, FALL], _LEAST_FALL)
     # A class without rows has density 0.
     heights = np.where(tree.counts[:, np.newaxis] > 0.0, heights, 0.0)
-    no_density = ~tree.counts.any(axis=1)
+    no_density = np.logical_not(tree.counts.any(axis=1))
     for node in np.flatnonzero(tree.feature[: tree.sizes[0]] == LEAF):
         if not learner.votes_by_bayes(tree, int(node)):
             no_density[tree.slot[node]] = True

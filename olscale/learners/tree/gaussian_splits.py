@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from olscale.compiled.copies import copy_numbers
 from olscale.compiled.decorator import compiled
 from olscale.compiled.elementary import exponential, quotient
 from olscale.compiled.nearest import nearest_exponential, nearest_logarithm
@@ -31,46 +32,48 @@ _STEEP = 5e-324
 @compiled
 def learn_moments(x: Any, c: int, weight: float, counts: Any, moments: Any) -> None:
     """Add a row of class `c` to the moments of a leaf, and what its densities need of them."""
-    classes = counts.shape[0]
+    columns = x.shape[0]
+    start = c * columns
     first = counts[c] == 0.0
     counts[c] += weight
     count = counts[c]
-    means = moments[MEAN]
-    squares = moments[SQUARES]
-    lows = moments[LOW]
-    highs = moments[HIGH]
-    for j in range(x.shape[0]):
-        k = j * classes + c
-        value = x[j]
-        if first:
-            means[k] = value
-            lows[k] = value
-            highs[k] = value
-        else:
-            before = value - means[k]
-            means[k] += weight * before / count
-            squares[k] += weight * before * (value - means[k])
-            lows[k] = min(lows[k], value)
-            highs[k] = max(highs[k], value)
-        spread = 0.0
-        if count > 1.0:
-            spread = sqrt(squares[k] / (count - 1.0))
+    means = moments[MEAN, start : start + columns]
+    squares = moments[SQUARES, start : start + columns]
+    lows = moments[LOW, start : start + columns]
+    highs = moments[HIGH, start : start + columns]
+    heights = moments[HEIGHT, start : start + columns]
+    falls = moments[FALL, start : start + columns]
+    if first:
+        copy_numbers(x, means, columns)
+        copy_numbers(x, lows, columns)
+        copy_numbers(x, highs, columns)
+    else:
+        for j in range(columns):
+            value = x[j]
+            before = value - means[j]
+            means[j] += quotient(weight * before, count)
+            squares[j] += weight * before * (value - means[j])
+            lows[j] = value if value < lows[j] else lows[j]
+            highs[j] = value if value > highs[j] else highs[j]
+    degrees = count - 1.0 if count > 1.0 else np.inf
+    for j in range(columns):
+        spread = sqrt(quotient(squares[j], degrees))
         # A single value: its density counts as 1, that of any other as 0.
-        moments[HEIGHT, k] = 1.0
-        moments[FALL, k] = _STEEP
-        if spread > 0.0:
-            moments[HEIGHT, k] = 1.0 / (_SQRT_TWO_PI * spread)
-            moments[FALL, k] = max(2.0 * spread * spread, _STEEP)
+        is_spread = spread > 0.0
+        heights[j] = quotient(1.0, _SQRT_TWO_PI * spread) if is_spread else 1.0
+        falls[j] = 2.0 * spread * spread + _STEEP
 
 
 @compiled
-def set_densities(values: Any, moments: Any, densities: Any) -> None:
-    """Set the density of each feature in each class; `values` has each feature once a class."""
-    means = moments[MEAN]
-    heights = moments[HEIGHT]
-    falls = moments[FALL]
-    for k in range(densities.shape[0]):
-        difference = values[k] - means[k]
+def set_densities(x: Any, c: int, moments: Any, densities: Any) -> None:
+    """Set the density of each feature in a class."""
+    columns = x.shape[0]
+    start = c * columns
+    means = moments[MEAN, start : start + columns]
+    heights = moments[HEIGHT, start : start + columns]
+    falls = moments[FALL, start : start + columns]
+    for k in range(columns):
+        difference = x[k] - means[k]
         # Squared, as the exponential of the whole is 0 where products still have a few digits.
         root = exponential(-0.5 * quotient(difference * difference, falls[k]))
         densities[k] = heights[k] * (root * root)
@@ -80,12 +83,13 @@ def set_densities(values: Any, moments: Any, densities: Any) -> None:
 def share_sides(moments: Any, counts: Any, j: int, threshold: float, sides: Any) -> None:
     """Set the weight of each class that is expected at most at `threshold`, and above it."""
     classes = counts.shape[0]
+    columns = moments.shape[1] // classes
     for c in range(classes):
         sides[0, c] = 0.0
         sides[1, c] = 0.0
         if counts[c] == 0.0:
             continue
-        k = j * classes + c
+        k = c * columns + j
         if threshold < moments[LOW, k]:
             sides[1, c] = counts[c]
         elif threshold >= moments[HIGH, k]:
@@ -95,9 +99,7 @@ def share_sides(moments: Any, counts: Any, j: int, threshold: float, sides: Any)
 
 
 @compiled
-def _share_class(
-    moments: Any, k: int, count: float, threshold: float, sides: Any, c: int
-) -> None:
+def _share_class(moments: Any, k: int, count: float, threshold: float, sides: Any, c: int) -> None:
     difference = threshold - moments[MEAN, k]
     spread = 0.0
     if count > 1.0:
@@ -151,12 +153,13 @@ def best_threshold(
 ) -> tuple[bool, float, float]:
     """Return whether feature `j` has a candidate, and the merit and threshold of the best."""
     classes = counts.shape[0]
+    columns = moments.shape[1] // classes
     low = np.inf
     high = -np.inf
     for c in range(classes):
         if counts[c] > 0.0:
-            low = min(low, moments[LOW, j * classes + c])
-            high = max(high, moments[HIGH, j * classes + c])
+            low = min(low, moments[LOW, c * columns + j])
+            high = max(high, moments[HIGH, c * columns + j])
     width = high - low
     found = False
     best = -np.inf

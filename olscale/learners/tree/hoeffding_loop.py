@@ -58,9 +58,8 @@ def _largest(votes: Any) -> int:
 
 
 @compiled
-def _set_bayes_votes(x: Any, tree: Tree, node: int, space: Any, votes: Any) -> None:
+def _set_bayes_votes(x: Any, tree: Tree, node: int, densities: Any, votes: Any) -> None:
     """Set the votes of a leaf's naive Bayes: shares of the classes times densities of features."""
-    values, densities = space
     counts = tree.counts[tree.slot[node]]
     classes = votes.shape[0]
     total = 0.0
@@ -73,16 +72,16 @@ def _set_bayes_votes(x: Any, tree: Tree, node: int, space: Any, votes: Any) -> N
     # Before its first row a leaf knows no feature.
     if not observed:
         return
-    for j in range(x.shape[0]):
-        for c in range(classes):
-            values[j * classes + c] = x[j]
-    set_densities(values, tree.moments[tree.slot[node]], densities)
+    moments = tree.moments[tree.slot[node]]
     for c in range(classes):
-        if counts[c] == 0.0:
-            votes[c] = 0.0
-            continue
-        for j in range(x.shape[0]):
-            votes[c] *= densities[j * classes + c]
+        vote = 0.0
+        if counts[c] > 0.0:
+            vote = votes[c]
+            set_densities(x, c, moments, densities)
+            # One after the other, as MOA: what is too small for a number is so for both.
+            for density in densities:
+                vote *= density
+        votes[c] = vote
 
 
 @compiled
@@ -137,14 +136,15 @@ def _split(tree: Tree, node: int, j: int, threshold: float, sides: Any) -> None:
     counts = tree.counts[slot]
     moments = tree.moments[slot]
     classes = counts.shape[0]
+    columns = moments.shape[1] // classes
     share_sides(moments, counts, j, threshold, sides)
     first = tree.sizes[0]
     for side in range(2):
         tree.classes[first + side] = 0
         for c in range(classes):
             tree.weights[first + side, c] = sides[side, c]
-            below = counts[c] > 0.0 and not threshold < moments[LOW, j * classes + c]
-            above = counts[c] > 0.0 and not threshold >= moments[HIGH, j * classes + c]
+            below = counts[c] > 0.0 and not threshold < moments[LOW, c * columns + j]
+            above = counts[c] > 0.0 and not threshold >= moments[HIGH, c * columns + j]
             if (side == 0 and below) or (side == 1 and above):
                 tree.classes[first + side] = c + 1
     _begin_leaf(tree, first, slot)
@@ -204,7 +204,7 @@ def _has_room(tree: Tree, node: int, weight: float, rule: Any) -> bool:
     for c in range(tree.weights.shape[1]):
         total += tree.weights[node, c]
     # The sum with the row may be rounded up.
-    return total + weight - tree.evaluated[node] < rule.grace - 1.0
+    return bool(total + weight - tree.evaluated[node] < rule.grace - 1.0)
 
 
 @compiled
@@ -251,7 +251,7 @@ def learn_and_score(
     columns = tree.moments.shape[2] // classes
     row = np.empty((columns, 1))
     x = row[:, 0]
-    space = (np.empty(columns * classes), np.empty(columns * classes))
+    densities = np.empty(columns)
     votes = np.empty(classes)
     sides = np.empty((2, classes))
     for i in range(start, scores.shape[0]):
@@ -273,7 +273,7 @@ def learn_and_score(
         )
         copy_numbers(tree.weights[node], votes, classes)
         if tree.classes[node] > 0 and (bayes_wins or (learned and rule.leaf == ADAPTIVE)):
-            _set_bayes_votes(x, tree, node, space, votes)
+            _set_bayes_votes(x, tree, node, densities, votes)
             by_bayes = _largest(votes)
             if not bayes_wins:
                 copy_numbers(tree.weights[node], votes, classes)
@@ -283,4 +283,4 @@ def learn_and_score(
             if weight > 0.0:
                 updates[0] += 1
                 _learn(x, y[i], weight, tree, node, by_bayes, rule, sides)
-    return scores.shape[0]
+    return len(scores)

@@ -39,8 +39,8 @@ class Tree(NamedTuple):
         Weight of its rows that the majority class, and naive Bayes, predicted correctly.
     counts : float64 array of shape (slots, classes)
         Weight of the rows of each class since the leaf began.
-    moments : float64 array of shape (slots, 6, columns * classes)
-        Moments of these rows: of all classes for feature 0, then for feature 1, and so on.
+    moments : float64 array of shape (slots, 6, classes * columns)
+        Moments of these rows: of all features in class 0, then in class 1, and so on.
     sizes : int64 array of shape (2,)
         Number of nodes, and of leaves.
     """
@@ -77,7 +77,7 @@ def empty_tree(columns: int, classes: int, leaves: int) -> State:
         "evaluated": np.zeros(nodes),
         "correct": np.zeros((nodes, 2)),
         "counts": np.zeros((leaves, classes)),
-        "moments": np.zeros((leaves, 6, columns * classes)),
+        "moments": np.zeros((leaves, 6, classes * columns)),
         "sizes": np.ones(2, dtype=np.int64),
     }
 
@@ -89,7 +89,7 @@ def tree_of(state: Mapping[str, NDArray[Any]]) -> Tree:
 
 def grown(state: Mapping[str, NDArray[Any]], leaves: int) -> State:
     """Return the arrays with room for `leaves`."""
-    slots, classes = state["counts"].shape
+    classes = state["counts"].shape[1]
     columns = state["moments"].shape[2] // classes
     larger = empty_tree(columns, classes, leaves)
     for name, array in larger.items():
@@ -99,9 +99,9 @@ def grown(state: Mapping[str, NDArray[Any]], leaves: int) -> State:
 
 def allow_sizes(state: State, other: Mapping[str, NDArray[Any]]) -> None:
     """Give `state` the room that the tree `other` needs, if that is one of the same columns."""
-    leaves = len(other["counts"]) if "counts" in other and other["counts"].ndim else 0
-    if leaves > len(state["counts"]):
-        state.update(grown(state, leaves))
+    counts = other.get("counts", state["counts"])
+    if counts.shape[1:] == state["counts"].shape[1:] and len(counts) > len(state["counts"]):
+        state.update(grown(state, len(counts)))
 
 
 def is_tree(tree: Tree, columns: int) -> bool:
