@@ -60,6 +60,8 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
     - Where no feature of a leaf has two values, its moments begin anew.
     - Of equally good features the last is taken.
 
+    CapyMOA's ``HoeffdingTree`` is the same with another default, ``confidence = 0.001``.
+
     MOA switches leaves off as its memory fills, first looking at row 1,000,000; here the tree stops to
     grow at `max_leaves`. Learners do not know which columns are nominal: those of one-hot categories
     are numeric features, whose splits separate a value from the others.
