@@ -83,7 +83,7 @@ def _complement(x: float) -> float:
 
 @inlined
 def normal_below(z: float) -> float:
-    """Return the probability that a standard normal number is at most `z`, within 2e-16 absolute."""
+    """Return the probability of at most `z` for a standard normal number, within 2e-16."""
     x = z * _SQRT_HALF
     if abs(x) < _SQRT_HALF:
         square = x * x

@@ -1,4 +1,4 @@
-"""Exponential and logarithm are the nearest numbers nearly always, and the normal distribution is exact."""
+"""Exponential and logarithm are the nearest numbers nearly always, and the normal is exact."""
 
 from __future__ import annotations
 

@@ -357,3 +357,21 @@ def test_arrays_with_which_a_row_would_leave_the_tree_are_refused(array: str, va
 def test_leaves_beyond_the_memory_are_refused():
     with pytest.raises(ParameterError, match="fewer features"):
         HoeffdingTree().begin(10**9, 1_000)
+
+
+def test_a_tree_that_outgrows_the_memory_says_what_to_do(monkeypatch: pytest.MonkeyPatch):
+    X, y = rows_of_three(3_000)
+    monkeypatch.setattr("olscale.learners.tree.hoeffding_tree.memory_bytes", lambda: 5_000)
+    learner = begun(X, y, **SMALL)
+    with pytest.raises(ParameterError, match=r"16 leaves .* take a smaller max_leaves"):
+        learner.learn(read_only(X), read_only(y))
+
+
+def test_weights_that_swallow_each_other_stay_within_the_arrays():
+    X, y = rows_of_three(400)
+    weights = np.full(400, 1e20)
+    weights[::3] = 1.0
+    learner = begun(X, y, **SMALL)
+    scores = learner.learn(read_only(X), read_only(y), read_only(weights))
+    assert np.isfinite(scores).all()
+    assert learner.measures()["leaves"] <= len(learner.state()["counts"])

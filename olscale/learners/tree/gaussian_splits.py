@@ -142,9 +142,11 @@ def _merit(before: float, sides: Any) -> float:
         first += sides[0, c]
         second += sides[1, c]
     total = first + second
-    if not (first / total > LEAST_SHARE and second / total > LEAST_SHARE):
+    least = min(quotient(first, total), quotient(second, total))
+    if not least > LEAST_SHARE:
         return -np.inf
-    return before - (first * entropy(sides[0]) + second * entropy(sides[1])) / total
+    after = first * entropy(sides[0]) + second * entropy(sides[1])
+    return before - quotient(after, total)
 
 
 @compiled
@@ -180,4 +182,4 @@ def best_threshold(
 def hoeffding_bound(classes: int, confidence: float, weight: float) -> float:
     """Return by how much a merit may differ from its mean over `weight` rows."""
     merits = nearest_logarithm(float(max(2, classes))) / _LOG_TWO
-    return sqrt(merits * merits * nearest_logarithm(1.0 / confidence) / (2.0 * weight))
+    return sqrt(quotient(merits * merits * nearest_logarithm(1.0 / confidence), 2.0 * weight))

@@ -68,7 +68,7 @@ def _set_bayes_votes(x: Any, tree: Tree, node: int, densities: Any, votes: Any) 
         total += tree.weights[node, c]
         observed |= counts[c] > 0.0
     for c in range(classes):
-        votes[c] = tree.weights[node, c] / total
+        votes[c] = tree.weights[node, c] / total if total > 0.0 else 0.0
     # Before its first row a leaf knows no feature.
     if not observed:
         return
@@ -224,7 +224,9 @@ def _learn(
     total = 0.0
     for other in range(tree.weights.shape[1]):
         total += tree.weights[node, other]
-    if total - tree.evaluated[node] >= rule.grace and tree.sizes[1] < rule.max_leaves:
+    # Room as well: of weights beyond 1e16 the sum is not the one that `_has_room` looked at.
+    most = min(rule.max_leaves, tree.counts.shape[0])
+    if total - tree.evaluated[node] >= rule.grace and tree.sizes[1] < most:
         _try_to_split(tree, node, x.shape[0], rule, sides)
 
 

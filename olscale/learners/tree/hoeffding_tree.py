@@ -38,22 +38,22 @@ _PREDICTIONS = {"mc": MAJORITY, "nb": BAYES, "nba": ADAPTIVE}
 class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
     """The Hoeffding tree (VFDT): leaves split where a test of a feature is surely the best.
 
-    A row goes by the tests of the tree, ``x_j <= threshold``, to a leaf, which predicts it and learns
-    from it. Every `grace` rows the leaf compares splits by their gain of information, in bits. The
-    best one is made if it gains more than the second best feature by
-    ``epsilon = sqrt(R^2 log(1 / confidence) / (2 n))``, for n rows and ``R = log2 classes``, or if
+    A row goes by the tests of the tree, ``x_j <= threshold``, to a leaf, which predicts it and
+    learns from it. Every `grace` rows the leaf compares splits by their gain of information, in
+    bits. The best one is made if it gains more than the second best feature by ``epsilon = sqrt(R^2 log(1 / confidence) / (2 n))``, for n rows and ``R = log2 classes``, or if
     epsilon is below `tie`. Within a class a feature counts as normal; its candidates are ten
     thresholds evenly between its least and greatest value. A split leaves more than 1 % of the
     weight on both sides.
 
     Notes
     -----
-    It is MOA's ``trees.HoeffdingTree`` with its ``GaussianNumericAttributeClassObserver``, and has the
-    same predictions on numeric features. What follows from that:
+    It is MOA's ``trees.HoeffdingTree`` with its ``GaussianNumericAttributeClassObserver``, and has
+    the same predictions on numeric features. What follows from that:
 
-    - The scores of a leaf are shares of its classes, or of the products of densities and shares, those of
-      two classes ``s_1 - s_0``. With some hundreds of features the products are 0 for all classes,
-      and the first class wins. A density is 1 or 0 where a class has had one value of a feature.
+    - The scores of a leaf are shares of its classes, or of the products of shares and densities,
+      those of two classes ``s_1 - s_0``. With some hundreds of features the products are 0 for all
+      classes, and the first class wins. A density is 1 or 0 where a class has had one value of a
+      feature.
     - A new leaf begins with the weights of classes that its parent expected there. Its moments
       begin with its first row: a class of which it has had none has density 0.
     - The density at a threshold counts as the probability of that very value.
@@ -62,15 +62,16 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
 
     CapyMOA's ``HoeffdingTree`` is the same with another default, ``confidence = 0.001``.
 
-    MOA switches leaves off as its memory fills, first looking at row 1,000,000; here the tree stops to
-    grow at `max_leaves`. Learners do not know which columns are nominal: those of one-hot categories
-    are numeric features, whose splits separate a value from the others.
+    MOA switches leaves off as its memory fills, first looking at row 1,000,000; here the tree stops
+    to grow at `max_leaves`, and one beyond the memory ends its run. Learners do not know which
+    columns are nominal: those of one-hot categories are numeric features, whose splits separate a
+    value from the others.
 
     A row's weight multiplies what it adds to its leaf: one of weight 2 counts as two equal rows,
     except that splits are compared after both.
 
-    State: ``6 classes d`` numbers for each leaf and d features. Cost of a row: O(classes d), on sparse
-    rows too.
+    State: ``6 classes d`` numbers for each leaf and d features. Cost of a row: O(classes d), on
+    sparse rows too.
 
     References
     ----------
@@ -98,7 +99,7 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
     grace: int = param(200, Whole(1), "Rows of a leaf from one comparison of splits to the next.")
     confidence: float = param(
         1e-7,
-        Real(0.0, 1.0, open_="both"),
+        Real(1e-300, 1.0, open_="high"),
         "Probability that another split was the best one, as far as the bound holds.",
     )
     tie: float = param(
@@ -119,14 +120,22 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
         del values
         return float(columns) * (max(2, classes) + 6.0)
 
+    def state_bytes(self, columns: int, classes: int) -> int:
+        """Return the bytes of the least tree that has learned: how many leaves come is unknown."""
+        return _tree_bytes(columns, classes, min(2, int(self.max_leaves)))
+
     def check_memory(self, columns: int, classes: int) -> None:
         """Refuse leaves of which this machine cannot hold two."""
-        needed = 2 * 6 * 8 * columns * max(2, classes)
+        self._check_room(columns, classes, min(2, int(self.max_leaves)))
+
+    def _check_room(self, columns: int, classes: int, leaves: int) -> None:
+        needed = _tree_bytes(columns, classes, leaves)
         memory = memory_bytes()
         if needed > memory:
             raise ParameterError(
-                f"learner {self.name}: two leaves of {columns:,} features and {classes:,} classes "
-                f"need {size_text(needed)}, this machine has {size_text(memory)}; {self.cheaper()}"
+                f"learner {self.name}: {leaves:,} leaves of {columns:,} features and {classes:,} "
+                f"classes need {size_text(needed)}, this machine has {size_text(memory)}; "
+                f"{self.cheaper()}"
             )
 
     def cheaper(self) -> str:
@@ -165,7 +174,9 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
             row = learn_and_score(X, y, row, tree, *form, scores, array_of(weights))
             if row == len(scores):
                 return
-            state.update(grown(state, min(2 * len(state["counts"]), int(self.max_leaves))))
+            leaves = min(2 * len(state["counts"]), int(self.max_leaves))
+            self._check_room(self._columns, self._classes, leaves)
+            state.update(grown(state, leaves))
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, whose tree may need more room than the current one."""
@@ -189,3 +200,8 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
             child = tree.child[node]
             depth[child : child + 2] = depth[node] + 1
         return {**super().measures(), "leaves": float(leaves), "depth": float(depth.max())}
+
+
+def _tree_bytes(columns: int, classes: int, leaves: int) -> int:
+    """Return the bytes of so many leaves; nearly all are of moments."""
+    return 8 * 6 * columns * max(2, classes) * leaves
