@@ -40,7 +40,8 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
 
     A row goes by the tests of the tree, ``x_j <= threshold``, to a leaf, which predicts it and
     learns from it. Every `grace` rows the leaf compares splits by their gain of information, in
-    bits. The best one is made if it gains more than the second best feature by ``epsilon = sqrt(R^2 log(1 / confidence) / (2 n))``, for n rows and ``R = log2 classes``, or if
+    bits. The best one is made if it gains more than the second best feature by
+    ``epsilon = sqrt(R^2 log(1 / confidence) / (2 n))``, for n rows and ``R = log2 classes``, or if
     epsilon is below `tie`. Within a class a feature counts as normal; its candidates are ten
     thresholds evenly between its least and greatest value. A split leaves more than 1 % of the
     weight on both sides.
