@@ -146,7 +146,7 @@ def _merit(before: float, sides: Any) -> float:
     if not least > LEAST_SHARE:
         return -np.inf
     after = first * entropy(sides[0]) + second * entropy(sides[1])
-    return before - quotient(after, total)
+    return float(before - quotient(after, total))
 
 
 @compiled
