@@ -58,8 +58,8 @@ class DriftEnsemble(ReplayLearner):
     References
     ----------
     M. Herbster, M. Warmuth, Tracking the best expert, Machine Learning 32, 1998. S. Bach,
-    M. Maloof, Paired learners for concept drift, ICDM 2008. Of the parts: see `replay-svm`,
-    `knn-window` and `pair-tiles`.
+    M. Maloof, Paired learners for concept drift, ICDM 2008. D. Wolpert, Stacked generalization,
+    Neural Networks 5, 1992. Of the parts: see `replay-svm`, `knn-window` and `pair-tiles`.
 
     Examples
     --------
