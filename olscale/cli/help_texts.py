@@ -160,6 +160,7 @@ GROUPS = {
             "--holdout-rows",
             "--drift",
             "--delay",
+            "--batch",
             "--burn-in",
             "--weights",
             "--weighted-measures",

@@ -196,6 +196,8 @@ def rows_learned(scoring: Scoring, fold: int | None, rows: int, tested: bool) ->
     --------
     >>> rows_learned(Scoring(delay=10), None, rows=100, tested=False)
     (89, 100)
+    >>> rows_learned(Scoring(batch=30), None, rows=100, tested=False)
+    (90, 100)
     >>> rows_learned(Scoring(holdout_every=3, holdout_rows=1), None, rows=100, tested=True)
     (75, 75)
     """
@@ -207,6 +209,8 @@ def rows_learned(scoring: Scoring, fold: int | None, rows: int, tested: bool) ->
     if isinstance(scoring.delay, int):
         delay = scoring.delay
     arrived = max(0, last - delay)
+    if scoring.batch is not None and not tested:
+        arrived = last // scoring.batch * scoring.batch
     return int(times[:arrived].sum()), int(np.count_nonzero(times))
 
 

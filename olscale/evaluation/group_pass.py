@@ -18,6 +18,7 @@ from olscale.data.dataset import Dataset
 from olscale.data.stream import Stream, open_streams
 from olscale.data.transforms.pipeline import Pipeline
 from olscale.errors import StoppedError
+from olscale.evaluation.batches import BatchedRows
 from olscale.evaluation.budget import BudgetExceeded, Meter
 from olscale.evaluation.from_model import (
     load_beginning,
@@ -127,6 +128,7 @@ class GroupPass:
         self._test = streams.test
         rows = self._stream.rows * key.passes
         self._transforms = StreamTransforms(self._stream.pipeline, group.runs, rows)
+        self._batches = BatchedRows(key.scoring.batch, rows)
         shape = stream_shape(self._stream.dataset, key, rows)
         shape = replace(shape, features=self._stream.feature_names)
         if begins is not None:
@@ -233,11 +235,14 @@ class GroupPass:
         # The piece ends where a measurement is due: the test split needs the model of that row.
         if until_measurement is not None:
             stop = min(stop, start_row + until_measurement)
+        available = len(chunk) - start_row
+        stop = start_row + self._batches.rows_to_take(
+            first + start_row, stop - start_row, available
+        )
         piece = chunk if (start_row, stop) == (0, len(chunk)) else chunk[start_row:stop]
-        with self._reading():
-            pieces = self._transforms.learn(self._stream.pipeline.apply(piece), first + start_row)
-        for learner in learning:
-            learner.step(pieces[learner.fold])
+        batches = self._batches.add(piece, first + start_row, (self.position, start_row))
+        if batches is not None:
+            self._feed(learning, batches, first + stop - len(batches))
         if stop - start_row == until_measurement:
             self._measure()
         self._count_rows(piece)
@@ -246,6 +251,21 @@ class GroupPass:
             self.position = self.position + 1
             self.within = 0
             self._chunk = None
+
+    def _feed(self, learning: Sequence[_Learns], rows: Chunk, first: int) -> None:
+        """Feed the next rows of the stream, from number `first` on, to every run."""
+        with self._reading():
+            pieces = self._transforms.learn(self._stream.pipeline.apply(rows), first)
+        for learner in learning:
+            learner.step(pieces[learner.fold])
+
+    @property
+    def resumes_at(self) -> tuple[int, int]:
+        """The chunk, and the row within it, from which on a saved `state` is fed.
+
+        Rows that wait for the end of their batch are read again.
+        """
+        return self._batches.begin or (self.position, self.within)
 
     def _piece_rows(self, chunk: Chunk) -> int:
         """Return how many rows like those of `chunk` take `PIECE_NUMBERS` in all runs, at least 1.
@@ -330,10 +350,11 @@ class GroupPass:
         """
         for learning in self._started():
             learning.release()
-        yield "stream/cut", np.array([self.chunks, self.position])
-        if self.within:
-            yield "stream/within", np.array([self.within])
-        yield "stream/rows", np.array([self.rows])
+        position, within = self.resumes_at
+        yield "stream/cut", np.array([self.chunks, position])
+        if within:
+            yield "stream/within", np.array([within])
+        yield "stream/rows", np.array([self.rows - self._batches.count * len(self.states)])
         yield "stream/read_seconds", np.array([self._read_seconds])
         for name, array in self._transforms.state().items():
             yield f"stream/{name}", array
@@ -358,6 +379,7 @@ class GroupPass:
         self._transforms.restore(part_of(state, "stream/"))
         # Restored learners have seen the rows that they ask for, so `_started` must not show them.
         self._learning = self._fused()
+        self._batches.clear()
         self.position = position
         self.within = 0
         if "stream/within" in state:

@@ -3,7 +3,8 @@
 The definition goes row by row. At row t the model predicts x_t, if t is one of its test rows. Then
 it learns from the training rows whose labels arrive at t: row t - delay, or all rows s with
 s + (delay of s) = t, in their order. The way in which the stream is cut into chunks does not change
-this order.
+this order. In batches the labels of a batch arrive at its last row; a learner that
+`learns_in_batches` predicts and learns each batch in one piece.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,8 +18,10 @@ import numpy as np
 from olscale.arrays import Array, BoolArray, FloatArray, IntArray
 from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, take_rows
 from olscale.data.chunk import Chunk, join_chunks
+from olscale.evaluation.batches import rows_to_batch_end
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.protocol import Scoring
+from olscale.learners.contract.capability import LearnsBatches
 from olscale.learners.contract.learner import Learner, hide_labels
 from olscale.learners.contract.usable_rows import (
     diverged_at,
@@ -92,6 +95,8 @@ class Schedule:
         Names of the first features, if they have names.
     blind : bool
         Whether the learner gets no labels, as a novelty detector does.
+    rows : int
+        Length of the stream: labels that come later never arrive. `shape` notes it as well.
     """
 
     def __init__(
@@ -101,13 +106,14 @@ class Schedule:
         names: Sequence[str] = (),
         *,
         blind: bool = False,
+        rows: int = np.iinfo(np.int64).max,
     ) -> None:
         self._scoring = scoring
         self._fold = fold
         self._names = names
         self._blind = blind
         self._waiting: _Waiting | None = None
-        self._rows = np.iinfo(np.int64).max  # length of the stream; later labels never arrive
+        self._rows = rows
 
     def shape(self, stream: StreamShape) -> StreamShape:
         """Return the shape of the counted part of a stream, and note the length of the stream."""
@@ -130,6 +136,8 @@ class Schedule:
     def learn(self, learner: Learner, chunk: Chunk, first: int) -> Scored:
         """Score and learn what is due while `chunk` arrives, whose first row has number `first`.
 
+        A learner that learns in batches gets chunks of whole batches, as `BatchedRows` makes them.
+
         Raises
         ------
         DivergedError
@@ -144,7 +152,8 @@ class Schedule:
             return Scored(np.arange(count), scores)
         tested = np.flatnonzero(self._tested(first, first + count))
         times = self.times(first, first + count)
-        delayed = bool(self._scoring.delay)
+        delayed = self._scoring.has_late_labels
+        batch = self._scoring.batch
         # Each row is learned once, right after its prediction: one call does without the queue.
         if not delayed and times.all() and times.sum() == count:
             scores = learn(chunk.X, self._seen(chunk.y), *self._weights(learner, chunk))
@@ -156,9 +165,11 @@ class Schedule:
                 Arrivals(chunk.y, tested, scores, chunk.y, chunk.weights),
             )
         numbers = np.arange(first, first + count)
+        if isinstance(learner, LearnsBatches) and batch is not None and self._scoring.folds is None:
+            return self._batches(learner, batch, chunk, numbers)
         # Delays are only needed for the arrivals, and rows that wait would carry them along.
         chunk_alone = replace(chunk, delays=None)
-        arrival = numbers + self.delays(chunk)
+        arrival = numbers + self.delays(chunk, first)
         waiting = self._joined(_Waiting(chunk_alone, arrival, times, numbers))
         before = len(waiting.rows) - count
         # A label that arrives at row t is learned after that row is predicted; labels that arrive
@@ -168,13 +179,8 @@ class Schedule:
         # Without delay, a row that is both tested on and learned from is one event: `learn`
         # predicts it first.
         tested_rows = tested if delayed else tested[times[tested] == 0]
-        # Even times are predictions and odd times are arrivals: those of a row follow its
-        # prediction.
-        arrivals = waiting.arrival[trained] - first
-        when = np.concatenate([2 * tested_rows, 2 * arrivals + 1])
-        order = np.argsort(when, kind="stable")
+        order, times_of_events = _in_order(tested_rows, waiting.arrival[trained] - first)
         row = np.concatenate([tested_rows + before, trained])[order]
-        # Predictions come before arrivals in `when`, as long as it is not sorted.
         learning = order >= len(tested_rows)
         rows = waiting.rows
         events = waiting.rows.take(row)
@@ -185,9 +191,12 @@ class Schedule:
         if learner.takes_unknown:
             scores = learn(events.X, hide_labels(seen, ~learning), *weights)
         else:
-            scores = follow(learner, events.X, seen, learning, *weights)
+            batches = None
+            if batch is not None and isinstance(learner, LearnsBatches):
+                batches = (first + times_of_events) // batch
+            scores = follow(learner, events.X, seen, learning, *weights, batches=batches)
         # The first event of each row precedes any update by the row.
-        first_events = np.searchsorted(when[order] // 2, tested)
+        first_events = np.searchsorted(times_of_events, tested)
         self._check(learner, events.X, scores, first_events, waiting.numbers[row])
         if delayed:
             waits = (
@@ -209,6 +218,24 @@ class Schedule:
             scores[first_events],
             Arrivals(labels, first_events, scores, taught, events.weights),
         )
+
+    def _batches(self, learner: Learner, batch: int, chunk: Chunk, numbers: IntArray) -> Scored:
+        """Predict and learn each batch of `chunk` in one piece; `numbers` are those of its rows.
+
+        As if the labels came late, with the score of its prediction for each row that is learned.
+        """
+        rows = np.arange(len(chunk))
+        weights = chunk.weights if self.weighs(learner) else None
+        scores = learn_usable(learner, chunk.X, self._seen(chunk.y), weights, batch=batch)
+        self._check(learner, chunk.X, scores, rows, numbers)
+        order, times = _in_order(rows, rows + self.delays(chunk, int(numbers[0])))
+        row = np.concatenate([rows, rows])[order]
+        labels = hide_labels(chunk.y[row], order < len(rows))
+        counts = None
+        if chunk.weights is not None:
+            counts = chunk.weights[row]
+        asked = np.searchsorted(times, rows)
+        return Scored(rows, scores, Arrivals(labels, asked, scores[row], labels, counts))
 
     def weighs(self, learner: Learner) -> bool:
         """Return whether the learner uses the weights of rows; baselines never do."""
@@ -250,8 +277,10 @@ class Schedule:
             event = int(unusable[0])
             raise diverged_at(learner, X, event, int(rows[event]), names=self._names)
 
-    def delays(self, chunk: Chunk) -> IntArray | int:
-        """Return how many rows later each label arrives."""
+    def delays(self, chunk: Chunk, first: int) -> IntArray | int:
+        """Return how many rows later each label arrives; row number `first` is the first."""
+        if self._scoring.batch is not None:
+            return rows_to_batch_end(self._scoring.batch, self._rows, first, len(chunk))
         if isinstance(self._scoring.delay, int):
             return self._scoring.delay
         assert chunk.delays is not None, "the stream was opened without its delay column"
@@ -320,14 +349,33 @@ class Schedule:
             self._waiting = _Waiting(rows, state["arrival"], state["weights"], numbers)
 
 
+def _in_order(predicted: IntArray, arrivals: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the order of events, predictions and then arrivals, and their times in that order.
+
+    Examples
+    --------
+    >>> order, times = _in_order(np.array([0, 1]), np.array([1, 1]))
+    >>> order.tolist(), times.tolist()
+    ([0, 1, 2, 3], [0, 1, 1, 1])
+    """
+    # Even times are predictions and odd times are arrivals: those of a row follow its prediction.
+    when = np.concatenate([2 * predicted, 2 * arrivals + 1])
+    order = np.argsort(when, kind="stable")
+    return order, when[order] // 2
+
+
 def follow(
     learner: Learner,
     X: Rows,
     y: Array,
     learning: BoolArray,
     weights: FloatArray | None = None,
+    *,
+    batches: IntArray | None = None,
 ) -> FloatArray:
     """Learn from rows where `learning`, in order; return the score of each before its update.
+
+    A learner that `LearnsBatches` learns rows of the same number of `batches` in one piece.
 
     Examples
     --------
@@ -338,16 +386,17 @@ def follow(
     >>> follow(learner, X, y, np.array([False, True, False]))[:, 0]
     array([0., 0., 1.])
     """
-    turns = np.flatnonzero(np.diff(learning)) + 1
     scores = []
-    for start, stop in pairwise([0, *turns.tolist(), len(y)]):
+    for start, stop in _pieces(learning, batches):
         rows = slice_rows(X, start, stop)
-        learns = bool(learning[start : start + 1].any())
-        if learns:
+        if learning[start : start + 1].any():
             counts = None
             if weights is not None:
                 counts = weights[start:stop]
-            scores.append(learn_usable(learner, rows, y[start:stop], counts))
+            batch = None
+            if batches is not None:
+                batch = stop - start
+            scores.append(learn_usable(learner, rows, y[start:stop], counts, batch=batch))
         else:
             scores.append(score_usable(learner, rows))
         if not np.isfinite(scores[-1]).all():  # the run ends here: nothing more is learned
@@ -356,3 +405,19 @@ def follow(
             scores.append(np.full((len(y) - stop, outputs), np.nan))
             break
     return np.concatenate(scores)
+
+
+def _pieces(learning: BoolArray, batches: IntArray | None) -> list[tuple[int, int]]:
+    """Return where rows start and stop that are all learned or not, and of one batch if given.
+
+    Examples
+    --------
+    >>> _pieces(np.array([False, True, True]), None)
+    [(0, 1), (1, 3)]
+    >>> _pieces(np.array([False, True, True]), np.array([0, 0, 1]))
+    [(0, 1), (1, 2), (2, 3)]
+    """
+    turns = np.diff(learning)
+    if batches is not None:
+        turns |= np.diff(batches) > 0
+    return list(pairwise([0, *(np.flatnonzero(turns) + 1).tolist(), len(learning)]))

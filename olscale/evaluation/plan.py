@@ -27,7 +27,7 @@ from olscale.evaluation.resolve import ResolvedExperiment, open_experiment
 from olscale.evaluation.run import Run, stream_keys
 from olscale.evaluation.run_group import StreamSource, stored_values
 from olscale.evaluation.run_plan import Roster, RunPlan, Search
-from olscale.learners.contract.capability import looks_ahead
+from olscale.learners.contract.capability import expect_batches, looks_ahead
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.contract.learner import Learner
 from olscale.learners.foresight import (
@@ -292,6 +292,8 @@ class _Builder:
             for (name, learner), resolved_params in zip(learners, params, strict=True)
         ]
 
+        for _, learner in learners:
+            expect_batches(learner, protocol.batch)
         # Many streams have the same length, and a user's learner may be slow to estimate its cost.
         cost = cache(
             lambda i, rows, held: _cost(*learners[i], (columns, classes, values), rows, held)

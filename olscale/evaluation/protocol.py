@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BeforeValidator
 
 from olscale.data.splits import HALVES
 from olscale.errors import ExperimentError
+from olscale.evaluation.batches import faults_of_batches
 from olscale.evaluation.class_options import F1, costs_of, label_text, threshold_text
 from olscale.measures import (
     ALONG_THE_STREAM,
@@ -148,6 +149,12 @@ class ScoringOptions:
         "Labels arrive N rows after the prediction, or as a column says.",
         "N|COLUMN",
     )
+    batch: int | None = option(
+        None,
+        "Test-then-train in batches: N rows are predicted, then learned.",
+        "N",
+        ge=2,
+    )
     holdout_every: int | None = option(
         None,
         "Also the error on the test split every N rows.",
@@ -249,7 +256,12 @@ class Scoring(ScoringOptions):
     @property
     def interrupts(self) -> bool:
         """Whether the learner is needed between rows; its run shares no pass and has no shards."""
-        return bool(self.delay or self.holdout_every or self.folds)
+        return bool(self.delay or self.batch or self.holdout_every or self.folds)
+
+    @property
+    def has_late_labels(self) -> bool:
+        """Whether further rows are predicted before the label of a row arrives."""
+        return bool(self.delay or self.batch)
 
     @property
     def predicts_again(self) -> bool:
@@ -326,6 +338,7 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
         if p.online:
             rival = f"split = {p.split!r}"
         yield f"passes does not go with {rival}: a later pass would test on rows learned before"
+    yield from faults_of_batches(p)
     if p.from_model is not None and p.online:
         yield f"from_model does not go with split = {p.split!r}: one model cannot be several"
     if p.allow_pickle and not (p.keep_model or p.from_model):
@@ -338,7 +351,7 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
     if p.costs and costs_of(p.threshold):
         yield "costs does not go with a threshold of costs, which says what each mistake costs"
     if p.test_only:
-        along = ("window", "fading", "delay", "holdout_every", "drift", "burn_in")
+        along = ("window", "fading", "delay", "batch", "holdout_every", "drift", "burn_in")
         conflicting = [name for name in along if getattr(p, name) not in (None, 0)]
         conflicting += [f"measures = {name!r}" for name in p.measures if name in ALONG_THE_STREAM]
         if p.online:
@@ -451,6 +464,8 @@ def misfits(s: Scoring, dataset: str, rows: int, tested: bool) -> Iterator[str]:
         )
     if isinstance(s.delay, int) and s.delay >= rows:
         yield f"delay was {s.delay}, {has}: no label would arrive; expected fewer"
+    if s.batch is not None and s.batch >= rows:
+        yield f"batch was {s.batch}, {has}: none would be predicted by a model; expected fewer"
     if s.burn_in >= rows:
         yield f"burn_in was {s.burn_in}, {has}: none would be counted; expected fewer"
     if s.holdout_every is None:

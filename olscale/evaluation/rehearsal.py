@@ -17,6 +17,7 @@ import numpy as np
 from olscale.arrays import Array, FloatArray
 from olscale.compiled.csr import Rows, read_only, read_only_rows, rows_of, slice_rows, stack_rows
 from olscale.evaluation.guard import GlobalRandom
+from olscale.learners.contract.capability import LearnsBatches
 from olscale.learners.contract.foreign.answers import numbers_of
 from olscale.learners.contract.foreign.learner import ForeignLearner
 from olscale.learners.contract.foreign.parts import differences, parts_of
@@ -26,6 +27,8 @@ from olscale.system.user_source import is_installed
 
 ROWS = 100
 """Most rows that are learned twice."""
+
+_BATCH = ROWS // 4  # most rows of a batch: later batches are predicted by what was learned
 
 _MOST_NUMBERS = 1_000_000
 
@@ -109,7 +112,10 @@ class Rehearsal:
             counts = None
             if self._weights is not None:
                 counts = self._weights[:end]
-            scores = learn_rows(learner, slice_rows(X, 0, end), y[:end], counts)
+            batch = None
+            if isinstance(learner, LearnsBatches) and learner.batch > 1:
+                batch = min(learner.batch, _BATCH)
+            scores = learn_rows(learner, slice_rows(X, 0, end), y[:end], counts, batch=batch)
             return {"": scores} | {
                 name: np.array(values) for name, values in numbers_of(_model_of(learner))
             }

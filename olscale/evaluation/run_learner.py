@@ -16,6 +16,7 @@ from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.run import Run
 from olscale.learners.contract.capability import (
     LooksAhead,
+    expect_batches,
     expect_names,
     expect_ranking,
     expect_targets,
@@ -213,6 +214,7 @@ def _begun(
 ) -> Learner:
     """Return a new learner that knows what is known of its stream before the first row."""
     learner = make()
+    expect_batches(learner, shape.scoring.batch)
     expect_names(learner, shape.features, shape.labels)
     name_classes(learner, shape.labels)
     if ranking_measures(shape.scoring.measures):

@@ -156,7 +156,7 @@ class Checkpoints:
 
     def save(self, going: GroupPass) -> bool:
         """Save `going`, keeping the two newest checkpoints; a fault of the store skips the save."""
-        at = (going.position, going.within)
+        at = going.resumes_at
         if not self._saves or at == self._saved:
             return False
         start = None
@@ -166,12 +166,11 @@ class Checkpoints:
                 self._store.files.put(f"{self.folder}/pack.json", _about(self._group))
             start = monotonic()
             # A name within a chunk sorts after that of the beginning of the chunk.
+            position, row = at
             within = ""
-            if going.within:
-                within = f"_{going.within:09d}"
-            with self._store.files.writing(
-                f"{self.folder}/{going.position:09d}{within}.npz"
-            ) as file:
+            if row:
+                within = f"_{row:09d}"
+            with self._store.files.writing(f"{self.folder}/{position:09d}{within}.npz") as file:
                 write_arrays(file, going.state())
             self._saved = at
             for name in self._own_states()[KEPT:]:

@@ -167,9 +167,8 @@ def first_predicted(learner: str, protocol: Mapping[str, Any]) -> int:
     >>> first_predicted("pa1", {}), first_predicted("svm", {}), first_predicted("svm", {"delay": 10})
     (0, 64, 0)
     """
-    is_tested_apart = bool(protocol.get("delay")) or str(protocol.get("split", "")).startswith(
-        "prequential-"
-    )
+    comes_late = bool(protocol.get("delay") or protocol.get("batch"))
+    is_tested_apart = comes_late or str(protocol.get("split", "")).startswith("prequential-")
     if learner in REFERENCES and not is_tested_apart:
         return FIRST_MACHINE
     return 0

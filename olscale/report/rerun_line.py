@@ -11,7 +11,8 @@ from olscale.storage.canonical_json import canonical_json
 # Of the options of a protocol, those that are flags of `olscale evaluate` under their own names,
 # and those that only a file or `--set` can say.
 _FLAGS = (
-    *("order", "split", "folds", "window", "fading", "delay", "holdout_every", "holdout_rows"),
+    *("order", "split", "folds", "window", "fading", "delay", "batch"),
+    *("holdout_every", "holdout_rows"),
     *("drift", "measures", "positive", "threshold", "burn_in", "mcnemar", "weights"),
     *("weighted_measures", "test_only"),
 )

@@ -84,10 +84,13 @@ def oracle(
             return int(row % (scoring.holdout_every + scoring.holdout_rows) < scoring.holdout_every)
         return 1
 
-    late = bool(scoring.delay)
+    late = bool(scoring.delay or scoring.batch)
     at = defaultdict(list)
     for t in range(len(chunk)):
-        at[t + (int(scoring.delay) if chunk.delays is None else int(chunk.delays[t]))].append(t)
+        if scoring.batch:  # the labels of a batch arrive once its last row is predicted
+            at[min(t - t % scoring.batch + scoring.batch, len(chunk)) - 1].append(t)
+        else:
+            at[t + (int(scoring.delay) if chunk.delays is None else int(chunk.delays[t]))].append(t)
     for t in range(len(chunk)):
         x = slice_rows(chunk.X, t, t + 1)
         tested = scoring.folds is None or times(t) == 0
@@ -112,6 +115,9 @@ DELAYS = np.random.default_rng(4).choice([0, 0, 1, 2, 7, 7, 40, 149, 1 << 60], 1
 SCORINGS = {
     "delay 1": (Scoring(delay=1), None),
     "delay 37": (Scoring(delay=37), None),
+    "batch": (Scoring(batch=32), None),
+    "kfold and batch": (Scoring(batch=11, folds=OnlineFolds("prequential-kfold", 5, 3)), 1),
+    "bootstrap and batch": (Scoring(batch=4, folds=OnlineFolds("prequential-bootstrap", 5, 3)), 2),
     "holdout": (Scoring(holdout_every=20, holdout_rows=7), None),
     "delay column": (Scoring(delay="late"), None),
     "holdout and delay column": (Scoring(holdout_every=20, holdout_rows=7, delay="late"), None),
@@ -140,7 +146,7 @@ def test_rows_are_scored_and_learned_in_the_order_of_the_definition(
     assert 0 < len(expected) <= len(chunk)
     for cuts in ([], [64], [1, 2, 30, 31, 140], list(range(len(chunk)))):
         learner = make_learner(name, {})
-        schedule = Schedule(scoring, fold)
+        schedule = Schedule(scoring, fold, rows=len(chunk))
         learner.begin(chunk.columns, 3)
         rows = []
         scores = []
@@ -223,6 +229,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "window": {"window": 50},
     "fading": {"fading": 0.99},
     "delay": {"delay": 70},
+    "batch": {"batch": 32, "window": 50, "mcnemar": True},
     "holdout": {"holdout_every": 45},
     "holdout rows": {"holdout_every": 45, "holdout_rows": 10},
     "drift": {"drift": "ddm"},
@@ -337,6 +344,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "window": {"window": 5},
     "fading": {"fading": 0.9},
     "delay": {"delay": 2},
+    "batch": {"batch": 2},
     "holdout_every": {"holdout_every": 5},
     "holdout_rows": {"holdout_every": 5, "holdout_rows": 2},
     "drift": {"drift": "page-hinkley"},
@@ -399,6 +407,25 @@ def test_the_definition_of_a_fold_is_in_the_words_of_other_splits(shelf: Path) -
             {"holdout_every": 390, "holdout_rows": 11},
             "together were 401, but .* nothing would be measured",
         ),
+        ({"batch": 1}, "protocol.batch was 1"),
+        ({"batch": 400}, "batch was 400, .* none would be predicted by a model; expected fewer"),
+        ({"batch": 50, "delay": 5}, "protocol.batch does not go with delay"),
+        ({"batch": 50, "delay": "late"}, "protocol.batch does not go with delay"),
+        ({"batch": 50, "passes": 2}, "protocol.batch does not go with passes"),
+        ({"batch": 50, "measures": ["latency"]}, "batch does not go with measures = 'latency'"),
+        (
+            {"batch": 50, "holdout_every": 50, "holdout_rows": 5},
+            "protocol.batch does not go with holdout_rows",
+        ),
+        (
+            {"batch": 50, "holdout_every": 75},
+            "protocol.holdout_every was 75, expected a multiple of batch = 50, as 100",
+        ),
+        (
+            {"batch": 50, "holdout_every": 100, "burn_in": 20},
+            "protocol.burn_in was 20, expected a multiple of batch = 50, as 50",
+        ),
+        ({"batch": 50, "test_only": True}, "test_only does not go with batch"),
         ({"window": 0}, "protocol.window was 0"),
         ({"fading": 1.0}, "protocol.fading was 1.0"),
         (

@@ -25,7 +25,7 @@ FOREIGN = "sklearn.linear_model:SGDClassifier"
 OFFLINE = {"name": "lol", "params": {"prototypes": "offline", "k": 8}}
 
 
-def experiment(shelf: Path, order: str, *learners: str) -> Experiment:
+def experiment(shelf: Path, order: str, *learners: str, **options: Any) -> Experiment:
     datasets = [
         {"path": str(shelf / "dense"), "transforms": ["project:9", "standardize"]},
         {"path": str(shelf / "sparse")},
@@ -33,7 +33,7 @@ def experiment(shelf: Path, order: str, *learners: str) -> Experiment:
     named = [{"name": name} for name in learners or ("pa1", "lol", FOREIGN)] + (
         [] if learners else [OFFLINE]
     )
-    protocol = {"order": order, **({"permutations": 2} if order == "permuted" else {})}
+    protocol = {"order": order, **({"permutations": 2} if order == "permuted" else {}), **options}
     return parse_experiment(
         {"datasets": datasets, "learners": named, "protocol": protocol, "transforms": ["bias"]}
     )
@@ -76,6 +76,21 @@ def test_dask_gives_the_same_bytes_as_in_process(
     assert watched.evaluation.share_done == pytest.approx(1.0), "held-out rows are work, too"
     assert all(group.rows for group in watched.evaluation.groups.values()), "no group is unknown"
     assert watched.evaluation.failed == 0
+
+
+@pytest.mark.parametrize("order", ["time", "permuted"])
+def test_batches_longer_than_chunks_give_the_same_bytes_on_dask(
+    shelf: Path, tmp_path: Path, order: str, cluster: Cluster
+) -> None:
+    """An actor that is fed a chunk of 64 rows may have to wait for the end of the batch."""
+    asked = experiment(shelf, order, "pa1", FOREIGN, batch=150)
+    for name, where in (
+        ("here", {"in_process": True}),
+        ("there", {"scheduler": cluster.scheduler}),
+    ):
+        done = evaluate(asked, tmp_path / name, **where)
+        assert done.computed == done.runs > 0
+    assert files(tmp_path / "there") == files(tmp_path / "here")
 
 
 def test_again_computes_nothing_and_another_learner_only_its_own(

@@ -17,6 +17,7 @@ from olscale.report.rerun_line import rerun_line
 PROTOCOLS: list[dict[str, Any]] = [
     {"order": "permuted", "permutations": 2, "measures": ["kappa", "macro_f1"], "window": 20},
     {"order": "time", "passes": 2, "delay": 3},
+    {"order": "time", "batch": 20},
     {"order": "time", "projections": 2, "threshold": "0,1,1;10,0,1;1,1,0"},
     {"order": "permuted", "split": "kfold", "folds": 3, "permutations": 2},
     {"order": "time", "split": "prequential-kfold", "folds": 2},

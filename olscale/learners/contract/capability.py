@@ -5,6 +5,7 @@
 | `LooksAhead` | `capability` | sees rows of the stream before the stream begins |
 | `LearnsTargets` | `capability` | learns several targets of a row in one pass |
 | `TakesNames` | `capability` | addresses features by name |
+| `LearnsBatches` | `capability` | predicts, then learns, a batch of rows in one piece |
 | `GivesProbabilities` | `capability` | says how likely each class is |
 | `ShowsMargins` | `capability` | has scores to calibrate, separate from its predictions |
 | `RanksRows` | `capability` | has scores to rank rows by, separate from its predictions |
@@ -25,6 +26,9 @@ learners.
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
 from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.data.feature_names import FeatureNames
@@ -133,6 +137,32 @@ def expect_names(learner: object, features: FeatureNames, labels: Sequence[Label
     """Give `learner` the names of features and classes, if it asks for them."""
     if isinstance(learner, TakesNames):
         learner.expect_names(features, labels)
+
+
+class LearnsBatches(Capability):
+    """A learner whose model takes many rows in one call, for protocols with batches.
+
+    Others learn a batch row by row.
+
+    Attributes
+    ----------
+    batch : int
+        Rows of a batch in its run, for estimates of cost; 1 without batches.
+    """
+
+    batch: int = 1
+
+    @abstractmethod
+    def learn_batches(
+        self, X: Rows, y: NDArray[Any], batch: int, weights: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Predict `batch` rows, then learn them, and so on; return the scores of `learn`."""
+
+
+def expect_batches(learner: object, batch: int | None) -> None:
+    """Tell `learner` of the batches of its run, if it learns in batches."""
+    if isinstance(learner, LearnsBatches):
+        learner.batch = batch or 1
 
 
 class ExplainsNoScore(Capability):

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows, read_only
 from olscale.compiled.pages import copy_of, put
 from olscale.errors import ParameterError
-from olscale.learners.contract.capability import targets_of
+from olscale.learners.contract.capability import LearnsBatches, targets_of
 from olscale.learners.contract.parameters import InitParameters
 from olscale.task import Task
 
@@ -346,19 +346,28 @@ class Learner(InitParameters):
 
 
 def learn_rows(
-    learner: Learner, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    learner: Learner,
+    X: Rows,
+    y: NDArray[Any],
+    weights: FloatArray | None = None,
+    *,
+    batch: int | None = None,
 ) -> FloatArray:
     """Let `learner` learn rows, with their weights if any; return the scores before updates.
+
+    With a `batch`, a learner that `LearnsBatches` predicts and then learns so many rows at a time.
 
     Raises
     ------
     ParameterError
         If there are weights and the learner takes none.
     """
+    if weights is not None and not learner.takes_weights:
+        raise ParameterError(no_weights(learner.name))
+    if batch is not None and isinstance(learner, LearnsBatches):
+        return learner.learn_batches(X, y, batch, weights)
     if weights is None:
         return learner.learn(X, y)
-    if not learner.takes_weights:
-        raise ParameterError(no_weights(learner.name))
     weighted: Any = learner
     scores: FloatArray = weighted.learn(X, y, weights)
     return scores

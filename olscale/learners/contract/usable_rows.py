@@ -89,16 +89,24 @@ def usable_rows(X: Rows, limits: tuple[float, float]) -> NDArray[np.bool_]:
 
 
 def learn_usable(
-    learner: Learner, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    learner: Learner,
+    X: Rows,
+    y: NDArray[Any],
+    weights: FloatArray | None = None,
+    *,
+    batch: int | None = None,
 ) -> FloatArray:
-    """Let `learner` learn the rows before the first unusable one; return NaN from there on."""
+    """Let `learner` learn the rows before the first unusable one; return NaN from there on.
+
+    With a `batch`, a learner that `LearnsBatches` predicts and then learns so many rows at a time.
+    """
     end = _first_unusable(learner, X)
     if end == len(y):
-        return learn_rows(learner, X, y, weights)
+        return learn_rows(learner, X, y, weights, batch=batch)
     if end == 0:
         return _followed_by_nan(_no_scores(learner, X), len(y))
     first_weights = None if weights is None else weights[:end]
-    scores = learn_rows(learner, slice_rows(X, 0, end), y[:end], first_weights)
+    scores = learn_rows(learner, slice_rows(X, 0, end), y[:end], first_weights, batch=batch)
     return _followed_by_nan(scores, len(y))
 
 

@@ -134,6 +134,10 @@ class Soundness:
             return usable
         return usable & finite
 
+    def of_batch(self, model: Any, usable: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Do as `of` for a batch, by the model's numbers alone: they cost no further call."""
+        return usable & (not self._watch.look(model, len(usable)))
+
     def _finite(self, model: Any, rows: Any, count: int) -> NDArray[np.bool_] | None:
         """Return whether the scores of each row are finite; None from a model without scores."""
         if not self._scores:
@@ -186,10 +190,10 @@ class NumberWatch:
         self._finite: set[str] = set()
         self._rows_left = 0
 
-    def look(self, model: Any) -> str:
-        """Return the name of what has broken down, or an empty text; call it once per row."""
+    def look(self, model: Any, rows: int = 1) -> str:
+        """Return the name of what has broken down, or an empty text; call it for the next `rows`."""
         if self._rows_left > 0:
-            self._rows_left -= 1
+            self._rows_left -= rows
             return ""
         return self.broken(model)
 

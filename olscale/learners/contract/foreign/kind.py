@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any
 
 from olscale.errors import ParameterError
@@ -105,6 +105,17 @@ def takes_weights(model: Any) -> bool:
     if hasattr(model, "learn_one"):
         return "w" in _arguments(last_step(model).learn_one)
     return "sample_weight" in _arguments(model.partial_fit)
+
+
+def takes_classes(estimator: Any) -> bool:
+    """Return whether partial_fit takes the possible classes, as scikit-learn's classifiers do."""
+    try:
+        arguments = signature(estimator.partial_fit).parameters
+    except (TypeError, ValueError):  # compiled, without a signature
+        return True
+    return "classes" in arguments or any(
+        argument.kind is Parameter.VAR_KEYWORD for argument in arguments.values()
+    )
 
 
 def _arguments(method: Any) -> set[str]:

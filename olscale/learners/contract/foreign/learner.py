@@ -1,5 +1,7 @@
 """The wrapper: a model gets rows one at a time, so that each is predicted before it is learned.
 
+In a protocol with batches it gets a batch at a time: one call to predict it and one to learn it.
+
 A model that cannot predict yet scores 0 for every class, or predicts 0. One that has broken down,
 as scores, numbers or weights show, scores NaN: the run then ends as ``diverged``. Such learners
 have no state of plain arrays and restart from the first row after a loss.
@@ -9,18 +11,18 @@ import copy
 import pickle
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
-from inspect import Parameter, signature
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, to_dense, trim
+from olscale.compiled.csr import Rows, rows_of, slice_rows, take_rows
 from olscale.data.feature_names import NAMELESS, FeatureNames
 from olscale.errors import ParameterError
 from olscale.learners.contract.capability import (
     GivesProbabilities,
     Label,
+    LearnsBatches,
     LearnsTargets,
     RanksRows,
     ShowsMargins,
@@ -40,9 +42,17 @@ from olscale.learners.contract.foreign.kind import (
     adapted,
     fills_in_missing,
     last_step,
+    takes_classes,
     takes_targets,
     takes_weights,
     task_of,
+)
+from olscale.learners.contract.foreign.many_rows import (
+    frame_of,
+    matrix_of,
+    series_of,
+    takes_many,
+    weighs_many,
 )
 from olscale.learners.contract.foreign.margins import gives_margins, margins_of
 from olscale.learners.contract.foreign.probabilities import (
@@ -59,6 +69,7 @@ class ForeignLearner(
     Learner,
     EstimatesCost,
     GivesProbabilities,
+    LearnsBatches,
     LearnsTargets,
     RanksRows,
     ShowsMargins,
@@ -180,14 +191,11 @@ class ForeignLearner(
                 "river.multiclass.OneVsRestClassifier around it is a class or function of your "
                 "own to name"
             )
-        takes_classes = (
-            not self._river and self.task == "classification" and _takes_classes(self._estimator)
-        )
-        if takes_classes:
+        self._arguments = {}
+        if not self._river and self.task == "classification" and takes_classes(self._estimator):
             self._arguments = {"classes": np.arange(classes)}
-        else:
-            self._arguments = {}
         self._soundness = Soundness(self._estimator)
+        self._takes_many = self._river and takes_many(self._estimator)
         self._fitted = False
         self._updates = 0
         self._shown = 0  # columns of probabilities
@@ -219,9 +227,11 @@ class ForeignLearner(
         del columns, classes
         # SGDClassifier of scikit-learn took 0.85 ms per row, LogisticRegression of River 10 us and
         # 0.2 us per value.
-        if self._river:
-            return 4e4 + 1e3 * values
-        return 3e6
+        if not self._river:
+            return 3e6 / self.batch + 20.0 * values
+        if self.batch > 1 and takes_many(self._estimator):
+            return 1e7 / self.batch + 100.0 * values
+        return 4e4 + 1e3 * values
 
     def norm_limits(self) -> tuple[float, float]:
         """Return no limits: lengths are for the other library to judge."""
@@ -253,15 +263,84 @@ class ForeignLearner(
             self._updates += 1
         return scores
 
+    def learn_batches(
+        self, X: Rows, y: NDArray[Any], batch: int, weights: FloatArray | None = None
+    ) -> FloatArray:
+        """Predict `batch` rows in one call, then learn them in one call, and so on."""
+        scores = np.full((rows_of(X), self._columns_of_scores), np.nan)
+        with self._unchecked():
+            for start in range(0, rows_of(X), batch):
+                span = slice(start, min(start + batch, rows_of(X)))
+                rows = slice_rows(X, span.start, span.stop)
+                scores[span] = self._batch_scores(rows)
+                if np.isnan(scores[span, 0]).any():
+                    break  # the run ends at one of these rows
+                counts = None if weights is None else weights[span]
+                self._learn_batch(rows, y[span], counts)
+        return scores
+
+    def _batch_scores(self, X: Rows) -> FloatArray:
+        """Return the scores of a batch, from one prediction of all its rows where there is one."""
+        if not self._river:
+            matrix = self._matrix(X)
+            scores = np.zeros((rows_of(X), self._outputs))  # for a model that cannot predict yet
+            if self._fitted:
+                scores = self._answer(matrix, X, is_batch=True)
+            return self._with_more_columns(scores, matrix)
+        frame = None
+        # Other columns come from methods for single rows.
+        if self._takes_many and self._fitted and self._columns_of_scores == self._outputs:
+            frame = frame_of(X, self._features)
+        usable = self._shown_rows(X)
+        if frame is None or not usable.all():
+            return self._row_scores_of(X)
+        answers = self._estimator.predict_many(frame).tolist()
+        if self.task == "regression":
+            return self._as_numbers(answers, usable, "predict_many")
+        codes = [self._labels.code(answer) for answer in answers]
+        return self._as_scores(codes, self._soundness.of_batch(self._estimator, usable))
+
+    def _learn_batch(self, X: Rows, y: NDArray[Any], weights: FloatArray | None) -> None:
+        """Learn the rows of a batch, in one call where the model has one."""
+        novelty = self.task == "novelty"
+        if not self._river:
+            if weights is not None and not weights.all():  # as in single rows: see `_learn`
+                index = np.flatnonzero(weights)
+                X, y, weights = take_rows(X, index), y[index], weights[index]
+            if len(y):
+                labels = () if novelty else (y,)
+                counts = {} if weights is None else {"sample_weight": weights}
+                self._estimator.partial_fit(self._matrix(X), *labels, **self._arguments, **counts)
+        elif (frame := self._frame_to_learn(X, weights)) is not None:
+            known = y.tolist()
+            if self.task == "classification":
+                known = [self._labels.of(code) for code in known]
+            counts = {} if weights is None else {"w": series_of(weights)}
+            self._estimator.learn_many(frame, series_of(known), **counts)
+        else:
+            for i, row in enumerate(self._each(X)):
+                labels = () if novelty else (self._label(y, i),)
+                self._estimator.learn_one(row, *labels, **self._weight(weights, i))
+        self._fitted = self._fitted or len(y) > 0
+        self._updates += len(y)
+
+    def _frame_to_learn(self, X: Rows, weights: FloatArray | None) -> Any:
+        """Return a data frame for ``learn_many``; None if the model learns row by row."""
+        if not self._takes_many or (weights is not None and not weighs_many(self._estimator)):
+            return None
+        return frame_of(X, self._features)
+
     def scores(self, X: Rows) -> FloatArray:
         with self._unchecked():
             if not self._river and self._fitted and rows_of(X):
                 matrix = self._matrix(X)
                 answers = self._answer(matrix, X)
                 return self._with_more_columns(answers, matrix)
-            rows = []
-            for i, row in enumerate(self._each(X)):
-                rows.append(self._score(row, slice_rows(X, i, i + 1)))
+            return self._row_scores_of(X)
+
+    def _row_scores_of(self, X: Rows) -> FloatArray:
+        """Return the scores of rows, each from a prediction of its own."""
+        rows = [self._score(row, slice_rows(X, i, i + 1)) for i, row in enumerate(self._each(X))]
         scores: FloatArray = np.array(rows, dtype=np.float64)
         # No rows make an array without columns.
         return scores.reshape(rows_of(X), self._columns_of_scores)
@@ -316,15 +395,7 @@ class ForeignLearner(
         return {"sample_weight": weights[i : i + 1]}
 
     def _matrix(self, X: Rows) -> Any:
-        if not isinstance(X, CSR):
-            return X
-        if self._columns <= 1024:
-            return to_dense(X, self._columns)
-        from scipy.sparse import csr_matrix
-
-        indptr, indices, data = trim(X)
-        shape = (rows_of(X), self._columns)
-        return csr_matrix((data, indices, indptr), shape)
+        return matrix_of(X, self._columns)
 
     def _score(self, row: Any, X: Rows) -> FloatArray:
         """Return the scores of one row, given in the model's format and as in the stream."""
@@ -388,7 +459,7 @@ class ForeignLearner(
             parts.append(margins)
         return np.hstack(parts)
 
-    def _answer(self, rows: Any, X: Rows) -> FloatArray:
+    def _answer(self, rows: Any, X: Rows, is_batch: bool = False) -> FloatArray:
         if self.task != "classification":
             graded = self.task == "novelty" and hasattr(self._estimator, "decision_function")
             if graded:
@@ -398,7 +469,10 @@ class ForeignLearner(
             answer = getattr(self._estimator, method)
             finite = finite_rows(X)
             return self._as_numbers(answer(rows[finite]) if finite.any() else [], finite, method)
-        sound = self._soundness.of(self._estimator, rows, finite_rows(X))
+        if is_batch:
+            sound = self._soundness.of_batch(self._estimator, finite_rows(X))
+        else:
+            sound = self._soundness.of(self._estimator, rows, finite_rows(X))
         # A broken model need not predict a class: its prediction is not read.
         if not sound.any():
             return np.full((len(sound), score_columns(self._classes)), np.nan)
@@ -421,14 +495,3 @@ class ForeignLearner(
             scores = np.eye(self._classes)[codes]
         scores[~sound] = np.nan
         return scores
-
-
-def _takes_classes(estimator: Any) -> bool:
-    """Return whether partial_fit takes the possible classes, as scikit-learn's classifiers do."""
-    try:
-        arguments = signature(estimator.partial_fit).parameters
-    except (TypeError, ValueError):  # compiled, without a signature
-        return True
-    return "classes" in arguments or any(
-        argument.kind is Parameter.VAR_KEYWORD for argument in arguments.values()
-    )
