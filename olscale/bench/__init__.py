@@ -27,6 +27,7 @@ BENCHMARKS = {
     "soft-local": "olscale.bench.local:soft_figures",
     "soft-local-wide": "olscale.bench.local:wide_figures",
     "drift": "olscale.bench.drift:figures",
+    "adapters": "olscale.bench.adapters:figures",
     "permute": "olscale.bench.permute:figures",
     "workers": "olscale.bench.workers:figures",
     "runs": "olscale.bench.runs:figures",

@@ -13,6 +13,8 @@ from math import isnan
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from olscale.compiled.csr import CSR, Rows, entries_of
 from olscale.data.transforms.base import Transform
 
@@ -58,7 +60,20 @@ class FeatureNames:
                 self._row(entries)
                 for entries in (zip(*pair, strict=True) for pair in entries_of(X))
             )
-        return (self._row(enumerate(row.tolist())) for row in X)
+        keys = self._keys(X.shape[1])
+        # Missing numbers and words need a look at each value.
+        if keys is None or np.isnan(X).any():
+            return (self._row(enumerate(row.tolist())) for row in X)
+        return (dict(zip(keys, row.tolist(), strict=True)) for row in X)
+
+    def _keys(self, columns: int) -> Sequence[Any] | None:
+        """Return the keys of dense rows in order; None if they do not follow the features."""
+        if not self.names:
+            return range(columns)
+        # Blank features come first in a row.
+        if self.words or tuple(self.blank) != self.names[: len(self.blank)]:
+            return None
+        return self.names
 
     def _row(self, entries: Iterable[tuple[int, float]]) -> NamedRow:
         if not self.names:

@@ -5,40 +5,41 @@ its rows are predicted by the model of the batches before it, and then learned f
 the labels of a batch arrive after the prediction of its last row.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from olscale.arrays import IntArray
 from olscale.data.chunk import Chunk, join_chunks
 
-if TYPE_CHECKING:
-    from olscale.evaluation.protocol import ProtocolSpec
 
-
-def faults_of_batches(p: ProtocolSpec) -> Iterator[str]:
-    """Yield the options of a protocol that do not go with its batches."""
-    if p.batch is None:
-        return
-    if p.delay:
+def faults_of_batches(
+    batch: int,
+    *,
+    delay: int | str,
+    holdout_every: int | None,
+    holdout_rows: int | None,
+    burn_in: int,
+    measures: Sequence[str],
+    is_one_pass: bool,
+) -> Iterator[str]:
+    """Yield what does not go with batches: other options of a protocol, by their names."""
+    if delay:
         yield "batch does not go with delay: labels arrive with the end of a batch; leave one out"
-    if p.holdout_rows is not None:
+    if holdout_rows is not None:
         yield "batch does not go with holdout_rows; give holdout_every alone, for the test split"
-    if p.passes not in (1, (1,)):
+    if not is_one_pass:
         yield "batch does not go with passes: a batch would run into the next pass; leave it at 1"
-    for name in p.measures:
+    for name in measures:
         if name in ("latency", "model_bytes"):
             yield f"batch does not go with measures = {name!r}, which looks at models between rows"
-    if p.holdout_every is None:
+    if holdout_every is None:
         return
-    for name, rows in (("holdout_every", p.holdout_every), ("burn_in", p.burn_in)):
-        if rows % p.batch:
-            above = -(-rows // p.batch) * p.batch
+    for name, rows in (("holdout_every", holdout_every), ("burn_in", burn_in)):
+        if rows % batch:
+            above = -(-rows // batch) * batch
             yield (
-                f"{name} was {rows}, expected a multiple of batch = {p.batch}, as {above}, since "
+                f"{name} was {rows}, expected a multiple of batch = {batch}, as {above}, since "
                 "models are measured between batches"
             )
 

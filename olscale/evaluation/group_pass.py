@@ -31,6 +31,7 @@ from olscale.evaluation.run import StreamKey
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
 from olscale.evaluation.stream_transforms import StreamTransforms
+from olscale.learners.contract.foreign.river_model import share_rows
 from olscale.results.record import Record
 
 
@@ -171,6 +172,7 @@ class GroupPass:
             )
             for run in self.group.runs
         ]
+        share_rows([state.learner for state in states if state.outcome == "ok"])
         if self._begins is not None:
             for state in states:
                 state.begin_with(self._begins.learner, self._begins.about.learner.entropy)

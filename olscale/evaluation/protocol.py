@@ -338,7 +338,16 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
         if p.online:
             rival = f"split = {p.split!r}"
         yield f"passes does not go with {rival}: a later pass would test on rows learned before"
-    yield from faults_of_batches(p)
+    if p.batch is not None:
+        yield from faults_of_batches(
+            p.batch,
+            delay=p.delay,
+            holdout_every=p.holdout_every,
+            holdout_rows=p.holdout_rows,
+            burn_in=p.burn_in,
+            measures=p.measures,
+            is_one_pass=p.passes in (1, (1,)),
+        )
     if p.from_model is not None and p.online:
         yield f"from_model does not go with split = {p.split!r}: one model cannot be several"
     if p.allow_pickle and not (p.keep_model or p.from_model):

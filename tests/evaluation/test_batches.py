@@ -26,9 +26,9 @@ from olscale.evaluation.run import Run
 from olscale.evaluation.run_plan import RunPlan
 from olscale.learners.contract.learner import predictions_of
 from olscale.learners.registry import make_learner
+from olscale.results.opening import open_store
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
-from olscale.results.store import open_store
 from tests.evaluation.test_protocol import plan, records
 
 BATCH = 48  # no chunk of 64 rows ends where a batch does; the last batch of 400 rows is short

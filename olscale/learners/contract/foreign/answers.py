@@ -4,13 +4,14 @@ Where a model gives no scores, its own numbers show whether it has broken down.
 """
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, entries_of
+from olscale.compiled.csr import CSR, Rows, entries_of, rows_of
 from olscale.learners.contract.foreign.plain_answers import plain_answer
 from olscale.learners.contract.foreign.probabilities import CODES, ClassLabels
 
@@ -18,6 +19,7 @@ WEIGHTS = frozenset({"coef_", "intercept_", "coefs_", "intercepts_", "dual_coef_
 """scikit-learn's names for the arrays behind predictions, which must never be NaN or infinite."""
 
 _NUMBERS_A_ROW = 1024
+_ROWS_BETWEEN_LOOKS = 1_000  # after as many rows in batches: a look costs as much as a prediction
 _DEEPEST = 6
 
 
@@ -134,6 +136,15 @@ class Soundness:
             return usable
         return usable & finite
 
+    def of_shares(self, model: Any, shares: Mapping[Any, Any]) -> bool:
+        """Do as `of` for one row, whose probabilities the model has already given."""
+        if self._scores:
+            try:
+                return all(map(math.isfinite, shares.values()))
+            except Exception:  # no numbers; the model's own numbers judge its predictions
+                self._scores = ""
+        return not self._watch.look(model)
+
     def of_batch(self, model: Any, usable: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Do as `of` for a batch, by the model's numbers alone: they cost no further call."""
         return usable & (not self._watch.look(model, len(usable)))
@@ -157,6 +168,8 @@ def finite_rows(X: Rows) -> NDArray[np.bool_]:
     """Return which rows are finite, shape (rows,)."""
     if not isinstance(X, CSR):
         return np.asarray(np.isfinite(X).all(axis=1))
+    if np.isfinite(X.data[X.indptr[0] : X.indptr[-1]]).all():
+        return np.ones(rows_of(X), dtype=np.bool_)
     return np.array([np.isfinite(values).all() for _, values in entries_of(X)])
 
 
@@ -189,13 +202,21 @@ class NumberWatch:
     def __init__(self) -> None:
         self._finite: set[str] = set()
         self._rows_left = 0
+        self._rows_in_batches = 0
 
-    def look(self, model: Any, rows: int = 1) -> str:
-        """Return the name of what has broken down, or an empty text; call it for the next `rows`."""
+    def look(self, model: Any, rows: int | None = None) -> str:
+        """Return the name of what has broken down, or an empty text; call it once per row.
+
+        Or once per batch of `rows`.
+        """
         if self._rows_left > 0:
-            self._rows_left -= rows
+            self._rows_left -= rows or 1
             return ""
-        return self.broken(model)
+        name = self.broken(model)
+        self._rows_in_batches += rows or 0
+        if self._rows_in_batches > _ROWS_BETWEEN_LOOKS:
+            self._rows_left = max(self._rows_left, _ROWS_BETWEEN_LOOKS)
+        return name
 
     def broken(self, model: Any) -> str:
         """Do as `look`, for a model of any size."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+from collections.abc import Mapping
 from inspect import Parameter, signature
 from typing import Any
 
@@ -105,6 +106,42 @@ def takes_weights(model: Any) -> bool:
     if hasattr(model, "learn_one"):
         return "w" in _arguments(last_step(model).learn_one)
     return "sample_weight" in _arguments(model.partial_fit)
+
+
+def takes_many(model: Any) -> bool:
+    """Return whether a River model, with all its steps, predicts and learns rows in one call.
+
+    Examples
+    --------
+    >>> from river.linear_model import LogisticRegression
+    >>> from river.preprocessing import StandardScaler
+    >>> from river.tree import HoeffdingTreeClassifier
+    >>> takes_many(LogisticRegression()), takes_many(HoeffdingTreeClassifier())
+    (True, False)
+    >>> takes_many(StandardScaler() | LogisticRegression())
+    True
+    """
+    steps = getattr(model, "steps", None)
+    if isinstance(steps, Mapping) and steps:
+        *transformers, last = steps.values()
+        return takes_many(last) and all(map(_transforms_many, transformers))
+    # A model around another has the methods whatever is within it.
+    for name in ("classifier", "regressor"):
+        inner = getattr(model, name, None)
+        if hasattr(inner, "learn_one"):
+            return _has(model, "predict_many") and takes_many(inner)
+    return _has(model, "predict_many")
+
+
+def _has(model: Any, predicts: str) -> bool:
+    return hasattr(model, predicts) and hasattr(model, "learn_many")
+
+
+def _transforms_many(step: Any) -> bool:
+    inner = getattr(step, "transformers", None)
+    if isinstance(inner, Mapping):
+        return all(map(_transforms_many, inner.values()))
+    return _has(step, "transform_many")
 
 
 def takes_classes(estimator: Any) -> bool:

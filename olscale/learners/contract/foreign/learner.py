@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import Rows, rows_of, slice_rows, take_rows
+from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, take_rows, to_dense, trim
 from olscale.data.feature_names import NAMELESS, FeatureNames
 from olscale.errors import ParameterError
 from olscale.learners.contract.capability import (
@@ -36,23 +36,16 @@ from olscale.learners.contract.foreign.answers import (
     finite_rows,
     normality,
     numbers,
-    without_infinity,
 )
 from olscale.learners.contract.foreign.kind import (
     adapted,
     fills_in_missing,
     last_step,
     takes_classes,
+    takes_many,
     takes_targets,
     takes_weights,
     task_of,
-)
-from olscale.learners.contract.foreign.many_rows import (
-    frame_of,
-    matrix_of,
-    series_of,
-    takes_many,
-    weighs_many,
 )
 from olscale.learners.contract.foreign.margins import gives_margins, margins_of
 from olscale.learners.contract.foreign.probabilities import (
@@ -62,6 +55,7 @@ from olscale.learners.contract.foreign.probabilities import (
     probabilities_of,
 )
 from olscale.learners.contract.foreign.recipe import make_model
+from olscale.learners.contract.foreign.river_model import RiverModel, SharedRows
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
 
 
@@ -102,6 +96,7 @@ class ForeignLearner(
         self.checks_rows = self._river and fills_in_missing(self._estimator)  # type: ignore[misc]
         self.takes_weights = self.task != "novelty" and takes_weights(self._estimator)  # type: ignore[misc]
         self._features = NAMELESS
+        self.river_model: RiverModel | None = None
         self._labels = ClassLabels()
         self._ranks = False
         self._row_scores = RowScores(self._estimator)
@@ -121,11 +116,20 @@ class ForeignLearner(
 
     def resume(self, estimator: Any, updates: int) -> None:
         """Take the place of a learner after `begin` whose model has learned `updates` rows."""
+        self._set_model(estimator)
+        self._updates = updates
+        self._fitted = updates > 0
+
+    def _set_model(self, estimator: Any) -> None:
+        """Take a new model, or one that has learned."""
         self._estimator = estimator
         self._row_scores = RowScores(estimator)
         self._soundness = Soundness(estimator)
-        self._updates = updates
-        self._fitted = updates > 0
+        self.river_model = None
+        if self._river:
+            self.river_model = RiverModel(
+                estimator, self.task, self._classes, self._features, self._labels, self._soundness
+            )
 
     def resolved_params(self) -> dict[str, Any]:
         """Return the parameters as given: the version covers the defaults of source or package."""
@@ -177,10 +181,9 @@ class ForeignLearner(
 
     def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
         """Start a new model for a stream of `columns` features and `classes` classes."""
-        self._estimator = make_model(self.name, self.target, self.params, entropy).model
         self._classes = classes
         self._columns = columns
-        self._row_scores = RowScores(self._estimator)
+        self._set_model(make_model(self.name, self.target, self.params, entropy).model)
         has_scores = bool(self._row_scores.method)
         self._ranked = int(self._ranks and classes == 2 and has_scores)
         self._outputs = max(score_columns(classes), targets_of(self))
@@ -194,8 +197,6 @@ class ForeignLearner(
         self._arguments = {}
         if not self._river and self.task == "classification" and takes_classes(self._estimator):
             self._arguments = {"classes": np.arange(classes)}
-        self._soundness = Soundness(self._estimator)
-        self._takes_many = self._river and takes_many(self._estimator)
         self._fitted = False
         self._updates = 0
         self._shown = 0  # columns of probabilities
@@ -246,6 +247,11 @@ class ForeignLearner(
 
     def _learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None) -> FloatArray:
         novelty = self.task == "novelty"
+        if self.river_model is not None and self._answers_alone:
+            scores, learned = self.river_model.learn(X, y, weights)
+            self._updates += learned
+            self._fitted = self._updates > 0
+            return scores
         scores = np.full((rows_of(X), self._columns_of_scores), np.nan)
         for i, row in enumerate(self._each(X)):
             scores[i] = self._score(row, slice_rows(X, i, i + 1))
@@ -263,11 +269,18 @@ class ForeignLearner(
             self._updates += 1
         return scores
 
+    @property
+    def _answers_alone(self) -> bool:
+        """Whether the answers of a River model are all that its scores are made of."""
+        return self.task != "novelty" and self._columns_of_scores == self._outputs
+
     def learn_batches(
         self, X: Rows, y: NDArray[Any], batch: int, weights: FloatArray | None = None
     ) -> FloatArray:
         """Predict `batch` rows in one call, then learn them in one call, and so on."""
         scores = np.full((rows_of(X), self._columns_of_scores), np.nan)
+        if self.river_model is not None and self.river_model.shared is None:
+            self.river_model.shared = SharedRows()  # both calls of a batch need its dictionaries
         with self._unchecked():
             for start in range(0, rows_of(X), batch):
                 span = slice(start, min(start + batch, rows_of(X)))
@@ -281,54 +294,33 @@ class ForeignLearner(
 
     def _batch_scores(self, X: Rows) -> FloatArray:
         """Return the scores of a batch, from one prediction of all its rows where there is one."""
-        if not self._river:
+        if self.river_model is None:
             matrix = self._matrix(X)
             scores = np.zeros((rows_of(X), self._outputs))  # for a model that cannot predict yet
             if self._fitted:
                 scores = self._answer(matrix, X, is_batch=True)
             return self._with_more_columns(scores, matrix)
-        frame = None
         # Other columns come from methods for single rows.
-        if self._takes_many and self._fitted and self._columns_of_scores == self._outputs:
-            frame = frame_of(X, self._features)
-        usable = self._shown_rows(X)
-        if frame is None or not usable.all():
-            return self._row_scores_of(X)
-        answers = self._estimator.predict_many(frame).tolist()
-        if self.task == "regression":
-            return self._as_numbers(answers, usable, "predict_many")
-        codes = [self._labels.code(answer) for answer in answers]
-        return self._as_scores(codes, self._soundness.of_batch(self._estimator, usable))
+        if self._fitted and self._answers_alone:
+            batch_scores = self.river_model.predict_batch(X)
+            if batch_scores is not None:
+                return batch_scores
+        return self._row_scores_of(X)
 
     def _learn_batch(self, X: Rows, y: NDArray[Any], weights: FloatArray | None) -> None:
         """Learn the rows of a batch, in one call where the model has one."""
-        novelty = self.task == "novelty"
-        if not self._river:
+        if self.river_model is not None:
+            self.river_model.learn_batch(X, y, weights)
+        else:
             if weights is not None and not weights.all():  # as in single rows: see `_learn`
                 index = np.flatnonzero(weights)
                 X, y, weights = take_rows(X, index), y[index], weights[index]
             if len(y):
-                labels = () if novelty else (y,)
+                labels = () if self.task == "novelty" else (y,)
                 counts = {} if weights is None else {"sample_weight": weights}
                 self._estimator.partial_fit(self._matrix(X), *labels, **self._arguments, **counts)
-        elif (frame := self._frame_to_learn(X, weights)) is not None:
-            known = y.tolist()
-            if self.task == "classification":
-                known = [self._labels.of(code) for code in known]
-            counts = {} if weights is None else {"w": series_of(weights)}
-            self._estimator.learn_many(frame, series_of(known), **counts)
-        else:
-            for i, row in enumerate(self._each(X)):
-                labels = () if novelty else (self._label(y, i),)
-                self._estimator.learn_one(row, *labels, **self._weight(weights, i))
         self._fitted = self._fitted or len(y) > 0
         self._updates += len(y)
-
-    def _frame_to_learn(self, X: Rows, weights: FloatArray | None) -> Any:
-        """Return a data frame for ``learn_many``; None if the model learns row by row."""
-        if not self._takes_many or (weights is not None and not weighs_many(self._estimator)):
-            return None
-        return frame_of(X, self._features)
 
     def scores(self, X: Rows) -> FloatArray:
         with self._unchecked():
@@ -340,6 +332,8 @@ class ForeignLearner(
 
     def _row_scores_of(self, X: Rows) -> FloatArray:
         """Return the scores of rows, each from a prediction of its own."""
+        if self.river_model is not None and self._answers_alone:
+            return self.river_model.predict(X)
         rows = [self._score(row, slice_rows(X, i, i + 1)) for i, row in enumerate(self._each(X))]
         scores: FloatArray = np.array(rows, dtype=np.float64)
         # No rows make an array without columns.
@@ -374,9 +368,9 @@ class ForeignLearner(
         return stack
 
     def _each(self, X: Rows) -> Any:
-        if not self._river:
+        if self.river_model is None:
             return (self._matrix(slice_rows(X, i, i + 1)) for i in range(rows_of(X)))
-        return self._features.rows(X)
+        return self.river_model.rows(X)
 
     def _label(self, y: NDArray[Any], i: int) -> Any:
         """Return the label of row `i` in the model's format."""
@@ -395,20 +389,28 @@ class ForeignLearner(
         return {"sample_weight": weights[i : i + 1]}
 
     def _matrix(self, X: Rows) -> Any:
-        return matrix_of(X, self._columns)
+        if not isinstance(X, CSR):
+            return X
+        if self._columns <= 1024:
+            return to_dense(X, self._columns)
+        from scipy.sparse import csr_matrix
+
+        indptr, indices, data = trim(X)
+        shape = (rows_of(X), self._columns)
+        return csr_matrix((data, indices, indptr), shape)
 
     def _score(self, row: Any, X: Rows) -> FloatArray:
         """Return the scores of one row, given in the model's format and as in the stream."""
         scores: FloatArray = np.zeros((1, self._outputs))  # for a model that cannot predict yet
-        if self._river:
-            scores = self._river_scores(row, X, scores)
+        if self.river_model is not None:
+            scores = self._river_scores(self.river_model, row, X, scores)
         elif self._fitted:
             scores = self._answer(row, X)
         return np.asarray(self._with_more_columns(scores, row)[0])
 
-    def _river_scores(self, row: Any, X: Rows, scores: FloatArray) -> FloatArray:
+    def _river_scores(self, model: RiverModel, row: Any, X: Rows, scores: FloatArray) -> FloatArray:
         """Return the scores of a River model for a row; `scores` if it predicts nothing yet."""
-        usable = self._shown_rows(X)
+        usable = model.usable(X)
         if not usable.all():
             return np.full_like(scores, np.nan)
         if self.task == "novelty":
@@ -423,12 +425,6 @@ class ForeignLearner(
         return self._as_scores(
             [self._labels.code(prediction)], self._soundness.of(self._estimator, row, usable)
         )
-
-    def _shown_rows(self, X: Rows) -> NDArray[np.bool_]:
-        """Return the rows that the model may see: finite, or with values that it imputes."""
-        if self.checks_rows:
-            return without_infinity(X)
-        return finite_rows(X)
 
     @property
     def _columns_of_scores(self) -> int:
