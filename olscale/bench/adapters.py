@@ -24,7 +24,7 @@ from olscale.evaluation.run_state import RunState
 
 _COLUMNS = 10
 _BATCH = 100
-_RIVER_ROWS = 4_000
+_RIVER_ROWS = 10_000
 _SINGLE_ROWS = 1_000  # of scikit-learn's models row by row, which take about 1 ms each
 _RIVER = (
     "river.naive_bayes:GaussianNB",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 NamedRow = dict[Any, Any]
 
+_ROWS_AT_ONCE = 64  # rows that are lists of Python's numbers at a time, which take much memory
 _NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
@@ -64,7 +65,8 @@ class FeatureNames:
         # Missing numbers and words need a look at each value.
         if keys is None or np.isnan(X).any():
             return (self._row(enumerate(row.tolist())) for row in X)
-        return (dict(zip(keys, row.tolist(), strict=True)) for row in X)
+        blocks = (X[start : start + _ROWS_AT_ONCE] for start in range(0, len(X), _ROWS_AT_ONCE))
+        return (dict(zip(keys, row, strict=True)) for block in blocks for row in block.tolist())
 
     def _keys(self, columns: int) -> Sequence[Any] | None:
         """Return the keys of dense rows in order; None if they do not follow the features."""

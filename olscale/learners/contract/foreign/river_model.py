@@ -130,9 +130,8 @@ class RiverModel:
         learn = self._model.learn_one
         answers: list[float] = []
         learned = 0
-        for row, (label, weight) in zip(
-            self.rows(X), self._learned_with(y[:end], weights), strict=False
-        ):
+        labels = self._known(y[:end])
+        for row, label, weight in zip(self.rows(X), labels, _each(weights), strict=False):
             found = answer(row)
             answers.append(found)
             if found != found:  # NaN
@@ -173,8 +172,9 @@ class RiverModel:
         """Learn rows in one call if the model has one for them, otherwise in order."""
         frame = self._frame(X)
         if frame is None or (weights is not None and not weighs_many(self._model)):
-            pairs = zip(self.rows(X), self._learned_with(y, weights), strict=True)
-            for row, (label, weight) in pairs:
+            for row, label, weight in zip(
+                self.rows(X), self._known(y), _each(weights), strict=False
+            ):
                 labels = () if self._task == "novelty" else (label,)
                 self._model.learn_one(row, *labels, **({} if weight is None else {"w": weight}))
             return
@@ -186,15 +186,6 @@ class RiverModel:
         if self._task != "classification":
             return list(y.tolist())
         return [self._labels.of(code) for code in y.tolist()]
-
-    def _learned_with(
-        self, y: NDArray[Any], weights: FloatArray | None
-    ) -> Iterable[tuple[Any, float | None]]:
-        """Return the label and the weight of each row."""
-        known = self._known(y)
-        if weights is None:
-            return zip(known, repeat(None), strict=False)
-        return zip(known, weights.tolist(), strict=False)
 
     def _frame(self, X: Rows) -> Any:
         """Return rows as a data frame with the columns that their dictionaries have.
@@ -262,6 +253,13 @@ class RiverModel:
         scores[values == NO_ANSWER] = 0.0
         scores[np.isnan(values)] = nan
         return scores
+
+
+def _each(weights: FloatArray | None) -> Iterable[float | None]:
+    """Return the weight of each row; None without end if there are no weights."""
+    if weights is None:
+        return repeat(None)
+    return list(weights.tolist())
 
 
 def weighs_many(model: Any) -> bool:
