@@ -6,6 +6,7 @@ mistakes; olscale also counts all measures of a run.
 
 from collections.abc import Callable
 from functools import partial
+from inspect import signature
 from pkgutil import resolve_name
 from typing import Any
 
@@ -93,7 +94,10 @@ def _scikit_learn(name: str, stream: Chunk, rounds: int) -> list[Figure]:
     batches = f"{title} in olscale, batches of {_BATCH}"
     single = f"{title} in olscale, row by row"
     few = stream[:_SINGLE_ROWS]
-    model = resolve_name(name)
+    kind = resolve_name(name)
+    model = kind
+    if "random_state" in signature(kind).parameters:
+        model = partial(kind, random_state=0)  # as olscale sets a seed that is left open
     in_batches = _in_olscale(batches, name, stream, _BATCH, own, ">= 0.9")
     own_loop = Contestant(own, partial(_batch_loop, stream), len(stream) / 1e3, model)
     table = compare([own_loop, in_batches], "k rows/s", rounds)

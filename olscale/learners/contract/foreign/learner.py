@@ -432,6 +432,8 @@ class ForeignLearner(
 
     def _with_more_columns(self, scores: FloatArray, rows: Any) -> FloatArray:
         """Return scores, those that rank rows, probabilities or margins, as far as requested."""
+        if self._columns_of_scores == self._outputs:
+            return scores
         parts = [scores]
         is_finite = np.isfinite(scores).all(axis=1)
         sound: NDArray[np.bool_] = np.logical_and(is_finite, self._fitted)
