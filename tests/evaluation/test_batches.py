@@ -18,6 +18,7 @@ from sklearn.naive_bayes import GaussianNB as ScikitNB
 
 from olscale.cli.results import results
 from olscale.data.chunk import Chunk, join_chunks
+from olscale.data.feature_names import NAMELESS
 from olscale.data.ingest.ingest import ingest
 from olscale.data.stream import open_streams
 from olscale.evaluation.cut_groups import cut_groups
@@ -251,6 +252,34 @@ def test_models_from_elsewhere_have_the_figures_of_their_own_loop(
         codes = [1 if answer is None else int(answer) for answer in answers]
         assert record.metrics["mistakes"] == (np.array(codes) != stream.y).sum()
     assert record.metrics["updates"] == 400
+
+
+def test_weights_of_rows_come_with_their_batch() -> None:
+    """Rows of weight 0 never reach a model of scikit-learn, which cannot learn from them alone."""
+    import pandas as pd
+
+    random = np.random.default_rng(3)
+    y = random.integers(0, 2, 90)
+    X = random.normal(size=(90, 3)) + y[:, None]
+    weights = random.choice([0.0, 0.5, 2.0], 90)
+    ours = {}
+    for name in ("sklearn.linear_model:SGDClassifier", "river.linear_model:LogisticRegression"):
+        learner = make_learner(name, {})
+        learner.expect_names(NAMELESS, (0, 1))
+        learner.begin(3, 2)
+        learner.learn_batches(X, y, 30, weights)
+        ours[name] = learner.scores(X)[:, 0] > 0
+    scikit = SGDClassifier(random_state=0)
+    river = LogisticRegression()
+    for start in range(0, 90, 30):
+        batch = slice(start, start + 30)
+        kept = np.flatnonzero(weights[batch]) + start
+        scikit.partial_fit(X[kept], y[kept], classes=[0, 1], sample_weight=weights[kept])
+        frame = pd.DataFrame(X[batch])
+        river.learn_many(frame, pd.Series(y[batch] == 1), w=pd.Series(weights[batch]))
+    expected = [scikit.predict(X) == 1, river.predict_many(pd.DataFrame(X)).to_numpy()]
+    for got, own in zip(ours.values(), expected, strict=True):
+        assert (got == own).all()
 
 
 MIXED = ("pa1", "lol", "sklearn.linear_model:SGDClassifier", "river.naive_bayes:GaussianNB")
