@@ -102,7 +102,7 @@ def _scikit_learn(name: str, stream: Chunk, rounds: int) -> list[Figure]:
     own_loop = Contestant(own, partial(_batch_loop, stream), len(stream) / 1e3, model)
     table = compare([own_loop, in_batches], "k rows/s", rounds)
     row_by_row = _in_olscale(single, name, few, None)
-    faster = _in_olscale(f"{batches},", name, stream, _BATCH, single, ">= 70x")
+    faster = _in_olscale(batches, name, stream, _BATCH, single, ">= 70x")
     return [*table, *compare([row_by_row, faster], "k rows/s", rounds)]
 
 
