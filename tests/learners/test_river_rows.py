@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from river.tree import HoeffdingTreeClassifier
 
 from olscale.compiled.csr import Rows
 from olscale.data.feature_names import FeatureNames
+from olscale.learners.contract.foreign.river_model import share_rows
 from olscale.learners.registry import make_learner
 from tests.evaluation.test_protocol import plan, records
 
@@ -102,3 +104,19 @@ def test_dictionaries_of_dense_rows_have_their_keys_in_the_order_of_old() -> Non
         assert list(whole[0].items()) == list(rows[0].items())
         assert rows[1]["c"] is None
     assert list(FeatureNames().rows(X[:1])) == [{0: 1.0, 1: 2.0, 2: 3.0}]
+
+
+def test_a_pickle_has_the_model_and_no_rows() -> None:
+    """As pickles of olscale 0.2 do, which are read as well."""
+    random = np.random.default_rng(4)
+    y = random.integers(0, 2, 100)
+    X = random.normal(size=(100, 4)) + y[:, None]
+    learner = make_learner(NAIVE, {})
+    learner.begin(4, 2)
+    share_rows([learner, learner])
+    learner.learn(X, y)
+    assert "river_model" not in learner.__getstate__()
+    again = pickle.loads(pickle.dumps(learner))
+    assert again.river_model.shared is None
+    np.testing.assert_array_equal(again.scores(X), learner.scores(X))
+    np.testing.assert_array_equal(again.learn(X, y), learner.learn(X, y))

@@ -199,10 +199,11 @@ class NumberWatch:
     they were.
     """
 
+    _rows_in_batches = 0
+
     def __init__(self) -> None:
         self._finite: set[str] = set()
         self._rows_left = 0
-        self._rows_in_batches = 0
 
     def look(self, model: Any, rows: int | None = None) -> str:
         """Return the name of what has broken down, or an empty text; call it once per row.

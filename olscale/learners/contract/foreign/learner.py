@@ -125,11 +125,19 @@ class ForeignLearner(
         self._estimator = estimator
         self._row_scores = RowScores(estimator)
         self._soundness = Soundness(estimator)
-        self.river_model = None
-        if self._river:
-            self.river_model = RiverModel(
-                estimator, self.task, self._classes, self._features, self._labels, self._soundness
-            )
+        self.river_model = self._of_river() if self._river else None
+
+    def _of_river(self) -> RiverModel:
+        parts = self._classes, self._features, self._labels, self._soundness
+        return RiverModel(self._estimator, self.task, *parts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickled model has neither rows nor what follows from the rest.
+        return {name: value for name, value in vars(self).items() if name != "river_model"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.river_model = self._of_river() if self._river and "_soundness" in state else None
 
     def resolved_params(self) -> dict[str, Any]:
         """Return the parameters as given: the version covers the defaults of source or package."""
@@ -396,8 +404,7 @@ class ForeignLearner(
         from scipy.sparse import csr_matrix
 
         indptr, indices, data = trim(X)
-        shape = (rows_of(X), self._columns)
-        return csr_matrix((data, indices, indptr), shape)
+        return csr_matrix((data, indices, indptr), (rows_of(X), self._columns))
 
     def _score(self, row: Any, X: Rows) -> FloatArray:
         """Return the scores of one row, given in the model's format and as in the stream."""
@@ -460,10 +467,7 @@ class ForeignLearner(
     def _answer(self, rows: Any, X: Rows, is_batch: bool = False) -> FloatArray:
         if self.task != "classification":
             graded = self.task == "novelty" and hasattr(self._estimator, "decision_function")
-            if graded:
-                method = "decision_function"
-            else:
-                method = "predict"
+            method = "decision_function" if graded else "predict"
             answer = getattr(self._estimator, method)
             finite = finite_rows(X)
             return self._as_numbers(answer(rows[finite]) if finite.any() else [], finite, method)
