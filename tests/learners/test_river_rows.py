@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from olscale.compiled.csr import Rows
 from olscale.data.feature_names import FeatureNames
 from olscale.learners.contract.foreign.river_model import share_rows
 from olscale.learners.registry import make_learner
+from olscale.models.pickled import from_pickle, to_pickle
 from tests.evaluation.test_protocol import plan, records
 
 NAIVE = "river.naive_bayes:GaussianNB"
@@ -116,7 +116,7 @@ def test_a_pickle_has_the_model_and_no_rows() -> None:
     share_rows([learner, learner])
     learner.learn(X, y)
     assert "river_model" not in learner.__getstate__()
-    again = pickle.loads(pickle.dumps(learner))
+    again: Any = from_pickle(to_pickle(learner), NAIVE)
     assert again.river_model.shared is None
     np.testing.assert_array_equal(again.scores(X), learner.scores(X))
     np.testing.assert_array_equal(again.learn(X, y), learner.learn(X, y))
