@@ -244,7 +244,11 @@ class GroupPass:
         piece = chunk if (start_row, stop) == (0, len(chunk)) else chunk[start_row:stop]
         batches = self._batches.add(piece, first + start_row, (self.position, start_row))
         if batches is not None:
-            self._feed(learning, batches, first + stop - len(batches))
+            with self._reading():
+                transformed = self._stream.pipeline.apply(batches)
+                pieces = self._transforms.learn(transformed, first + stop - len(batches))
+            for learner in learning:
+                learner.step(pieces[learner.fold])
         if stop - start_row == until_measurement:
             self._measure()
         self._count_rows(piece)
@@ -253,13 +257,6 @@ class GroupPass:
             self.position = self.position + 1
             self.within = 0
             self._chunk = None
-
-    def _feed(self, learning: Sequence[_Learns], rows: Chunk, first: int) -> None:
-        """Feed the next rows of the stream, from number `first` on, to every run."""
-        with self._reading():
-            pieces = self._transforms.learn(self._stream.pipeline.apply(rows), first)
-        for learner in learning:
-            learner.step(pieces[learner.fold])
 
     @property
     def resumes_at(self) -> tuple[int, int]:
