@@ -26,6 +26,7 @@ from olscale.learners.contract.foreign.learner import ForeignLearner
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.version import learner_version
 from olscale.learners.linear.log_loss import LogLossLearner
+from olscale.learners.moa.learner import JavaLearner
 from olscale.learners.registry import learner_class, learner_path, make_learner
 from olscale.models.about import About, ColumnsEntry, DatasetEntry, LearnerEntry, TransformsEntry
 from olscale.models.final_model import FinalModel
@@ -41,7 +42,7 @@ def final_model(
 
     `before` is the path of the saved model that the run began with, if it did.
     """
-    if isinstance(learner, ForeignLearner | LogLossLearner):
+    if isinstance(learner, ForeignLearner | JavaLearner | LogLossLearner):
         learner = learner.with_plain_scores()
     if before:
         return learned_model(saved_model(before), run, learner, dataset, pipeline)

@@ -35,6 +35,9 @@ def look_up(target: str) -> Any:
         If there is none, in one line that says what to do.
     """
     module_name, _, path = target.partition(":")
+    if module_name in LIBRARIES:
+        home, _, function = LIBRARIES[module_name].partition(":")
+        return getattr(importlib.import_module(home), function)(path)
     value: Any = _module(target, module_name)
     for name in path.split("."):
         if not hasattr(value, name):
@@ -121,6 +124,12 @@ def _no_name(target: str, holder: Any, name: str) -> str:
 
 
 T = TypeVar("T")
+
+LIBRARIES = {
+    "moa": "olscale.learners.moa.names:moa_learner",
+    "capymoa": "olscale.learners.moa.names:capymoa_learner",
+}
+"""Words before the colon of a name that are no module, each with what returns the class."""
 
 LEARNERS: Registry[Any] = Registry(
     "learner",

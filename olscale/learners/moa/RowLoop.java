@@ -1,0 +1,114 @@
+// Predicts and learns a block of rows in one call: Python makes no object for a row or a value.
+//
+// Compile it for the oldest Java that MOA runs on, with moa.jar of the Python package capymoa:
+//
+//   javac --release 8 -cp moa.jar RowLoop.java
+
+import com.yahoo.labs.samoa.instances.Attribute;
+import com.yahoo.labs.samoa.instances.DenseInstance;
+import com.yahoo.labs.samoa.instances.Instance;
+import com.yahoo.labs.samoa.instances.Instances;
+import com.yahoo.labs.samoa.instances.InstancesHeader;
+import com.yahoo.labs.samoa.instances.SparseInstance;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.ObjectOutputStream;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import moa.classifiers.Classifier;
+import moa.core.Utils;
+
+public final class RowLoop {
+    private final Classifier learner;
+    private final InstancesHeader header;
+    private final int columns;
+    private final int classes;
+
+    /** Rows have `columns` numbers; without `classes` the learner predicts a number. */
+    public RowLoop(Classifier learner, InstancesHeader header, int columns, int classes) {
+        this.learner = learner;
+        this.header = header;
+        this.columns = columns;
+        this.classes = classes;
+    }
+
+    /** Returns the header of streams of numbers, whose classes are called 0, 1, ... */
+    public static InstancesHeader header(int columns, int classes) {
+        List<Attribute> attributes = new ArrayList<>(columns + 1);
+        for (int column = 0; column < columns; column++) {
+            attributes.add(new Attribute("x" + column));
+        }
+        if (classes == 0) {
+            attributes.add(new Attribute("y"));
+        } else {
+            List<String> labels = new ArrayList<>(classes);
+            for (int code = 0; code < classes; code++) {
+                labels.add(Integer.toString(code));
+            }
+            attributes.add(new Attribute("y", labels));
+        }
+        Instances instances = new Instances("olscale", attributes, 0);
+        instances.setClassIndex(columns);
+        return new InstancesHeader(instances);
+    }
+
+    /**
+     * Predicts each row, then learns it unless `labels` is null; returns the predictions.
+     *
+     * A prediction is a number, or the code of a class and a vote for each class. `weights` is null
+     * where all are 1. Dense rows follow one another in `values`; sparse rows have `starts`, where
+     * each begins and the last ends, and the `indices` of their values, in ascending order.
+     */
+    public double[] run(
+            double[] values, int[] starts, int[] indices, double[] labels, double[] weights,
+            int rows) {
+        int width = classes + 1;
+        double[] predictions = new double[rows * width];
+        for (int row = 0; row < rows; row++) {
+            double label = labels == null ? 0.0 : labels[row];
+            double weight = weights == null ? 1.0 : weights[row];
+            Instance instance;
+            if (starts == null) {
+                double[] numbers = Arrays.copyOfRange(
+                        values, row * columns, row * columns + columns + 1);
+                numbers[columns] = label;
+                instance = new DenseInstance(weight, numbers);
+            } else {
+                instance = sparse(values, indices, starts[row], starts[row + 1], label, weight);
+            }
+            instance.setDataset(header);
+            double[] votes = learner.getVotesForInstance(instance);
+            int first = row * width;
+            if (classes == 0) {
+                predictions[first] = votes.length == 0 ? 0.0 : votes[0];
+            } else {
+                predictions[first] = Utils.maxIndex(votes);
+                int count = Math.min(votes.length, classes);
+                System.arraycopy(votes, 0, predictions, first + 1, count);
+            }
+            if (labels != null) {
+                learner.trainOnInstance(instance);
+            }
+        }
+        return predictions;
+    }
+
+    private Instance sparse(
+            double[] values, int[] indices, int start, int stop, double label, double weight) {
+        double[] numbers = Arrays.copyOfRange(values, start, stop + 1);
+        int[] places = Arrays.copyOfRange(indices, start, stop + 1);
+        numbers[stop - start] = label;
+        places[stop - start] = columns;
+        return new SparseInstance(weight, numbers, places, columns + 1);
+    }
+
+    /** Returns the size of the learner in Java's serialisation. */
+    public int bytes() throws IOException {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
+            out.writeObject(learner);
+        }
+        return bytes.size();
+    }
+}

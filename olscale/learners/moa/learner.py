@@ -1,0 +1,168 @@
+"""A learner of MOA or CapyMOA under the contract of learners.
+
+Blocks of rows go to Java as one array: `RowLoop` makes MOA's instances of them, and predicts and
+learns row by row as MOA's own evaluation does.
+"""
+
+import copy
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR, Rows, rows_of, trim
+from olscale.errors import ParameterError
+from olscale.learners.contract.capability import GivesProbabilities
+from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
+from olscale.learners.moa.java import java_errors, start_java
+
+_TAG = 0x30A
+
+
+class JavaLearner(Learner, EstimatesCost, GivesProbabilities):
+    """A learner of MOA; a subclass for each name says how it is made.
+
+    MOA's prediction is the class of the highest vote, the first one of equal votes. What it has
+    learned is no plain arrays: a run starts again from its first row after a loss.
+
+    Parameters
+    ----------
+    **params : object
+        Parameters of CapyMOA's class; a command line of MOA has none.
+    """
+
+    restorable = False
+    takes_weights = True
+    seed_words: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, **params: Any) -> None:
+        self.params = params
+
+    @abstractmethod
+    def make_model(self, header: Any, seed: int) -> Any:
+        """Return a new learner, an object of Java, for streams with MOA's `header`.
+
+        `seed` is the run's, for a learner without a seed of its own.
+        """
+
+    def resolved_params(self) -> dict[str, Any]:
+        """Return the parameters as given: the version covers the defaults of the package."""
+        return dict(sorted(self.params.items()))
+
+    def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
+        """Make a new learner for a stream of `columns` features and `classes` classes."""
+        self._columns = columns
+        self._classes = 0 if self.task == "regression" else max(2, classes)
+        self._outputs = score_columns(self._classes)
+        self._shown = 0
+        self._updates = 0
+        row_loop = start_java().JClass("RowLoop")
+        header = row_loop.header(columns, self._classes)
+        sequence = np.random.SeedSequence([_TAG, *entropy])
+        seed = int(sequence.generate_state(1)[0] >> 1)
+        with java_errors():
+            model = self.make_model(header, seed)
+        self._loop = row_loop(model, header, columns, self._classes)
+
+    def _allocate(self, columns: int, outputs: int) -> State:
+        return {}
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers our learners go through in the time of one row here."""
+        # MOA's naive Bayes and Hoeffding trees took 5 to 20 us a row, forests 20 times as long.
+        return 1e4 + 100.0 * values * score_columns(classes)
+
+    def norm_limits(self) -> tuple[float, float]:
+        """Return no limits: lengths are for MOA to judge."""
+        return 0.0, float("inf")
+
+    def show_probabilities(self) -> bool:
+        """Append the shares of votes, which are MOA's probabilities."""
+        self._shown = self._classes
+        return self.task == "classification"
+
+    def with_plain_scores(self) -> Self:
+        """Return the learner without columns that only the measures of a run need."""
+        plain = copy.copy(self)
+        plain._shown = 0
+        return plain
+
+    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
+        scores = self._run(X, y, weights)
+        self._updates += len(y)
+        return scores
+
+    def scores(self, X: Rows) -> FloatArray:
+        return self._run(X, None, None)
+
+    def _run(self, X: Rows, y: NDArray[Any] | None, weights: FloatArray | None) -> FloatArray:
+        """Return the scores of rows; learn each after its prediction if there are labels."""
+        count = rows_of(X)
+        starts = None
+        indices = None
+        if isinstance(X, CSR):
+            rows = trim(X)
+            starts = _to_java(rows.indptr, np.int32)
+            indices = _to_java(rows.indices, np.int32)
+            values = rows.data
+        else:
+            values = np.ascontiguousarray(X).reshape(-1)
+        with java_errors():
+            answers = self._loop.run(
+                _to_java(values, np.float64),
+                starts,
+                indices,
+                None if y is None else _to_java(y, np.float64),
+                None if weights is None else _to_java(weights, np.float64),
+                count,
+            )
+        return self._scores_of(np.array(answers).reshape(count, self._classes + 1))
+
+    def _scores_of(self, answers: FloatArray) -> FloatArray:
+        """Return the scores for answers of `RowLoop`, shape (rows, 1 + classes)."""
+        first = answers[:, 0]
+        if self.task == "regression":
+            return np.where(np.isfinite(first), first, np.nan).reshape(-1, 1)
+        scores: FloatArray
+        if self._classes == 2:
+            scores = np.where(first > 0.0, 1.0, -1.0).reshape(-1, 1)
+        else:
+            scores = (first[:, np.newaxis] == np.arange(self._classes)).astype(np.float64)
+        if not self._shown:
+            return scores
+        return np.hstack([scores, _shares(answers[:, 1:])])
+
+    def state(self) -> State:
+        """Return nothing: the model is an object of Java."""
+        return {}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Refuse: there is no state to continue from."""
+        del state
+        raise ParameterError(f"learner {self.name}: its model is an object of Java, not arrays")
+
+    def measures(self) -> dict[str, float]:
+        """Return the rows learned and, if Java can write the model, its size in bytes."""
+        measures = {"updates": float(self._updates)}
+        try:
+            with java_errors():
+                measures["model_bytes"] = float(self._loop.bytes())
+        except (RuntimeError, MemoryError):  # a part of it cannot be written
+            return measures
+        return measures
+
+
+def _to_java(values: NDArray[Any], dtype: type) -> Any:
+    """Return an array of Java with the numbers of a NumPy array, copied in one piece."""
+    return start_java().JArray.of(np.ascontiguousarray(values, dtype=dtype))
+
+
+def _shares(votes: FloatArray) -> FloatArray:
+    """Return the shares of votes per row; equal shares where they have no finite, positive sum."""
+    with np.errstate(all="ignore"):
+        sums = votes.sum(axis=1, keepdims=True)
+        sound = (sums > 0.0) & np.isfinite(sums) & (votes >= 0.0).all(axis=1, keepdims=True)
+        return np.where(sound, votes / sums, 1.0 / votes.shape[1])
