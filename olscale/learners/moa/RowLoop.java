@@ -1,8 +1,8 @@
 // Predicts and learns a block of rows in one call: Python makes no object for a row or a value.
 //
-// Compile it for the oldest Java that MOA runs on, with moa.jar of the Python package capymoa:
+// Compile it for the oldest Java that CapyMOA runs on, with moa.jar of the Python package capymoa:
 //
-//   javac --release 8 -cp moa.jar RowLoop.java
+//   javac --release 11 -cp moa.jar RowLoop.java
 
 import com.yahoo.labs.samoa.instances.Attribute;
 import com.yahoo.labs.samoa.instances.DenseInstance;
@@ -10,8 +10,11 @@ import com.yahoo.labs.samoa.instances.Instance;
 import com.yahoo.labs.samoa.instances.Instances;
 import com.yahoo.labs.samoa.instances.InstancesHeader;
 import com.yahoo.labs.samoa.instances.SparseInstance;
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.ObjectInputFilter;
+import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -20,7 +23,10 @@ import moa.classifiers.Classifier;
 import moa.core.Utils;
 
 public final class RowLoop {
-    private final Classifier learner;
+    private static final String CLASSES =
+            "moa.**;com.yahoo.labs.samoa.**;com.github.javacliparser.**;java.lang.*;java.util.**;!*";
+
+    private Classifier learner;
     private final InstancesHeader header;
     private final int columns;
     private final int classes;
@@ -103,12 +109,20 @@ public final class RowLoop {
         return new SparseInstance(weight, numbers, places, columns + 1);
     }
 
-    /** Returns the size of the learner in Java's serialisation. */
-    public int bytes() throws IOException {
+    /** Returns all that was learned, in Java's serialisation. */
+    public byte[] save() throws IOException {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
             out.writeObject(learner);
         }
-        return bytes.size();
+        return bytes.toByteArray();
+    }
+
+    /** Continues from what `save` returned; objects of other classes than MOA's are refused. */
+    public void load(byte[] bytes) throws IOException, ClassNotFoundException {
+        try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(bytes))) {
+            in.setObjectInputFilter(ObjectInputFilter.Config.createFilter(CLASSES));
+            learner = learner.getClass().cast(in.readObject());
+        }
     }
 }

@@ -5,9 +5,11 @@ learns row by row as MOA's own evaluation does.
 """
 
 import copy
+import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from functools import cache
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +19,19 @@ from olscale.errors import ParameterError
 from olscale.learners.contract.capability import GivesProbabilities
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
-from olscale.learners.moa.java import java_errors, start_java
+from olscale.learners.moa.java import JavaError, java_errors, start_java
 
 _TAG = 0x30A
+_TRIED = 200
+_STATE = {"seen": (1, "<i8"), "model": (1, "|u1")}
 
 
 class JavaLearner(Learner, EstimatesCost, GivesProbabilities):
     """A learner of MOA; a subclass for each name says how it is made.
 
     MOA's prediction is the class of the highest vote, the first one of equal votes. What it has
-    learned is no plain arrays: a run starts again from its first row after a loss.
+    learned is saved in Java's serialisation, where that gives the same predictions; otherwise a run
+    starts again from its first row after a loss.
 
     Parameters
     ----------
@@ -34,12 +39,11 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities):
         Parameters of CapyMOA's class; a command line of MOA has none.
     """
 
-    restorable = False
     takes_weights = True
-    seed_words: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, **params: Any) -> None:
         self.params = params
+        self.restorable = _is_restorable(type(self), json.dumps(params, default=str))  # type: ignore[misc]
 
     @abstractmethod
     def make_model(self, header: Any, seed: int) -> Any:
@@ -47,6 +51,15 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities):
 
         `seed` is the run's, for a learner without a seed of its own.
         """
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters that were given."""
+        del deep
+        return dict(self.params)
+
+    def __repr__(self) -> str:
+        """Return the name with the parameters that were given."""
+        return f"<{':'.join([self.name, *(f'{key}={self.params[key]}' for key in self.params)])}>"
 
     def resolved_params(self) -> dict[str, Any]:
         """Return the parameters as given: the version covers the defaults of the package."""
@@ -63,8 +76,11 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities):
         header = row_loop.header(columns, self._classes)
         sequence = np.random.SeedSequence([_TAG, *entropy])
         seed = int(sequence.generate_state(1)[0] >> 1)
-        with java_errors():
-            model = self.make_model(header, seed)
+        try:
+            with java_errors():
+                model = self.make_model(header, seed)
+        except JavaError as error:
+            raise ParameterError(f"learner {self.name} cannot be made: {error}") from None
         self._loop = row_loop(model, header, columns, self._classes)
 
     def _allocate(self, columns: int, outputs: int) -> State:
@@ -136,28 +152,74 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities):
         return np.hstack([scores, _shares(answers[:, 1:])])
 
     def state(self) -> State:
-        """Return nothing: the model is an object of Java."""
-        return {}
+        """Return the number of rows learned and, if Java can restore it, the model as bytes."""
+        if not self.restorable:
+            return {}
+        with java_errors():
+            model = np.frombuffer(bytes(self._loop.save()), dtype=np.uint8)
+        return {"seen": np.array([self._updates], dtype=np.int64), "model": model}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Refuse: there is no state to continue from."""
-        del state
-        raise ParameterError(f"learner {self.name}: its model is an object of Java, not arrays")
+        """Continue from `state`; call `begin` first.
+
+        Raises
+        ------
+        ValueError
+            If it is no state of this learner.
+        """
+        types = {name: (array.ndim, array.dtype.str) for name, array in state.items()}
+        if types != _STATE or state["seen"].shape != (1,) or state["seen"][0] < 0:
+            raise ValueError(f"state does not fit learner {self.name}: no rows lead to its arrays")
+        try:
+            with java_errors():
+                self._loop.load(_bytes_to_java(state["model"]))
+        except JavaError as error:
+            raise ValueError(f"state does not fit learner {self.name}: {error}") from None
+        self._updates = int(state["seen"][0])
 
     def measures(self) -> dict[str, float]:
         """Return the rows learned and, if Java can write the model, its size in bytes."""
         measures = {"updates": float(self._updates)}
-        try:
-            with java_errors():
-                measures["model_bytes"] = float(self._loop.bytes())
-        except (RuntimeError, MemoryError):  # a part of it cannot be written
-            return measures
+        if self.restorable:
+            measures["model_bytes"] = float(sum(array.nbytes for array in self.state().values()))
         return measures
+
+
+@cache
+def _is_restorable(kind: type[JavaLearner], params: str) -> bool:
+    """Return whether learners with `params`, as JSON, go on as before when Java has read them.
+
+    Raises
+    ------
+    ParameterError
+        If there is no learner with these parameters.
+    """
+    learner = kind.__new__(kind)
+    learner.params = json.loads(params)
+    learner.restorable = True  # type: ignore[misc]
+    restored = copy.copy(learner)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2 * _TRIED, 4))
+    codes = (X[:, 0] * X[:, 1] > 0.0).astype(np.int64)
+    y = codes + X[:, 2] if learner.task == "regression" else codes
+    for each in (learner, restored):
+        each.begin(4, 2)
+    try:
+        learner.learn(X[:_TRIED], y[:_TRIED])
+        restored.restore(learner.state())
+        scores = [each.learn(X[_TRIED:], y[_TRIED:]) for each in (learner, restored)]
+    except (RuntimeError, ValueError, MemoryError):  # a part of it cannot be written, or read
+        return False
+    return np.array_equal(scores[0], scores[1], equal_nan=True)
 
 
 def _to_java(values: NDArray[Any], dtype: type) -> Any:
     """Return an array of Java with the numbers of a NumPy array, copied in one piece."""
     return start_java().JArray.of(np.ascontiguousarray(values, dtype=dtype))
+
+
+def _bytes_to_java(values: NDArray[np.uint8]) -> Any:
+    return start_java().JArray.of(np.ascontiguousarray(values).view(np.int8))
 
 
 def _shares(votes: FloatArray) -> FloatArray:

@@ -4,6 +4,7 @@ import re
 from functools import cache
 from importlib import import_module
 from inspect import Parameter, Signature, signature
+from types import ModuleType
 from typing import Any, ClassVar
 
 from olscale.errors import ParameterError, UnknownNameError
@@ -11,7 +12,7 @@ from olscale.learners.moa.java import capymoa_version, close_class, java_errors,
 from olscale.learners.moa.learner import JavaLearner
 from olscale.task import Task
 
-_OWN_SEED = re.compile(r"-r(\s|$)")
+_OPTION = re.compile(r"^(-\w \w+)", re.MULTILINE)
 _MODULES: dict[str, Task] = {
     "capymoa.classifier": "classification",
     "capymoa.regressor": "regression",
@@ -25,29 +26,12 @@ class CommandLine(JavaLearner):
 
     def make_model(self, header: Any, seed: int) -> Any:
         model = _parsed(self.command)
-        if model.isRandomizable() and not has_seed(self.command):
+        if model.isRandomizable():
             model.setRandomSeed(seed)
         model.setModelContext(header)
         model.prepareForUse()
         model.resetLearning()
         return model
-
-
-def has_seed(command: str) -> bool:
-    """Return whether a command line sets the seed of its learner, ``-r``, not of an inner one.
-
-    Examples
-    --------
-    >>> has_seed("meta.OzaBag -l (meta.OzaBag -r 3) -s 5"), has_seed("meta.OzaBag -r 3")
-    (False, True)
-    """
-    outer = command
-    while "(" in outer:
-        shorter = re.sub(r"\([^()]*\)", "", outer)
-        if shorter == outer:
-            break
-        outer = shorter
-    return bool(_OWN_SEED.search(outer.partition(" ")[2]))
 
 
 def _parsed(command: str) -> Any:
@@ -73,11 +57,7 @@ def moa_learner(command: str) -> type[JavaLearner]:
     try:
         model = _parsed(command)
     except (RuntimeError, TypeError) as error:
-        name = command.partition(" ")[0]
-        near = close_class(name)
-        reason = str(error).partition(": ")[2] or str(error)
-        if near and near != name:
-            reason += f"; did you mean moa:{near}?"
+        reason = _why_refused(command, str(error))
         raise ParameterError(f"learner 'moa:{command}' is not accepted by MOA: {reason}") from None
     learns_classes = isinstance(model, java.JClass("moa.classifiers.MultiClassClassifier"))
     learns_numbers = isinstance(model, java.JClass("moa.classifiers.Regressor"))
@@ -92,6 +72,17 @@ def moa_learner(command: str) -> type[JavaLearner]:
         "classification" if learns_classes else "regression",
         {"command": command},
     )
+
+
+def _why_refused(command: str, message: str) -> str:
+    """Return in one line why MOA refuses a command line; its `message` may list all options."""
+    options = _OPTION.findall(message.removeprefix("java.lang.Exception: "))
+    if options:
+        return f"one of its options or their values is wrong, expected {', '.join(options)}"
+    name = command.partition(" ")[0]
+    near = close_class(name)
+    hint = f"; did you mean moa:{near}?" if near and near != name else ""
+    return message.removeprefix("java.lang.Exception: ") + hint
 
 
 class CapyMOAClass(JavaLearner):
@@ -130,13 +121,21 @@ def capymoa_learner(name: str) -> type[JavaLearner]:
     start_java()
     modules = {module: import_module(module) for module in _MODULES}
     for module, task in _MODULES.items():
-        kind = getattr(modules[module], name, None)
+        kind = _class_of(modules[module], name)
         if isinstance(kind, type):
             learner = _subclass(CapyMOAClass, f"capymoa:{name}", version, task, {"kind": kind})
             learner.__signature__ = _parameters_of(kind)  # type: ignore[attr-defined]
             return learner
     known = [kind for module in modules.values() for kind in module.__all__]
     raise UnknownNameError("learner of CapyMOA", name, known)
+
+
+def _class_of(module: ModuleType, name: str) -> Any:
+    """Return a class of CapyMOA, None if the module has none of that name."""
+    try:
+        return getattr(module, name, None)
+    except ImportError as error:  # the class needs a package of its own
+        raise ParameterError(f"learner 'capymoa:{name}': {error}") from None
 
 
 def _parameters_of(kind: type) -> Signature:
