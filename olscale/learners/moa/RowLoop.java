@@ -27,7 +27,7 @@ public final class RowLoop {
             "moa.**;com.yahoo.labs.samoa.**;com.github.javacliparser.**;java.lang.*;java.util.**;!*";
 
     private Classifier learner;
-    private final InstancesHeader header;
+    private InstancesHeader header;
     private final int columns;
     private final int classes;
 
@@ -123,6 +123,10 @@ public final class RowLoop {
         try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(bytes))) {
             in.setObjectInputFilter(ObjectInputFilter.Config.createFilter(CLASSES));
             learner = learner.getClass().cast(in.readObject());
+        }
+        InstancesHeader context = learner.getModelContext();
+        if (context != null) { // new instances share it with those that the learner keeps
+            header = context;
         }
     }
 }

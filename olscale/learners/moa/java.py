@@ -58,17 +58,7 @@ def start_java() -> Any:
         jpype.addClassPath(str(path))
     if jpype.isJVMStarted():
         return jpype
-    home = os.environ.get("JAVA_HOME", "")
-    java = shutil.which("java")
-    if not home and java:
-        os.environ["JAVA_HOME"] = str(Path(java).resolve().parent.parent)
-    try:
-        library = jpype.getDefaultJVMPath()
-    except (OSError, ValueError):
-        raise ParameterError(
-            "learners of MOA need Java 11 or later, which is not found; install it "
-            "(apt-get install default-jre-headless), or set JAVA_HOME"
-        ) from None
+    library = _library(jpype)
     # Signals are the evaluation's: -Xrs keeps Java from ending the process by its own handlers.
     arguments = [*_arguments(), "-Xrs", "-XX:+UseSerialGC", "--enable-native-access=ALL-UNNAMED"]
     try:
@@ -76,6 +66,23 @@ def start_java() -> Any:
     except Exception as error:
         raise ParameterError(f"Java ({library}) does not start: {error}") from None
     return jpype
+
+
+def _library(jpype: Any) -> str:
+    """Return the path of Java's library: of ``JAVA_HOME``, of ``java``, or where systems put it."""
+    java = shutil.which("java")
+    try:
+        if "JAVA_HOME" not in os.environ and java:
+            home = Path(java).resolve().parent.parent
+            libraries = sorted(home.rglob("libjvm.so"))
+            if libraries:
+                return str(libraries[0])
+        return str(jpype.getDefaultJVMPath())
+    except (OSError, ValueError):
+        raise ParameterError(
+            "learners of MOA need Java 11 or later, which is not found; install it "
+            "(apt-get install default-jre-headless), or set JAVA_HOME"
+        ) from None
 
 
 def _arguments() -> list[str]:

@@ -139,10 +139,11 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities):
 
     def _scores_of(self, answers: FloatArray) -> FloatArray:
         """Return the scores for answers of `RowLoop`, shape (rows, 1 + classes)."""
+        scores: FloatArray
         first = answers[:, 0]
         if self.task == "regression":
-            return np.where(np.isfinite(first), first, np.nan).reshape(-1, 1)
-        scores: FloatArray
+            scores = np.where(np.isfinite(first), first, np.nan).reshape(-1, 1)
+            return scores
         if self._classes == 2:
             scores = np.where(first > 0.0, 1.0, -1.0).reshape(-1, 1)
         else:
@@ -208,9 +209,10 @@ def _is_restorable(kind: type[JavaLearner], params: str) -> bool:
         learner.learn(X[:_TRIED], y[:_TRIED])
         restored.restore(learner.state())
         scores = [each.learn(X[_TRIED:], y[_TRIED:]) for each in (learner, restored)]
+        models = [each.state()["model"] for each in (learner, restored)]
     except (RuntimeError, ValueError, MemoryError):  # a part of it cannot be written, or read
         return False
-    return np.array_equal(scores[0], scores[1], equal_nan=True)
+    return np.array_equal(scores[0], scores[1], equal_nan=True) and np.array_equal(*models)
 
 
 def _to_java(values: NDArray[Any], dtype: type) -> Any:
@@ -227,4 +229,5 @@ def _shares(votes: FloatArray) -> FloatArray:
     with np.errstate(all="ignore"):
         sums = votes.sum(axis=1, keepdims=True)
         sound = (sums > 0.0) & np.isfinite(sums) & (votes >= 0.0).all(axis=1, keepdims=True)
-        return np.where(sound, votes / sums, 1.0 / votes.shape[1])
+        shares: FloatArray = np.where(sound, votes / sums, 1.0 / votes.shape[1])
+    return shares

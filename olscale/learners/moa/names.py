@@ -70,7 +70,7 @@ def moa_learner(command: str) -> type[JavaLearner]:
         f"moa:{command}",
         version,
         "classification" if learns_classes else "regression",
-        {"command": command},
+        {"command": command, "__signature__": Signature()},
     )
 
 
@@ -123,9 +123,8 @@ def capymoa_learner(name: str) -> type[JavaLearner]:
     for module, task in _MODULES.items():
         kind = _class_of(modules[module], name)
         if isinstance(kind, type):
-            learner = _subclass(CapyMOAClass, f"capymoa:{name}", version, task, {"kind": kind})
-            learner.__signature__ = _parameters_of(kind)  # type: ignore[attr-defined]
-            return learner
+            own = {"kind": kind, "__signature__": _parameters_of(kind)}
+            return _subclass(CapyMOAClass, f"capymoa:{name}", version, task, own)
     known = [kind for module in modules.values() for kind in module.__all__]
     raise UnknownNameError("learner of CapyMOA", name, known)
 
