@@ -285,10 +285,8 @@ def experiment(dataset: Path, *names: str) -> Experiment:
 
 def ends(store: Store) -> set[tuple[str, str, str]]:
     """Return learner, outcome and reason of every run."""
-    return {
-        (record.run["learner"], record.outcome, record.reason)
-        for record in store.get_many(store.done()).values()
-    }
+    rows = store.read(["learner", "outcome", "reason"]).to_pylist()
+    return {(row["learner"], row["outcome"], row["reason"]) for row in rows}
 
 
 def records(store: Path) -> dict[str, bytes]:

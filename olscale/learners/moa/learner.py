@@ -212,7 +212,8 @@ def _is_restorable(kind: type[JavaLearner], params: str) -> bool:
         models = [each.state()["model"] for each in (learner, restored)]
     except (RuntimeError, ValueError, MemoryError):  # a part of it cannot be written, or read
         return False
-    return np.array_equal(scores[0], scores[1], equal_nan=True) and np.array_equal(*models)
+    same_scores = np.array_equal(scores[0], scores[1], equal_nan=True)
+    return same_scores and np.array_equal(models[0], models[1])
 
 
 def _to_java(values: NDArray[Any], dtype: type) -> Any:
