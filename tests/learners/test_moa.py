@@ -214,6 +214,19 @@ def test_probabilities_are_shares_of_votes():
     assert np.array_equal(scores[100:, :5].argmax(axis=1), scores[100:, 5:].argmax(axis=1))
 
 
+def test_the_share_of_the_second_class_ranks_rows():
+    X, y = stream("sea")
+    bayes: Any = make_learner("moa:bayes.NaiveBayes")
+    bayes.expect_ranking()
+    bayes.begin(X.shape[1], 2)
+    assert bayes.ranking_columns == 1
+    assert bayes.show_probabilities()
+    scores = bayes.learn(X, y)
+    assert scores.shape == (len(y), 4)
+    assert np.array_equal(scores[:, 1], scores[:, 3])
+    assert bayes.with_plain_scores().scores(X).shape == (len(y), 1)
+
+
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [

@@ -19,10 +19,6 @@ _LEAST_HEAP = 512 << 20
 _CLASSIFIERS = "moa/classifiers/"
 
 
-class JavaError(RuntimeError):
-    """An exception of Java, with its class and message."""
-
-
 def capymoa_version() -> str:
     """Return the version of the installed capymoa, which has a fixed MOA.
 
@@ -99,7 +95,7 @@ def _moa_jar() -> Path:
 
 @contextmanager
 def java_errors() -> Iterator[None]:
-    """Raise exceptions of Java as `JavaError`, and its lack of memory as `MemoryError`."""
+    """Raise exceptions of Java as `RuntimeError`, and its lack of memory as `MemoryError`."""
     import jpype
 
     try:
@@ -110,7 +106,7 @@ def java_errors() -> Iterator[None]:
         return
     if text.startswith("java.lang.OutOfMemoryError"):
         raise MemoryError(f"{text}; CAPYMOA_JVM_ARGS=-Xmx8g gives Java more")
-    raise JavaError(text)
+    raise RuntimeError(text)
 
 
 def close_class(name: str) -> str:

@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, rows_of, trim
 from olscale.errors import ParameterError
-from olscale.learners.contract.capability import GivesProbabilities
+from olscale.learners.contract.capability import GivesProbabilities, RanksRows
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
-from olscale.learners.moa.java import JavaError, java_errors, start_java
+from olscale.learners.moa.java import java_errors, start_java
 
 _TAG = 0x30A
 _TRIED = 200
 _STATE = {"seen": (1, "<i8"), "model": (1, "|u1")}
 
 
-class JavaLearner(Learner, EstimatesCost, GivesProbabilities):
+class JavaLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
     """A learner of MOA; a subclass for each name says how it is made.
 
     MOA's prediction is the class of the highest vote, the first one of equal votes. What it has
@@ -40,6 +40,9 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities):
     """
 
     takes_weights = True
+
+    _ranks = False
+    _ranked = 0
 
     def __init__(self, **params: Any) -> None:
         self.params = params
@@ -70,6 +73,7 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities):
         self._columns = columns
         self._classes = 0 if self.task == "regression" else max(2, classes)
         self._outputs = score_columns(self._classes)
+        self._ranked = int(self._ranks and self._classes == 2)
         self._shown = 0
         self._updates = 0
         row_loop = start_java().JClass("RowLoop")
@@ -79,7 +83,7 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities):
         try:
             with java_errors():
                 model = self.make_model(header, seed)
-        except JavaError as error:
+        except RuntimeError as error:
             raise ParameterError(f"learner {self.name} cannot be made: {error}") from None
         self._loop = row_loop(model, header, columns, self._classes)
 
@@ -95,6 +99,20 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities):
         """Return no limits: lengths are for MOA to judge."""
         return 0.0, float("inf")
 
+    def expect_ranking(self) -> None:
+        """Append the second class's share of the votes to the scores of two classes."""
+        self._ranks = self.task == "classification"
+
+    @property
+    def ranking_columns(self) -> int:
+        """Number of columns that only rank rows."""
+        return self._ranked
+
+    @property
+    def ranks_by_class(self) -> bool:
+        """Whether votes are not known: a classifier of MOA always has them."""
+        return False
+
     def show_probabilities(self) -> bool:
         """Append the shares of votes, which are MOA's probabilities."""
         self._shown = self._classes
@@ -103,6 +121,8 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities):
     def with_plain_scores(self) -> Self:
         """Return the learner without columns that only the measures of a run need."""
         plain = copy.copy(self)
+        plain._ranks = False
+        plain._ranked = 0
         plain._shown = 0
         return plain
 
@@ -148,9 +168,10 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities):
             scores = np.where(first > 0.0, 1.0, -1.0).reshape(-1, 1)
         else:
             scores = (first[:, np.newaxis] == np.arange(self._classes)).astype(np.float64)
-        if not self._shown:
+        if not self._shown and not self._ranked:
             return scores
-        return np.hstack([scores, _shares(answers[:, 1:])])
+        shares = _shares(answers[:, 1:])
+        return np.hstack([scores, shares[:, 2 - self._ranked : 2], shares[:, : self._shown]])
 
     def state(self) -> State:
         """Return the number of rows learned and, if Java can restore it, the model as bytes."""
@@ -174,7 +195,7 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities):
         try:
             with java_errors():
                 self._loop.load(_bytes_to_java(state["model"]))
-        except JavaError as error:
+        except RuntimeError as error:
             raise ValueError(f"state does not fit learner {self.name}: {error}") from None
         self._updates = int(state["seen"][0])
 
