@@ -76,7 +76,7 @@ def compact(store: Store) -> Compaction:
 
     Examples
     --------
-    >>> from olscale.results.store import open_store
+    >>> from olscale.results.opening import open_store
     >>> compact(open_store("memory://doctest-compact", create=True))
     Compaction(runs=0, files=0, merged=0, damaged=[])
     """

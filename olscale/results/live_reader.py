@@ -39,7 +39,7 @@ class LiveReader:
 
     Examples
     --------
-    >>> from olscale.results.store import open_store
+    >>> from olscale.results.opening import open_store
     >>> LiveReader(open_store("memory://doctest-live", create=True)).read()
     []
     """

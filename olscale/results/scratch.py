@@ -26,7 +26,7 @@ class Scratch:
     Examples
     --------
     >>> import numpy as np
-    >>> from olscale.results.store import open_store
+    >>> from olscale.results.opening import open_store
     >>> scratch = Scratch(open_store("memory://doctest-scratch", create=True), "0" * 32)
     >>> scratch.write("first", {"best": np.array([0.5, 1.0])})
     >>> scratch.read("first")

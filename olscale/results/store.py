@@ -388,6 +388,7 @@ class Store:
 
         Examples
         --------
+        >>> from olscale.results.opening import open_store
         >>> open_store("memory://doctest-get-many", create=True).get_many([])
         {}
         """

@@ -41,10 +41,10 @@ def predicts_by_probability(model: Any) -> bool:
 
     Examples
     --------
-    >>> from river.linear_model import PAClassifier
+    >>> from river.dummy import NoChangeClassifier
     >>> from river.naive_bayes import GaussianNB
     >>> from river.preprocessing import StandardScaler
-    >>> predicts_by_probability(GaussianNB()), predicts_by_probability(PAClassifier())
+    >>> predicts_by_probability(GaussianNB()), predicts_by_probability(NoChangeClassifier())
     (True, False)
     >>> predicts_by_probability(StandardScaler() | GaussianNB())
     True
