@@ -108,3 +108,19 @@ def test_a_release_completes_it(tmp_path: Path) -> None:
     other.write_bytes(b"")
     with pytest.raises(SystemExit, match="another version"):
         complete(other, "", "")
+
+
+def test_a_builder_of_packages_reads_the_recipe(tmp_path: Path) -> None:
+    """Unknown keys, wrong requirements and templates without a value are errors there."""
+    rattler_build = pytest.importorskip("rattler_build", reason="pip install py-rattler-build")
+    sdist = tmp_path / f"olscale-{__version__}.tar.gz"
+    sdist.write_bytes(b"rows")
+    text = _complete().complete(sdist, "https://example.org/olscale", "someone")
+
+    [variant] = rattler_build.Stage0Recipe.from_yaml(text).render()
+
+    assert variant.recipe.package.name == "olscale"
+    assert str(variant.recipe.package.version) == __version__
+    misspelt = text.replace("requirements:", "requirement:")
+    with pytest.raises(rattler_build.RecipeParseError):
+        rattler_build.Stage0Recipe.from_yaml(misspelt)
