@@ -311,7 +311,10 @@ def _learn_stack(stack: Any, clipped: Any, p: Any, y: int) -> None:
     for k in range(stack.shape[0]):
         gain = 0.0
         for c in range(outputs):
-            target = 1.0 if y == (c if outputs > 1 else 1) else 0.0
+            scored = c
+            if outputs == 1:
+                scored = 1  # one score of two classes is that of the second
+            target = 1.0 if y == scored else 0.0
             gain += (target - p[c]) * clipped[k, c]
         stack[k] += _STACK_STEP * gain
 
