@@ -233,6 +233,7 @@ def test_the_share_of_the_second_class_ranks_rows():
         ("moa:trees.HoefdingTree", {}, "did you mean moa:trees.HoeffdingTree?"),
         ("moa:trees.HoeffdingTree -g x", {}, "expected -m maxByteSize"),
         ("moa:meta.OzaBag", {"s": 3}, "unknown parameter"),
+        ("moa: ", {}, "expected a command line of MOA"),
         ("capymoa:HoeffdingTre", {}, "did you mean 'HoeffdingTree'?"),
         ("capymoa:KNN", {"neighbours": 3}, "unknown parameter"),
         ("capymoa:SGDClassifier", {}, "is written in Python"),
@@ -262,7 +263,7 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch):
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(java, "version", no_package)
-    with pytest.raises(ParameterError, match=r"pip install 'olscale\[moa\]'"):
+    with pytest.raises(ParameterError, match="pip install capymoa"):
         java.capymoa_version()
 
 

@@ -31,8 +31,7 @@ def capymoa_version() -> str:
         return version("capymoa")
     except PackageNotFoundError:
         raise ParameterError(
-            "learners of MOA need the package capymoa, which is not installed; "
-            "pip install 'olscale[moa]'"
+            "learners of MOA need the package capymoa, which is not installed; pip install capymoa"
         ) from None
 
 

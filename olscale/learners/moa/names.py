@@ -52,6 +52,11 @@ def moa_learner(command: str) -> type[JavaLearner]:
     ParameterError
         If MOA does not accept it, or MOA or Java is not installed.
     """
+    if not command.strip():
+        raise ParameterError(
+            "learner 'moa:' names nothing; expected a command line of MOA after the colon, "
+            "as in 'moa:trees.HoeffdingTree -g 200'"
+        )
     version = capymoa_version()
     java = start_java()
     try:
