@@ -163,7 +163,7 @@ def best_threshold(
             low = min(low, moments[LOW, c * columns + j])
             high = max(high, moments[HIGH, c * columns + j])
     width = high - low
-    found = False
+    is_possible = False
     best = -np.inf
     best_at = 0.0
     for i in range(CANDIDATES):
@@ -171,11 +171,11 @@ def best_threshold(
         if low < threshold < high:
             share_sides(moments, counts, j, threshold, sides)
             merit = _merit(before, sides)
-            if not found or merit > best:
-                found = True
+            if not is_possible or merit > best:
+                is_possible = True
                 best = merit
                 best_at = threshold
-    return found, best, best_at
+    return is_possible, best, best_at
 
 
 @compiled

@@ -175,10 +175,10 @@ def _try_to_split(tree: Tree, node: int, columns: int, rule: Any, sides: Any) ->
     best_feature = LEAF
     best_at = 0.0
     for j in range(columns):
-        found, merit, threshold = best_threshold(
+        is_possible, merit, threshold = best_threshold(
             tree.moments[slot], tree.counts[slot], j, before, sides
         )
-        if not found:
+        if not is_possible:
             continue
         if merit >= best:
             second = best

@@ -132,9 +132,9 @@ class RiverModel:
         learned = 0
         labels = self._known(y[:end])
         for row, label, weight in zip(self.rows(X), labels, _each(weights), strict=False):
-            found = answer(row)
-            answers.append(found)
-            if found != found:  # NaN
+            code = answer(row)
+            answers.append(code)
+            if code != code:  # NaN
                 break
             if weight is None:
                 learn(row, label)
@@ -163,8 +163,8 @@ class RiverModel:
         if self._task == "regression":
             values = numbers(answers, rows_of(X), 1, "predict_many")[:, 0]
             return self._scores(np.where(np.isfinite(values), values, nan).tolist())
-        found = [self._labels.code(answer) for answer in answers]
-        codes = class_codes(found, rows_of(X), max(2, self._classes), self._labels)
+        class_numbers = [self._labels.code(answer) for answer in answers]
+        codes = class_codes(class_numbers, rows_of(X), max(2, self._classes), self._labels)
         sound = self._soundness.of_batch(self._model, usable)
         return self._scores(np.where(sound, codes, nan).tolist())
 
@@ -231,8 +231,8 @@ class RiverModel:
         try:
             return self._codes[prediction]
         except (KeyError, TypeError):  # no label, or one of another type
-            found = [self._labels.code(prediction)]
-            return int(class_codes(found, 1, max(2, self._classes), self._labels)[0])
+            class_numbers = [self._labels.code(prediction)]
+            return int(class_codes(class_numbers, 1, max(2, self._classes), self._labels)[0])
 
     def _number(self, prediction: Any) -> float:
         number = prediction
@@ -304,8 +304,8 @@ class SharedRows:
 
 def share_rows(learners: Iterable[object]) -> None:
     """Let the River models of `learners`, which get the same chunks, share their dictionaries."""
-    found = (getattr(learner, "river_model", None) for learner in learners)
-    models = [model for model in found if model is not None]
+    attributes = (getattr(learner, "river_model", None) for learner in learners)
+    models = [model for model in attributes if model is not None]
     shared = SharedRows()
     if len(models) > 1:
         for model in models:
