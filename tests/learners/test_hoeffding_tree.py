@@ -361,7 +361,7 @@ def test_leaves_beyond_the_memory_are_refused():
 
 def test_a_tree_that_outgrows_the_memory_says_what_to_do(monkeypatch: pytest.MonkeyPatch):
     X, y = rows_of_three(3_000)
-    monkeypatch.setattr("olscale.learners.tree.hoeffding_tree.memory_bytes", lambda: 5_000)
+    monkeypatch.setattr("olscale.learners.contract.cost.memory_bytes", lambda: 5_000)
     learner = begun(X, y, **SMALL)
     with pytest.raises(ParameterError, match=r"16 leaves .* take a smaller max_leaves"):
         learner.learn(read_only(X), read_only(y))

@@ -159,6 +159,13 @@ class LearnsBatches(Capability):
         """Predict `batch` rows, then learn them, and so on; return the scores of `learn`."""
 
 
+def expect_memory(learner: object, columns: int, classes: int) -> None:
+    """Let a learner that `EstimatesCost` refuse a state that this machine cannot hold."""
+    check_memory = getattr(learner, "check_memory", None)
+    if check_memory is not None:
+        check_memory(columns, classes)
+
+
 def expect_batches(learner: object, batch: int | None) -> None:
     """Tell `learner` of the batches of its run, if it learns in batches."""
     if isinstance(learner, LearnsBatches):

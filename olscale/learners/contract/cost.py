@@ -69,7 +69,7 @@ class EstimatesCost(Capability):
         return 0
 
     def check_memory(self, columns: int, classes: int) -> None:
-        """Refuse a state that this machine cannot hold.
+        """Refuse a state that this machine cannot hold; plans ask, and so does `begin`.
 
         Raises
         ------
@@ -97,6 +97,28 @@ class EstimatesCost(Capability):
         The text is empty if there is nothing to do.
         """
         return ""
+
+
+def require_memory(learner: Learner, needed: int, what: str) -> None:
+    """Refuse a state of `needed` bytes where the machine has less memory.
+
+    Parameters
+    ----------
+    learner : Learner
+    needed : int
+    what : str
+        What takes them, with its verb: "a window of 1,000 rows needs".
+
+    Raises
+    ------
+    ParameterError
+    """
+    memory = memory_bytes()
+    if needed > memory:
+        raise ParameterError(
+            f"learner {learner.name}: {what} {size_text(needed)}, "
+            f"this machine has {size_text(memory)}; {cost_of(learner).cheaper()}"
+        )
 
 
 def cost_of(learner: object) -> EstimatesCost:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows, read_only
 from olscale.compiled.pages import copy_of, put
 from olscale.errors import ParameterError
-from olscale.learners.contract.capability import LearnsBatches, targets_of
+from olscale.learners.contract.capability import LearnsBatches, expect_memory, targets_of
 from olscale.learners.contract.parameters import InitParameters
 from olscale.task import Task
 
@@ -233,7 +233,7 @@ class Learner(InitParameters):
         return params
 
     def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
-        """Check the parameters and allocate the state.
+        """Check the parameters and the memory, then allocate the state.
 
         Parameters
         ----------
@@ -245,6 +245,7 @@ class Learner(InitParameters):
             learner with a random start begins differently in each.
         """
         self.resolved_params()
+        expect_memory(self, columns, classes)
         params = self.get_params(deep=False)
         self._begun_params = {
             name: value for name, value in params.items() if name not in self.update_params

@@ -1,13 +1,10 @@
 """Kernel learners with a matrix over their support vectors, which has to fit in memory."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from olscale.compiled.support_vectors import WIDTH
-from olscale.errors import ParameterError
+from olscale.learners.contract.cost import require_memory
 from olscale.learners.kernel.kernel_learner import SupportVectorLearner
-from olscale.system.memory import memory_bytes
-from olscale.system.sizes import size_text
 
 
 class GramLearner(SupportVectorLearner):
@@ -38,12 +35,6 @@ class GramLearner(SupportVectorLearner):
     def check_memory(self, columns: int, classes: int) -> None:
         self._refuse_more_than_memory(self.state_bytes(columns, classes), self._slots()[0])
 
-    def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
-        """Check parameters and memory, then allocate the state."""
-        self.resolved_params()
-        self.check_memory(columns, classes)
-        super().begin(columns, classes, entropy)
-
     def _grow(self, entries: int) -> None:
         slots = len(self.state_["sizes"])
         if (
@@ -53,13 +44,7 @@ class GramLearner(SupportVectorLearner):
         super()._grow(entries)
 
     def _refuse_more_than_memory(self, needed: int, slots: int) -> None:
-        memory = memory_bytes()
-        if needed > memory:
-            raise ParameterError(
-                f"learner {self.name}: the matrix of {slots:,} support vectors needs "
-                f"{size_text(needed)}, this machine has "
-                f"{size_text(memory)}; {self.cheaper()}"
-            )
+        require_memory(self, needed, f"the matrix of {slots:,} support vectors needs")
 
     def cheaper(self) -> str:
         """Return how to avoid a large matrix."""

@@ -20,8 +20,7 @@ from olscale.compiled.support_arrays import (
     support_vectors,
 )
 from olscale.compiled.support_vectors import WIDTH, drop
-from olscale.errors import ParameterError
-from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.cost import EstimatesCost, require_memory
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State, score_columns
 from olscale.learners.contract.update_rule import rule_of
@@ -37,8 +36,6 @@ from olscale.learners.kernel.replay_svm_loop import (
     open_space,
     squared_distances,
 )
-from olscale.system.memory import memory_bytes
-from olscale.system.sizes import size_text
 
 _NO_INVERSE = np.zeros((MACHINES, 0, 0))
 _NO_MATRIX = np.zeros((0, 0, WIDTH), dtype=np.float32)
@@ -90,12 +87,6 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
 
     def _slots(self) -> int:
         return int(self.B) + int(self.D)
-
-    def begin(self, columns: int, classes: int, entropy: Any = ()) -> None:
-        """Check parameters and memory, then allocate the state."""
-        self.resolved_params()
-        self.check_memory(columns, classes)
-        super().begin(columns, classes, entropy)
 
     def compile(self, X: Rows) -> None:
         """Compile all loops: another learner of this class opens its machines after two rows."""
@@ -254,13 +245,8 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
 
     def check_memory(self, columns: int, classes: int) -> None:
         """Refuse rows so wide that the stored ones may not fit this machine."""
-        needed = self.state_bytes(columns, classes)
-        memory = memory_bytes()
-        if needed > memory:
-            raise ParameterError(
-                f"learner {self.name}: {self._slots():,} rows of {columns:,} features may take "
-                f"{size_text(needed)}, this machine has {size_text(memory)}; {self.cheaper()}"
-            )
+        what = f"{self._slots():,} rows of {columns:,} features may take"
+        require_memory(self, self.state_bytes(columns, classes), what)
 
     def cheaper(self) -> str:
         """Return what to do where rows are wide or many."""

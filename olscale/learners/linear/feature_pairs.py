@@ -1,13 +1,8 @@
 """Learners whose state holds a number per pair of features: its cost and its memory."""
 
-from collections.abc import Sequence
-
 from olscale.compiled.simd.vectors import fill_vectors
-from olscale.errors import ParameterError
-from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.cost import EstimatesCost, require_memory
 from olscale.learners.contract.learner import Learner
-from olscale.system.memory import memory_bytes
-from olscale.system.sizes import size_text
 
 
 class PairsFeatures(Learner, EstimatesCost):
@@ -24,17 +19,5 @@ class PairsFeatures(Learner, EstimatesCost):
         return values + (columns * columns if self._pairs() else values)
 
     def check_memory(self, columns: int, classes: int) -> None:
-        needed = self.state_bytes(columns, classes)
-        memory = memory_bytes()
-        if needed > memory:
-            raise ParameterError(
-                f"learner {self.name}: a matrix over {columns} features needs "
-                f"{size_text(needed)}, this machine has "
-                f"{size_text(memory)}; {self.cheaper()}"
-            )
-
-    def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
-        """Check parameters and memory, then allocate the state."""
-        self.resolved_params()
-        self.check_memory(columns, classes)
-        super().begin(columns, classes, entropy)
+        what = f"a matrix over {columns} features needs"
+        require_memory(self, self.state_bytes(columns, classes), what)

@@ -17,7 +17,6 @@ covariance.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,12 +137,6 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
                 f" ({self.dtype}), this machine has {size_text(memory)}; use covariance=diagonal"
                 f" ({size_text(diagonal)}) or project the features to fewer dimensions first"
             )
-
-    def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
-        """Check parameters and memory, then allocate the state."""
-        self.resolved_params()
-        self.check_memory(columns, classes)
-        super().begin(columns, classes, entropy)
 
     def _allocate(self, columns: int, outputs: int) -> State:
         covariances = self._covariances(outputs)

@@ -1,20 +1,15 @@
 """The k nearest neighbours in a window of the last rows."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
-from olscale.errors import ParameterError
 from olscale.learners.contract.capability import ShiftFree
-from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.cost import EstimatesCost, require_memory
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.neighbour.window_loop import Voting, Window, learn_and_score
-from olscale.system.memory import memory_bytes
-from olscale.system.sizes import size_text
 
 
 class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
@@ -98,24 +93,12 @@ class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
 
     def check_memory(self, columns: int, classes: int) -> None:
         """Refuse a window that this machine cannot hold."""
-        needed = self.state_bytes(columns, classes)
-        memory = memory_bytes()
-        if needed > memory:
-            raise ParameterError(
-                f"learner {self.name}: a window of {self.window:,} rows of {columns:,} features "
-                f"needs {size_text(needed)}, this machine has {size_text(memory)}; "
-                f"{self.cheaper()}"
-            )
+        what = f"a window of {self.window:,} rows of {columns:,} features needs"
+        require_memory(self, self.state_bytes(columns, classes), what)
 
     def cheaper(self) -> str:
         """Return what to do if a run takes too much time or memory, as half a sentence."""
         return "take a shorter window, or fewer features, as by the transform project"
-
-    def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
-        """Check parameters and memory, then allocate the state."""
-        self.resolved_params()
-        self.check_memory(columns, classes)
-        super().begin(columns, classes, entropy)
 
     def _allocate(self, columns: int, outputs: int) -> State:
         return {

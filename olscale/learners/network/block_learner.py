@@ -10,14 +10,11 @@ from numpy.typing import NDArray
 
 from olscale.compiled.components import Components, no_components
 from olscale.compiled.csr import CSR, Rows, read_only_csr, rows_of, slice_rows, to_dense
-from olscale.errors import ParameterError
-from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.cost import EstimatesCost, require_memory
 from olscale.learners.contract.estimator import Classifier
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
 from olscale.learners.contract.parameters import Whole, param
 from olscale.system.blas import one_blas_thread
-from olscale.system.memory import memory_bytes
-from olscale.system.sizes import size_text
 
 BLOCK_NUMBERS = 1e6
 """Numbers whose processing takes as long as the fixed cost of a block: a decomposition in NumPy."""
@@ -73,9 +70,7 @@ class BlockLearner(Classifier, EstimatesCost):
         }
 
     def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
-        """Check parameters and memory, then allocate the state."""
-        self.resolved_params()
-        self.check_memory(columns, classes)
+        """Allocate the state, without the models of before."""
         self._columns = columns
         self._models: dict[str, tuple[int, Any]] = {}
         super().begin(columns, classes, entropy)
@@ -202,11 +197,5 @@ class BlockLearner(Classifier, EstimatesCost):
         return (int(self.block), "take a smaller block, or rows to test on")
 
     def check_memory(self, columns: int, classes: int) -> None:
-        needed = self.state_bytes(columns, classes)
-        memory = memory_bytes()
-        if needed > memory:
-            raise ParameterError(
-                f"learner {self.name}: its state over {columns:,} features may need "
-                f"{size_text(needed)}, this machine has "
-                f"{size_text(memory)}; {self.cheaper()}"
-            )
+        what = f"its state over {columns:,} features may need"
+        require_memory(self, self.state_bytes(columns, classes), what)

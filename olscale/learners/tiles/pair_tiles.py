@@ -1,21 +1,17 @@
 """Tables over binned features and pairs of them, learned by constant steps."""
 
-from collections.abc import Sequence
 from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
-from olscale.errors import ParameterError
-from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.cost import EstimatesCost, require_memory
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State, score_columns
 from olscale.learners.contract.parameters import Real, Whole, param
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.tiles.pair_tiles_loop import BINS, PAIR_CELLS, learn_and_score
-from olscale.system.memory import memory_bytes
-from olscale.system.sizes import size_text
 
 MOST_SINGLES = 256
 """Features that have cells of their own, the first ones."""
@@ -85,24 +81,12 @@ class PairTiles(OnePassLearner, WeightedClassifier, EstimatesCost):
 
     def check_memory(self, columns: int, classes: int) -> None:
         """Refuse a table that this machine cannot hold."""
-        needed = self.state_bytes(columns, classes)
-        memory = memory_bytes()
-        if needed > memory:
-            raise ParameterError(
-                f"learner {self.name}: the table of {cells_of(columns):,} cells and {classes:,} "
-                f"classes needs {size_text(needed)}, this machine has {size_text(memory)}; "
-                f"{self.cheaper()}"
-            )
+        what = f"the table of {cells_of(columns):,} cells and {classes:,} classes needs"
+        require_memory(self, self.state_bytes(columns, classes), what)
 
     def cheaper(self) -> str:
         """Return what to do if a run takes too much time or memory, as half a sentence."""
         return "take fewer features, as by the transform project, or fewer classes"
-
-    def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
-        """Check parameters and memory, then allocate the state."""
-        self.resolved_params()
-        self.check_memory(columns, classes)
-        super().begin(columns, classes, entropy)
 
     def _allocate(self, columns: int, outputs: int) -> State:
         return {

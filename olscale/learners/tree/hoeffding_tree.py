@@ -1,14 +1,13 @@
 """The Hoeffding tree, VFDT: a decision tree that grows row by row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
-from olscale.errors import ParameterError
-from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.cost import EstimatesCost, require_memory
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State, array_of
 from olscale.learners.contract.parameters import Choice, Real, Whole, param
@@ -29,8 +28,6 @@ from olscale.learners.tree.tree_arrays import (
     is_tree,
     tree_of,
 )
-from olscale.system.memory import memory_bytes
-from olscale.system.sizes import size_text
 
 _PREDICTIONS = {"mc": MAJORITY, "nb": BAYES, "nba": ADAPTIVE}
 
@@ -130,24 +127,12 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
         self._check_room(columns, classes, min(2, int(self.max_leaves)))
 
     def _check_room(self, columns: int, classes: int, leaves: int) -> None:
-        needed = _tree_bytes(columns, classes, leaves)
-        memory = memory_bytes()
-        if needed > memory:
-            raise ParameterError(
-                f"learner {self.name}: {leaves:,} leaves of {columns:,} features and {classes:,} "
-                f"classes need {size_text(needed)}, this machine has {size_text(memory)}; "
-                f"{self.cheaper()}"
-            )
+        what = f"{leaves:,} leaves of {columns:,} features and {classes:,} classes need"
+        require_memory(self, _tree_bytes(columns, classes, leaves), what)
 
     def cheaper(self) -> str:
         """Return what to do if a run takes too much time or memory, as half a sentence."""
         return "take a smaller max_leaves, or fewer features, as by the transform project"
-
-    def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
-        """Check parameters and memory, then allocate the state."""
-        self.resolved_params()
-        self.check_memory(columns, classes)
-        super().begin(columns, classes, entropy)
 
     def _allocate(self, columns: int, outputs: int) -> State:
         return empty_tree(columns, max(2, outputs), leaves=1)
