@@ -20,13 +20,22 @@ from olscale.data.formats.parquet import decimals_as_floats
 from olscale.errors import FormatError
 
 
+def end_in_zeros(number: int, power: int) -> int:
+    """Return `number` rounded towards zero: away from it, it may have a digit more."""
+    rounded = abs(number) // power * power
+    return rounded if number >= 0 else -rounded
+
+
 def decimals_of(kind: Any) -> st.SearchStrategy[Decimal]:
     """Return decimals that columns of `kind` can hold, many of them with zeros at the end."""
-    largest = 10 ** min(kind.precision, 75) - 1  # pyarrow takes no 76 digits from Python
+    # pyarrow takes no 76 digits from Python
+    largest = 10 ** min(kind.precision, 75) - 1
     digits = st.integers(-largest, largest)
     zeros = st.integers(0, kind.precision - 1).map(lambda count: 10**count)
-    round_digits = st.builds(lambda whole, zeros: whole // zeros * zeros, digits, zeros)
-    near = st.integers(-4, 4).map(lambda step: max(-largest, min(2**53 + step, largest)))
+    round_digits = st.builds(end_in_zeros, digits, zeros)
+    near = st.integers(-4, 4).map(
+        lambda step: max(-largest, min(2**53 + step, largest))
+    )
     return (digits | round_digits | near | st.integers(-99, 99)).map(
         lambda whole: Decimal(whole).scaleb(-kind.scale, CONTEXT)
     )
@@ -43,7 +52,11 @@ DECIMALS = [
     pa.decimal256(76, 40),
 ]
 NUMBERS = [
-    *(getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    *(
+        getattr(pa, f"{sign}int{bits}")()
+        for sign in ("", "u")
+        for bits in (8, 16, 32, 64)
+    ),
     pa.float16(),
     pa.float32(),
     pa.float64(),
@@ -51,7 +64,12 @@ NUMBERS = [
     pa.null(),
     *(kind for kind in DECIMALS if kind.scale >= 0),
 ]
-TEXTS = [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+TEXTS = [
+    pa.string(),
+    pa.large_string(),
+    pa.string_view(),
+    pa.dictionary(pa.int8(), pa.string()),
+]
 
 
 def values_of(kind: Any) -> st.SearchStrategy[Any]:
@@ -68,9 +86,9 @@ def values_of(kind: Any) -> st.SearchStrategy[Any]:
         return st.booleans()
     if pa.types.is_null(kind):
         return st.none()
-    return st.text(st.characters(exclude_categories=["Cs"]), max_size=3) | st.sampled_from(
-        ["NA", "none", "null", "?", " a "]
-    )
+    return st.text(
+        st.characters(exclude_categories=["Cs"]), max_size=3
+    ) | st.sampled_from(["NA", "none", "null", "?", " a "])
 
 
 @st.composite
@@ -80,7 +98,9 @@ def tables(draw: st.DrawFn) -> tuple[pa.Table, dict[str, Any]]:
     kinds = draw(st.lists(st.sampled_from([*NUMBERS, *TEXTS]), min_size=1, max_size=5))
     columns = {}
     for place, kind in enumerate(kinds):
-        cells = draw(st.lists(st.none() | values_of(kind), min_size=rows, max_size=rows))
+        cells = draw(
+            st.lists(st.none() | values_of(kind), min_size=rows, max_size=rows)
+        )
         columns[f"c{place}"] = pa.array(cells, kind)
     options = {
         "row_group_size": draw(st.integers(1, rows)),
@@ -125,7 +145,11 @@ def test_tables_read_back_cell_for_cell(
             np.testing.assert_array_equal(X[:, names.index(name)], expected)
         else:
             for row, cell in enumerate(cells):
-                hot = {names[place] for place in np.flatnonzero(X[row]) if "=" in names[place]}
+                hot = {
+                    names[place]
+                    for place in np.flatnonzero(X[row])
+                    if "=" in names[place]
+                }
                 mine = {feature for feature in hot if feature.startswith(f"{name}=")}
                 assert mine == (set() if cell is None else {f"{name}={cell}"})
 
@@ -133,10 +157,14 @@ def test_tables_read_back_cell_for_cell(
 @pytest.mark.parametrize("kind", DECIMALS, ids=str)
 @given(data=st.data())
 @settings(max_examples=30, deadline=None)
-def test_decimals_are_the_doubles_that_python_makes_of_them(kind: Any, data: st.DataObject) -> None:
+def test_decimals_are_the_doubles_that_python_makes_of_them(
+    kind: Any, data: st.DataObject
+) -> None:
     cells = data.draw(st.lists(st.none() | decimals_of(kind), max_size=9))
     column = pa.array([None, *cells], kind)[1:]
-    np.testing.assert_array_equal(decimals_as_floats(column), [as_float(cell) for cell in cells])
+    np.testing.assert_array_equal(
+        decimals_as_floats(column), [as_float(cell) for cell in cells]
+    )
 
 
 def checksummed(**options: Any) -> bytes:
@@ -171,7 +199,11 @@ def rows_of(path: Path) -> list[tuple[bytes, list[float]]]:
     return [(to_dense(batch.X, 4).tobytes(), list(batch.target)) for batch in batches]
 
 
-@given(which=st.sampled_from(range(len(FILES))), place=st.integers(0), bit=st.integers(0, 7))
+@given(
+    which=st.sampled_from(range(len(FILES))),
+    place=st.integers(0),
+    bit=st.integers(0, 7),
+)
 @example(which=1, place=1000, bit=0)
 @example(which=0, place=1, bit=1)
 @settings(max_examples=40, deadline=None)
@@ -196,7 +228,8 @@ def test_a_flipped_bit_in_a_page_is_found(
 def test_a_page_that_is_not_what_its_checksum_says_is_refused(tmp_path: Path) -> None:
     content = bytearray(FILES[1])
     value = np.float64(100.0**2).tobytes()
-    content[content.index(value)] ^= 1  # of the value itself: without checksums nothing is wrong
+    # of the value itself: without checksums nothing is wrong
+    content[content.index(value)] ^= 1
     path = tmp_path / "t.parquet"
     path.write_bytes(content)
     assert pq.ParquetFile(path).read().num_rows == 300
