@@ -146,13 +146,26 @@ def made_up(learners: int, datasets: int, outcome: str = "ok") -> Iterator[Recor
         for k in range(learners):
             name = f"learner-{k + 1}" if k + 1 < learners else "majority"
             for permutation in range(2):
-                level = 0.5 if name == "majority" else 0.05 + 0.01 * (k + 3 * random.random())
+                level = (
+                    0.5
+                    if name == "majority"
+                    else 0.05 + 0.01 * (k + 3 * random.random())
+                )
                 errors = level + (0.5 - level) * np.exp(-rows / (500 + 100 * k))
-                window = np.clip(errors + 0.02 * random.standard_normal(len(rows)), 0.0, 1.0)
+                window = np.clip(
+                    errors + 0.02 * random.standard_normal(len(rows)), 0.0, 1.0
+                )
                 protocol = {"order": "permuted", "seed": 0, "permutation": permutation}
-                protocol |= {"window": 500, "drift": "adwin", "drift_version": "river 0"}
+                protocol |= {
+                    "window": 500,
+                    "drift": "adwin",
+                    "drift_version": "river 0",
+                }
                 run = {
-                    "dataset": {"name": f"data-set-{i + 1}", "fingerprint": f"{i:064x}"},
+                    "dataset": {
+                        "name": f"data-set-{i + 1}",
+                        "fingerprint": f"{i:064x}",
+                    },
                     "transforms": ["standardize"],
                     "learner": {"name": name, "version": 1, "params": {"C": 1.0}},
                     "protocol": protocol,
@@ -175,7 +188,9 @@ def made_up(learners: int, datasets: int, outcome: str = "ok") -> Iterator[Recor
                     curve_mistakes=np.round(rows * errors).astype(np.int64),
                     series=[
                         Series("window_error", rows, window),
-                        Series("drift_alarms", np.array([2500, 6000]), np.array([1.0, 2.0])),
+                        Series(
+                            "drift_alarms", np.array([2500, 6000]), np.array([1.0, 2.0])
+                        ),
                     ],
                     timings={
                         "rows_per_second": 1e6 / (k + 1),
@@ -192,10 +207,17 @@ def journal() -> bytes:
         "name": "made up",
         "runs": 12,
         "done": 0,
-        "groups": {f"g{i}": [60_000, 1.0, [f"r{i}-{name}" for name in names]] for i in range(2)},
+        "groups": {
+            f"g{i}": [60_000, 1.0, [f"r{i}-{name}" for name in names]] for i in range(2)
+        },
         "settings": [[name, {"C": 1.0}] for name in names],
         "of": {
-            f"r{i}-{name}": [k, f"data-set-{i + 1}", "permutation 0", "cumulative_error"]
+            f"r{i}-{name}": [
+                k,
+                f"data-set-{i + 1}",
+                "permutation 0",
+                "cumulative_error",
+            ]
             for i in range(2)
             for k, name in enumerate(names)
         },
@@ -206,16 +228,23 @@ def journal() -> bytes:
         row = 150 * step
         line = {
             "t": now - 40 + step,
-            "at": {f"g{i}": [6 * row, f"worker-{i + 1}", 300_000_000] for i in range(2)},
+            "at": {
+                f"g{i}": [6 * row, f"worker-{i + 1}", 300_000_000] for i in range(2)
+            },
             "errors": {
-                f"r{i}-{name}": [row, 0.1 + 0.03 * k + 0.4 * float(np.exp(-step / (4 + k)))]
+                f"r{i}-{name}": [
+                    row,
+                    0.1 + 0.03 * k + 0.4 * float(np.exp(-step / (4 + k))),
+                ]
                 for i in range(2)
                 for k, name in enumerate(names)
             },
         }
         text += line_bytes(line)
     # The page keeps calling it running for a minute.
-    return text + line_bytes({"t": now + 600, "notes": ["worker-3 left; its runs go to others"]})
+    return text + line_bytes(
+        {"t": now + 600, "notes": ["worker-3 left; its runs go to others"]}
+    )
 
 
 def nights() -> str:
@@ -245,24 +274,36 @@ def fill(folder: Path) -> Any:
         datasets=[{"path": str(folder / name)} for name in names],
         learners=[{"name": name} for name in LEARNERS],
     )
-    return olscale.evaluate(experiment, folder / "store", in_process=True, progress=False).store
+    return olscale.evaluate(
+        experiment, folder / "store", in_process=True, progress=False
+    ).store
 
 
 def notebook(folder: Path) -> str:
     """Return a notebook that watches a store, after it was run, as a page."""
-    cells = ["import olscale", f"view = olscale.watch({str(folder / 'watched')!r})", "view.stop()"]
+    cells = [
+        "import olscale",
+        f"view = olscale.watch({str(folder / 'watched')!r})",
+        "view.stop()",
+    ]
     cells += [f"olscale.Results({str(folder / 'store')!r})"]
-    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    made = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(cell) for cell in cells]
+    )
     nbclient.NotebookClient(made, timeout=120).execute()
     parts = []
     for cell in made.cells:
         parts.append(f"<pre>{escape(cell.source.replace(str(folder) + '/', ''))}</pre>")
-        shown = [one["data"].get("text/html", "") for one in cell.outputs if "data" in one]
+        shown = [
+            one["data"].get("text/html", "") for one in cell.outputs if "data" in one
+        ]
         parts += [f'<div class="out">{html}</div>' for html in shown]
     return f"<!doctype html>{_STYLE}{''.join(parts)}"
 
 
-async def pictures(out: Path, shown: Mapping[str, str], stores: Mapping[str, Store]) -> None:
+async def pictures(
+    out: Path, shown: Mapping[str, str], stores: Mapping[str, Store]
+) -> None:
     """Take the pictures, and print what is wrong with the pages."""
     servers = []
     addresses = dict(shown)
@@ -303,7 +344,9 @@ def small(picture: bytes) -> bytes:
     """Return a picture with few colours, which screens of text and lines do not miss."""
     out = io.BytesIO()
     image = Image.open(io.BytesIO(picture)).convert("RGB")
-    image = image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    image = image.quantize(
+        COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+    )
     image.save(out, "png", optimize=True)
     return out.getvalue()
 

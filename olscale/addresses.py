@@ -111,7 +111,10 @@ def redacted_parts(content: Any) -> Any:
     if isinstance(content, str):
         return redacted(content)
     if isinstance(content, Mapping):
-        return {redacted_parts(name): redacted_parts(value) for name, value in content.items()}
+        return {
+            redacted_parts(name): redacted_parts(value)
+            for name, value in content.items()
+        }
     if isinstance(content, list | tuple):
         return [redacted_parts(value) for value in content]
     return content

@@ -23,5 +23,7 @@ def part_of(arrays: Mapping[str, Array], mark: str) -> dict[str, Array]:
     {'w': array([0.])}
     """
     return {
-        name.removeprefix(mark): array for name, array in arrays.items() if name.startswith(mark)
+        name.removeprefix(mark): array
+        for name, array in arrays.items()
+        if name.startswith(mark)
     }

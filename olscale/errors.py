@@ -197,7 +197,9 @@ class UnknownNameError(OlscaleError, LookupError):
         folded = {name.casefold(): name for name in self.known}
         nearest = [
             folded[name]
-            for name in difflib.get_close_matches(got.casefold(), folded, n=1, cutoff=0.5)
+            for name in difflib.get_close_matches(
+                got.casefold(), folded, n=1, cutoff=0.5
+            )
         ]
         hint = ";"
         if nearest:
@@ -206,5 +208,7 @@ class UnknownNameError(OlscaleError, LookupError):
             f"unknown {kind} {got!r}{hint} there are: {', '.join(self.known) or 'none'}"
         )
 
-    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...]]]:
+    def __reduce__(
+        self,
+    ) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...]]]:
         return type(self), (self.kind, self.got, self.known)

@@ -69,7 +69,14 @@ MEASURES = {
         Measure("drift_alarms", "drift alarms", "", "count"),
         Measure("accuracy", "accuracy", "higher", "percent", LABELS),
         Measure("train_error", "training error", "lower", "percent", LABELS),
-        Measure("balanced_accuracy", "balanced accuracy", "higher", "percent", LABELS, _CLASSES),
+        Measure(
+            "balanced_accuracy",
+            "balanced accuracy",
+            "higher",
+            "percent",
+            LABELS,
+            _CLASSES,
+        ),
         Measure("macro_f1", "macro F1", "higher", "percent", LABELS, _CLASSES),
         Measure("weighted_f1", "weighted F1", "higher", "percent", LABELS),
         Measure("macro_precision", "macro precision", "higher", "percent", LABELS),
@@ -77,10 +84,19 @@ MEASURES = {
         Measure("g_mean", "G-mean", "higher", "percent", LABELS),
         Measure("kappa", "kappa", unit="score", tasks=LABELS, default=_CLASSES),
         Measure("kappa_m", "kappa-M", unit="score", tasks=LABELS, default=_CLASSES),
-        Measure("kappa_t", "kappa-temporal", unit="score", tasks=LABELS, default=_CLASSES),
+        Measure(
+            "kappa_t", "kappa-temporal", unit="score", tasks=LABELS, default=_CLASSES
+        ),
         Measure("cost", "cost a row", "lower", "", LABELS),
         Measure("confusion", "confusion", "", "count", LABELS),
-        Measure("auc", "AUC", unit="score", tasks=LABELS, default=_NOVELTIES, ranks_rows=True),
+        Measure(
+            "auc",
+            "AUC",
+            unit="score",
+            tasks=LABELS,
+            default=_NOVELTIES,
+            ranks_rows=True,
+        ),
         Measure("roc", "ROC", "higher", "percent", LABELS, ranks_rows=True),
         Measure("log_loss", "log loss", "lower", "", _CLASSES),
         Measure("brier", "Brier score", "lower", "", _CLASSES),
@@ -97,10 +113,20 @@ MEASURES = {
             ranks_rows=True,
         ),
         Measure(
-            "true_positive_rate", "true positive rate", "higher", "percent", _NOVELTIES, _NOVELTIES
+            "true_positive_rate",
+            "true positive rate",
+            "higher",
+            "percent",
+            _NOVELTIES,
+            _NOVELTIES,
         ),
         Measure(
-            "false_positive_rate", "false positive rate", "lower", "percent", _NOVELTIES, _NOVELTIES
+            "false_positive_rate",
+            "false positive rate",
+            "lower",
+            "percent",
+            _NOVELTIES,
+            _NOVELTIES,
         ),
         Measure("mae", "MAE", "lower", "", _NUMBERS, _NUMBERS),
         Measure("rmse", "RMSE", "lower", "", _NUMBERS, _NUMBERS),
@@ -168,7 +194,12 @@ OF_MODELS = (
         "latency",
         "updates",
     ),
-    *("predict_p50_seconds", "predict_p99_seconds", "learn_p50_seconds", "learn_p99_seconds"),
+    *(
+        "predict_p50_seconds",
+        "predict_p99_seconds",
+        "learn_p50_seconds",
+        "learn_p99_seconds",
+    ),
 )
 """Measures of the final model or of its cost, instead of predictions along a stream."""
 
@@ -215,7 +246,10 @@ def measure_of(metric: str) -> Measure:
         return MEASURES[base_name(full_name)]
     error = base.endswith("_error")
     return Measure(
-        base, base.replace("_", " "), "lower" if error else "", "percent" if error else ""
+        base,
+        base.replace("_", " "),
+        "lower" if error else "",
+        "percent" if error else "",
     )
 
 
@@ -324,7 +358,11 @@ def distance_from_best(metric: str, value: float) -> float:
 
 def askable(task: Task | None = None) -> list[str]:
     """Return the names that ``measures`` takes, all or those for a task."""
-    return [m.name for m in MEASURES.values() if (m.tasks if task is None else task in m.tasks)]
+    return [
+        m.name
+        for m in MEASURES.values()
+        if (m.tasks if task is None else task in m.tasks)
+    ]
 
 
 def check_measures(names: Iterable[str]) -> tuple[str, ...]:
@@ -349,7 +387,9 @@ def check_measures(names: Iterable[str]) -> tuple[str, ...]:
             )
         raise ValueError(str(UnknownNameError("measure", name, askable())))
     places = {name: place for place, name in enumerate(MEASURES)}
-    return tuple(sorted(requested, key=lambda name: (places[name.partition(":")[0]], name)))
+    return tuple(
+        sorted(requested, key=lambda name: (places[name.partition(":")[0]], name))
+    )
 
 
 def label_of(measure: str) -> str:

@@ -31,12 +31,19 @@ def parse_named(
     """
     name, *parts = text.split(":")
     # `module:attribute` has a colon too; a parameter has an equals sign before any other colon.
-    if parts and registered is not None and name not in registered and "=" not in parts[0]:
+    if (
+        parts
+        and registered is not None
+        and name not in registered
+        and "=" not in parts[0]
+    ):
         name = f"{name}:{parts.pop(0)}"
     pairs = []
     if parts:
         pairs = [pair.partition("=") for pair in ":".join(parts).split(",")]
-    parameters = [(key.strip(), value.strip() if equals else None) for key, equals, value in pairs]
+    parameters = [
+        (key.strip(), value.strip() if equals else None) for key, equals, value in pairs
+    ]
     check_once(text, [key for key, value in parameters if value is not None])
     return name, parameters
 
@@ -51,7 +58,9 @@ def check_once(text: str, keys: Sequence[str]) -> None:
     """
     for key in keys:
         if keys.count(key) > 1:
-            raise ParameterError(f"{text}: {key} is given {keys.count(key)} times, expected once")
+            raise ParameterError(
+                f"{text}: {key} is given {keys.count(key)} times, expected once"
+            )
 
 
 def parse_value(text: str) -> Any:

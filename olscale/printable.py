@@ -79,6 +79,8 @@ def width(text: str) -> int:
     if text.isascii() or max(text) < "\u0300":
         return len(text)
     return sum(
-        0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in ("W", "F"))
+        0
+        if unicodedata.combining(char)
+        else 1 + (unicodedata.east_asian_width(char) in ("W", "F"))
         for char in text
     )

@@ -70,7 +70,9 @@ class Registry(Generic[T]):
         )
 
     def __contains__(self, name: object) -> bool:
-        return name in self.ours or any(point.name == name for point in installed(self.group))
+        return name in self.ours or any(
+            point.name == name for point in installed(self.group)
+        )
 
     def check(self, name: str) -> None:
         """Raise `UnknownNameError`, with the nearest name and a list, for an unknown name."""

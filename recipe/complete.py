@@ -20,10 +20,18 @@ def complete(sdist: Path, home: str, maintainer: str) -> str:
     text = RECIPE.read_text(encoding="utf-8")
     version = sdist.name.removeprefix("olscale-").removesuffix(".tar.gz")
     if f'version: "{version}"' not in text:
-        raise SystemExit(f"{RECIPE.name} is of another version than {sdist.name}; change it there")
+        raise SystemExit(
+            f"{RECIPE.name} is of another version than {sdist.name}; change it there"
+        )
     checksum = hashlib.sha256(sdist.read_bytes()).hexdigest()
-    for word, value in (("SHA256", checksum), ("HOMEPAGE", home), ("MAINTAINER", maintainer)):
-        text = text.replace(f": {word}\n", f": {value}\n").replace(f"- {word}\n", f"- {value}\n")
+    for word, value in (
+        ("SHA256", checksum),
+        ("HOMEPAGE", home),
+        ("MAINTAINER", maintainer),
+    ):
+        text = text.replace(f": {word}\n", f": {value}\n").replace(
+            f"- {word}\n", f"- {value}\n"
+        )
     return text.partition("\n")[2]
 
 

@@ -18,7 +18,9 @@ from typing import Any
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 CHROMIUM = (
-    shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
+    shutil.which("chromium")
+    or shutil.which("google-chrome")
+    or shutil.which("chromium-browser")
 )
 
 _OPTIONS = (
@@ -64,12 +66,25 @@ class Page:
                 self.requests.append(told["request"]["url"])
             elif method == "Runtime.exceptionThrown":
                 self.said.append(json.dumps(told["exceptionDetails"])[:500])
-            elif method == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning"):
+            elif method == "Runtime.consoleAPICalled" and told["type"] in (
+                "error",
+                "warning",
+            ):
                 self.said.append(
-                    json.dumps([one.get("value", one.get("description")) for one in told["args"]])
+                    json.dumps(
+                        [
+                            one.get("value", one.get("description"))
+                            for one in told["args"]
+                        ]
+                    )
                 )
-            elif method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
-                self.said.append(f"{told['entry']['text']} {told['entry'].get('url', '')}")
+            elif method == "Log.entryAdded" and told["entry"]["level"] in (
+                "error",
+                "warning",
+            ):
+                self.said.append(
+                    f"{told['entry']['text']} {told['entry'].get('url', '')}"
+                )
 
     async def send(self, method: str, **params: Any) -> dict[str, Any]:
         """Send a command and return its answer."""
@@ -89,7 +104,12 @@ class Page:
         """Go to an address, in a window of this width, with the reader's preference of light or dark."""
         for domain in ("Page", "Runtime", "Log", "Network"):
             await self.send(f"{domain}.enable")
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+        size = {
+            "width": width,
+            "height": height,
+            "deviceScaleFactor": 1,
+            "mobile": width < 500,
+        }
         await self.send("Emulation.setDeviceMetricsOverride", **size)
         await self.prefer(dark)
         self._loaded.clear()
@@ -122,12 +142,19 @@ class Page:
         await self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
         for kind in ("mousePressed", "mouseReleased") if click else ():
             await self.send(
-                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
+                "Input.dispatchMouseEvent",
+                type=kind,
+                x=x,
+                y=y,
+                button="left",
+                clickCount=1,
             )
 
     async def picture(self, whole: bool = False) -> bytes:
         """Return what is in view, or the whole page, as PNG."""
-        shot = await self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        shot = await self.send(
+            "Page.captureScreenshot", format="png", captureBeyondViewport=whole
+        )
         return base64.b64decode(shot["data"])
 
 
@@ -139,7 +166,13 @@ async def browser() -> AsyncIterator[Page]:
         prefix="olscale-browser-", ignore_cleanup_errors=True
     ) as folder:
         refused = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-        command = [CHROMIUM, *_OPTIONS, f"--user-data-dir={folder}", refused, "about:blank"]
+        command = [
+            CHROMIUM,
+            *_OPTIONS,
+            f"--user-data-dir={folder}",
+            refused,
+            "about:blank",
+        ]
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

@@ -33,7 +33,9 @@ from olscale.evaluation.plan import make_plan
 from olscale.learners.calibrator import Calibrator
 from olscale.learners.registry import make_learner
 
-DATA = Path(os.environ.get("OLSCALE_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
+DATA = Path(
+    os.environ.get("OLSCALE_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data")
+)
 SETS = {
     "a9a": ("a9a/a9a", "a9a/a9a.t"),
     "w7a": ("w7a/w7a", "w7a/w7a.t"),
@@ -118,7 +120,9 @@ def main(names: list[str]) -> int:
                 classes = max(2, scores.shape[1])
                 ratios = []
                 for method in ("sigmoid", "isotonic"):
-                    batch = CalibratedClassifierCV(FrozenEstimator(Scores(classes)), method=method)
+                    batch = CalibratedClassifierCV(
+                        FrozenEstimator(Scores(classes)), method=method
+                    )
                     p = batch.fit(scores, y).predict_proba(scores)[BEFORE:]
                     of_batch = log_loss(y[BEFORE:], p, labels=range(classes))
                     ratios.append(metrics["log_loss"] / of_batch)
@@ -128,7 +132,9 @@ def main(names: list[str]) -> int:
                 of_two = ""
                 if classes == 2:
                     for options in ({}, {"threshold": "f1"}):
-                        found = measured(path, learner, transforms, measures=["f1"], **options)
+                        found = measured(
+                            path, learner, transforms, measures=["f1"], **options
+                        )
                         of_two += f"{found['f1']:{14 if options else 8}.4f}"
                 print(
                     f"{name:7}{learner:6}{metrics['ece']:8.4f}{metrics['log_loss']:10.4f}"

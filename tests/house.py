@@ -87,7 +87,9 @@ def import_circles() -> list[list[str]]:
 def loose_files() -> list[str]:
     """Return the files that lie in `olscale/data` beside its folders."""
     return sorted(
-        path.name for path in (ROOT / "olscale" / "data").glob("*.py") if path.name != "__init__.py"
+        path.name
+        for path in (ROOT / "olscale" / "data").glob("*.py")
+        if path.name != "__init__.py"
     )
 
 
@@ -106,9 +108,12 @@ def comment_share(folder: str = "olscale/compiled") -> float:
         text = path.read_text("utf-8")
         strings = _docstring_lines(ast.parse(text))
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-        comments += len({token.start[0] for token in tokens if token.type == tokenize.COMMENT})
+        comments += len(
+            {token.start[0] for token in tokens if token.type == tokenize.COMMENT}
+        )
         code += sum(
-            bool(line.strip()) and n not in strings for n, line in enumerate(text.splitlines(), 1)
+            bool(line.strip()) and n not in strings
+            for n, line in enumerate(text.splitlines(), 1)
         )
     return 100 * comments / code
 
@@ -128,9 +133,13 @@ def _docstring_lines(tree: ast.Module) -> set[int]:
 
 def contract_methods() -> list[str]:
     """Return the public methods of the class `Learner` in `olscale/learners/contract/learner.py`."""
-    tree = ast.parse((ROOT / "olscale" / "learners" / "contract" / "learner.py").read_text("utf-8"))
+    tree = ast.parse(
+        (ROOT / "olscale" / "learners" / "contract" / "learner.py").read_text("utf-8")
+    )
     [learner] = [
-        node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Learner"
+        node
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and node.name == "Learner"
     ]
     return [
         node.name
@@ -159,7 +168,11 @@ def main() -> None:
             [f"{name} {n}" for name, n in sorted(long.items())],
         ),
         ("comment lines a 100 lines of code, compiled", f"{comment_share():.1f}", []),
-        ("comment lines a 100 lines of code, olscale", f"{comment_share('olscale'):.1f}", []),
+        (
+            "comment lines a 100 lines of code, olscale",
+            f"{comment_share('olscale'):.1f}",
+            [],
+        ),
         ("public methods of the learner contract", len(methods), [" ".join(methods)]),
     ):
         print(f"{what:45} {count:>6}")

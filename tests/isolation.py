@@ -32,7 +32,12 @@ _LIMITS = resource.RLIMIT_AS, resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE
 _LOGGERS = "", "olscale", "dask"
 
 # Set by pytest, scikit-learn and Dask, when it is imported.
-_OTHERS = {"PYTEST_CURRENT_TEST", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "__DASK_PARENT_PID"}
+_OTHERS = {
+    "PYTEST_CURRENT_TEST",
+    "KMP_DUPLICATE_LIB_OK",
+    "KMP_INIT_AT_FORK",
+    "__DASK_PARENT_PID",
+}
 
 # A checkout and its environment may lie in a temporary folder themselves.
 _OURS = str(Path(__file__).parents[1]), sys.prefix, sys.base_prefix
@@ -62,7 +67,9 @@ def unchanged(whose: str, but: Container[str] = ()) -> Iterator[None]:
     for name in [name for name, module in others if modules.get(name) is not module]:
         if _is_temporary(getattr(sys.modules[name], "__file__", None)):
             del sys.modules[name]
-    sys.path[:] = [path for path in sys.path if path in paths or not _is_temporary(path)]
+    sys.path[:] = [
+        path for path in sys.path if path in paths or not _is_temporary(path)
+    ]
     after = _state()
     changes = [
         f"{what}: {_change(before[what], after[what])}"
@@ -76,10 +83,14 @@ def unchanged(whose: str, but: Container[str] = ()) -> Iterator[None]:
 def _state() -> dict[str, Any]:
     """Return what the next test would find; of a library only if it is imported."""
     state: dict[str, Any] = {
-        "environment": {name: value for name, value in os.environ.items() if name not in _OTHERS},
+        "environment": {
+            name: value for name, value in os.environ.items() if name not in _OTHERS
+        },
         "working directory": _working_directory(),
         "sys.path": tuple(sys.path),
-        "signal handlers": {name: signal.getsignal(number) for name, number in _SIGNALS.items()},
+        "signal handlers": {
+            name: signal.getsignal(number) for name, number in _SIGNALS.items()
+        },
         "limits": tuple(map(resource.getrlimit, _LIMITS)),
         "log levels": {
             name: (log.level, log.disabled)
@@ -116,12 +127,18 @@ def _working_directory() -> str:
 
 
 def _is_temporary(path: object) -> bool:
-    return isinstance(path, str) and path.startswith(gettempdir()) and not path.startswith(_OURS)
+    return (
+        isinstance(path, str)
+        and path.startswith(gettempdir())
+        and not path.startswith(_OURS)
+    )
 
 
 def _change(before: Any, after: Any) -> str:
     if isinstance(before, Mapping):
-        names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+        names = sorted(
+            name for name in {*before, *after} if before.get(name) != after.get(name)
+        )
         return ", ".join(
             f"{name} was {before.get(name)!r}, is {after.get(name)!r}" for name in names
         )

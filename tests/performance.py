@@ -26,7 +26,11 @@ def table(figures: list[dict[str, Any]], machine: dict[str, Any]) -> str:
             for figure in figures
         ]
     )
-    kept = [n for n, title in enumerate(TITLES) if title == "what" or any(row[n] for row in rows)]
+    kept = [
+        n
+        for n, title in enumerate(TITLES)
+        if title == "what" or any(row[n] for row in rows)
+    ]
     lines = [[TITLES[n] for n in kept], ["---"] * len(kept)]
     lines += [[row[n].replace("|", "\\|") for n in kept] for row in rows]
     head = (
@@ -34,7 +38,8 @@ def table(figures: list[dict[str, Any]], machine: dict[str, Any]) -> str:
         "start.\n\n"
     )
     return head + "".join(
-        "|" + "|".join(f" {cell} " if cell else " " for cell in line) + "|\n" for line in lines
+        "|" + "|".join(f" {cell} " if cell else " " for cell in line) + "|\n"
+        for line in lines
     )
 
 
@@ -47,9 +52,13 @@ def replace(page: str, name: str, text: str) -> str:
         If the page has no table of that name.
     """
     pattern = rf"(<!-- {re.escape(name)} -->\n).*?(<!-- end -->)"
-    found, times = re.subn(pattern, lambda match: match[1] + text + match[2], page, flags=re.S)
+    found, times = re.subn(
+        pattern, lambda match: match[1] + text + match[2], page, flags=re.S
+    )
     if not times:
-        raise ValueError(f"the page has no table of {name}; add <!-- {name} --> and <!-- end -->")
+        raise ValueError(
+            f"the page has no table of {name}; add <!-- {name} --> and <!-- end -->"
+        )
     return found
 
 

@@ -61,7 +61,10 @@ class Served:
     def processor_seconds(self) -> float:
         """Return what it has taken of the processor."""
         user, system = (
-            Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+            Path(f"/proc/{self.process.pid}/stat")
+            .read_text()
+            .rpartition(")")[2]
+            .split()[11:13]
         )
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
@@ -75,10 +78,14 @@ def served(folder: Path, descriptors: int | None = None) -> Iterator[Served]:
         "learner": {"name": "pa1", "version": 1, "params": {}},
         "protocol": {"order": "permuted", "seed": 0, "permutation": 0},
     }
-    record = Record(run=run, id=run_id(run), outcome="ok", metrics={"cumulative_error": 0.5})
+    record = Record(
+        run=run, id=run_id(run), outcome="ok", metrics={"cumulative_error": 0.5}
+    )
     open_store(folder / "store", create=True).write(record)
     limit = f"ulimit -n {descriptors}; " if descriptors else ""
-    command = f'{limit}exec "{sys.executable}" -m olscale dashboard "{folder / "store"}"'
+    command = (
+        f'{limit}exec "{sys.executable}" -m olscale dashboard "{folder / "store"}"'
+    )
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(
             ["bash", "-c", command], stdout=subprocess.PIPE, stderr=log, text=True
@@ -92,9 +99,13 @@ def served(folder: Path, descriptors: int | None = None) -> Iterator[Served]:
         process.communicate()
 
 
-def request(address: str, *headers: str, method: str = "GET", host: str = "127.0.0.1") -> bytes:
+def request(
+    address: str, *headers: str, method: str = "GET", host: str = "127.0.0.1"
+) -> bytes:
     """Return the bytes that ask for an address."""
-    return "\r\n".join([f"{method} {address} HTTP/1.1", f"Host: {host}", *headers, "", ""]).encode()
+    return "\r\n".join(
+        [f"{method} {address} HTTP/1.1", f"Host: {host}", *headers, "", ""]
+    ).encode()
 
 
 async def answer(port: int, asks: bytes) -> int:
@@ -138,7 +149,9 @@ async def sends_a_body(
     )
     for _ in range(100):
         writer.write(
-            (b"100000\r\n" if chunked else b"") + bytes(1 << 20) + (b"\r\n" if chunked else b"")
+            (b"100000\r\n" if chunked else b"")
+            + bytes(1 << 20)
+            + (b"\r\n" if chunked else b"")
         )
         await writer.drain()
 
@@ -212,15 +225,25 @@ class Soaked:
 
     def failures(self) -> list[str]:
         """Return what must not be."""
-        failures = [f"the visitor was not answered: {fault}" for fault in self.unanswered[:3]]
+        failures = [
+            f"the visitor was not answered: {fault}" for fault in self.unanswered[:3]
+        ]
         if not self.waits:
             failures.append("the visitor was never answered")
         if max(self.megabytes) - self.megabytes[0] > MOST_MEGABYTES:
-            failures.append(f"memory grew by {max(self.megabytes) - self.megabytes[0]:.0f} MB")
-        if len(self.lines) > MOST_LINES or any("internal error" in line for line in self.lines):
-            failures.append(f"{len(self.lines)} lines of log, the first: {self.lines[0]}")
+            failures.append(
+                f"memory grew by {max(self.megabytes) - self.megabytes[0]:.0f} MB"
+            )
+        if len(self.lines) > MOST_LINES or any(
+            "internal error" in line for line in self.lines
+        ):
+            failures.append(
+                f"{len(self.lines)} lines of log, the first: {self.lines[0]}"
+            )
         if self.left > self.most_left:
-            failures.append(f"{self.left} descriptors were left open, {self.descriptors[0]} before")
+            failures.append(
+                f"{self.left} descriptors were left open, {self.descriptors[0]} before"
+            )
         return failures
 
     def report(self) -> list[str]:
@@ -280,7 +303,10 @@ async def _soak(at: Served, seconds: float, connections: int) -> Soaked:
     soaked = Soaked(megabytes=[at.megabytes()], descriptors=[at.descriptors()])
     began = time.monotonic()
     before = at.processor_seconds()
-    tasks = [asyncio.create_task(visit(number, at.port, soaked)) for number in range(connections)]
+    tasks = [
+        asyncio.create_task(visit(number, at.port, soaked))
+        for number in range(connections)
+    ]
     tasks.append(asyncio.create_task(mean_well(at, soaked)))
     await asyncio.sleep(seconds)
     for task in tasks:
@@ -288,7 +314,8 @@ async def _soak(at: Served, seconds: float, connections: int) -> Soaked:
     await asyncio.gather(*tasks, return_exceptions=True)
     soaked.seconds = time.monotonic() - began
     soaked.processor_seconds = at.processor_seconds() - before
-    deadline = time.monotonic() + 30  # on a machine with other work the server is slow, too
+    # on a machine with other work the server is slow, too
+    deadline = time.monotonic() + 30
     while (left := at.descriptors()) > soaked.most_left and time.monotonic() < deadline:
         await asyncio.sleep(0.5)
     soaked.left = left
@@ -296,7 +323,9 @@ async def _soak(at: Served, seconds: float, connections: int) -> Soaked:
     return soaked
 
 
-def soak(folder: Path, seconds: float, connections: int, descriptors: int | None = None) -> Soaked:
+def soak(
+    folder: Path, seconds: float, connections: int, descriptors: int | None = None
+) -> Soaked:
     """Return what comes of so many connections for so long."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -21,7 +21,15 @@ CONDA = {"dask": "dask-core", "duckdb": "python-duckdb", "isal": "python-isal"}
 """Names that conda-forge has for packages of the Python index, where they differ."""
 
 NOT_OF_PIP = {"python", "pip", "__linux"}
-KEYS = ["schema_version", "context", "package", "source", "build", "requirements", "tests"]
+KEYS = [
+    "schema_version",
+    "context",
+    "package",
+    "source",
+    "build",
+    "requirements",
+    "tests",
+]
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +94,9 @@ def test_parts_are_those_that_conda_forge_asks_for(recipe: dict[str, Any]) -> No
 
 
 def _complete() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("complete", RECIPE.with_name("complete.py"))
+    spec = importlib.util.spec_from_file_location(
+        "complete", RECIPE.with_name("complete.py")
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -112,7 +122,9 @@ def test_a_release_completes_it(tmp_path: Path) -> None:
 
 def test_a_builder_of_packages_reads_the_recipe(tmp_path: Path) -> None:
     """Unknown keys, wrong requirements and templates without a value are errors there."""
-    rattler_build = pytest.importorskip("rattler_build", reason="pip install py-rattler-build")
+    rattler_build = pytest.importorskip(
+        "rattler_build", reason="pip install py-rattler-build"
+    )
     sdist = tmp_path / f"olscale-{__version__}.tar.gz"
     sdist.write_bytes(b"rows")
     text = _complete().complete(sdist, "https://example.org/olscale", "someone")

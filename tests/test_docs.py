@@ -23,16 +23,25 @@ ROOT = Path(__file__).parents[1]
 PAGES = [
     *(
         ROOT / name
-        for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "cluster/README.md")
+        for name in (
+            "README.md",
+            "CONTRIBUTING.md",
+            "CHANGELOG.md",
+            "cluster/README.md",
+        )
     ),
     # Pages in `docs/site` link to pages made from the code, which building the site checks.
-    *sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "site"),
+    *sorted(
+        page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "site"
+    ),
 ]
 
 
 def blocks(page: str, language: str) -> list[str]:
     return re.findall(
-        rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S
+        rf"^```{language}\n(.*?)^```",
+        (ROOT / page).read_text(encoding="utf-8"),
+        re.M | re.S,
     )
 
 
@@ -40,14 +49,18 @@ def blocks(page: str, language: str) -> list[str]:
 def averaged_perceptron(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The learner of docs/adding-a-learner.md, as a module of its own, compiled once."""
     folder = tmp_path_factory.mktemp("walk-through")
-    (folder / "averaged_perceptron.py").write_text(blocks("docs/adding-a-learner.md", "python")[0])
+    (folder / "averaged_perceptron.py").write_text(
+        blocks("docs/adding-a-learner.md", "python")[0]
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder))
         yield importlib.import_module("averaged_perceptron")
     sys.modules.pop("averaged_perceptron", None)
 
 
-def test_the_learner_of_the_walk_through_keeps_the_contract(averaged_perceptron: Any) -> None:
+def test_the_learner_of_the_walk_through_keeps_the_contract(
+    averaged_perceptron: Any,
+) -> None:
     from olscale.testing import learner_checks
 
     for _, check in learner_checks(averaged_perceptron.AveragedPerceptron):
@@ -70,7 +83,9 @@ def test_the_learner_of_the_walk_through_is_the_mean_of_the_perceptrons(
             w = w + target * x
         total += w
     state = averaged_perceptron.AveragedPerceptron().fit(X, y).state_
-    np.testing.assert_allclose(state["W"][:, 0] - state["V"][:, 0] / 50, total / 50, rtol=1e-12)
+    np.testing.assert_allclose(
+        state["W"][:, 0] - state["V"][:, 0] / 50, total / 50, rtol=1e-12
+    )
 
 
 def test_the_learner_of_the_walk_through_is_evaluated_beside_others(
@@ -79,7 +94,11 @@ def test_the_learner_of_the_walk_through_is_evaluated_beside_others(
     from olscale.data.generators import generate
 
     generate("rotating-xor", tmp_path / "xor", rows=200)
-    names = ("averaged_perceptron:AveragedPerceptron", "pa", "sklearn.linear_model:Perceptron")
+    names = (
+        "averaged_perceptron:AveragedPerceptron",
+        "pa",
+        "sklearn.linear_model:Perceptron",
+    )
     experiment = olscale.Experiment(
         protocol={"permutations": 2},
         datasets=[{"path": str(tmp_path / "xor")}],
@@ -89,13 +108,17 @@ def test_the_learner_of_the_walk_through_is_evaluated_beside_others(
     assert done.store.read(["outcome"])["outcome"].to_pylist() == ["ok"] * 6
 
 
-def test_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_of_the_readme_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     for block in blocks("README.md", "python"):
         exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
 
 
-def test_the_guide_from_a_csv_goes_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_guide_from_a_csv_goes_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every step of it, on fewer rows; what it prints of columns is what is printed."""
     import subprocess
 
@@ -118,12 +141,16 @@ def test_the_guide_from_a_csv_goes_through(tmp_path: Path, monkeypatch: pytest.M
             continue
         words, _, note = line.removeprefix("olscale ").partition(" #")
         done = CliRunner().invoke(command, words.split())
-        assert done.exit_code in ((0, 1) if "diverge" in note else (0,)), f"{line}: {done.output}"
+        assert done.exit_code in ((0, 1) if "diverge" in note else (0,)), (
+            f"{line}: {done.output}"
+        )
         printed[words.strip()] = done.output
     said = printed["ingest orders.csv data/orders-all"]
     assert "(placed 800 as '2024-01-01 " in said
     assert "identifiers: order_id (never falls); " in said
-    assert "dates: placed, one feature a date; --encode placed=date:cyclic makes" in said
+    assert (
+        "dates: placed, one feature a date; --encode placed=date:cyclic makes" in said
+    )
     assert (
         "columns: 3 numeric, 2 text -> 8 columns, one per value (country 5 as 'BR', device 3 as "
         "'desktop'), dropped order_id, placed"
@@ -151,7 +178,9 @@ def test_the_guide_from_a_csv_goes_through(tmp_path: Path, monkeypatch: pytest.M
     assert "Pairs on orders-ageless, over 6 permutations" in compared
 
 
-def test_the_page_on_jobs_goes_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_on_jobs_goes_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its commands, given one after another, print what stands there; its job files are valid."""
     monkeypatch.chdir(tmp_path)
     experiment, job, *more = blocks("docs/jobs.md", "toml")
@@ -184,7 +213,9 @@ def test_the_guide_to_predictions_goes_through_on_real_streams(
             _check_output(command, expected)
     head, *lines = Path("predictions.csv").read_text().splitlines()
     assert (head, len(lines)) == ("prediction,label", 494_021)
-    assert sum(line.split(",")[0] != line.split(",")[1] for line in lines) < 0.02 * len(lines)
+    assert sum(line.split(",")[0] != line.split(",")[1] for line in lines) < 0.02 * len(
+        lines
+    )
 
 
 GUIDE = "docs/guides/your-own-learner.md"
@@ -202,7 +233,12 @@ def test_the_guide_to_a_learner_of_your_own_is_as_it_says(
     file.write_text(learner)
     (tmp_path / "rest.py").write_text(factory)
     steps = [list(_commands(block)) for block in blocks(GUIDE, "console")]
-    first_run, after_edit, paper, second_round = steps[:-3], steps[-3], steps[-2], steps[-1]
+    first_run, after_edit, paper, second_round = (
+        steps[:-3],
+        steps[-3],
+        steps[-2],
+        steps[-1],
+    )
     for command, expected in [step for block in first_run for step in block]:
         _check_output(command, expected)
     head, _, _ = learner.partition("    def _probabilities")
@@ -217,9 +253,9 @@ def test_the_guide_to_a_learner_of_your_own_is_as_it_says(
     Path("paper.toml").write_text(f"{experiment}\n{addition}")
     for command, expected in second_round:
         _check_output(command, expected)
-    assert olscale.make_learner("rest:one_vs_rest", {"alpha": 0.001}).resolved_params() == {
-        "alpha": 0.001
-    }
+    assert olscale.make_learner(
+        "rest:one_vs_rest", {"alpha": 0.001}
+    ).resolved_params() == {"alpha": 0.001}
     for name in ("rest", "quick_softmax"):
         sys.modules.pop(name)
 
@@ -234,10 +270,16 @@ def _check_output(command: str, expected: list[str]) -> None:
     """Run a command of a page; `...` there stands for any lines."""
     program, *arguments = shlex.split(command)
     assert program == "olscale"
-    done = CliRunner().invoke(cli, arguments + ["--in-process"] * (arguments[0] == "evaluate"))
+    done = CliRunner().invoke(
+        cli, arguments + ["--in-process"] * (arguments[0] == "evaluate")
+    )
     assert done.exit_code == 0, done.output
-    pattern = ".*\n".join(re.escape("\n".join([*group, ""])) for group in _groups(expected))
-    assert not expected or re.fullmatch(f"(?s){pattern}", done.stdout), f"{command}\n{done.stdout}"
+    pattern = ".*\n".join(
+        re.escape("\n".join([*group, ""])) for group in _groups(expected)
+    )
+    assert not expected or re.fullmatch(f"(?s){pattern}", done.stdout), (
+        f"{command}\n{done.stdout}"
+    )
 
 
 def _groups(lines: list[str]) -> list[list[str]]:
@@ -286,10 +328,14 @@ def test_the_page_of_learners_lists_every_learner() -> None:
 def test_corrected_p_values_of_the_soft_local_page_are_holms_of_its_own() -> None:
     """The column says what Holm's correction makes of the column beside it, to the one digit printed."""
     page = (ROOT / "docs" / "soft-local.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| .*? \| (?:test|cumulative) \| .*? \| (\S+) \| (\S+) \|$", page, re.M)
+    rows = re.findall(
+        r"^\| .*? \| (?:test|cumulative) \| .*? \| (\S+) \| (\S+) \|$", page, re.M
+    )
     assert len(rows) == 12
     largest = 0.0
-    for number, (p, corrected) in enumerate(sorted(rows, key=lambda row: float(row[0]))):
+    for number, (p, corrected) in enumerate(
+        sorted(rows, key=lambda row: float(row[0]))
+    ):
         largest = max(largest, min(1.0, float(p) * (len(rows) - number)))
         assert float(corrected) == float(f"{largest:.0e}"), (p, corrected, largest)
 
@@ -303,7 +349,9 @@ def test_the_glossary_is_short_and_every_decision_fits_a_screen() -> None:
     )
     assert 0 < len(words) <= 25
     assert len(set(words)) == len(words)
-    records = {path.name: path for path in (ROOT / "docs" / "decisions").glob("[0-9]*.md")}
+    records = {
+        path.name: path for path in (ROOT / "docs" / "decisions").glob("[0-9]*.md")
+    }
     index = (ROOT / "docs" / "decisions" / "README.md").read_text(encoding="utf-8")
     assert set(re.findall(r"\]\(([0-9][^)]*)\)", index)) == set(records)
     assert sorted(int(name[:2]) for name in records) == list(range(1, len(records) + 1))

@@ -58,7 +58,8 @@ def test_no_path_is_refused_and_leaves_nothing(
     monkeypatch.chdir(tmp_path / "here")
     for path in ("", "  ", None, 7, b"bytes"):
         with pytest.raises(
-            ParameterError, match=r"is an empty path: a variable that is not set|expected a path"
+            ParameterError,
+            match=r"is an empty path: a variable that is not set|expected a path",
         ) as caught:
             TAKERS[name](path, tmp_path)
         assert "\n" not in str(caught.value)
@@ -87,7 +88,9 @@ class Rows:
         (np.ones((2, 2)), r"numpy.savez\('rows.npz', X=X, y=y\)"),
     ],
 )
-def test_rows_in_memory_are_refused_with_what_to_do(rows: Any, cure: str, tmp_path: Path) -> None:
+def test_rows_in_memory_are_refused_with_what_to_do(
+    rows: Any, cure: str, tmp_path: Path
+) -> None:
     with pytest.raises(ParameterError, match=cure):
         olscale.ingest(rows, tmp_path / "d")
     with pytest.raises(ParameterError, match=r"dataset is a .*, expected a path"):
@@ -97,7 +100,8 @@ def test_rows_in_memory_are_refused_with_what_to_do(rows: Any, cure: str, tmp_pa
 def test_an_experiment_of_something_else_is_one_line() -> None:
     for content in (Rows(), [[1, 2]], "experiment.toml", 7):
         with pytest.raises(
-            OlscaleError, match=r"experiment was a \w+, expected a dictionary as of a TOML file"
+            OlscaleError,
+            match=r"experiment was a \w+, expected a dictionary as of a TOML file",
         ):
             Experiment.model_validate(content)
 

@@ -17,7 +17,12 @@ def test_the_page_lists_every_variable_and_no_other() -> None:
     read = set[str]()
     for folder in FOLDERS:
         for file in (ROOT / folder).rglob("*"):
-            if file.is_file() and file.suffix not in (".pyc", ".nbi", ".nbc", ".parquet"):
+            if file.is_file() and file.suffix not in (
+                ".pyc",
+                ".nbi",
+                ".nbc",
+                ".parquet",
+            ):
                 read |= variables(file.read_text(encoding="utf-8", errors="replace"))
     listed = variables((ROOT / "docs" / "environment.md").read_text(encoding="utf-8"))
 

@@ -21,7 +21,9 @@ PAGE = Path(__file__).parents[1] / "docs" / "guides" / "from-choice-to-a-service
 
 
 def _blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S
+    )
 
 
 def _free_port() -> int:
@@ -59,15 +61,23 @@ def test_an_engineers_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     [choice] = [text for line, text in printed.items() if line.startswith("results")]
     first = next(line for line in choice.stdout.splitlines() if line.startswith("ogd"))
     assert first.split()[1].endswith("*"), "the best of the page"
-    stale = printed["predict fraud.olm week12.csv --labels --out week12-predicted.csv"].stderr
-    [fresh] = [entry for entry in read_about("fraud.olm").history if entry.source == "week12.csv"]
+    stale = printed[
+        "predict fraud.olm week12.csv --labels --out week12-predicted.csv"
+    ].stderr
+    [fresh] = [
+        entry
+        for entry in read_about("fraud.olm").history
+        if entry.source == "week12.csv"
+    ]
     assert 100 * fresh.measures["cumulative_error"] + 2 < float(
         stale.split("error ")[1].split(" %")[0]
     )
     header = Path("week11-predicted.csv").read_text().splitlines()[0]
     assert header == "order,prediction,label,probability_no,probability_yes"
     port = _free_port()
-    Path("serve.py").write_text(serve.replace("8080", str(port)).replace("% 1000", "% 1"))
+    Path("serve.py").write_text(
+        serve.replace("8080", str(port)).replace("% 1000", "% 1")
+    )
     service = subprocess.Popen([sys.executable, "serve.py", "fraud.olm"])
     try:
         [asked, labelled] = re.findall(r"-d '(.*)'", "\n".join(_blocks("console")))
@@ -77,7 +87,9 @@ def test_an_engineers_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         assert probabilities.keys() == {"no", "yes"}
         assert _ask(port, "/learn", json.loads(labelled)) == (200, {"learned": 1})
         assert Path("fraud.olm").read_bytes() != before
-        assert _ask(port, "/learn", json.loads(labelled))[0] == 400, "its row is learned once"
+        assert _ask(port, "/learn", json.loads(labelled))[0] == 400, (
+            "its row is learned once"
+        )
         status, lacks = _ask(port, "/predict", {"id": 8, "row": {"age": 30}})
         assert (status, "lacks columns" in lacks["error"]) == (400, True)
     finally:

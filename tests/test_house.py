@@ -75,7 +75,9 @@ def circle(graph: Mapping[str, set[str]]) -> list[str]:
 def classes(trees: Mapping[str, ast.Module]) -> Iterator[tuple[str, ast.ClassDef]]:
     """Yield every class, with its module."""
     for module, tree in trees.items():
-        yield from ((module, node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+        yield from (
+            (module, node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
+        )
 
 
 def doubles(trees: Mapping[str, ast.Module]) -> dict[str, list[str]]:
@@ -89,7 +91,9 @@ def doubles(trees: Mapping[str, ast.Module]) -> dict[str, list[str]]:
 
 def strangers(trees: Mapping[str, ast.Module]) -> set[str]:
     """Return the public exceptions that descend from no class of `olscale.errors`."""
-    kinds = {name: kind for name, kind in vars(builtins).items() if isinstance(kind, type)}
+    kinds = {
+        name: kind for name, kind in vars(builtins).items() if isinstance(kind, type)
+    }
     raised = {name for name, kind in kinds.items() if issubclass(kind, BaseException)}
     tree = {node.name for _, node in classes({"": trees["olscale.errors"]})}
     return {
@@ -113,7 +117,10 @@ def descendants(trees: Mapping[str, ast.Module], names: set[str]) -> set[str]:
 def test_no_import_goes_in_a_circle() -> None:
     graph = imports(modules())
     # Methods of the store that stand in files of their own.
-    graph["olscale.results.store"] -= {"olscale.results.forget", "olscale.results.records_by_id"}
+    graph["olscale.results.store"] -= {
+        "olscale.results.forget",
+        "olscale.results.records_by_id",
+    }
     assert circle(graph) == []
 
 
@@ -130,11 +137,14 @@ def floors() -> list[str]:
 
 def named_higher(trees: Mapping[str, ast.Module], layers: list[str]) -> list[str]:
     """Return the modules that name, in a text, a module of a floor above: to import it unseen."""
-    floor_of = {name: n for n, layer in enumerate(layers) for name in layer.split(" | ")}
+    floor_of = {
+        name: n for n, layer in enumerate(layers) for name in layer.split(" | ")
+    }
 
     def floor(module: str) -> int | None:
         return next(
-            (n for name, n in floor_of.items() if f"{module}.".startswith(f"{name}.")), None
+            (n for name, n in floor_of.items() if f"{module}.".startswith(f"{name}.")),
+            None,
         )
 
     climbs = []
@@ -164,7 +174,8 @@ def test_every_exception_is_in_the_tree_of_errors() -> None:
 def test_the_tree_of_errors_is_drawn_as_it_is() -> None:
     drawn = {node.name for _, node in classes({"": modules()["olscale.errors"]})}
     assert all(
-        f"{name} " in f"{errors.__doc__} " or f"{name}\n" in str(errors.__doc__) for name in drawn
+        f"{name} " in f"{errors.__doc__} " or f"{name}\n" in str(errors.__doc__)
+        for name in drawn
     )
 
 
@@ -199,9 +210,14 @@ def undocumented(namespace: Mapping[str, object], module: str) -> set[str]:
         for name in [] if kind.__name__.startswith("_") else vars(kind):
             method = inspect.getattr_static(kind, name)
             known = isinstance(
-                method, FunctionType | property | classmethod | staticmethod | cached_property
+                method,
+                FunctionType | property | classmethod | staticmethod | cached_property,
             )
-            if known and not name.startswith("_") and not inspect.getdoc(getattr(kind, name)):
+            if (
+                known
+                and not name.startswith("_")
+                and not inspect.getdoc(getattr(kind, name))
+            ):
                 found.add(f"{kind.__name__}.{name}")
     return found
 

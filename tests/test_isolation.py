@@ -39,8 +39,14 @@ LEAKS: dict[str, tuple[Callable[[Path], object], Callable[[], object]]] = {
         lambda folder: signal.signal(signal.SIGUSR1, signal.SIG_IGN),
         lambda: signal.signal(signal.SIGUSR1, signal.SIG_DFL),
     ),
-    "limits: was": (lower_limit, lambda: resource.setrlimit(resource.RLIMIT_NOFILE, FILES)),
-    "numpy.seterr: ": (lambda folder: np.seterr(under="raise"), lambda: np.seterr(under="ignore")),
+    "limits: was": (
+        lower_limit,
+        lambda: resource.setrlimit(resource.RLIMIT_NOFILE, FILES),
+    ),
+    "numpy.seterr: ": (
+        lambda folder: np.seterr(under="raise"),
+        lambda: np.seterr(under="ignore"),
+    ),
     "log levels: dask was": (
         lambda folder: logging.getLogger("dask").setLevel(3),
         lambda: logging.getLogger("dask").setLevel(DASK),
@@ -82,7 +88,9 @@ def test_what_is_excepted_is_not_named() -> None:
     del os.environ["LEFT_BEHIND"]
 
 
-def test_modules_of_temporary_folders_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_modules_of_temporary_folders_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     for number in range(2):
         (tmp_path / str(number)).mkdir()

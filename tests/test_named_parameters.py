@@ -17,5 +17,7 @@ from olscale.errors import ParameterError
 )
 def test_a_parameter_that_is_given_twice_is_refused(parse, text, key):
     """Neither value is taken without a word."""
-    with pytest.raises(ParameterError, match=f"^{text}: {key} is given 2 times, expected once$"):
+    with pytest.raises(
+        ParameterError, match=f"^{text}: {key} is given 2 times, expected once$"
+    ):
         parse(text)

@@ -80,19 +80,31 @@ GROUPS = {
 }
 """Groups of entry points."""
 
-FOLDERS = ("olscale/", "tests/", "docs/", "pipelines/", "cluster/", "notebooks/", ".ci/")
+FOLDERS = (
+    "olscale/",
+    "tests/",
+    "docs/",
+    "pipelines/",
+    "cluster/",
+    "notebooks/",
+    ".ci/",
+)
 
 
 def spans(page: Path) -> list[str]:
     """Return what stands in backticks, without blocks of code."""
-    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    text = re.sub(
+        r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S
+    )
     return list(dict.fromkeys(re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text)))
 
 
 @cache
 def names_of_code() -> frozenset[str]:
     """Return what code defines or calls by name: no local variables, for a page cannot mean those."""
-    found = set(dir(builtins)) | {form + measure for form in FORMS for measure in MEASURES}
+    found = set(dir(builtins)) | {
+        form + measure for form in FORMS for measure in MEASURES
+    }
     for folder in ("olscale", "tests"):
         for file in (ROOT / folder).rglob("*.py"):
             if file != Path(__file__):
@@ -108,10 +120,15 @@ def names_of_code() -> frozenset[str]:
 
 
 def _names(tree: ast.Module) -> Iterator[str]:
-    for outer in (tree, *(node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))):
+    for outer in (
+        tree,
+        *(node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)),
+    ):
         for node in outer.body:
             targets = (
-                node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+                node.targets
+                if isinstance(node, ast.Assign)
+                else [getattr(node, "target", None)]
             )
             yield from (target.id for target in targets if isinstance(target, ast.Name))
     for node in ast.walk(tree):
@@ -124,7 +141,9 @@ def _names(tree: ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.alias):
             yield from node.name.split(".")
         elif (
-            isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 100
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and len(node.value) < 100
         ):
             yield from re.findall(r"\w+", node.value)
 
@@ -142,7 +161,9 @@ def files() -> frozenset[str]:
 @cache
 def options() -> frozenset[str]:
     """Return the options of all commands."""
-    return frozenset(option for _, command in commands() for option in _options(command))
+    return frozenset(
+        option for _, command in commands() for option in _options(command)
+    )
 
 
 def _options(command: click.Command) -> list[str]:
@@ -159,7 +180,9 @@ def commands() -> tuple[tuple[str, click.Command], ...]:
     """Return every command with the words it is called by."""
     from olscale.cli import olscale
 
-    def below(words: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    def below(
+        words: str, command: click.Command
+    ) -> Iterator[tuple[str, click.Command]]:
         yield words, command
         if isinstance(command, click.Group):
             context = click.Context(command)

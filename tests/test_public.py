@@ -16,7 +16,9 @@ from olscale.learners.registry import learner_class, learner_names
 from tests.cli.command import run
 from tests.house import ROOT
 
-MODULES = sorted(module.name for module in pkgutil.walk_packages(olscale.__path__, "olscale."))
+MODULES = sorted(
+    module.name for module in pkgutil.walk_packages(olscale.__path__, "olscale.")
+)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +30,9 @@ def test_all_agrees_with_the_module(module: str) -> None:
     names = list(getattr(imported, "__all__", []))
     assert len(names) == len(set(names))
     for name in names:
-        assert hasattr(imported, name), f"{module}.__all__ names {name}, which is not there"
+        assert hasattr(imported, name), (
+            f"{module}.__all__ names {name}, which is not there"
+        )
         assert not name.startswith("_") or name == "__version__"
 
 
@@ -57,7 +61,9 @@ def test_versions_agree() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [[], *([name] for name in COMMANDS)], ids=lambda words: " ".join(words) or "olscale"
+    "command",
+    [[], *([name] for name in COMMANDS)],
+    ids=lambda words: " ".join(words) or "olscale",
 )
 def test_help_is_there(command: list[str]) -> None:
     done = run(*command, "--help")

@@ -17,7 +17,11 @@ from olscale.data.formats import FORMATS, find_format
 from olscale.data.generators import GENERATORS, generate
 from olscale.data.ingest.ingest import ingest
 from olscale.data.layouts import LAYOUTS
-from olscale.data.transforms.pipeline import TRANSFORMS, canonical_transform, make_transform
+from olscale.data.transforms.pipeline import (
+    TRANSFORMS,
+    canonical_transform,
+    make_transform,
+)
 from olscale.errors import ParameterError, UnknownNameError
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.metrics import METRICS
@@ -83,7 +87,14 @@ POINTS = {
     "metric": ("ones", "other_package:Ones"),
     "generator": ("numbers", "other_package"),
 }
-ALL: tuple[Registry[object], ...] = (LEARNERS, FORMATS, LAYOUTS, TRANSFORMS, METRICS, GENERATORS)  # type: ignore[assignment]
+ALL: tuple[Registry[object], ...] = (
+    LEARNERS,
+    FORMATS,
+    LAYOUTS,
+    TRANSFORMS,
+    METRICS,
+    GENERATORS,
+)  # type: ignore[assignment]
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +110,9 @@ def distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
         for kind, (name, value) in POINTS.items()
     ]
     groups[0] += "pa1 = other_package:Careful\n"
-    (home / "other_package-1.0.dist-info" / "entry_points.txt").write_text("\n".join(groups))
+    (home / "other_package-1.0.dist-info" / "entry_points.txt").write_text(
+        "\n".join(groups)
+    )
     (home / "other_package.py").write_text(MODULE)
     monkeypatch.syspath_prepend(str(home))
     all_installed.cache_clear()
@@ -112,9 +125,10 @@ def distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
 def test_a_registry_lists_loads_and_refuses_names(registry: Registry[object]) -> None:
     name, value = POINTS[registry.kind]
     assert registry.group == f"olscale.{registry.kind}s"
-    assert [*registry.ours, "broken", name] == [*registry.ours, *sorted({"broken", name})] == list(
-        registry
-    ) or name < "broken"
+    assert [*registry.ours, "broken", name] == [
+        *registry.ours,
+        *sorted({"broken", name}),
+    ] == list(registry) or name < "broken"
     assert name in registry
     assert registry.target(name) == value
     assert registry.load(name).__name__ == (value.partition(":")[2] or value)  # type: ignore[attr-defined]
@@ -159,7 +173,9 @@ def test_names_of_another_package_work_from_source_to_results(
     assert open_dataset(tmp_path / "words").manifest.layout == "mine"
     assert generate("numbers", tmp_path / "numbers").rows() == 8
     assert canonical_transform("halve") == "halve"
-    np.testing.assert_array_equal(make_transform("halve").apply(np.array([[4.0]]), 1), [[2.0]])
+    np.testing.assert_array_equal(
+        make_transform("halve").apply(np.array([[4.0]]), 1), [[2.0]]
+    )
     assert make_learner("careful", {"C": 0.5}).resolved_params()["C"] == 0.5
     experiment: dict[str, Any] = {
         "name": "theirs",
@@ -169,14 +185,20 @@ def test_names_of_another_package_work_from_source_to_results(
     }
     evaluate(parse_experiment(experiment), tmp_path / "store", in_process=True)
     (row,) = open_store(tmp_path / "store").read().to_pylist()
-    assert (row["learner"], row["outcome"], dict(row["metrics"])["ones"]) == ("careful", "ok", 4.0)
+    assert (row["learner"], row["outcome"], dict(row["metrics"])["ones"]) == (
+        "careful",
+        "ok",
+        4.0,
+    )
 
 
 def test_packages_are_looked_through_once_for_all_registries(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked = []
-    monkeypatch.setattr(registry_module, "entry_points", lambda: looked.append(1) or entry_points())
+    monkeypatch.setattr(
+        registry_module, "entry_points", lambda: looked.append(1) or entry_points()
+    )
     all_installed.cache_clear()
     for registry in ALL:
         list(registry)

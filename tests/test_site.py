@@ -35,7 +35,9 @@ def test_examples(name: str) -> None:
     assert not results.failed
 
 
-def _commands(group: click.Command, context: click.Context) -> Iterator[tuple[str, click.Command]]:
+def _commands(
+    group: click.Command, context: click.Context
+) -> Iterator[tuple[str, click.Command]]:
     yield context.command_path, group
     if isinstance(group, click.Group):
         for name in group.list_commands(context):
@@ -64,8 +66,15 @@ def test_every_command_and_option_is_on_a_page() -> None:
 
 def test_every_key_of_a_file_is_described() -> None:
     pages = dict(key_pages())
-    for page, tables in (("reference/experiment.md", EXPERIMENT), ("reference/job.md", JOB)):
-        rows = [line.split(" | ") for line in pages[page].splitlines() if line.startswith("| `")]
+    for page, tables in (
+        ("reference/experiment.md", EXPERIMENT),
+        ("reference/job.md", JOB),
+    ):
+        rows = [
+            line.split(" | ")
+            for line in pages[page].splitlines()
+            if line.startswith("| `")
+        ]
         keys = {row[0].strip("| `") for row in rows}
         assert keys == {key for _, kind in tables for key in keys_of(kind)}
         assert not [row[0] for row in rows if len(row[3].strip("| ")) < 5], "no meaning"
@@ -73,12 +82,16 @@ def test_every_key_of_a_file_is_described() -> None:
 
 def test_every_public_name_of_python_is_on_a_page() -> None:
     paths = {path for _, names in API.values() for path in names}
-    public = [getattr(olscale, name) for name in olscale.__all__ if name != "__version__"]
+    public = [
+        getattr(olscale, name) for name in olscale.__all__ if name != "__version__"
+    ]
     homes = {f"{item.__module__}.{item.__qualname__}" for item in public}
     assert homes <= paths
     for path in paths:
         module, _, name = path.rpartition(".")
-        assert path == "olscale.testing" or hasattr(importlib.import_module(module), name)
+        assert path == "olscale.testing" or hasattr(
+            importlib.import_module(module), name
+        )
 
 
 def test_every_registered_name_is_on_a_page() -> None:
@@ -90,10 +103,14 @@ def test_every_registered_name_is_on_a_page() -> None:
     ):
         missing = [name for name in registry.ours if f"## {name}\n" not in pages[page]]
         assert not missing
-    assert not [name for name in MEASURES if f"`{name}`" not in pages["reference/measures.md"]]
+    assert not [
+        name for name in MEASURES if f"`{name}`" not in pages["reference/measures.md"]
+    ]
     for name in LEARNERS.ours:
         page = pages[f"learners/{name}.md"]
-        missing = [key for key in learner_class(name).domains if f"| `{key}` |" not in page]
+        missing = [
+            key for key in learner_class(name).domains if f"| `{key}` |" not in page
+        ]
         assert not missing, name
 
 
@@ -136,6 +153,6 @@ def test_words_for_types_of_others_are_links() -> None:
         f"<td><code>{ndarray} of shape (n,)</code></td>"
     )
     assert on_page_content(html, SimpleNamespace(url="index.html")) == html
-    assert on_page_content("<code>to_ndarray</code>", SimpleNamespace(url="api/a.html")) == (
-        "<code>to_ndarray</code>"
-    )
+    assert on_page_content(
+        "<code>to_ndarray</code>", SimpleNamespace(url="api/a.html")
+    ) == ("<code>to_ndarray</code>")

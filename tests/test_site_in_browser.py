@@ -36,16 +36,22 @@ AXE = """(async () => {
 
 def _names_without_a_link(site: Path) -> set[str]:
     """Return names of other libraries in the API that lead nowhere, and links that no page has."""
-    text = "".join(page.read_text(encoding="utf-8") for page in (site / "api").glob("*.html"))
+    text = "".join(
+        page.read_text(encoding="utf-8") for page in (site / "api").glob("*.html")
+    )
     names = set(re.findall(r'<span[^>]*\btitle="([\w.]+)"', text))
     words = {"all"}  # a value, which happens to be the name of a function too
-    unused = {name for name, address in ADDRESSES.items() if f'href="{address}"' not in text}
+    unused = {
+        name for name, address in ADDRESSES.items() if f'href="{address}"' not in text
+    }
     return {name for name in names if not name.startswith("olscale.")} - words | unused
 
 
 @pytest.mark.long
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
-@pytest.mark.skipif(find_spec("axe_core_python") is None, reason="pip install axe-core-python")
+@pytest.mark.skipif(
+    find_spec("axe_core_python") is None, reason="pip install axe-core-python"
+)
 def test_pages_fit_are_searched_and_ask_no_network(tmp_path: Path) -> None:
     spec = find_spec("axe_core_python")
     assert spec is not None
@@ -68,7 +74,11 @@ def test_pages_fit_are_searched_and_ask_no_network(tmp_path: Path) -> None:
             await page.run("document.querySelector('.md-search__input').focus()")
             await page.send("Input.insertText", text="confidence")
             await page.until(f"{RESULTS} > 0", seconds=20.0)
-            away = [url for url in page.requests if urlparse(url).scheme in ("http", "https")]
+            away = [
+                url
+                for url in page.requests
+                if urlparse(url).scheme in ("http", "https")
+            ]
             faults["network"] = away
         return faults
 

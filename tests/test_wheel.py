@@ -47,9 +47,14 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(ROOT / name, folder)
     for name in ("olscale", "pipelines", "cluster"):
         shutil.copytree(
-            ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "machine_code")
+            ROOT / name,
+            folder / name,
+            ignore=shutil.ignore_patterns("__pycache__", "machine_code"),
         )
-    run([sys.executable, "-m", "olscale", "warm", "--for-wheel", *LEARNERS], PYTHONPATH=str(folder))
+    run(
+        [sys.executable, "-m", "olscale", "warm", "--for-wheel", *LEARNERS],
+        PYTHONPATH=str(folder),
+    )
     return folder
 
 
@@ -59,7 +64,15 @@ def wheel(sources: Path) -> Path:
 
 
 def build(sources: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+    ]
     run([*command, "--wheel-dir", str(sources / "dist"), str(sources)])
     return next((sources / "dist").glob("*.whl"))
 
@@ -67,7 +80,9 @@ def build(sources: Path) -> Path:
 def run(command: list[str], **more: str) -> str:
     """Run a command with none of numba's variables, and return what it prints."""
     environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("NUMBA_")
     }
     done = subprocess.run(
         command,
@@ -105,7 +120,11 @@ def test_a_first_use_compiles_nothing(learner, wheel, tmp_path):
     for path in place.rglob("*"):
         path.chmod(0o555)
     olscale = [sys.executable, "-P", "-c", COMMAND]
-    home = {"PYTHONPATH": str(place), "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
+    home = {
+        "PYTHONPATH": str(place),
+        "HOME": "/nonexistent",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     run([*olscale, "ingest", "sklearn:breast_cancer", str(tmp_path / "rows")], **home)
     evaluate = [
         "evaluate",
@@ -141,7 +160,8 @@ def test_the_code_of_other_sources_is_refused(sources, wheel):
     edited.write_text(text + "\n")
     try:
         with pytest.raises(
-            AssertionError, match="is of other sources: make it anew with olscale warm --for-wheel"
+            AssertionError,
+            match="is of other sources: make it anew with olscale warm --for-wheel",
         ):
             build(sources)
     finally:

@@ -53,7 +53,11 @@ def main(folder: str) -> None:
         shutil.copyfile(HERE / "index.md", pages / "index.md")
         (Path(temporary) / "mkdocs.yml").write_text("site_name: olscale\n")
         try:
-            build(load_config(str(Path(temporary) / "mkdocs.yml"), **_options(pages, target)))
+            build(
+                load_config(
+                    str(Path(temporary) / "mkdocs.yml"), **_options(pages, target)
+                )
+            )
         except Abort as fault:
             raise SystemExit(f"the site has a fault, as said above: {fault}") from None
     print(f"{target}/index.html")
@@ -75,7 +79,8 @@ def _options(pages: Path, target: Path) -> dict[str, Any]:
         "site_dir": str(target),
         "site_description": "Evaluate single-pass learners at scale on Dask",
         "strict": True,
-        "use_directory_urls": False,  # pages open from a folder as they do from a server
+        # pages open from a folder as they do from a server
+        "use_directory_urls": False,
         "nav": _navigation(pages),
         "theme": {
             "name": "material",
@@ -107,7 +112,11 @@ def _options(pages: Path, target: Path) -> dict[str, Any]:
         "plugins": [
             "material/search",
             "material/offline",
-            {"mkdocstrings": {"handlers": {"python": {"paths": [str(ROOT)], "options": _API}}}},
+            {
+                "mkdocstrings": {
+                    "handlers": {"python": {"paths": [str(ROOT)], "options": _API}}
+                }
+            },
         ],
         "markdown_extensions": [
             "tables",
@@ -119,7 +128,11 @@ def _options(pages: Path, target: Path) -> dict[str, Any]:
         ],
         "validation": {
             "nav": {"omitted_files": "warn", "not_found": "warn"},
-            "links": {"not_found": "warn", "anchors": "warn", "unrecognized_links": "warn"},
+            "links": {
+                "not_found": "warn",
+                "anchors": "warn",
+                "unrecognized_links": "warn",
+            },
         },
     }
 
@@ -240,7 +253,9 @@ def _below(pages: Path, folder: str) -> list[str]:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        raise SystemExit("usage: python -m docs.site FOLDER, or python -m docs.site words")
+        raise SystemExit(
+            "usage: python -m docs.site FOLDER, or python -m docs.site words"
+        )
     if sys.argv[1] == "words":
         print_words()
     else:

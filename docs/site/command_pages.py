@@ -17,10 +17,17 @@ def command_pages() -> Iterator[tuple[str, str]]:
     rows = []
     for name in olscale_command.list_commands(context):
         command = _command(olscale_command, context, name)
-        rows.append((f"[`olscale {name}`]({name}.md)", literals(command.get_short_help_str(200))))
+        rows.append(
+            (
+                f"[`olscale {name}`]({name}.md)",
+                literals(command.get_short_help_str(200)),
+            )
+        )
         text = "\n\n".join(_parts(command, click.Context(command, context, name), 1))
         yield f"reference/commands/{name}.md", text + "\n"
-    overview = "Every command has `--help`. Errors are one line and exit code 1, usage 2."
+    overview = (
+        "Every command has `--help`. Errors are one line and exit code 1, usage 2."
+    )
     yield (
         "reference/commands/index.md",
         f"# Commands\n\n{overview}\n\n{table(('Command', 'What it does'), rows)}\n",

@@ -15,14 +15,43 @@ _TOKEN = re.compile(
 
 _GREEK = frozenset(
     [
-        *("alpha", "beta", "gamma", "delta", "eta", "theta", "kappa", "lambda", "mu", "nu"),
+        *(
+            "alpha",
+            "beta",
+            "gamma",
+            "delta",
+            "eta",
+            "theta",
+            "kappa",
+            "lambda",
+            "mu",
+            "nu",
+        ),
         *("xi", "rho", "sigma", "tau", "phi", "psi", "omega"),
         *("Gamma", "Delta", "Theta", "Lambda", "Sigma", "Phi", "Psi", "Omega"),
     ]
 )
-_SHORT = {"lam": r"\lambda", "eps": r"\varepsilon", "epsilon": r"\varepsilon", "sum": r"\sum"}
+_SHORT = {
+    "lam": r"\lambda",
+    "eps": r"\varepsilon",
+    "epsilon": r"\varepsilon",
+    "sum": r"\sum",
+}
 _OF_TEX = ("max", "min", "exp", "log", "ln", "cos", "sin")
-_WORDS = ("if", "else", "where", "over", "of", "for", "is", "that", "the", "and", "or", "its")
+_WORDS = (
+    "if",
+    "else",
+    "where",
+    "over",
+    "of",
+    "for",
+    "is",
+    "that",
+    "the",
+    "and",
+    "or",
+    "its",
+)
 _RELATIONS = {
     "=": "=",
     "<=": r"\le",

@@ -35,7 +35,11 @@ class Figures:
 
     def ranks(self, name: str) -> dict[str, float]:
         """Return the ranks of a row on each set that has a figure for it; ties share their mean."""
-        return {one: _rank(self.values(one), name) for one in self.sets if name in self.values(one)}
+        return {
+            one: _rank(self.values(one), name)
+            for one in self.sets
+            if name in self.values(one)
+        }
 
     def values(self, one: str) -> dict[str, float]:
         """Return the figures of a set by row, without rows that have none."""
@@ -112,13 +116,19 @@ def _summary(one: Figures, learner: str) -> Iterator[tuple[str, ...]]:
     what = one.title.removeprefix("Ranks by ")
     if len(one.sets) == 1:
         rank = {name: one.ranks(name).get(one.sets[0]) for name in names}
-        yield _row(f"{_capital(what)}, {one.sets[0]}", names, _plain(one, one.sets[0], names))
+        yield _row(
+            f"{_capital(what)}, {one.sets[0]}", names, _plain(one, one.sets[0], names)
+        )
         of = f"Rank of {len(one.values(one.sets[0]))}"
         yield _row(of, names, {name: _rank_cell(rank[name]) for name in names})
         return
     mean = {name: one.rows[name][_MEAN_RANK].strip("*~") for name in names}
-    yield _row(f"Mean rank of {len(one.rows)} by {what}, {len(one.sets)} sets", names, mean)
-    values = {name: [one.values(key)[name] for key in one.ranks(name)] for name in names}
+    yield _row(
+        f"Mean rank of {len(one.rows)} by {what}, {len(one.sets)} sets", names, mean
+    )
+    values = {
+        name: [one.values(key)[name] for key in one.ranks(name)] for name in names
+    }
     middle = {name: f"{median(values[name]):.2f}" for name in names}
     yield _row(f"Median {what}", names, middle)
 
@@ -140,7 +150,10 @@ def _errors(one: Figures, learner: str) -> str:
             *(
                 cell
                 for name in names
-                for cell in (_plain(one, key, names)[name], _rank_cell(ranks[name].get(key)))
+                for cell in (
+                    _plain(one, key, names)[name],
+                    _rank_cell(ranks[name].get(key)),
+                )
             ),
         )
         for key in one.sets

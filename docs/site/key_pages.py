@@ -61,7 +61,10 @@ def key_pages() -> Iterator[tuple[str, str]]:
 
 
 def _page(title: str, tables: tuple[tuple[str, type], ...]) -> str:
-    parts = [f"# {title}", "TOML. A key that is not below is an error that names the nearest one."]
+    parts = [
+        f"# {title}",
+        "TOML. A key that is not below is an error that names the nearest one.",
+    ]
     for heading, kind in tables:
         parts.append(f"## {heading}")
         parts.append(table(("Key", "Values", "Default", "Meaning"), list(_rows(kind))))
@@ -82,7 +85,12 @@ def _rows(kind: type) -> Iterator[tuple[str, ...]]:
         for item in dataclasses.fields(kind):
             values, meaning = described.get(item.name, ("", ""))
             meaning = literals(item.metadata.get("description", meaning))
-            yield f"`{item.name}`", _values(values or item.type), _default(item.default), meaning
+            yield (
+                f"`{item.name}`",
+                _values(values or item.type),
+                _default(item.default),
+                meaning,
+            )
         return
     fields: dict[str, Any] = kind.model_fields  # type: ignore[attr-defined]
     for name, field in fields.items():
@@ -107,11 +115,17 @@ def _described(kind: type) -> Iterator[tuple[str, tuple[str, str]]]:
 def _values(kind: Any) -> str:
     """Return the values of a key in the words of TOML."""
     if not isinstance(kind, str):
-        kind = getattr(kind, "__name__", str(kind)) if isinstance(kind, type) else str(kind)
+        kind = (
+            getattr(kind, "__name__", str(kind))
+            if isinstance(kind, type)
+            else str(kind)
+        )
     words = re.sub(r"\b(typing|collections\.abc|olscale(\.\w+)+)\.", "", kind)
     # Bounds are in the meaning, and a key that may be None may be left out.
     words = re.sub(r"Annotated\[(.+?), \w+\([\w.=]*\)\]", r"\1", words)
-    words = re.sub(r"Literal\[([^\]]*)\]", lambda match: match[1].replace(", ", " or "), words)
+    words = re.sub(
+        r"Literal\[([^\]]*)\]", lambda match: match[1].replace(", ", " or "), words
+    )
     words = words.replace(" | None", "").replace(" | ", " or ")
     for name, word in _WORDS:
         words = re.sub(name, word, words)

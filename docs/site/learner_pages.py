@@ -36,7 +36,9 @@ def _overview() -> str:
             for name in learner_names()
             if getattr(learner_class(name), "task", "") == task
         ]
-        parts.append(f"## {_TITLES[task]}\n\n{table(('Learner', 'What it is'), rows)}\n")
+        parts.append(
+            f"## {_TITLES[task]}\n\n{table(('Learner', 'What it is'), rows)}\n"
+        )
     return "\n".join(parts)
 
 
@@ -65,9 +67,9 @@ def _page(name: str) -> str:
     parts.append(
         f"```console\n$ olscale evaluate --dataset DATASET --learner {name} --store STORE\n```"
     )
-    module, _, attribute = LEARNERS.ours.get(name, f"{kind.__module__}:{kind.__name__}").partition(
-        ":"
-    )
+    module, _, attribute = LEARNERS.ours.get(
+        name, f"{kind.__module__}:{kind.__name__}"
+    ).partition(":")
     parts.append(
         f"In Python, `from {module} import {attribute}` gives an estimator for scikit-learn with "
         "`fit`, `partial_fit` and `predict`."

@@ -66,7 +66,11 @@ _SITES: dict[str, dict[str, str]] = {
     },
 }
 
-ADDRESSES = {name: site + place for site, names in _SITES.items() for name, place in names.items()}
+ADDRESSES = {
+    name: site + place
+    for site, names in _SITES.items()
+    for name, place in names.items()
+}
 """Address of the documentation of each name."""
 
 _TYPES = {
@@ -89,7 +93,8 @@ _LIBRARIES = {
 
 _CODE = re.compile(r"<code>([^<]+)</code>")
 _TEXT = re.compile(
-    r"(<(?:a|code|h\d|pre|autoref)\b.*?</(?:a|code|h\d|pre|autoref)>|<[^>]+>)", re.DOTALL
+    r"(<(?:a|code|h\d|pre|autoref)\b.*?</(?:a|code|h\d|pre|autoref)>|<[^>]+>)",
+    re.DOTALL,
 )
 
 
@@ -102,7 +107,9 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
     left = dict(_LIBRARIES)
     for number in range(0, len(pieces), 2):  # text is between what the pattern finds
         for name in list(left):
-            found, times = re.subn(rf"\b{name}\b", _link(name, left[name]), pieces[number], count=1)
+            found, times = re.subn(
+                rf"\b{name}\b", _link(name, left[name]), pieces[number], count=1
+            )
             if times:
                 pieces[number] = found
                 del left[name]
@@ -112,7 +119,9 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
 def _linked_types(match: re.Match[str]) -> str:
     text = match[1]
     for name, address in _TYPES.items():
-        text = re.sub(rf"(?<![\w./-]){re.escape(name)}(?![\w./-])", _link(name, address), text)
+        text = re.sub(
+            rf"(?<![\w./-]){re.escape(name)}(?![\w./-])", _link(name, address), text
+        )
     return f"<code>{text}</code>"
 
 

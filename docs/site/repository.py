@@ -64,13 +64,19 @@ def with_links_of_site(text: str, name: str, place: str) -> str:
         path, hash_sign, anchor = address.partition("#")
         if ":" in address or not path:
             return address
-        of_repository = posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+        of_repository = posixpath.normpath(
+            posixpath.join(posixpath.dirname(name), path)
+        )
         there = place_of(of_repository)
         if there is None and (ROOT / of_repository / "README.md").is_file():
             there = place_of(f"{of_repository}/README.md")
         if there is None:
             return None
-        return posixpath.relpath(there, posixpath.dirname(place) or ".") + hash_sign + anchor
+        return (
+            posixpath.relpath(there, posixpath.dirname(place) or ".")
+            + hash_sign
+            + anchor
+        )
 
     def link(match: re.Match[str]) -> str:
         address = moved(match[2])

@@ -20,7 +20,12 @@ from numpy.typing import NDArray
 
 from olscale.arrays import BoolArray, FloatArray, IntArray
 from olscale.results.arrow_arrays import arrow_array, numbers_of, positions_of
-from olscale.results.settings import KEY_COLUMNS, SettingKey, replicate_text, without_replicate
+from olscale.results.settings import (
+    KEY_COLUMNS,
+    SettingKey,
+    replicate_text,
+    without_replicate,
+)
 
 # Between the transforms of a run, where they are one text.
 _SEPARATOR = "\x1f"
@@ -79,7 +84,9 @@ class Aggregate:
 
     keys: list[SettingKey] = field(default_factory=list)
     moments: dict[str, Moments] = field(default_factory=dict)
-    failures: dict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    failures: dict[int, Counter[str]] = field(
+        default_factory=lambda: defaultdict(Counter)
+    )
 
 
 def aggregate(runs: pa.Table, timings: pa.Table) -> Aggregate:
@@ -144,8 +151,11 @@ def groups_of(runs: pa.Table) -> tuple[IntArray, list[SettingKey]]:
             size = len(distinct)
         numbers = numbers * len(values) + codes
         size *= len(values)
-    array = pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
-    encoded = array.dictionary_encode()  # by hashing, several times faster than by sorting
+    array = pa.Array.from_buffers(
+        pa.int64(), len(numbers), [None, pa.py_buffer(numbers)]
+    )
+    # by hashing, several times faster than by sorting
+    encoded = array.dictionary_encode()
     group = numbers_of(encoded.indices)
     # The first row of each group: what is written last stays.
     first = np.empty(len(encoded.dictionary), dtype=np.int64)
@@ -263,11 +273,13 @@ def _moments(
         places = np.flatnonzero(counts == count)
         entries = starts[places, None] + np.arange(count)
         by_size.append((places, rows[entries]))
-    for column in values.T:  # one after another: what is computed with fits in the cache
+    # one after another: what is computed with fits in the cache
+    for column in values.T:
         mean = np.empty(len(starts))
         std = np.zeros(len(starts))
         for places, rows_of_groups in by_size:
-            cells = column[rows_of_groups]  # a group's values in a row: bits depend on it alone
+            # a group's values in a row: bits depend on it alone
+            cells = column[rows_of_groups]
             means = cells.mean(axis=1)
             mean[places] = means
             count = rows_of_groups.shape[1]

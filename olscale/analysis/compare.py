@@ -140,10 +140,14 @@ class Comparison:
         """Return the comparison of some learners; ranks and p values stay those among all."""
         places = [i for i, name in enumerate(self.learners) if name in names]
         # Shortened groups may lie in one another.
-        shortened = [tuple(name for name in clique if name in names) for clique in self.cliques]
+        shortened = [
+            tuple(name for name in clique if name in names) for clique in self.cliques
+        ]
         groups = list(dict.fromkeys(clique for clique in shortened if len(clique) > 1))
         largest = [
-            clique for clique in groups if not any(set(clique) < set(group) for group in groups)
+            clique
+            for clique in groups
+            if not any(set(clique) < set(group) for group in groups)
         ]
         return replace(
             self,
@@ -151,7 +155,9 @@ class Comparison:
             values=self.values[:, places],
             ranks=self.ranks[:, places],
             mean_ranks=self.mean_ranks[places],
-            pairs=tuple(pair for pair in self.pairs if pair.a in names and pair.b in names),
+            pairs=tuple(
+                pair for pair in self.pairs if pair.a in names and pair.b in names
+            ),
             cliques=tuple(largest),
         )
 
@@ -213,7 +219,9 @@ def compare(
     is_tested = len(values) >= LEAST
     pairs: tuple[Pair, ...] = ()
     if in_pairs:
-        pairs = compare_pairs(values, names, higher, wilcoxon if is_tested else None, baseline)
+        pairs = compare_pairs(
+            values, names, higher, wilcoxon if is_tested else None, baseline
+        )
     comparison = Comparison(
         learners=names,
         datasets=tuple(datasets),
@@ -308,7 +316,9 @@ def _compared(
     blocks = []
     for start in range(0, len(first), step):
         block = slice(start, start + step)
-        differences = differences_of(of_learner[first[block]], of_learner[second[block]])
+        differences = differences_of(
+            of_learner[first[block]], of_learner[second[block]]
+        )
         p = np.full(len(differences), math.nan)
         p_sign = p
         if p_of is not None:
@@ -326,7 +336,9 @@ def _compared(
     return _Figures(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
 
 
-def _cliques(names: Sequence[str], pairs: Sequence[Pair]) -> tuple[tuple[str, ...], ...]:
+def _cliques(
+    names: Sequence[str], pairs: Sequence[Pair]
+) -> tuple[tuple[str, ...], ...]:
     """Return the longest stretches of `names` within which no pair differs."""
     place = {name: i for i, name in enumerate(names)}
     # Of each learner the next one before it that differs: a stretch with both is none.

@@ -292,7 +292,9 @@ def roc_curves(
     """
     rocs = []
     error = error_beside(name)
-    for summary, runs in _replicates(store, summaries, ("series",), on_damage, error, name):
+    for summary, runs in _replicates(
+        store, summaries, ("series",), on_damage, error, name
+    ):
         line = _resampled([run["series"] for run in runs], points)
         if line is not None:
             rocs.append(RocCurve(summary, *line))
@@ -318,7 +320,9 @@ def _resampled(lines: Sequence[_Line], points: int) -> _Line | None:
 
 def _alarms(store: Store, summaries: list[Summary], on_damage: OnDamage) -> list[Curve]:
     counted = []
-    for summary, runs in _replicates(store, summaries, ("series",), on_damage, "drift_alarms"):
+    for summary, runs in _replicates(
+        store, summaries, ("series",), on_damage, "drift_alarms"
+    ):
         alarms = [run["series"][0] for run in runs]
         # Replicates raise alarms at other rows: counts stand at the rows of all.
         rows = np.unique(np.concatenate(alarms))
@@ -388,7 +392,9 @@ def confusions(
     """
     matrices = []
     error = error_beside(name)
-    for summary, runs in _replicates(store, summaries, ("series",), on_damage, error, name):
+    for summary, runs in _replicates(
+        store, summaries, ("series",), on_damage, error, name
+    ):
         lines = [run["series"] for run in runs if len(run["series"][0])]
         if not lines:
             continue

@@ -104,7 +104,9 @@ def principal_plane(path: str) -> DecisionBoundary:
     """
     stream = open_streams(path, ["standardize"]).train
     if stream.columns < 2:
-        raise ParameterError(f"{path} has {stream.columns} feature; a plane needs at least 2")
+        raise ParameterError(
+            f"{path} has {stream.columns} feature; a plane needs at least 2"
+        )
     chunks = list(stream.chunks())
     parts = [to_dense(chunk.X, chunk.columns) for chunk in chunks]
     X = np.concatenate(parts)

@@ -75,7 +75,9 @@ def _groups(values: Sequence[Any]) -> IntArray:
     """Return the number of the group of each value: its own, or of many numbers one of five bins."""
     texts = [canonical_json(value) for value in values]
     distinct = dict.fromkeys(texts)
-    are_numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in values)
+    are_numbers = all(
+        isinstance(one, int | float) and not isinstance(one, bool) for one in values
+    )
     if are_numbers and len(distinct) > _BINS:
         edges = np.quantile(np.array(values, float), np.linspace(0, 1, _BINS + 1)[1:-1])
         _, groups = np.unique(np.searchsorted(edges, values), return_inverse=True)

@@ -175,7 +175,11 @@ def _points(
     published: Iterable[PublishedCell],
 ) -> list[Summary]:
     """Return the test errors of models of the first so many rows that cells ask for."""
-    asked = {cell.metric for cell in published if cell.metric.startswith(f"test_error{AFTER}")}
+    asked = {
+        cell.metric
+        for cell in published
+        if cell.metric.startswith(f"test_error{AFTER}")
+    }
     if not asked:
         return []
     held_out = [
@@ -252,7 +256,9 @@ def _compare(
     # All runs failed, or none has measured what the paper prints.
     if ours is None or math.isnan(ours.mean):
         failures = next(iter(metrics.values())).failures
-        reason = ", ".join(f"{count} runs {outcome}" for outcome, count in failures.items())
+        reason = ", ".join(
+            f"{count} runs {outcome}" for outcome, count in failures.items()
+        )
         reason = reason or f"its runs have no {cell.metric}"
         return Cell(cell, NOT_REPRODUCED, reason, setting)
     if not is_comparable(ours):
@@ -380,7 +386,9 @@ def rank_methods(cells: Iterable[Cell]) -> Ranks | None:
         if method not in methods
     }
     # Shape (methods, datasets, 2): published errors and ours.
-    errors = np.array([[figures[method][name] for name in datasets] for method in methods])
+    errors = np.array(
+        [[figures[method][name] for name in datasets] for method in methods]
+    )
     published = rank(errors[..., 0].T)
     ours = rank(errors[..., 1].T)
     # Two methods agree on a data set where both errors differ in one direction.

@@ -62,14 +62,18 @@ def learners_of(
     The curve is of the stream that the most learners have gone along, so that lines of one picture
     are of one stream.
     """
-    by_dataset: dict[str, dict[str, list[LiveRun]]] = defaultdict(lambda: defaultdict(list))
+    by_dataset: dict[str, dict[str, list[LiveRun]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     labels = _labels(evaluation)
     for run in evaluation.runs.values():
         by_dataset[run.dataset][labels[run.id]].append(run)
     learners = {}
     for dataset, runs_of in by_dataset.items():
         stream = _longest_stream(runs_of)
-        learners[dataset] = [_learner(label, runs, stream) for label, runs in runs_of.items()]
+        learners[dataset] = [
+            _learner(label, runs, stream) for label, runs in runs_of.items()
+        ]
     return learners
 
 

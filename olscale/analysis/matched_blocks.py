@@ -140,7 +140,9 @@ def match_blocks(
     # By data set, a row a learner and a column a block: whether it has the block.
     is_baseline = np.array([name == baseline for name in learners], dtype=bool)
     compared = _compared_learners(presence, is_baseline)
-    lacking = {dataset: _lacking(present, compared) for dataset, present in presence.items()}
+    lacking = {
+        dataset: _lacking(present, compared) for dataset, present in presence.items()
+    }
     # A data set that only lacked what learners now left out had is compared after all.
     shared: list[str] = []
     if compared.sum() > 1:
@@ -167,7 +169,9 @@ def match_blocks(
         unmatched=tuple(
             runs
             for dataset in shared
-            for runs in _unmatched(learners, compared, columns[dataset], presence[dataset])
+            for runs in _unmatched(
+                learners, compared, columns[dataset], presence[dataset]
+            )
         ),
     )
 
@@ -186,7 +190,9 @@ def shared_keys(collections: Iterable[Collection[str]]) -> list[str]:
     return sorted(set.intersection(*sets))
 
 
-def _presence(sets: Sequence[frozenset[RunBlock]], blocks: Sequence[RunBlock]) -> BoolArray:
+def _presence(
+    sets: Sequence[frozenset[RunBlock]], blocks: Sequence[RunBlock]
+) -> BoolArray:
     """Return, a row a learner, which of the blocks it has."""
     is_present = np.ones((len(sets), len(blocks)), dtype=bool)
     for i, own in enumerate(sets):
@@ -212,12 +218,16 @@ def _columns(
     return columns
 
 
-def _compared_learners(presence: Mapping[str, BoolArray], stays: BoolArray) -> BoolArray:
+def _compared_learners(
+    presence: Mapping[str, BoolArray], stays: BoolArray
+) -> BoolArray:
     """Return which learners are left when those that lack the largest share have gone."""
     compared = np.ones(len(stays), dtype=bool)
     datasets = list(presence)
     while datasets and compared.sum() > 1:
-        lacking = np.array([_lacking(presence[dataset], compared) for dataset in datasets])
+        lacking = np.array(
+            [_lacking(presence[dataset], compared) for dataset in datasets]
+        )
         if not lacking.any():
             break
         # A data set on which at most one learner has runs compares nothing.

@@ -106,7 +106,9 @@ def compare_rows(
         pairs = [(first, second) for second in range(len(learners)) if second != first]
     counts_of_pairs = []
     for i, j in pairs:
-        counts_of_pairs.append([_alone(bits[i][name], bits[j][name]) for name in replicates])
+        counts_of_pairs.append(
+            [_alone(bits[i][name], bits[j][name]) for name in replicates]
+        )
     counts = np.array(counts_of_pairs)
     a_alone = counts[..., 0]  # shape (n_pairs, n_replicates)
     b_alone = counts[..., 1]
@@ -130,7 +132,9 @@ def _alone(a: BitArray, b: BitArray) -> tuple[int, int]:
     return int(only_b), int(only_a)
 
 
-def mcnemar(a_alone: IntArray, b_alone: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def mcnemar(
+    a_alone: IntArray, b_alone: IntArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the exact p of counts, the statistic corrected for continuity, and the p of that.
 
     Examples

@@ -280,7 +280,9 @@ def signed_rank(differences: FloatArray, rope: float = 0.0) -> list[Posterior]:
             for start in range(0, pairs, _PAIRS_AT_ONCE):
                 block = slice(start, start + _PAIRS_AT_ONCE)
                 sums = z[block, first] + z[block, second]
-                of_draws[block], distances[block] = _count_draws(sums, quick_products, rope, *room)
+                of_draws[block], distances[block] = _count_draws(
+                    sums, quick_products, rope, *room
+                )
             unsure = np.flatnonzero(distances < slack)
             for start in range(0, len(unsure), _PAIRS_AT_ONCE):
                 places = unsure[start : start + _PAIRS_AT_ONCE]

@@ -79,7 +79,9 @@ def read_published(path: Path | None = None) -> list[PublishedCell]:
     >>> cell.table, cell.dataset, cell.learner, round(100 * cell.mean, 2)
     ('Table 3', 'svmguide1', 'PA', 30.35)
     """
-    text = (path or files("olscale.analysis").joinpath("published.csv")).read_text(encoding="utf-8")
+    text = (path or files("olscale.analysis").joinpath("published.csv")).read_text(
+        encoding="utf-8"
+    )
     source = str(path or "published.csv")
     lines = csv.reader(text.splitlines())
     header = next(lines, [])
@@ -113,7 +115,9 @@ def _cell(line: list[str]) -> PublishedCell:
         raise ValueError(f"{len(line)} fields, expected {len(COLUMNS)}")
     source, table, dataset, learner, metric, mean, std = line
     if not all(line[:4]) or metric.partition(AFTER)[0] not in METRICS:
-        raise ValueError(f"expected four names and one of {', '.join(METRICS)}, got {line[:5]}")
+        raise ValueError(
+            f"expected four names and one of {', '.join(METRICS)}, got {line[:5]}"
+        )
     return PublishedCell(
         source=source,
         table=table,

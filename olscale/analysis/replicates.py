@@ -261,13 +261,17 @@ def _design(over: str, n: int, protocol: Mapping[str, Any], metric: str) -> _Des
 
 
 def _count(replicates: Mapping[str, Mapping[str, Any]], name: str) -> int:
-    return len({replicate[name] for replicate in replicates.values() if name in replicate})
+    return len(
+        {replicate[name] for replicate in replicates.values() if name in replicate}
+    )
 
 
 def _means(values: Values, groups: Sequence[Sequence[str]]) -> list[float]:
     """Return the mean figure of each group of replicates."""
     # Most groups are one figure, whose mean NumPy takes a microsecond each to make.
     return [
-        float(np.mean([values[text] for text in group])) if len(group) > 1 else values[group[0]]
+        float(np.mean([values[text] for text in group]))
+        if len(group) > 1
+        else values[group[0]]
         for group in groups
     ]

@@ -70,7 +70,9 @@ def why_incomparable(settings: Iterable[Summary]) -> str:
     >>> why_incomparable([s]).partition(" and ")[0]
     'predicts nothing before row 64'
     """
-    rows = [first_predicted(s.learner, s.protocol) for s in settings if not is_comparable(s)]
+    rows = [
+        first_predicted(s.learner, s.protocol) for s in settings if not is_comparable(s)
+    ]
     if not rows:
         return ""
     row = max(rows)

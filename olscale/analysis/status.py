@@ -115,7 +115,11 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
     labels_of_failed = [labels[i] for i in group[is_failed].tolist()]
     return Status(
         store=store.path,
-        outcomes={name: counts_of_outcomes[name] for name in OUTCOMES if counts_of_outcomes[name]},
+        outcomes={
+            name: counts_of_outcomes[name]
+            for name in OUTCOMES
+            if counts_of_outcomes[name]
+        },
         datasets=_by_text([label.dataset for label in labels], counts),
         learners=_by_text([label.learner for label in labels], counts),
         last_finished=max(filter(None, times), default=None),
@@ -127,7 +131,9 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
     )
 
 
-def unfinished_experiments(store: Store, on_damage: OnDamage = "raise") -> list[ExperimentProgress]:
+def unfinished_experiments(
+    store: Store, on_damage: OnDamage = "raise"
+) -> list[ExperimentProgress]:
     """Return how far those experiments of a store are that have runs left to do.
 
     A plan that a later one of its name takes up, with runs in common, is that experiment in an

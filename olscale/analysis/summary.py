@@ -170,7 +170,9 @@ def summarise(
     store.damaged = ()
     tuned = _tuned(read_selections(store, on_damage))
     plans = read_plans(store, on_damage)
-    planned = {run for plan in plans if plan.experiment in experiments for run in plan.runs}
+    planned = {
+        run for plan in plans if plan.experiment in experiments for run in plan.runs
+    }
     with store.adding_damage():
         if ids is None:
             ids = planned
@@ -183,12 +185,15 @@ def summarise(
                     return []
         groups = aggregated(store, on_damage, ids)
         last_versions = _last_versions(store, groups.keys, on_damage)
-    names = Names(plan for plan in plans if plan.experiment in experiments or not experiments)
+    names = Names(
+        plan for plan in plans if plan.experiment in experiments or not experiments
+    )
     figures, cautions = _figures_and_cautions(groups)
     datasets = [names.dataset(key) for key in groups.keys]
     learners = [names.learner(key) for key in groups.keys]
     places = [
-        (datasets[i].place, learners[i][0].place, key.order()) for i, key in enumerate(groups.keys)
+        (datasets[i].place, learners[i][0].place, key.order())
+        for i, key in enumerate(groups.keys)
     ]
     order = sorted(range(len(places)), key=places.__getitem__)
     # Settings share parameters and protocols: each text is parsed once.
@@ -322,14 +327,23 @@ def aggregated(
         kept = arrow_array(sorted(ids), pa.string())
         runs = runs.filter(pc.is_in(runs["id"], value_set=kept))
     with store.adding_damage():
-        timings = store.timings(on_damage, ("id", "timings"), runs["id"], dictionaries=True)
+        timings = store.timings(
+            on_damage, ("id", "timings"), runs["id"], dictionaries=True
+        )
     return aggregate(runs, timings)
 
 
 def _candidates(plans: Collection[Plan]) -> set[str]:
     """Return the runs that tuning compares, and that no experiment asks for."""
-    candidates = {run for plan in plans if plan.experiment.endswith(TUNING) for run in plan.runs}
-    asked = {run for plan in plans if not plan.experiment.endswith(TUNING) for run in plan.runs}
+    candidates = {
+        run for plan in plans if plan.experiment.endswith(TUNING) for run in plan.runs
+    }
+    asked = {
+        run
+        for plan in plans
+        if not plan.experiment.endswith(TUNING)
+        for run in plan.runs
+    }
     return candidates - asked
 
 
@@ -363,8 +377,12 @@ def _tuned(selections: Collection[Selection]) -> _Tuned:
                 protocol[name] = search[name]
         for point in selection.points:
             # A candidate has been on each rung of halving below its last one.
-            for share in {other.share for other in selection.points if other.share <= point.share}:
-                rung = canonical_json(protocol | ({"share": share} if share < 1.0 else {}))
+            for share in {
+                other.share for other in selection.points if other.share <= point.share
+            }:
+                rung = canonical_json(
+                    protocol | ({"share": share} if share < 1.0 else {})
+                )
                 tuned.compared.add(_key(selection, point.params, rung))
         tuned.chosen[_key(selection, selection.chosen, "")] = selection.summary()
     return tuned

@@ -70,7 +70,11 @@ def sweep(summaries: Iterable[Summary], *names: str) -> Sweep | None:
     by_fixed: dict[str, list[Summary]] = defaultdict(list)
     for summary in summaries:
         if summary.n and all(_is_number(summary.params.get(name)) for name in names):
-            fixed = {name: value for name, value in summary.params.items() if name not in names}
+            fixed = {
+                name: value
+                for name, value in summary.params.items()
+                if name not in names
+            }
             by_fixed[canonical_json(fixed)].append(summary)
     sweeps = []
     for _, group in sorted(by_fixed.items()):
@@ -141,7 +145,9 @@ def _varied(group: list[Summary]) -> list[str]:
     params = [summary.params for summary in group]
     varied = []
     for name in sorted(params[0]):
-        values = {values_of[name] for values_of in params if _is_number(values_of.get(name))}
+        values = {
+            values_of[name] for values_of in params if _is_number(values_of.get(name))
+        }
         if len(values) >= LEAST:
             varied.append(name)
     return varied

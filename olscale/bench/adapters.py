@@ -44,7 +44,9 @@ def figures(rows: int = 50_000, rounds: int = 5) -> list[Figure]:
     stream = _stream(rows)
     lines = []
     for name in _RIVER:
-        lines += peers.missing(f"River {_short(name)}", "river") or _river(name, stream, rounds)
+        lines += peers.missing(f"River {_short(name)}", "river") or _river(
+            name, stream, rounds
+        )
     for name in _SCIKIT_LEARN:
         lines += _scikit_learn(name, stream, rounds)
     return lines
@@ -54,7 +56,9 @@ def _stream(rows: int) -> Chunk:
     """Return rows of two Gaussian classes that overlap."""
     random = np.random.default_rng(0)
     y = random.integers(0, 2, rows)
-    X = 0.3 * random.normal(size=(2, _COLUMNS))[y] + random.normal(size=(rows, _COLUMNS))
+    X = 0.3 * random.normal(size=(2, _COLUMNS))[y] + random.normal(
+        size=(rows, _COLUMNS)
+    )
     return Chunk(read_only(X), read_only(y), _COLUMNS)
 
 
@@ -70,7 +74,9 @@ def _river(name: str, stream: Chunk, rounds: int) -> list[Figure]:
     table = [
         Contestant(own, partial(_river_loop, rows), len(rows) / 1e3, model),
         _in_olscale(f"{title} in olscale", name, rows, None, own, ">= 0.85"),
-        _in_olscale(f"{title} in olscale, batches of {_BATCH}", name, rows, _BATCH, own),
+        _in_olscale(
+            f"{title} in olscale, batches of {_BATCH}", name, rows, _BATCH, own
+        ),
     ]
     return compare(table, "k rows/s", rounds)
 
@@ -97,7 +103,8 @@ def _scikit_learn(name: str, stream: Chunk, rounds: int) -> list[Figure]:
     kind = resolve_name(name)
     model = kind
     if "random_state" in signature(kind).parameters:
-        model = partial(kind, random_state=0)  # as olscale sets a seed that is left open
+        # as olscale sets a seed that is left open
+        model = partial(kind, random_state=0)
     in_batches = _in_olscale(batches, name, stream, _BATCH, own, ">= 0.9")
     own_loop = Contestant(own, partial(_batch_loop, stream), len(stream) / 1e3, model)
     table = compare([own_loop, in_batches], "k rows/s", rounds)
@@ -123,13 +130,20 @@ def _names() -> tuple[str, ...]:
 
 
 def _in_olscale(
-    title: str, name: str, rows: Chunk, batch: int | None, peer: str = "", target: str = ""
+    title: str,
+    name: str,
+    rows: Chunk,
+    batch: int | None,
+    peer: str = "",
+    target: str = "",
 ) -> Contestant:
     def learn(state: Any) -> None:
         state.step(rows)
         assert state.outcome == "ok", state.reason
 
-    return Contestant(title, learn, len(rows) / 1e3, _untrained(name, rows, batch), peer, target)
+    return Contestant(
+        title, learn, len(rows) / 1e3, _untrained(name, rows, batch), peer, target
+    )
 
 
 def _untrained(name: str, rows: Chunk, batch: int | None) -> Callable[[], RunState]:
@@ -143,7 +157,8 @@ def _untrained(name: str, rows: Chunk, batch: int | None) -> Callable[[], RunSta
 
     def untrained() -> RunState:
         state = RunState(run, shape, rows.columns)
-        state._rehearsal = None  # two more models learn the first 100 rows of any stream
+        # two more models learn the first 100 rows of any stream
+        state._rehearsal = None
         return state
 
     return untrained

@@ -127,7 +127,9 @@ def compare(
     return [_figure(contestant, speeds, unit) for contestant in contestants]
 
 
-def _figure(contestant: Contestant, speeds: dict[str, list[float]], unit: str) -> Figure:
+def _figure(
+    contestant: Contestant, speeds: dict[str, list[float]], unit: str
+) -> Figure:
     subject = contestant
     own = speeds[contestant.name]
     ratio = None

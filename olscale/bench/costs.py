@@ -60,7 +60,11 @@ def figures() -> list[Figure]:
 
 def _figure(name: str) -> Figure:
     learner = make_learner(name, {})
-    speeds = [_numbers_per_second(name, shape) for shape in _SHAPES if _is_quick(learner, shape)]
+    speeds = [
+        _numbers_per_second(name, shape)
+        for shape in _SHAPES
+        if _is_quick(learner, shape)
+    ]
     # A geometric mean: one constant is to be wrong by similar factors in all shapes.
     mean = exp(fmean(map(log, speeds)))
     spread = " ".join(f"{speed / 1e6:,.0f}" for speed in speeds)
@@ -75,12 +79,17 @@ def _figure(name: str) -> Figure:
 
 
 def _size(learner: Learner, shape: _Shape) -> tuple[int, int, float]:
-    classes = {"classification": shape.classes, "regression": 0, "novelty": 2}[learner.task]
+    classes = {"classification": shape.classes, "regression": 0, "novelty": 2}[
+        learner.task
+    ]
     return shape.columns, classes, float(shape.values or shape.columns)
 
 
 def _is_quick(learner: Learner, shape: _Shape) -> bool:
-    return cost_of(learner).stream_numbers(*_size(learner, shape), _FEWEST_ROWS) <= _MOST_NUMBERS
+    return (
+        cost_of(learner).stream_numbers(*_size(learner, shape), _FEWEST_ROWS)
+        <= _MOST_NUMBERS
+    )
 
 
 def _numbers_per_second(name: str, shape: _Shape) -> float:

@@ -57,7 +57,9 @@ def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
 
 def _chunks_of(X: NDArray[np.float64], y: NDArray[np.float64]) -> list[Chunk]:
     rows_in_memory = Chunk(read_only(X), read_only(y.astype(np.int64)), X.shape[1])
-    return [rows_in_memory[start : start + _BLOCK] for start in range(0, len(y), _BLOCK)]
+    return [
+        rows_in_memory[start : start + _BLOCK] for start in range(0, len(y), _BLOCK)
+    ]
 
 
 def _generate(rows: int, model: Any) -> None:
@@ -81,7 +83,9 @@ def _river(X: NDArray[np.float64], y: NDArray[np.float64]) -> list[Contestant]:
             pass
 
     return [
-        _river_model(_RIVER_NEIGHBOURS, _dictionaries_of(X, y), "knn-window", neighbours),
+        _river_model(
+            _RIVER_NEIGHBOURS, _dictionaries_of(X, y), "knn-window", neighbours
+        ),
         _river_model(_RIVER_BAYES, _dictionaries_of(X, y), "naive-bayes", GaussianNB),
         Contestant(_RIVER_AGRAWAL, generate, _RIVER_ROWS / 1e6, peer="agrawal, rows"),
     ]
@@ -97,7 +101,10 @@ def _river_tree(X: NDArray[np.float64], y: NDArray[np.float64]) -> Contestant:
 def _dictionaries_of(
     X: NDArray[np.float64], y: NDArray[np.float64]
 ) -> list[tuple[dict[int, float], float]]:
-    return [(dict(enumerate(x)), label) for x, label in zip(X.tolist(), y.tolist(), strict=True)]
+    return [
+        (dict(enumerate(x)), label)
+        for x, label in zip(X.tolist(), y.tolist(), strict=True)
+    ]
 
 
 def _river_model(

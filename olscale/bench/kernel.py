@@ -56,10 +56,14 @@ def figures(rows: int = 30_000, rounds: int = 5) -> list[Figure]:
     stream = [_rows(rows)]
     missing = peers.missing("River", "river")
     table = [_sklearn("SGDClassifier on Nystroem(100)", _nystroem, stream)]
-    table += [_learner(name, params, stream, table[0].name) for name, params in _BUDGETED]
+    table += [
+        _learner(name, params, stream, table[0].name) for name, params in _BUDGETED
+    ]
     table += [
         _sklearn("SGDClassifier on RBFSampler(800)", _random_features, stream),
-        _learner("fogd", {"D": 400}, stream, f"{_SKLEARN}SGDClassifier on RBFSampler(800)"),
+        _learner(
+            "fogd", {"D": 400}, stream, f"{_SKLEARN}SGDClassifier on RBFSampler(800)"
+        ),
     ]
     if not missing:
         table.append(_river(stream, table[-1].name))
@@ -116,7 +120,9 @@ def _limits(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
         bare_rows(stream, _GAMMA, 100),
         bare_features(stream, _GAMMA, 400),
     ]
-    names = {contestant.name.rpartition(" ")[2]: contestant.name for contestant in table}
+    names = {
+        contestant.name.rpartition(" ")[2]: contestant.name for contestant in table
+    }
     for name, params in (*_BUDGETED, ("fogd", {"D": 400})):
         peer = names[str(params.get("B") or params["D"])]
         table.append(_learner(name, params, stream, peer, to=", to the bare loop"))
@@ -132,9 +138,13 @@ def _growth(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
         few.append(Chunk(rows, chunk.y[:3000], chunk.columns))
     table = []
     for B in (50, 500, 5000):
-        table.append(learner("bpas", {"B": B, "gamma": _GAMMA}, few, title=f"bpas, B = {B}"))
+        table.append(
+            learner("bpas", {"B": B, "gamma": _GAMMA}, few, title=f"bpas, B = {B}")
+        )
     for D in (100, 1000, 10_000):
-        table.append(learner("fogd", {"D": D, "gamma": _GAMMA}, few, title=f"fogd, D = {D}"))
+        table.append(
+            learner("fogd", {"D": D, "gamma": _GAMMA}, few, title=f"fogd, D = {D}")
+        )
     return compare(table, "M rows/s", rounds)
 
 
@@ -168,7 +178,9 @@ def _settings(stream: Sequence[Chunk], rounds: int, rows: int = 6000) -> list[Fi
     return compare(table, "M setting-rows/s", rounds)
 
 
-def _sklearn(title: str, features: Callable[[], Any], stream: Sequence[Chunk]) -> Contestant:
+def _sklearn(
+    title: str, features: Callable[[], Any], stream: Sequence[Chunk]
+) -> Contestant:
     """Return scikit-learn's classifier on its kernel approximation, in chunks of 1,000 rows."""
     from sklearn.linear_model import SGDClassifier
 
@@ -183,7 +195,9 @@ def _sklearn(title: str, features: Callable[[], Any], stream: Sequence[Chunk]) -
             model.partial_fit(features_of_rows, y[cut], classes=[0, 1])
 
     def untrained() -> Any:
-        return SGDClassifier(loss="hinge", penalty=None, shuffle=False, fit_intercept=False)
+        return SGDClassifier(
+            loss="hinge", penalty=None, shuffle=False, fit_intercept=False
+        )
 
     return Contestant(_SKLEARN + title, learn, len(y) / 1e6, untrained)
 
@@ -221,7 +235,9 @@ def _river(stream: Sequence[Chunk], peer: str) -> Contestant:
     def untrained() -> Any:
         return RBFSampler(gamma=_GAMMA, n_components=800, seed=0) | PAClassifier()
 
-    return Contestant("River PAClassifier on RBFSampler(800)", learn, len(y) / 1e6, untrained, peer)
+    return Contestant(
+        "River PAClassifier on RBFSampler(800)", learn, len(y) / 1e6, untrained, peer
+    )
 
 
 def _kernel_rows(rounds: int, rows: int = 400) -> list[Figure]:
@@ -243,7 +259,9 @@ def _kernel_rows(rounds: int, rows: int = 400) -> list[Figure]:
                 distances = np.maximum(0.0, x @ x + sizes - 2.0 * (S @ x))
                 np.exp(-_GAMMA * distances)
 
-        def ours(_: object, rows: Any = sparse, support: Any = support, space: Any = space) -> None:
+        def ours(
+            _: object, rows: Any = sparse, support: Any = support, space: Any = space
+        ) -> None:
             kernel_rows(rows, support, Kernel(GAUSSIAN, _GAMMA, 0.0, 1), *space)
 
         target = ">= 2" if B <= 200 else ">= 0.9"
@@ -293,7 +311,9 @@ def bare_features(stream: Sequence[Chunk], gamma: float, D: int) -> Contestant:
         for chunk in stream:
             _features(chunk.X, matrix.kept, gamma, space)
 
-    return Contestant(f"bare cosines and sines, D = {D}", run, sum(map(len, stream)) / 1e6)
+    return Contestant(
+        f"bare cosines and sines, D = {D}", run, sum(map(len, stream)) / 1e6
+    )
 
 
 def space_of(columns: int, slots: int) -> tuple[Any, ...]:

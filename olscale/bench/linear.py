@@ -24,9 +24,9 @@ _UNIT = "M rows/s"
 def figures(rows: int = 200_000, rounds: int = 5) -> list[Figure]:
     """Return the speeds of learners and peers, sparse first."""
     stream = list(chunks(rows))
-    results: list[Figure] = peers.missing("Vowpal Wabbit --sgd", "vowpalwabbit") + peers.missing(
-        "River pa1", "river"
-    )
+    results: list[Figure] = peers.missing(
+        "Vowpal Wabbit --sgd", "vowpalwabbit"
+    ) + peers.missing("River pa1", "river")
     absent = {figure.name for figure in results}
     with peers.scratch() as folder:
         table = [
@@ -86,7 +86,9 @@ def learner(
     """
     work = sum(map(len, stream)) / unit
     fresh = partial(untrained, name, params, stream[0], classes)
-    return Contestant(title or name, lambda model: feed(model, stream), work, fresh, peer, target)
+    return Contestant(
+        title or name, lambda model: feed(model, stream), work, fresh, peer, target
+    )
 
 
 def feed(model: Any, stream: Iterable[Chunk]) -> None:
@@ -159,14 +161,20 @@ def _full(features: int, rows: int, rounds: int) -> list[Figure]:
     stream = [Chunk(X, y, features)]
     skipped = list[Figure]()
     small = features <= 100
-    name = f"numpy AROW per row, d = {features}" if small else f"BLAS symv + syr, d = {features}"
+    name = (
+        f"numpy AROW per row, d = {features}"
+        if small
+        else f"BLAS symv + syr, d = {features}"
+    )
     run: Callable[[Any], object] = (
         (lambda _: arow_numpy(X, y)) if small else (lambda S: symv_syr(X, S))
     )
     peer = Contestant(name, run, rows / 1e3, lambda: np.eye(features, order="F"))
     title = f"arow full, d = {features}"
     target = ">= 10" if small else ">= 0.8"
-    contestants = _more(title, "arow", {"covariance": "full"}, stream, skipped, name, target, 1e3)
+    contestants = _more(
+        title, "arow", {"covariance": "full"}, stream, skipped, name, target, 1e3
+    )
     return [*compare([peer, *contestants], "k rows/s", rounds), *skipped]
 
 

@@ -29,9 +29,15 @@ def figures(rounds: int = 7, rows: int = 40_000) -> list[Figure]:
 
     The sparse rows have 3.2 million features.
     """
-    results = [figure for features in (22, 254, 784) for figure in _dense(features, rounds)]
-    results += [figure for features in (22, 254) for figure in _settings(features, rounds)]
-    return results + _max_out(254, rounds) + _many_classes(rounds) + _sparse(rows, rounds)
+    results = [
+        figure for features in (22, 254, 784) for figure in _dense(features, rounds)
+    ]
+    results += [
+        figure for features in (22, 254) for figure in _settings(features, rounds)
+    ]
+    return (
+        results + _max_out(254, rounds) + _many_classes(rounds) + _sparse(rows, rounds)
+    )
 
 
 def _rows(features: int) -> tuple[FloatArray, IntArray]:
@@ -97,7 +103,14 @@ def _dense(features: int, rounds: int) -> list[Figure]:
     table.append(Contestant(slow, in_python, few / 1e6))
     target = ">= 15" if features == 254 else ""
     table.append(
-        learner("lol", {"k": _K}, stream, slow, target, f"lol float64, d = {features}, to numpy")
+        learner(
+            "lol",
+            {"k": _K},
+            stream,
+            slow,
+            target,
+            f"lol float64, d = {features}, to numpy",
+        )
     )
     return compare(table, "M rows/s", rounds)
 
@@ -105,7 +118,10 @@ def _dense(features: int, rounds: int) -> list[Figure]:
 def _settings(features: int, rounds: int) -> list[Figure]:
     """Return LOL in eight settings that share prototypes, in one pass and in a pass each."""
     X, y = _rows(features)
-    titles = f"lol, 8 values of C in one pass, d = {features}", f"lol, 8 passes, d = {features}"
+    titles = (
+        f"lol, 8 values of C in one pass, d = {features}",
+        f"lol, 8 passes, d = {features}",
+    )
     settings = [{"k": _K, "C": 2.0**power} for power in range(-4, 4)]
     return one_pass("lol", settings, [Chunk(X, y, features)], titles, rounds, ">= 3")
 
@@ -149,7 +165,14 @@ def _max_out(features: int, rounds: int) -> list[Figure]:
             ">= 0.67",
             f"pamo1, {moved.mean():.0%} of the rows move it",
         ),
-        learner("pamo2", params, stream, table[2].name, ">= 0.67", "pamo2, every row moves it"),
+        learner(
+            "pamo2",
+            params,
+            stream,
+            table[2].name,
+            ">= 0.67",
+            "pamo2, every row moves it",
+        ),
     ]
     scored = Contestant(
         "pamo1, rows scored only",
@@ -181,7 +204,10 @@ def _many_classes(rounds: int, features: int = 20, rows: int = 1_000) -> list[Fi
     """
     rng = np.random.default_rng(0)
     table = []
-    for classes, peer, target in ((10, "", ""), (1_000, "pamo1, 10 classes", ">= 0.67")):
+    for classes, peer, target in (
+        (10, "", ""),
+        (1_000, "pamo1, 10 classes", ">= 0.67"),
+    ):
         means = rng.normal(size=(classes, features))
         y = rng.integers(0, classes, rows)
         X = means[y] + rng.normal(size=(rows, features))
@@ -189,7 +215,16 @@ def _many_classes(rounds: int, features: int = 20, rows: int = 1_000) -> list[Fi
         # Per row and class: each class has hyperplanes of its own to go through.
         unit = 1e6 / classes
         table.append(
-            learner("pamo1", {}, stream, peer, target, f"pamo1, {classes:,} classes", unit, classes)
+            learner(
+                "pamo1",
+                {},
+                stream,
+                peer,
+                target,
+                f"pamo1, {classes:,} classes",
+                unit,
+                classes,
+            )
         )
     return compare(table, "M rows of a class/s", rounds)
 
@@ -206,7 +241,8 @@ def _sparse(rows: int, rounds: int) -> list[Figure]:
     P = np.zeros((_K, columns), dtype=np.float32)
     part = stream[0][:2000]
     for start in range(0, columns, 1 << 16):
-        P[:, start : start + (1 << 16)] = 1e-6  # touched, so that reading it is reading memory
+        # touched, so that reading it is reading memory
+        P[:, start : start + (1 << 16)] = 1e-6
     slow = "prototype-major numba, nearest only"
 
     def by_prototype(_: object) -> None:
@@ -234,7 +270,11 @@ def _sparse(rows: int, rounds: int) -> list[Figure]:
     results = compare(table, "M rows/s", rounds)
     return [
         *results,
-        *compare([Contestant("lol float32, sparse, from nothing", first, work)], "M rows/s", 1),
+        *compare(
+            [Contestant("lol float32, sparse, from nothing", first, work)],
+            "M rows/s",
+            1,
+        ),
     ]
 
 
@@ -268,7 +308,9 @@ _SHAPES = {
     "a9a": (124, 2, 0.11, 8),
     "w7a": (301, 2, 0.04, 20),
 }
-_MANY_CLASSES = {f"{classes:,} classes": (100, classes, 1.0, 8) for classes in (249, 1_000)}
+_MANY_CLASSES = {
+    f"{classes:,} classes": (100, classes, 1.0, 8) for classes in (249, 1_000)
+}
 _WORDS = 160  # drawn for a wide row; a word drawn twice counts once
 
 
@@ -282,9 +324,13 @@ def soft_figures(rounds: int = 7, values: int = 600_000) -> list[Figure]:
     A stream has some 500 rows more than come to so many `values`; fewer where there are many
     classes.
     """
-    results = [figure for name in _SHAPES for figure in _soft_beside(name, rounds, values)]
+    results = [
+        figure for name in _SHAPES for figure in _soft_beside(name, rounds, values)
+    ]
     return results + [
-        figure for name in _MANY_CLASSES for figure in _soft_many_classes(name, rounds, values)
+        figure
+        for name in _MANY_CLASSES
+        for figure in _soft_many_classes(name, rounds, values)
     ]
 
 
@@ -292,7 +338,11 @@ def _soft_stream(shape: tuple[int, int, float, float], values: int) -> list[Chun
     features, classes, share, distance = shape
     return [
         _gaussians(
-            500 + int(values / features / np.sqrt(classes)), features, classes, share, distance
+            500 + int(values / features / np.sqrt(classes)),
+            features,
+            classes,
+            share,
+            distance,
         )
     ]
 
@@ -324,14 +374,20 @@ def _soft_many_classes(name: str, rounds: int, values: int) -> list[Figure]:
     for dtype, target in (("float64", ""), ("float32", ">= 0.286")):
         lol = f"lol, {dtype}, {name}"
         soft = f"soft-lol, {dtype}, {name}"
-        table.append(learner("lol", {"dtype": dtype}, stream, title=lol, classes=classes))
         table.append(
-            learner("soft-lol", {"dtype": dtype}, stream, lol, target, soft, classes=classes)
+            learner("lol", {"dtype": dtype}, stream, title=lol, classes=classes)
+        )
+        table.append(
+            learner(
+                "soft-lol", {"dtype": dtype}, stream, lol, target, soft, classes=classes
+            )
         )
     return compare(table, "M rows/s", rounds)
 
 
-def _gaussians(rows: int, features: int, classes: int, share: float, distance: float) -> Chunk:
+def _gaussians(
+    rows: int, features: int, classes: int, share: float, distance: float
+) -> Chunk:
     """Return rows of two Gaussians per class, so close that a learner keeps making mistakes."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, classes, rows)
@@ -361,8 +417,23 @@ def wide_figures(
     best = f"lol, max-score, {size}"
     table = [
         learner("lol", {}, stream, title=ova, unit=1.0, classes=classes),
-        learner("lol", {"multiclass": "max-score"}, stream, title=best, unit=1.0, classes=classes),
-        learner("soft-lol", {}, stream, ova, title=f"soft-lol, {size}", unit=1.0, classes=classes),
+        learner(
+            "lol",
+            {"multiclass": "max-score"},
+            stream,
+            title=best,
+            unit=1.0,
+            classes=classes,
+        ),
+        learner(
+            "soft-lol",
+            {},
+            stream,
+            ova,
+            title=f"soft-lol, {size}",
+            unit=1.0,
+            classes=classes,
+        ),
     ]
     return compare(table, "rows/s", rounds)
 

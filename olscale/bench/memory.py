@@ -49,7 +49,12 @@ def figures(rows: int = 10_000_000) -> list[Figure]:
             "protocol": PROTOCOL,
         }
         sizes = _Sizes()
-        evaluate(parse_experiment(content), Path(folder, "store"), in_process=True, progress=sizes)
+        evaluate(
+            parse_experiment(content),
+            Path(folder, "store"),
+            in_process=True,
+            progress=sizes,
+        )
     points = sizes.points[1:]  # the first is before the stream is opened
     last = max((fed for fed, _ in points), default=0)
     # From the second tenth on: the first one loads code and fills buffers.
@@ -60,13 +65,19 @@ def figures(rows: int = 10_000_000) -> list[Figure]:
         stop = tenth * last
         measured = [size / 1e6 for fed, size in points if first <= TENTHS * fed <= stop]
         if not measured:
-            return [Figure(growth, note=f"{rows:,} rows are over too soon to tell; give more")]
+            return [
+                Figure(
+                    growth, note=f"{rows:,} rows are over too soon to tell; give more"
+                )
+            ]
         megabytes[name] = max(measured)
     return [
         *(
             Figure(f"most in the {name} tenth", size, "MB", note="resident")
             for name, size in megabytes.items()
         ),
-        Figure(growth, megabytes["last"] - megabytes["second"], "MB", note=f"{rows:,} rows"),
+        Figure(
+            growth, megabytes["last"] - megabytes["second"], "MB", note=f"{rows:,} rows"
+        ),
         Figure("rows, as they are on the disk", size_on_disk / 1e6, "MB"),
     ]

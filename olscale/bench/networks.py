@@ -36,8 +36,24 @@ def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
         results += compare(
             [
                 _blas(peer, size, count),
-                learner("oselm", {"nodes": size}, stream, peer, ">= 0.8", f"oselm, {of_size}", 1e3),
-                learner("rff-rls", fourier, stream, peer, ">= 0.8", f"rff-rls, {of_size}", 1e3),
+                learner(
+                    "oselm",
+                    {"nodes": size},
+                    stream,
+                    peer,
+                    ">= 0.8",
+                    f"oselm, {of_size}",
+                    1e3,
+                ),
+                learner(
+                    "rff-rls",
+                    fourier,
+                    stream,
+                    peer,
+                    ">= 0.8",
+                    f"rff-rls, {of_size}",
+                    1e3,
+                ),
                 learner(
                     "rff-rls",
                     {**fourier, "block": 16},
@@ -107,7 +123,10 @@ def _penalties(rounds: int) -> list[Figure]:
     for name, layer in layers.items():
         settings = [layer | {"lam": lam} for lam in values]
         size = f"{next(iter(layer.values()))} features"
-        titles = f"{name}, 8 values of lam in one pass, {size}", f"{name}, 8 passes, {size}"
+        titles = (
+            f"{name}, 8 values of lam in one pass, {size}",
+            f"{name}, 8 passes, {size}",
+        )
         results += one_pass(name, settings, [chunk], titles, rounds, ">= 1", classes=10)
         results += _one_sum(name, settings, chunk, size, rounds)
     return results
@@ -174,7 +193,10 @@ def _components(rounds: int) -> list[Figure]:
             "ipca-lda",
             {"components": components, "block": 1},
         ),
-        f"ipca-lda, {components} components, block = 16": ("ipca-lda", {"components": components}),
+        f"ipca-lda, {components} components, block = 16": (
+            "ipca-lda",
+            {"components": components},
+        ),
     }
     contestants = [
         learner(name, params, stream, peer, "", title, 1.0, classes)
@@ -206,4 +228,6 @@ def _blas(name: str, size: int, count: int) -> Contestant:
             dsymv(1.0, matrix, z, y=g, overwrite_y=True)
             dsyr(-1e-12, z, a=matrix, overwrite_a=True)
 
-    return Contestant(name, update, count / 1e3, lambda: np.asfortranarray(np.eye(size)))
+    return Contestant(
+        name, update, count / 1e3, lambda: np.asfortranarray(np.eye(size))
+    )

@@ -59,11 +59,15 @@ def _figures(rows: int, classes: int, kind: str) -> list[Figure]:
     params = _best_params(X[:_CHOICE_ROWS], y[:_CHOICE_ROWS], X[choice], y[choice])
     taken = 1_000
     while True:
-        svc_seconds, svc_error, svc_bytes = _svc(params, X[:taken], y[:taken], X[test], y[test])
+        svc_seconds, svc_error, svc_bytes = _svc(
+            params, X[:taken], y[:taken], X[test], y[test]
+        )
         if svc_error <= error or taken >= rows:
             break
         taken = min(2 * taken, rows)
-    note = f"{taken:,} rows, test error {100 * svc_error:.2f} %, {svc_bytes / 1e6:.1f} MB"
+    note = (
+        f"{taken:,} rows, test error {100 * svc_error:.2f} %, {svc_bytes / 1e6:.1f} MB"
+    )
     svc = f"scikit-learn's SVC, {what}"
     results.append(Figure(svc, svc_seconds, "s", seconds / svc_seconds, name, "", note))
     return results
@@ -89,7 +93,9 @@ def _best_params(
     """Return the C and the width of SVC with the least error on rows that it does not learn."""
     typical = float(np.median(((X[:200, None] - X[None, :200]) ** 2).sum(axis=2)))
     grid = [
-        {"C": C, "gamma": width / typical} for C in (1.0, 10.0, 100.0) for width in (0.25, 1.0, 4.0)
+        {"C": C, "gamma": width / typical}
+        for C in (1.0, 10.0, 100.0)
+        for width in (0.25, 1.0, 4.0)
     ]
     return min(grid, key=lambda params: _svc(params, X, y, held, labels)[1])
 
@@ -109,4 +115,8 @@ def _svc(
     machine.fit(X, y)
     seconds = process_time() - start
     error = float(np.mean(machine.predict(test) != labels))
-    return seconds, error, float(machine.support_vectors_.nbytes + machine.dual_coef_.nbytes)
+    return (
+        seconds,
+        error,
+        float(machine.support_vectors_.nbytes + machine.dual_coef_.nbytes),
+    )

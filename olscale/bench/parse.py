@@ -62,7 +62,9 @@ def _rows_like_adult() -> bytes:
     rows = []
     for _ in range(2000):
         indices = np.sort(rng.choice(123, 14, replace=False)) + 1
-        rows.append(f"{rng.choice(('-1', '+1'))} {' '.join(f'{index}:1' for index in indices)} \n")
+        rows.append(
+            f"{rng.choice(('-1', '+1'))} {' '.join(f'{index}:1' for index in indices)} \n"
+        )
     return "".join(rows).encode()
 
 

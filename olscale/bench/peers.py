@@ -24,13 +24,17 @@ def missing(name: str, module: str) -> list[Figure]:
     return [Figure(name, note=f"{module} is not installed: pip install {module}")]
 
 
-def sklearn_pa1(chunks: Sequence[Chunk], peer: str = "", target: str = "") -> Contestant:
+def sklearn_pa1(
+    chunks: Sequence[Chunk], peer: str = "", target: str = ""
+) -> Contestant:
     """Return `SGDClassifier` with ``learning_rate="pa1"`` fed with the same chunks."""
     params = {"loss": "hinge", "learning_rate": "pa1", "eta0": 1.0}
     return _sgd("scikit-learn pa1, 16k chunks", params, chunks, peer, target)
 
 
-def sklearn_logistic(chunks: Sequence[Chunk], peer: str = "", target: str = "") -> Contestant:
+def sklearn_logistic(
+    chunks: Sequence[Chunk], peer: str = "", target: str = ""
+) -> Contestant:
     """Return `SGDClassifier` with the log loss and the step of `logistic`, fed likewise."""
     params = {"loss": "log_loss", "learning_rate": "constant", "eta0": 0.1}
     return _sgd("scikit-learn log loss, 16k chunks", params, chunks, peer, target)
@@ -95,7 +99,9 @@ def vowpal_wabbit_lines(
 
     note = f"from its cache file, {len(lines):,} rows, start included"
     work = len(lines) / 1e6
-    return Contestant(name, lambda _: Workspace(command).finish(), work, peer=peer, note=note)
+    return Contestant(
+        name, lambda _: Workspace(command).finish(), work, peer=peer, note=note
+    )
 
 
 def river_pa1(chunks: Sequence[Chunk], peer: str = "") -> Contestant:

@@ -52,7 +52,10 @@ def _layout(path: str, layout: str, rows: int, rounds: int) -> list[Figure]:
     ]
     results = compare(table, "M rows/s", rounds, perf_counter)
     if sys.platform != "linux":
-        return [*results, Figure(f"peak memory, {layout}", note="measured on Linux only")]
+        return [
+            *results,
+            Figure(f"peak memory, {layout}", note="measured on Linux only"),
+        ]
     for name, shuffle in orders.items():
         # A process of its own: the peak of this one is that of all it ever did.
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:

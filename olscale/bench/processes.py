@@ -22,7 +22,9 @@ def run_python(folder: Path, arguments: Sequence[str]) -> None:
 def python_usage(folder: Path, arguments: Sequence[str]) -> tuple[float, float]:
     """Run as `run_python`; return the processor seconds, and the largest process's megabytes."""
     command = [sys.executable, *arguments]
-    process = subprocess.Popen(command, cwd=folder, env=_environment(), stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, cwd=folder, env=_environment(), stdout=subprocess.DEVNULL
+    )
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:

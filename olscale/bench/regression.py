@@ -27,7 +27,9 @@ def figures(rows: int = 100_000, rounds: int = 5) -> list[Figure]:
     slow = [chunk[:_RIVER_ROWS] for chunk in stream[:1]]
     sgd = {"eta": 0.01, "power": 0.0}
     results = peers.missing(_VW, "vowpalwabbit") + [
-        figure for name in (_RIVER, _RIVER_RLS) for figure in peers.missing(name, "river")
+        figure
+        for name in (_RIVER, _RIVER_RLS)
+        for figure in peers.missing(name, "river")
     ]
     absent = {figure.name for figure in results}
     with peers.scratch() as folder:
@@ -37,7 +39,9 @@ def figures(rows: int = 100_000, rounds: int = 5) -> list[Figure]:
             learner("sgd-r", sgd, stream, _SKLEARN, ">= 2.5"),
             learner("sgd-r", sgd, stream, "pa1-r", title="sgd-r to pa1-r"),
             learner("rls", {}, stream[:10], "pa1-r", title="rls, d = 100"),
-            learner("rls", {"form": "diagonal"}, stream, "pa1-r", title="rls, diagonal"),
+            learner(
+                "rls", {"form": "diagonal"}, stream, "pa1-r", title="rls, diagonal"
+            ),
             learner("ridge", {}, slow, "pa1-r", title="ridge, d = 100"),
         ]
         if _VW not in absent:
@@ -60,7 +64,12 @@ def _sklearn_pa1(stream: Sequence[Chunk]) -> Contestant:
     from sklearn.linear_model import SGDRegressor
 
     blocks = [(np.array(chunk.X), np.array(chunk.y)) for chunk in stream]
-    rule = {"loss": "epsilon_insensitive", "learning_rate": "pa1", "eta0": 0.1, "epsilon": 0.1}
+    rule = {
+        "loss": "epsilon_insensitive",
+        "learning_rate": "pa1",
+        "eta0": 0.1,
+        "epsilon": 0.1,
+    }
 
     def untrained() -> Any:
         return SGDRegressor(**rule, penalty=None, shuffle=False, fit_intercept=False)
@@ -80,7 +89,9 @@ def _river(chunk: Chunk, peer: str) -> Contestant:
     from river.linear_model import LinearRegression
     from river.optim import SGD
 
-    return _river_model(_RIVER, chunk, peer, lambda: LinearRegression(SGD(0.005), intercept_lr=0.0))
+    return _river_model(
+        _RIVER, chunk, peer, lambda: LinearRegression(SGD(0.005), intercept_lr=0.0)
+    )
 
 
 def _river_rls(chunk: Chunk, peer: str) -> Contestant:
@@ -116,4 +127,6 @@ def _vowpal_wabbit(stream: Sequence[Chunk], folder: str, peer: str) -> Contestan
     for y, x in islice(rows, 30_000):
         features = " ".join(f"{j}:{v:g}" for j, v in enumerate(x))
         lines.append(f"{y:g} | {features}\n")
-    return peers.vowpal_wabbit_lines(_VW, lines, "--loss_function squared", Path(folder), peer)
+    return peers.vowpal_wabbit_lines(
+        _VW, lines, "--loss_function squared", Path(folder), peer
+    )

@@ -34,19 +34,26 @@ SETTINGS = 25
 LOOSE = 10_000
 
 
-def figures(permutations: int = PERMUTATIONS, loose: int = LOOSE, rounds: int = 3) -> list[Figure]:
+def figures(
+    permutations: int = PERMUTATIONS, loose: int = LOOSE, rounds: int = 3
+) -> list[Figure]:
     """Return milliseconds per run, the gain of a second worker, and seconds.
 
     Stores are in the system's temporary folder.
     """
-    with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder, ExitStack() as stack:
+    with (
+        tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder,
+        ExitStack() as stack,
+    ):
         root = Path(folder)
         number = count()
         _generate(root)
         experiment = _experiment(root, permutations, SETTINGS)
         first = _experiment(root, 2, 2)
 
-        def timed(experiment: Experiment, **where: Any) -> tuple[float, float, Evaluation]:
+        def timed(
+            experiment: Experiment, **where: Any
+        ) -> tuple[float, float, Evaluation]:
             start = perf_counter()
             used = process_time()
             evaluation = evaluate(experiment, root / f"store-{next(number)}", **where)
@@ -56,7 +63,8 @@ def figures(permutations: int = PERMUTATIONS, loose: int = LOOSE, rounds: int = 
         timed(first, in_process=True)
         results = _beside(lambda: timed(experiment, in_process=True), rounds)
         clusters = {
-            workers: stack.enter_context(running_cluster(root, workers)) for workers in (1, 2)
+            workers: stack.enter_context(running_cluster(root, workers))
+            for workers in (1, 2)
         }
         walls: dict[int, list[float]] = {workers: [] for workers in clusters}
         for i in range(rounds + 1):  # the first for what a worker does once
@@ -67,9 +75,18 @@ def figures(permutations: int = PERMUTATIONS, loose: int = LOOSE, rounds: int = 
         two_workers = walls[2]
         rounds_of_both = zip(one_worker, two_workers, strict=True)
         ratio = statistics.median(one / two for one, two in rounds_of_both)
-        results.append(Figure("one worker that runs already", statistics.median(one_worker), "s"))
         results.append(
-            Figure("two workers", statistics.median(two_workers), "s", ratio, "one", ">= 1.5")
+            Figure("one worker that runs already", statistics.median(one_worker), "s")
+        )
+        results.append(
+            Figure(
+                "two workers",
+                statistics.median(two_workers),
+                "s",
+                ratio,
+                "one",
+                ">= 1.5",
+            )
         )
         results += group_size_figures(root, clusters[2].address, rounds)
         return results + _nothing_to_compute(
@@ -90,17 +107,23 @@ def _generate(here: Path) -> None:
 
 def _experiment(here: Path, permutations: int, settings: int) -> Experiment:
     values = [2.0 ** (i / 2 - 6) for i in range(settings)]
-    learners = [{"name": name, "params": {"C": values}} for name in ("pa1", "pa2", "lol")]
+    learners = [
+        {"name": name, "params": {"C": values}} for name in ("pa1", "pa2", "lol")
+    ]
     learners.append({"name": "arow", "params": {"r": values}})
     content = {
         "datasets": [{"path": str(here / "rows")}],
         "learners": learners,
         "transforms": ["standardize", "bias"],
     }
-    return parse_experiment({**content, "protocol": {"permutations": permutations}}, "bench")
+    return parse_experiment(
+        {**content, "protocol": {"permutations": permutations}}, "bench"
+    )
 
 
-def _beside(evaluation: Callable[[], tuple[float, float, Evaluation]], rounds: int) -> list[Figure]:
+def _beside(
+    evaluation: Callable[[], tuple[float, float, Evaluation]], rounds: int
+) -> list[Figure]:
     """Return wall and processor time of a run in process, against its learner's passes."""
     measured = []
     for _ in range(rounds):
@@ -112,7 +135,10 @@ def _beside(evaluation: Callable[[], tuple[float, float, Evaluation]], rounds: i
         )
         learning = pc.sum(timings).as_py()
         measured.append(
-            [1e3 * seconds / result.computed for seconds in (learning, wall - learning, used)]
+            [
+                1e3 * seconds / result.computed
+                for seconds in (learning, wall - learning, used)
+            ]
         )
     learning, wall, used = np.median(measured, axis=0).tolist()
     return [
@@ -137,7 +163,8 @@ def _nothing_to_compute(experiment: Experiment, path: Path) -> list[Figure]:
     # Made-up results under the ids of the experiment, which then has nothing left to run.
     finished = zip(runs, records(len(runs)), strict=True)
     write_loose(
-        store, (replace(record, run=run.definition(), id=run.id) for run, record in finished)
+        store,
+        (replace(record, run=run.definition(), id=run.id) for run, record in finished),
     )
     seconds = []
     # The first evaluation compacts the loose files; later ones find nothing to do.
@@ -148,7 +175,14 @@ def _nothing_to_compute(experiment: Experiment, path: Path) -> list[Figure]:
     what = f"nothing to compute, {len(runs):,} runs"
     return [
         Figure(f"{what} in loose files, which are compacted", seconds[0], "s"),
-        Figure(f"{what}, from then on", seconds[-1], "s", 1.0 / seconds[-1], "1 s", ">= 1.0"),
+        Figure(
+            f"{what}, from then on",
+            seconds[-1],
+            "s",
+            1.0 / seconds[-1],
+            "1 s",
+            ">= 1.0",
+        ),
     ]
 
 
@@ -158,7 +192,18 @@ SIZES = ((1, 1000), (3, 260), (10, 100), (100, 10))
 MOST_MILLISECONDS = 1.2
 """Of processor time that a run may take, on data as small as breast cancer."""
 
-_LEARNERS = ("pa1", "pa", "pa2", "perceptron", "ogd", "arow", "scw1", "lol", "cw", "scw2")
+_LEARNERS = (
+    "pa1",
+    "pa",
+    "pa2",
+    "perceptron",
+    "ogd",
+    "arow",
+    "scw1",
+    "lol",
+    "cw",
+    "scw2",
+)
 
 
 def group_size_figures(here: Path, two_workers: str, rounds: int) -> Iterator[Figure]:
@@ -214,7 +259,9 @@ def group_size_figures(here: Path, two_workers: str, rounds: int) -> Iterator[Fi
             wall_in_process, _ = seconds(many, in_process=True)
             wall_on_workers, _ = seconds(many, scheduler=two_workers)
             pairs.append((wall_in_process, wall_on_workers))
-        gain = statistics.median(in_process / on_workers for in_process, on_workers in pairs)
+        gain = statistics.median(
+            in_process / on_workers for in_process, on_workers in pairs
+        )
         walls = statistics.median(on_workers for _, on_workers in pairs)
         yield Figure(
             f"{_words(learners, permutations)} of digits: two workers",
@@ -227,9 +274,7 @@ def group_size_figures(here: Path, two_workers: str, rounds: int) -> Iterator[Fi
 
 
 def _words(learners: int, permutations: int) -> str:
-    return (
-        f"{learners} {'learner' if learners == 1 else 'learners'} on {permutations:,} permutations"
-    )
+    return f"{learners} {'learner' if learners == 1 else 'learners'} on {permutations:,} permutations"
 
 
 def _sized_experiment(dataset: Path, learners: int, permutations: int) -> Experiment:

@@ -45,7 +45,9 @@ def figures(rows: int = 100_000, rounds: int = 3) -> list[Figure]:
     """
     with peers.scratch() as folder:
         results = _url(Path(folder), rows, rounds)
-        return results + _webspam(Path(folder), max(1, rows * WEBSPAM_ROWS // URL_ROWS), rounds)
+        return results + _webspam(
+            Path(folder), max(1, rows * WEBSPAM_ROWS // URL_ROWS), rounds
+        )
 
 
 def _url(folder: Path, rows: int, rounds: int) -> list[Figure]:
@@ -77,19 +79,34 @@ def _ingests(archive: str, megabytes: float, folder: Path, rounds: int) -> list[
         dest = folder / layout
         usages[name] = []
         # Compiles the compiled loops, or loads them.
-        ingest(few, folder / f"few-{layout}-{cores}", segments="files", layout=layout, note=_unsaid)
+        ingest(
+            few,
+            folder / f"few-{layout}-{cores}",
+            segments="files",
+            layout=layout,
+            note=_unsaid,
+        )
 
         def run(_: object) -> None:
             # The watch is not on the core that is timed.
-            with measured() as usage, one_core() if cores == "one core" else nullcontext():
+            with (
+                measured() as usage,
+                one_core() if cores == "one core" else nullcontext(),
+            ):
                 ingest(archive, dest, segments="files", layout=layout, note=_unsaid)
             usages[name].append(usage)
 
-        return Contestant(name, run, megabytes, lambda: shutil.rmtree(dest, ignore_errors=True))
+        return Contestant(
+            name, run, megabytes, lambda: shutil.rmtree(dest, ignore_errors=True)
+        )
 
     table = [
         contestant(*how)
-        for how in (("parquet", "one core"), ("zarr", "one core"), ("zarr", "all cores"))
+        for how in (
+            ("parquet", "one core"),
+            ("zarr", "one core"),
+            ("zarr", "all cores"),
+        )
     ]
     results = compare(table, "MB/s", rounds, perf_counter)
     notes = [
@@ -97,13 +114,16 @@ def _ingests(archive: str, megabytes: float, folder: Path, rounds: int) -> list[
         f"{max(of, key=attrgetter('peak')).note}"
         for of in usages.values()
     ]
-    return [replace(figure, note=note) for figure, note in zip(results, notes, strict=True)]
+    return [
+        replace(figure, note=note) for figure, note in zip(results, notes, strict=True)
+    ]
 
 
 def _webspam(folder: Path, rows: int, rounds: int) -> list[Figure]:
     layouts = ("parquet", "zarr")
     datasets = [
-        generate("webspam-like", folder / f"webspam-{of}", rows=rows, layout=of) for of in layouts
+        generate("webspam-like", folder / f"webspam-{of}", rows=rows, layout=of)
+        for of in layouts
     ]
     with one_core():
         table = [
@@ -119,7 +139,8 @@ def _stored(datasets: dict[str, Dataset], folder: Path, rounds: int) -> list[Fig
     absent = peers.missing(_VW, "vowpalwabbit")
     peer = "" if absent else _VW
     table = [
-        _pa1(layout, dataset, peer, ">= 2" if peer else "") for layout, dataset in datasets.items()
+        _pa1(layout, dataset, peer, ">= 2" if peer else "")
+        for layout, dataset in datasets.items()
     ]
     if not absent:
         table.append(peers.vowpal_wabbit(list(_spread(datasets["zarr"])), str(folder)))
@@ -162,13 +183,21 @@ def _stream(name: str, dataset: Dataset, folder: Path) -> list[Figure]:
     note = f"{dataset.rows():,} rows, {usage.note}, start of the cluster included"
     note += f", {failed} failed" if failed else ""
     return [
-        Figure(f"{name} through {len(learners)} learners, 2 workers", usage.seconds, "s", note=note)
+        Figure(
+            f"{name} through {len(learners)} learners, 2 workers",
+            usage.seconds,
+            "s",
+            note=note,
+        )
     ]
 
 
 def stream_learners() -> list[dict[str, Any]]:
     """Return the learners of the pipeline ``url``."""
-    return [spec.model_dump(include={"name", "params"}) for spec in load_pipeline("url").learners]
+    return [
+        spec.model_dump(include={"name", "params"})
+        for spec in load_pipeline("url").learners
+    ]
 
 
 @contextmanager

@@ -30,7 +30,9 @@ def figures() -> list[Figure]:
         fill_compacted(folder / "thousand", 1_000)
         fill_compacted(folder / "ten-thousand", 10_000)
         fill_compacted(folder / "hundred-thousand", 100_000)
-        _seconds(folder, ["-m", "olscale", "datasets", "generate", "rotating-xor", "xor"])
+        _seconds(
+            folder, ["-m", "olscale", "datasets", "generate", "rotating-xor", "xor"]
+        )
         write_text(folder / "numbers.csv", text_of_numbers(9, 15_000), 2)
         write_text(folder / "words.csv", text_like_kdd99(15_000), 2)
         run = "evaluate --dataset xor --learner pa1 --store new"
@@ -41,9 +43,18 @@ def figures() -> list[Figure]:
             _figure(folder, "results of 1,000 runs", "results thousand", ">= 0.43"),
             _figure(folder, "results of 499 runs, a file each", "results single"),
             _figure(folder, "status of 1,000 runs", "status thousand"),
-            _figure(folder, "ingest 2 MB of numbers", "ingest numbers.csv new", ">= 0.56"),
-            _figure(folder, "ingest 2 MB of numbers and words", "ingest words.csv new", ">= 0.56"),
-            _figure(folder, "evaluate one run in process", f"{run} --in-process", ">= 0.28"),
+            _figure(
+                folder, "ingest 2 MB of numbers", "ingest numbers.csv new", ">= 0.56"
+            ),
+            _figure(
+                folder,
+                "ingest 2 MB of numbers and words",
+                "ingest words.csv new",
+                ">= 0.56",
+            ),
+            _figure(
+                folder, "evaluate one run in process", f"{run} --in-process", ">= 0.28"
+            ),
             _figure(
                 folder,
                 "evaluate one run on a new cluster",
@@ -51,7 +62,13 @@ def figures() -> list[Figure]:
                 ">= 0.086",
                 3,
             ),
-            _figure(folder, "report on 1,000 runs", "report thousand --out page", ">= 0.05", 3),
+            _figure(
+                folder,
+                "report on 1,000 runs",
+                "report thousand --out page",
+                ">= 0.05",
+                3,
+            ),
             *_report_figures(folder, "10,000", "ten-thousand", 4.0, 500.0),
             *_report_figures(folder, "100,000", "hundred-thousand", 8.0, 500.0),
         ]
@@ -68,7 +85,9 @@ def _report_figures(
     usages = []
     for _ in range(3):
         shutil.rmtree(folder / "page", ignore_errors=True)
-        usages.append(python_usage(folder, ["-m", "olscale", "report", store, "--out", "page"]))
+        usages.append(
+            python_usage(folder, ["-m", "olscale", "report", store, "--out", "page"])
+        )
     seconds, megabytes = zip(*usages, strict=True)
     used_seconds = statistics.median(seconds)
     held = max(megabytes)
@@ -81,7 +100,14 @@ def _report_figures(
             f"{most_seconds:.0f} s",
             ">= 1",
         ),
-        Figure("its memory", held, "MB", most_megabytes / held, f"{most_megabytes:.0f} MB", ">= 1"),
+        Figure(
+            "its memory",
+            held,
+            "MB",
+            most_megabytes / held,
+            f"{most_megabytes:.0f} MB",
+            ">= 1",
+        ),
     ]
 
 

@@ -20,11 +20,20 @@ from olscale.results.rows import (
 )
 
 _WHEN = datetime(2026, 1, 1, tzinfo=UTC)
-_METRICS = ("cumulative_error", "mistakes", "model_bytes", "norm_w", "test_error", "updates")
+_METRICS = (
+    "cumulative_error",
+    "mistakes",
+    "model_bytes",
+    "norm_w",
+    "test_error",
+    "updates",
+)
 _TIMINGS = ("fit_seconds", "read_seconds", "rows_per_second")
 
 
-def records(number: int, permutations: int = 10, datasets: int = 25) -> Iterator[Record]:
+def records(
+    number: int, permutations: int = 10, datasets: int = 25
+) -> Iterator[Record]:
     """Yield synthetic finished runs: permutations per setting and data set, five C per learner.
 
     Examples
@@ -44,16 +53,24 @@ def records(number: int, permutations: int = 10, datasets: int = 25) -> Iterator
             "dataset": {"name": f"set-{dataset}", "fingerprint": f"{dataset:064x}"},
             "transforms": ["standardize", "bias"],
             "learner": {"name": f"learner-{learner}", "version": 1, "params": params},
-            "protocol": {"order": "permuted", "seed": 0, "permutation": i % permutations},
+            "protocol": {
+                "order": "permuted",
+                "seed": 0,
+                "permutation": i % permutations,
+            },
         }
         curve = np.cumsum(rng.integers(0, 20, 100))
         yield Record(
             run,
             run_id(run),
-            metrics=dict(zip(_METRICS, rng.random(len(_METRICS)).tolist(), strict=True)),
+            metrics=dict(
+                zip(_METRICS, rng.random(len(_METRICS)).tolist(), strict=True)
+            ),
             curve_rows=rows,
             curve_mistakes=curve,
-            timings=dict(zip(_TIMINGS, rng.random(len(_TIMINGS)).tolist(), strict=True)),
+            timings=dict(
+                zip(_TIMINGS, rng.random(len(_TIMINGS)).tolist(), strict=True)
+            ),
             environment={"host": f"host-{i % 8}", "olscale": "0.1.0"},
         )
 
@@ -66,18 +83,25 @@ def fill_loose(path: Path, number: int) -> Store:
 def write_loose(store: Store, finished: Iterable[Record]) -> Store:
     """Write runs to loose files of a local store, without waiting for the disk at each of them."""
     for record in finished:
-        for kind, data in (("timings", timing_bytes(record, _WHEN)), ("runs", run_bytes(record))):
+        for kind, data in (
+            ("timings", timing_bytes(record, _WHEN)),
+            ("runs", run_bytes(record)),
+        ):
             file = Path(store.path, kind) / record.id[:2] / f"{record.id}.parquet"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
     return store
 
 
-def fill_compacted(path: Path, number: int, permutations: int = 10, datasets: int = 25) -> Store:
+def fill_compacted(
+    path: Path, number: int, permutations: int = 10, datasets: int = 25
+) -> Store:
     """Make the store that compaction would make of as many loose files."""
     store = open_store(path, create=True)
     # In the order of ids, which compaction keeps.
-    ordered = sorted(records(number, permutations, datasets), key=lambda record: record.id)
+    ordered = sorted(
+        records(number, permutations, datasets), key=lambda record: record.id
+    )
     # Written at once: a hundred thousand loose files would take minutes to write and compact.
     for kind, schema, row in (
         ("runs", RUN_SCHEMA, run_row),

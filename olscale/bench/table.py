@@ -78,7 +78,9 @@ def machine() -> dict[str, Any]:
         "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
         "system": platform.platform(),
         "python": platform.python_version(),
-        "versions": {name: version(name) for name in _PACKAGES if list(distributions(name=name))},
+        "versions": {
+            name: version(name) for name in _PACKAGES if list(distributions(name=name))
+        },
     }
 
 

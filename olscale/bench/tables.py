@@ -65,9 +65,13 @@ def text_like_kdd99(rows: int, seed: int = 0) -> tuple[str, str]:
         words = [str(rng.choice(choices)) for choices in _WORDS]
         cells = [
             "" if absent else cell
-            for cell, absent in zip(words + counts + rates, rng.random(40) < 0.01, strict=True)
+            for cell, absent in zip(
+                words + counts + rates, rng.random(40) < 0.01, strict=True
+            )
         ]
-        lines.append(",".join([*cells, f"{rng.choice(['normal', 'smurf', 'neptune', 'back'])}."]))
+        lines.append(
+            ",".join([*cells, f"{rng.choice(['normal', 'smurf', 'neptune', 'back'])}."])
+        )
     names = [*(f"x{i}" for i in range(40)), "class"]
     return _lines([",".join(names)]), _lines(lines)
 
@@ -84,7 +88,9 @@ def arff_text(head: str) -> str:
     @data
     """
     names = head.strip().split(",")
-    return _lines(["@relation rows", *(f"@attribute {name} numeric" for name in names), "@data"])
+    return _lines(
+        ["@relation rows", *(f"@attribute {name} numeric" for name in names), "@data"]
+    )
 
 
 def figures(rows: int | None = None) -> list[Figure]:
@@ -92,7 +98,10 @@ def figures(rows: int | None = None) -> list[Figure]:
     megabytes = MEGABYTES if rows is None else rows * _NARROW_ROW / 1e6
     results = missing(_PANDAS, "pandas")
     with_pandas = not results
-    with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder, _one_thread_of_arrow():
+    with (
+        tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder,
+        _one_thread_of_arrow(),
+    ):
         for what, text, target in (
             ("9 columns", text_of_numbers(9, _CELLS // 9), ">= 0.8"),
             ("257 columns", text_of_numbers(257, _CELLS // 257), ">= 0.8"),
@@ -135,12 +144,18 @@ def _table(
     pandas: bool,
 ) -> list[Figure]:
     head, rows = text
-    source, dest, parquet = (folder / f"rows{suffix}" for suffix in (".csv", "", ".parquet"))
+    source, dest, parquet = (
+        folder / f"rows{suffix}" for suffix in (".csv", "", ".parquet")
+    )
     _write(source, head, rows, megabytes)
     size = source.stat().st_size / 1e6
 
     def contestant(
-        name: str, run: Callable[..., object], *paths: Path, peer: str = "", target: str = ""
+        name: str,
+        run: Callable[..., object],
+        *paths: Path,
+        peer: str = "",
+        target: str = "",
     ) -> Contestant:
         return Contestant(
             f"{name}, {what}",
@@ -174,7 +189,14 @@ def _table(
         arff_file = folder / "rows.arff"
         _write(arff_file, arff_text(head), rows, megabytes)
         contestants.append(
-            contestant("ingest ARFF", ingest, arff_file, dest, peer="ingest CSV", target=">= 0.67")
+            contestant(
+                "ingest ARFF",
+                ingest,
+                arff_file,
+                dest,
+                peer="ingest CSV",
+                target=">= 0.67",
+            )
         )
     results = compare(contestants, "MB/s", _ROUNDS, perf_counter)
     small = folder / "small.csv"
@@ -248,7 +270,9 @@ write_table(read_csv(sys.argv[1], ReadOptions(use_threads=False)), sys.argv[2])
 """
 
 
-def whole_ingests(folder: Path, what: str, text: tuple[str, str], megabytes: float) -> list[Figure]:
+def whole_ingests(
+    folder: Path, what: str, text: tuple[str, str], megabytes: float
+) -> list[Figure]:
     """Return megabytes per processor second of ingests up to so many `megabytes` of text.
 
     Parameters

@@ -92,9 +92,16 @@ def _seconds(experiment: Experiment, store: Path) -> float:
 def _watched(store: Path) -> Iterator[None]:
     """Serve a dashboard of a store, and read it as a page in a browser does."""
     command = [sys.executable, "-m", "olscale", "dashboard", str(store)]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": "1"}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "PYTHONUNBUFFERED": "1",
+    }
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
     ) as dashboard:
         try:
             assert dashboard.stdout is not None

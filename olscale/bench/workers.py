@@ -112,7 +112,9 @@ class _Server:
         return self.free
 
 
-def forecast(groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2) -> Forecast:
+def forecast(
+    groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2
+) -> Forecast:
     """Simulate `groups`, given out in their order, on `workers` workers.
 
     So many groups a worker are given out `ahead` of the first that comes back; one, when no more
@@ -153,7 +155,9 @@ def forecast(groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2)
         clock, number, what = heappop(events)
         group = groups[number]
         if what == "submitted":
-            heappush(events, (scheduler.serve(clock, costs.scheduler / 2), number, "ready"))
+            heappush(
+                events, (scheduler.serve(clock, costs.scheduler / 2), number, "ready")
+            )
         elif what == "ready":
             waiting.append(number)
         elif what == "written":
@@ -164,7 +168,9 @@ def forecast(groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2)
             heappush(events, (end, number, "answered"))
         elif what == "answered":
             idle += 1
-            end = driver.serve(clock, costs.driver / 2 + group.reports * costs.driver_report)
+            end = driver.serve(
+                clock, costs.driver / 2 + group.reports * costs.driver_report
+            )
             heappush(events, (end, number, "done"))
         else:
             back += 1
@@ -241,7 +247,15 @@ def running_cluster(folder: Path, workers: int) -> Iterator[_Running]:
     environment = dict(os.environ) | {"DASK_CONFIG": config}
     file = folder / f"scheduler-{workers}.json"
     commands = [
-        ["dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)],
+        [
+            "dask_scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--scheduler-file",
+            str(file),
+        ],
         [
             "dask_worker",
             "--scheduler-file",
@@ -299,7 +313,9 @@ async def _started(file: Path, workers: int) -> str:
     return address
 
 
-def _experiment(dataset: Path, learner: dict[str, Any], permutations: int) -> Experiment:
+def _experiment(
+    dataset: Path, learner: dict[str, Any], permutations: int
+) -> Experiment:
     content = {
         "datasets": [{"path": str(dataset)}],
         "learners": [learner],
@@ -324,7 +340,9 @@ def _measure(here: Path, cluster: _Running) -> Costs:
     # An empty task keeps both threads busy as well.
     trip = max(0.0, trip - driver - scheduler)
     file = asyncio.run(_files(here, cluster))
-    return Costs(driver, scheduler, driver_report, scheduler_report, start, trip, record, file)
+    return Costs(
+        driver, scheduler, driver_report, scheduler_report, start, trip, record, file
+    )
 
 
 def _seconds(work: Callable[..., object], *arguments: object) -> float:
@@ -350,7 +368,8 @@ def _run_all(groups: list[RunGroup], store: Path) -> list[float]:
 def _seconds_a_group(here: Path, cluster: _Running) -> tuple[float, float]:
     """Return processor seconds of driver and scheduler per group: a long plan minus a short."""
     spent: list[tuple[float, float]] = []
-    for permutations in (_SHORT, _SHORT, _LONG):  # the first for what is done once a process
+    # the first for what is done once a process
+    for permutations in (_SHORT, _SHORT, _LONG):
         experiment = _experiment(here / "tiny", {"name": "perceptron"}, permutations)
         before = cluster.processor_seconds()
         evaluate(experiment, here / f"groups-{len(spent)}", scheduler=cluster.address)
@@ -359,7 +378,9 @@ def _seconds_a_group(here: Path, cluster: _Running) -> tuple[float, float]:
     # What an evaluation takes however many groups it has is in both, and cancels out.
     (_, _), (driver, scheduler), (driver_long, scheduler_long) = spent
     more = _LONG - _SHORT
-    return max(0.0, driver_long - driver) / more, max(0.0, scheduler_long - scheduler) / more
+    return max(0.0, driver_long - driver) / more, max(
+        0.0, scheduler_long - scheduler
+    ) / more
 
 
 def _nothing(number: int) -> int:
@@ -481,9 +502,9 @@ def _simulated(costs: Costs) -> list[Figure]:
             pause = max(SETTINGS.report_seconds, workers / SETTINGS.most_reports)
             load = Load(seconds, reports=1 + int(seconds / pause))
             expected = forecast([load] * (10 * workers), workers, costs)
-            note = (
-                f"{expected.bottleneck} busy {expected.busy[expected.bottleneck]:.0%} of the time"
-            )
+            note = f"{expected.bottleneck} busy {expected.busy[expected.bottleneck]:.0%} of the time"
             name = f"simulated: {workers} workers, groups of {seconds:g} s"
-            results.append(Figure(name, 100 * expected.efficiency, "% of ideal", note=note))
+            results.append(
+                Figure(name, 100 * expected.efficiency, "% of ideal", note=note)
+            )
     return results

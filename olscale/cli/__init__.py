@@ -28,7 +28,10 @@ __all__ = ["COMMANDS", "LazyGroup", "main", "olscale"]
 
 COMMANDS = {
     "ingest": ("olscale.cli.ingest", "Convert source files to a chunked dataset."),
-    "datasets": ("olscale.cli.datasets", "List, show, verify, export and generate datasets."),
+    "datasets": (
+        "olscale.cli.datasets",
+        "List, show, verify, export and generate datasets.",
+    ),
     "learners": ("olscale.cli.learners", "List, show and check learners."),
     "evaluate": (
         "olscale.cli.evaluate",
@@ -117,7 +120,9 @@ class LazyGroup(Group):
         """
         for before, word in pairwise([self.name or "olscale", *args]):
             if not word:
-                ctx.fail(f"the word after {before!r} is empty: a variable that is not set?")
+                ctx.fail(
+                    f"the word after {before!r} is empty: a variable that is not set?"
+                )
             if word.startswith("--") and word.endswith("="):
                 ctx.fail(f"{word} has no value: a variable that is not set?")
         return super().parse_args(ctx, args)
@@ -127,11 +132,16 @@ class LazyGroup(Group):
         try:
             return super().invoke(ctx)
         except _Ended as ended:
-            _fail(f"olscale: ended by {signal.Signals(ended.number).name}", 128 + ended.number)
+            _fail(
+                f"olscale: ended by {signal.Signals(ended.number).name}",
+                128 + ended.number,
+            )
         except KeyboardInterrupt as why:
             _fail(f"olscale: interrupted: {why}".removesuffix(": "), INTERRUPTED)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
         """Write the list of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
@@ -151,9 +161,13 @@ class LazyGroup(Group):
         With ``standalone_mode=False`` exceptions reach the caller, as in click.
         """
         if not standalone_mode:
-            return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+            return super().main(
+                args, prog_name, complete_var, standalone_mode=False, **extra
+            )
         try:
-            code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+            code = super().main(
+                args, prog_name, complete_var, standalone_mode=False, **extra
+            )
             sys.stdout.flush()  # here, where a broken pipe can still be handled
         except click.ClickException as usage:
             command = "olscale"
@@ -238,7 +252,8 @@ def _ended_by_signals() -> Iterator[None]:
         return
 
     def end(number: int, frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_IGN)  # one signal suffices: the cleanup is running
+        # one signal suffices: the cleanup is running
+        signal.signal(number, signal.SIG_IGN)
         raise _Ended(number)
 
     # nohup ignores SIGHUP, and a program around this one may have handlers of its own.

@@ -64,7 +64,11 @@ def _print(name: str, figures: list[Figure]) -> None:
     from olscale.bench.table import TITLES, cells
 
     table = Table(
-        title=name, title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False
+        title=name,
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
     )
     for title in TITLES:
         if title in ("value", "ratio"):

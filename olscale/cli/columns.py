@@ -48,7 +48,9 @@ def _form(table: TableEntry) -> list[str]:
     """Return how the text of a table is written."""
     words = []
     if table.delimiter is not None:
-        called = {"\t": "tab", " ": "white space"}.get(table.delimiter, repr(table.delimiter))
+        called = {"\t": "tab", " ": "white space"}.get(
+            table.delimiter, repr(table.delimiter)
+        )
         words.append(f"delimiter {called}")
         words.append("header" if table.header else "no header")
     if table.decimal is not None:
@@ -112,7 +114,8 @@ def dates_line(manifest: Manifest) -> str | None:
     if not dates:
         return None
     encoded = " ".join(
-        f"--encode {shlex.quote(f'{column}=date:{ADVISED}')}" for column in dates[:_MOST]
+        f"--encode {shlex.quote(f'{column}=date:{ADVISED}')}"
+        for column in dates[:_MOST]
     )
     return f"{_listed(dates)}, one feature a date; {encoded} makes few features of each (or --drop)"
 
@@ -138,9 +141,13 @@ def _encodings(table: TableEntry, names: Sequence[str]) -> list[str]:
     words = []
     examples = _examples(table, names)
     coded = {
-        name: count for name, count in table.categorical.items() if name in (table.coded or ())
+        name: count
+        for name, count in table.categorical.items()
+        if name in (table.coded or ())
     }
-    text = {name: count for name, count in table.categorical.items() if name not in coded}
+    text = {
+        name: count for name, count in table.categorical.items() if name not in coded
+    }
     for what, columns, how in (
         ("text", text, "one per value"),
         ("encoded", coded, "fixed in advance"),
@@ -182,7 +189,9 @@ def weights_line(manifest: Manifest) -> str | None:
     zeros = ""
     if weights.zeros:
         zeros = f", {_plural(weights.zeros, 'row')} of weight 0"
-    return f"column {weights.column!r}, {weights.least:g} to {weights.greatest:g}{zeros}"
+    return (
+        f"column {weights.column!r}, {weights.least:g} to {weights.greatest:g}{zeros}"
+    )
 
 
 def missing_lines(manifest: Manifest) -> list[str]:
@@ -201,7 +210,9 @@ def missing_lines(manifest: Manifest) -> list[str]:
             '(transforms = ["impute:mean"]), or drop such columns (--drop)'
         )
     if words:
-        lines.append(f"{_values(words)} of text columns ({_counted(words)}), encoded as all zeros")
+        lines.append(
+            f"{_values(words)} of text columns ({_counted(words)}), encoded as all zeros"
+        )
     return lines
 
 
@@ -259,7 +270,10 @@ def column_rows(manifest: Manifest) -> list[tuple[str, str, str]]:
     if manifest.weights is not None:
         rows.append((manifest.weights.column, "weights", "-"))
     if isinstance(manifest.label_column, str):
-        rows += [(name, "label", "-") for name in manifest.targets or (manifest.label_column,)]
+        rows += [
+            (name, "label", "-")
+            for name in manifest.targets or (manifest.label_column,)
+        ]
     return rows
 
 

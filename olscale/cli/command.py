@@ -60,7 +60,9 @@ def with_examples(command: click.Command | None, path: str) -> click.Command | N
 class GroupedCommand(click.Command):
     """A command of many options, which stand in its help under headings."""
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
         """Write the options group by group; those without a group come last."""
         records = {
             parameter.opts[-1]: record

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from olscale.cli.results import advise_compaction, can_print, name_damaged, skip_damaged_option
+from olscale.cli.results import (
+    advise_compaction,
+    can_print,
+    name_damaged,
+    skip_damaged_option,
+)
 from olscale.cli.say import show
 
 if TYPE_CHECKING:
@@ -32,7 +37,9 @@ if TYPE_CHECKING:
     help="How to print.",
 )
 @click.option(
-    "--baseline", metavar="LEARNER", help="Compare only this learner with each other one."
+    "--baseline",
+    metavar="LEARNER",
+    help="Compare only this learner with each other one.",
 )
 @click.option(
     "--test",
@@ -93,7 +100,9 @@ def compare(
     name_damaged(opened)
     advise_compaction(opened)
     chosen = select(summaries, datasets=datasets, learners=learners)
-    comparison = LearnerComparison(opened, chosen, metric, baseline, test, rope, on_damage)
+    comparison = LearnerComparison(
+        opened, chosen, metric, baseline, test, rope, on_damage
+    )
     if format_ == "json":
         show(comparison.to_json())
         return

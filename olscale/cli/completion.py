@@ -34,7 +34,11 @@ def _learners(word: str) -> Iterable[str]:
     given, comma, _ = rest.rpartition(",")
     used = {pair.partition("=")[0] for pair in given.split(",")}
     begun = f"{name}:{given}{comma}"
-    return [f"{begun}{key}=" for key in sorted(learner_class(name).domains) if key not in used]
+    return [
+        f"{begun}{key}="
+        for key in sorted(learner_class(name).domains)
+        if key not in used
+    ]
 
 
 def _metrics(word: str) -> Iterable[str]:

@@ -22,7 +22,10 @@ from olscale.cli.say import say
     help="Address to listen on; others may read all results.",
 )
 @click.option(
-    "--prefix", default="", metavar="PATH", help="Path under which a proxy passes requests on."
+    "--prefix",
+    default="",
+    metavar="PATH",
+    help="Path under which a proxy passes requests on.",
 )
 def dashboard(stores: tuple[str, ...], port: int, host: str, prefix: str) -> None:
     """Show running evaluations, results and reports of the metrics stores STORE... on a page.
@@ -69,7 +72,9 @@ def dashboard(stores: tuple[str, ...], port: int, host: str, prefix: str) -> Non
             opened.append(open_store(store))
         else:
             # Nothing is made in its place: an empty store in the memory is shown meanwhile.
-            waiting = open_store(f"memory://olscale-dashboard-{len(opened)}", create=True)
+            waiting = open_store(
+                f"memory://olscale-dashboard-{len(opened)}", create=True
+            )
             names[len(opened)] = store
             latest[len(opened)] = partial(store_or, waiting, store)
             opened.append(waiting)
@@ -80,5 +85,15 @@ def dashboard(stores: tuple[str, ...], port: int, host: str, prefix: str) -> Non
     collect_as_usual()
     with suppress(KeyboardInterrupt):
         asyncio.run(
-            serve(opened, port, host, prefix, None, ready, pages=pages, latest=latest, names=names)
+            serve(
+                opened,
+                port,
+                host,
+                prefix,
+                None,
+                ready,
+                pages=pages,
+                latest=latest,
+                names=names,
+            )
         )

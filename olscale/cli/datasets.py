@@ -47,7 +47,9 @@ def list_datasets(root: str | None) -> None:
 def _list_here(root: str) -> None:
     from olscale.data.catalogue.fetch import datasets_under
 
-    table = _table("name", "kind", "train", "test", "columns", "classes", "nonzeros", "size")
+    table = _table(
+        "name", "kind", "train", "test", "columns", "classes", "nonzeros", "size"
+    )
     listed = datasets_under(root)
     for name, entry in listed:
         if isinstance(entry, str):
@@ -133,7 +135,9 @@ def fetch(name: str, dest: str) -> None:
     from olscale.data.catalogue.fetch import fetch as run
 
     with meter("reading") as progress:
-        fetched = run(name, dest, say=lambda line: say(line, err=True), progress=progress)
+        fetched = run(
+            name, dest, say=lambda line: say(line, err=True), progress=progress
+        )
     entry = find_entry(name)
     rows = " + ".join(f"{fetched.rows(split):,} {split}" for split in fetched.splits)
     say(
@@ -147,7 +151,10 @@ def fetch(name: str, dest: str) -> None:
 @datasets.command()
 @click.argument("dataset")
 @click.option(
-    "--columns", "all_columns", is_flag=True, help="List all columns, not only the first 20."
+    "--columns",
+    "all_columns",
+    is_flag=True,
+    help="List all columns, not only the first 20.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def show(dataset: str, all_columns: bool, as_json: bool) -> None:
@@ -181,7 +188,9 @@ def show(dataset: str, all_columns: bool, as_json: bool) -> None:
             if segments
         )
         or "none",
-        "sources": _shortened([redacted_address(source["name"]) for source in facts["sources"]]),
+        "sources": _shortened(
+            [redacted_address(source["name"]) for source in facts["sources"]]
+        ),
         "order": facts["order"],
         "made by": facts["created_by"],
         "fingerprint": facts["fingerprint"],
@@ -253,7 +262,9 @@ def verify(dataset: str) -> None:
     intact = "1 chunk is"
     if chunks != 1:
         intact = f"{chunks:,} chunks are"
-    say(f"{opened.name}: {intact} intact, fingerprint {opened.fingerprint[:12]} is right")
+    say(
+        f"{opened.name}: {intact} intact, fingerprint {opened.fingerprint[:12]} is right"
+    )
     if opened.manifest.checksum is None:
         say(
             f"note: its manifest, of format version {opened.manifest.format_version}, has no "
@@ -264,7 +275,9 @@ def verify(dataset: str) -> None:
 @datasets.command()
 @click.argument("dataset")
 @click.argument("file")
-@click.option("--split", help="Split to write (default: train; a dense npz file holds all).")
+@click.option(
+    "--split", help="Split to write (default: train; a dense npz file holds all)."
+)
 @click.option(
     "--format",
     metavar="svmlight|csv|npz",
@@ -304,7 +317,9 @@ def export(dataset: str, file: str, split: str | None, format: str | None) -> No
     help="Number of features, if the generator lets it be chosen.",
 )
 @layout_option
-@click.option("--chunk-rows", type=click.IntRange(min=1), metavar="N", help="Rows per chunk.")
+@click.option(
+    "--chunk-rows", type=click.IntRange(min=1), metavar="N", help="Rows per chunk."
+)
 def generate(
     name: str,
     dest: str,
@@ -327,11 +342,19 @@ def generate(
     from olscale.bench.workloads import generate_archive
 
     if dest.endswith((".tar.gz", ".tgz")):
-        count, size = generate_archive(name, dest, seed=seed, rows=rows, columns=columns)
+        count, size = generate_archive(
+            name, dest, seed=seed, rows=rows, columns=columns
+        )
         say(f"wrote {dest}: {count:,} rows, {size_text(size)} of text")
         return
     manifest = run(
-        name, dest, seed=seed, rows=rows, columns=columns, layout=layout, chunk_rows=chunk_rows
+        name,
+        dest,
+        seed=seed,
+        rows=rows,
+        columns=columns,
+        layout=layout,
+        chunk_rows=chunk_rows,
     )
     say(
         f"{manifest.name}: {manifest.rows():,} rows x {manifest.columns:,} columns, fingerprint "
@@ -351,7 +374,9 @@ def _facts(dataset: Dataset) -> dict[str, Any]:
             name: [s.model_dump() for s in split.segments]
             for name, split in manifest.splits.items()
         },
-        "class_rows": {name: split.class_rows for name, split in manifest.splits.items()},
+        "class_rows": {
+            name: split.class_rows for name, split in manifest.splits.items()
+        },
         "missing": {name: split.missing for name, split in manifest.splits.items()},
         "infinite": {name: split.infinite for name, split in manifest.splits.items()},
         "bytes": dataset.size(),

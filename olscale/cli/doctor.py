@@ -24,4 +24,6 @@ def doctor() -> None:
             failed.append(finding.name)
         say(f"{mark:<5}  {finding.name:<{width}}  {finding.says}")
     if failed:
-        raise ExecutionError(f"olscale does not work here as it should: {', '.join(failed)}")
+        raise ExecutionError(
+            f"olscale does not work here as it should: {', '.join(failed)}"
+        )

@@ -63,7 +63,9 @@ def _click_type(hint: Any, limits: Mapping[str, Any]) -> Any:
     if kind is str:
         return click.STRING
     if kind is float:
-        return click.FloatRange(limits["gt"], limits["lt"], min_open=True, max_open=True)
+        return click.FloatRange(
+            limits["gt"], limits["lt"], min_open=True, max_open=True
+        )
     return click.IntRange(min=limits["ge"])
 
 
@@ -88,16 +90,19 @@ def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
         # A list may come in one flag or in several; click alone would keep only the last.
         if isinstance(kind.get("type"), _Names):
             kind |= {"multiple": True, "callback": _joined}
-        called = click.option(flag, metavar=about["metavar"], help=about["description"], **kind)(
-            called
-        )
+        called = click.option(
+            flag, metavar=about["metavar"], help=about["description"], **kind
+        )(called)
     return called
 
 
 @click.command(cls=GroupedCommand, short_help="Run an experiment.")
 @click.argument("experiment", required=False, type=click.Path())
 @click.option(
-    "--store", metavar="STORE", required=True, help="Metrics store, created if it is missing."
+    "--store",
+    metavar="STORE",
+    required=True,
+    help="Metrics store, created if it is missing.",
 )
 @click.option(
     "--dataset",
@@ -114,7 +119,9 @@ def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
     help="NAME:param=value,param=value; repeatable.",
 )
 @click.option(
-    "--name", metavar="NAME", help="Name of the experiment in STORE, in place of its own."
+    "--name",
+    metavar="NAME",
+    help="Name of the experiment in STORE, in place of its own.",
 )
 @click.option(
     "--set",
@@ -126,7 +133,10 @@ def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
 )
 @protocol_options
 @click.option(
-    "--seed", type=click.IntRange(min=0), metavar="S", help="Seed of the permutations (default: 0)."
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="S",
+    help="Seed of the permutations (default: 0).",
 )
 @click.option(
     "--transform",
@@ -151,16 +161,23 @@ def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
     "worker's); larger datasets are permuted on disk.",
 )
 @click.option(
-    "--max-seconds", type=float, metavar="S", help="Time limit of each run, counted in its learner."
+    "--max-seconds",
+    type=float,
+    metavar="S",
+    help="Time limit of each run, counted in its learner.",
 )
-@click.option("--max-memory", metavar="SIZE", help="Memory limit of each run, e.g. 2GB.")
+@click.option(
+    "--max-memory", metavar="SIZE", help="Memory limit of each run, e.g. 2GB."
+)
 @click.option(
     "--retry",
     type=click.Choice(["lost", "failed", "all"]),
     help="Runs to compute again although STORE has them: those lost with their workers "
     "(default), all that failed, or all.",
 )
-@click.option("--force", is_flag=True, help="Compute every run again: the same as --retry all.")
+@click.option(
+    "--force", is_flag=True, help="Compute every run again: the same as --retry all."
+)
 @click.option(
     "--strict-online",
     is_flag=True,
@@ -174,7 +191,9 @@ def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
     "and write nothing.",
 )
 @click.option(
-    "--strict", is_flag=True, help="Exit with 1 if any run failed (default: only if all did)."
+    "--strict",
+    is_flag=True,
+    help="Exit with 1 if any run failed (default: only if all did).",
 )
 def evaluate(
     experiment: str | None,
@@ -219,9 +238,13 @@ def evaluate(
     chosen |= {f"--{name.replace('_', '-')}": value for name, value in protocol.items()}
     options = [name for name, value in chosen.items() if value not in (None, ())]
     if experiment is not None and options:
-        raise click.UsageError(f"{', '.join(options)} cannot be combined with an experiment file")
+        raise click.UsageError(
+            f"{', '.join(options)} cannot be combined with an experiment file"
+        )
     if experiment is None and not (datasets and (learners or protocol["from_model"])):
-        raise click.UsageError("expected an EXPERIMENT.toml, or --dataset and --learner")
+        raise click.UsageError(
+            "expected an EXPERIMENT.toml, or --dataset and --learner"
+        )
     if force and retry not in (None, "all"):
         raise click.UsageError(
             f"--force computes every run again, --retry {retry} only some; give only one of them"
@@ -236,7 +259,9 @@ def evaluate(
 
     find_modules_here()
     if experiment is not None:
-        spec = _overridden(partial(load_experiment, experiment_file(experiment)), overrides)
+        spec = _overridden(
+            partial(load_experiment, experiment_file(experiment)), overrides
+        )
     else:
         content = _content(datasets, learners, protocol, seed, transforms)
         # The same parser as for files, so that options get the same checks and run ids.
@@ -249,7 +274,12 @@ def evaluate(
     if dry_run:
         again = "all" if force else retry or "lost"
         limits = {"class_shards": class_shards, "memory_limit": memory_limit}
-        _preview(spec, store, cluster, limits | {"retry": again, "strict_online": strict_online})
+        _preview(
+            spec,
+            store,
+            cluster,
+            limits | {"retry": again, "strict_online": strict_online},
+        )
         return
     with progress_for(sys.stderr) as progress:
         evaluation = run(
@@ -267,7 +297,9 @@ def evaluate(
     if evaluation.computed == 0:
         say(f"nothing to compute: all {evaluation.runs} runs are in {store}")
     else:
-        say(f"{evaluation.computed} of {evaluation.runs} runs computed, results in {store}")
+        say(
+            f"{evaluation.computed} of {evaluation.runs} runs computed, results in {store}"
+        )
     if force or retry == "all" or evaluation.changed:
         say(f"{evaluation.changed} of them differ from what was in {store}")
     if evaluation.failed:
@@ -289,7 +321,9 @@ def _budget(max_seconds: float | None, max_memory: str | None) -> Any:
         # In the words of the command line, whose user knows no field names.
         first = error.errors(include_url=False)[0]
         option = f"--{first['loc'][0]}".replace("_", "-")
-        raise click.UsageError(f"{option} was {first['input']!r}: {first['msg']}") from None
+        raise click.UsageError(
+            f"{option} was {first['input']!r}: {first['msg']}"
+        ) from None
 
 
 def _preview(
@@ -343,7 +377,9 @@ def _content(
     # What is not given stays out, so that the defaults of experiments hold.
     return {
         "name": "evaluate",
-        "protocol": {key: value for key, value in protocol.items() if value is not None},
+        "protocol": {
+            key: value for key, value in protocol.items() if value is not None
+        },
         "transforms": split_transforms(",".join(transforms)),
         "datasets": [_dataset(path) for path in datasets],
         "learners": [parse_learner(text) for text in learners],
@@ -361,11 +397,15 @@ def _continued(
     from olscale.models.saved_model import saved_model
 
     if transforms:
-        raise click.UsageError("--transform does not go with --from-model, which has its own")
+        raise click.UsageError(
+            "--transform does not go with --from-model, which has its own"
+        )
     about = saved_model(protocol["from_model"]).about
     return {
         "name": "evaluate",
-        "protocol": {key: value for key, value in protocol.items() if value is not None},
+        "protocol": {
+            key: value for key, value in protocol.items() if value is not None
+        },
         "transforms": list(about.transforms.names),
         "datasets": [_dataset(path) for path in datasets],
         "learners": [{"name": about.learner.name, "params": about.learner.params}],
@@ -404,5 +444,7 @@ def parse_learner(text: str) -> dict[str, Any]:
         if key and value is not None:
             params[key] = parse_value(value)
         elif key or value is not None:
-            raise click.UsageError(f"--learner {text}: {key or f'={value}'!r} is not param=value")
+            raise click.UsageError(
+                f"--learner {text}: {key or f'={value}'!r} is not param=value"
+            )
     return {"name": name, "params": params}

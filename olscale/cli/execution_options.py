@@ -20,7 +20,9 @@ def _by(
 ) -> Callable[[click.Context, click.Parameter, str | None], float]:
     """Return a callback that converts an option's text to seconds; no option means never."""
 
-    def convert(context: click.Context, option: click.Parameter, text: str | None) -> float:
+    def convert(
+        context: click.Context, option: click.Parameter, text: str | None
+    ) -> float:
         try:
             if text is None:
                 return inf
@@ -89,7 +91,11 @@ def stop_options(command: Callable[..., None]) -> Callable[..., None]:
 def _seconds_option(name: str, text: str) -> Callable[[Any], Any]:
     variable = "OLSCALE_" + name.replace("-", "_").upper()
     return click.option(
-        f"--{name}", type=click.FloatRange(min=0), envvar=variable, metavar="SECONDS", help=text
+        f"--{name}",
+        type=click.FloatRange(min=0),
+        envvar=variable,
+        metavar="SECONDS",
+        help=text,
     )
 
 
@@ -118,7 +124,9 @@ _OPTIONS = [
         metavar="HOST:PORT",
         help="Address at which a local cluster serves Dask's dashboard (default: none).",
     ),
-    click.option("--in-process", is_flag=True, help="Run in this process, without Dask."),
+    click.option(
+        "--in-process", is_flag=True, help="Run in this process, without Dask."
+    ),
 ]
 
 _WAITS = [
@@ -138,7 +146,9 @@ def wait_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options to `command`, passed as `settings`: those of supervision."""
 
     @wraps(command)
-    def called(wait_workers: float | None, stop_seconds: float | None, **options: Any) -> None:
+    def called(
+        wait_workers: float | None, stop_seconds: float | None, **options: Any
+    ) -> None:
         from olscale.execution.settings import SETTINGS
 
         seconds: dict[str, Any] = {}
@@ -174,16 +184,24 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
         names = ("workers", "scheduler", "tls", "dashboard", "in_process")
         cluster = {name: options.pop(name) for name in names}
         in_process = cluster["in_process"]
-        clusters = [option for option in ("workers", "scheduler") if cluster[option] is not None]
+        clusters = [
+            option for option in ("workers", "scheduler") if cluster[option] is not None
+        ]
         if in_process and clusters:
-            raise click.UsageError(f"--in-process and --{clusters[0]} exclude each other")
-        if cluster["dashboard"] is not None and (in_process or cluster["scheduler"] is not None):
+            raise click.UsageError(
+                f"--in-process and --{clusters[0]} exclude each other"
+            )
+        if cluster["dashboard"] is not None and (
+            in_process or cluster["scheduler"] is not None
+        ):
             raise click.UsageError(
                 "--dashboard needs a local cluster: it cannot be combined with --scheduler or "
                 "--in-process"
             )
         if cluster["tls"] is not None and in_process:
-            raise click.UsageError("--tls encrypts Dask's connections, and --in-process has none")
+            raise click.UsageError(
+                "--tls encrypts Dask's connections, and --in-process has none"
+            )
         command(
             **options,
             cluster=cluster | {"stop": Stop(stop_at), "settings": settings},

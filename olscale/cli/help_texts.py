@@ -30,7 +30,10 @@ EXAMPLES = {
         "olscale learners list",
         "olscale learners list --task regression",
     ),
-    "olscale learners show": ("olscale learners show pa1", "olscale learners show mine:Learner"),
+    "olscale learners show": (
+        "olscale learners show pa1",
+        "olscale learners show mine:Learner",
+    ),
     "olscale learners check": (
         "olscale learners check mine:Learner",
         "olscale learners check sklearn.linear_model:Perceptron",
@@ -60,7 +63,10 @@ EXAMPLES = {
         "olscale dashboard results",
         "olscale dashboard results nights --port 8080",
     ),
-    "olscale compact": ("olscale compact results", "olscale compact s3://bucket/results"),
+    "olscale compact": (
+        "olscale compact results",
+        "olscale compact s3://bucket/results",
+    ),
     "olscale models list": (
         "olscale models list results",
         "olscale models list results --learner pa1",
@@ -125,7 +131,10 @@ EXAMPLES = {
         "olscale jobs prune watch.toml --dry-run",
         "olscale jobs prune watch.toml",
     ),
-    "olscale bench": ("olscale bench linear", "olscale bench linear kernel --out figures.json"),
+    "olscale bench": (
+        "olscale bench linear",
+        "olscale bench linear kernel --out figures.json",
+    ),
     "olscale warm": ("olscale warm", "olscale warm pa1 lol"),
     "olscale cluster template": (
         "olscale cluster template slurm --out scripts",

@@ -9,7 +9,12 @@ import click
 
 from olscale.cli.meter import meter
 from olscale.cli.say import say
-from olscale.cli.source_options import arrays_option, cell_options, delimiter_option, layout_option
+from olscale.cli.source_options import (
+    arrays_option,
+    cell_options,
+    delimiter_option,
+    layout_option,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,9 +35,15 @@ class _SeveralTests(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         options = (
-            option for option in self.params if isinstance(option, click.Option) and option.is_flag
+            option
+            for option in self.params
+            if isinstance(option, click.Option) and option.is_flag
         )
-        flags = {name for option in options for name in (*option.opts, *option.secondary_opts)}
+        flags = {
+            name
+            for option in options
+            for name in (*option.opts, *option.secondary_opts)
+        }
         spread: list[str] = []
         words = 0
         previous = ""
@@ -52,7 +63,9 @@ class _SeveralTests(click.Command):
         return super().parse_args(ctx, spread)
 
 
-def _note_workers(context: click.Context, option: click.Parameter, value: int | None) -> None:
+def _note_workers(
+    context: click.Context, option: click.Parameter, value: int | None
+) -> None:
     """Accept an option of earlier versions, which scripts may still use."""
     if value is not None:
         say(
@@ -64,8 +77,12 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
 @click.command(cls=_SeveralTests, short_help="Convert source files to a dataset.")
 @click.argument("source", nargs=-1, required=True)
 @click.argument("dest")
-@click.option("--test", multiple=True, metavar="SOURCE...", help="Sources of the test split.")
-@click.option("--format", metavar="FORMAT", help="Format of the sources (default: guessed).")
+@click.option(
+    "--test", multiple=True, metavar="SOURCE...", help="Sources of the test split."
+)
+@click.option(
+    "--format", metavar="FORMAT", help="Format of the sources (default: guessed)."
+)
 @layout_option
 @click.option(
     "--chunk-rows",
@@ -150,7 +167,11 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
     help="Use the first N rows for training and all others as the test split.",
 )
 @click.option(
-    "--workers", type=click.IntRange(min=1), expose_value=False, hidden=True, callback=_note_workers
+    "--workers",
+    type=click.IntRange(min=1),
+    expose_value=False,
+    hidden=True,
+    callback=_note_workers,
 )
 def ingest(
     source: tuple[str, ...],
@@ -240,11 +261,15 @@ def ingest(
         say(f"note: {more}")
     if manifest.unseen_classes and like is None:
         unseen = ", ".join(map(str, manifest.unseen_classes[:10]))
-        say(f"note: test has labels that train lacks, which no learner can predict: {unseen}")
+        say(
+            f"note: test has labels that train lacks, which no learner can predict: {unseen}"
+        )
     for title, line in _columns(manifest, given=label is not None):
         say(f"{title}: {line}")
     # A source of both splits is listed twice and read once.
-    read = sum({entry.name: entry.bytes or 0 for entry in manifest.sources}.values()) / 1e6
+    read = (
+        sum({entry.name: entry.bytes or 0 for entry in manifest.sources}.values()) / 1e6
+    )
     speed = ""
     if read >= 1:
         speed = f" ({read / seconds:.1f} MB/s)"
@@ -290,7 +315,11 @@ def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
     # A last column taken by default is suspicious if another one is called "label" or the like.
     if not given and isinstance(chosen, str) and chosen.lower() not in _LABELS:
         feature = next(
-            (name for name in names[:_MOST_NAMES] if name.partition("=")[0].lower() in _LABELS),
+            (
+                name
+                for name in names[:_MOST_NAMES]
+                if name.partition("=")[0].lower() in _LABELS
+            ),
             None,
         )
         if feature is not None:
@@ -327,7 +356,9 @@ def _values(manifest: Manifest, target: str | None) -> str:
     """Say how many labels a regression has, if so few suggest classes, and how to override it."""
     if manifest.classes is not None:
         many = (
-            target is None and manifest.label_names is None and len(manifest.classes) > _FEW_CLASSES
+            target is None
+            and manifest.label_names is None
+            and len(manifest.classes) > _FEW_CLASSES
         )
         if many:
             return "; --target real to predict numbers"
@@ -337,7 +368,9 @@ def _values(manifest: Manifest, target: str | None) -> str:
     distinct = "over 10,000"
     if manifest.distinct_labels is not None:
         distinct = f"{manifest.distinct_labels:,}"
-    return f", {distinct} distinct values" + ("" if target else "; --target classes for classes")
+    return f", {distinct} distinct values" + (
+        "" if target else "; --target classes for classes"
+    )
 
 
 def column_of(label: str | None) -> str | int | None:

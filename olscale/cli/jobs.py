@@ -38,7 +38,9 @@ def jobs() -> None:
 def _of_job(command: Command) -> Command:
     """Add the job file and the folder of its nights to a command."""
     home = click.option(
-        "--home", metavar="DIR", help="Folder of nights and history, instead of that in the file."
+        "--home",
+        metavar="DIR",
+        help="Folder of nights and history, instead of that in the file.",
     )
     return click.argument("file", type=click.Path(dir_okay=False))(home(command))
 
@@ -54,7 +56,9 @@ def _open(file: str, home: str | None) -> tuple[JobFile, JobHome]:
 @jobs.command(short_help="Run or resume a night.")
 @_of_job
 @click.option(
-    "--night", metavar="NAME", help="Name of the night (default: the UTC date of its start)."
+    "--night",
+    metavar="NAME",
+    help="Name of the night (default: the UTC date of its start).",
 )
 @click.option(
     "--scheduler",
@@ -119,9 +123,16 @@ def run(
     help="Series to print: ratios of benchmarks, speeds or errors (default: all).",
 )
 @click.option("--sql", metavar="QUERY", help="Query the table `history` with DuckDB.")
-@click.option("--all", "every", is_flag=True, help="A line for every night of each series.")
+@click.option(
+    "--all", "every", is_flag=True, help="A line for every night of each series."
+)
 def history(
-    file: str, home: str | None, form: str, metric: str | None, sql: str | None, every: bool
+    file: str,
+    home: str | None,
+    form: str,
+    metric: str | None,
+    sql: str | None,
+    every: bool,
 ) -> None:
     """Print the series of the job FILE, a line each with its last value, change and a sparkline.
 
@@ -130,7 +141,12 @@ def history(
     With --sql, query the table `history`: "select night, state, alarms from history where kind =
     'night'".
     """
-    from olscale.jobs.status import history_lines, history_table, query_history, text_of_table
+    from olscale.jobs.status import (
+        history_lines,
+        history_table,
+        query_history,
+        text_of_table,
+    )
 
     job, where = _open(file, home)
     if sql:
@@ -189,7 +205,10 @@ def status(file: str, home: str | None, tell: bool) -> None:
 @jobs.command(short_help="Write the page.")
 @_of_job
 @click.option(
-    "--out", metavar="DIR", required=True, help="Folder for index.html, created if it is missing."
+    "--out",
+    metavar="DIR",
+    required=True,
+    help="Folder for index.html, created if it is missing.",
 )
 def report(file: str, home: str | None, out: str) -> None:
     """Write the page of the job FILE into DIR: nights, series, changes, failures, machines."""

@@ -34,7 +34,8 @@ def list_(task: str | None) -> None:
         try:
             kind = learner_class(name)
             summary = (inspect.getdoc(kind) or "").partition("\n")[0].replace("`", "")
-        except OlscaleError as error:  # one broken package must not hide all other learners
+        except OlscaleError as error:
+            # one broken package must not hide all other learners
             summary = f"({error})"
         line = f"{name:<{width}} {_sign(name, kind)} {summary}"
         groups[getattr(kind, "task", "classification")].append(line)
@@ -69,7 +70,8 @@ def _sign(name: str, found: Any) -> str:
         return "   "
     try:
         items = looks_ahead(found())
-    except Exception:  # a class of another package: `learners check` says what is wrong with it
+    except Exception:
+        # a class of another package: `learners check` says what is wrong with it
         return "   "
     if items:
         return " ^ "
@@ -154,7 +156,9 @@ def check(target: str) -> None:
     if is_learner(kind):
         make_learner(name, params)  # names an optional package that is missing
         if params:
-            raise OlscaleError(f"{name} is checked with its defaults; leave its parameters out")
+            raise OlscaleError(
+                f"{name} is checked with its defaults; leave its parameters out"
+            )
         checks = learner_checks(kind)
         what = "the learner contract"
     else:

@@ -25,7 +25,12 @@ from olscale.system.sizes import size_text
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
 
-_STYLES = {"running": "blue", "done": "green", "silent": "yellow", "interrupted": "yellow"}
+_STYLES = {
+    "running": "blue",
+    "done": "green",
+    "silent": "yellow",
+    "interrupted": "yellow",
+}
 _MOST_NOTES = 3
 _BAR = 40
 _SPARK = 24
@@ -34,7 +39,9 @@ _NARROW = 60
 """Columns of a terminal that has no room for sparklines."""
 
 
-def live_screen(evaluations: Sequence[LiveEvaluation], width: int, height: int) -> Group:
+def live_screen(
+    evaluations: Sequence[LiveEvaluation], width: int, height: int
+) -> Group:
     """Return what a terminal of this size shows of evaluations.
 
     Data sets that are being worked on come first; of each the best learners are shown for which
@@ -52,7 +59,9 @@ def live_screen(evaluations: Sequence[LiveEvaluation], width: int, height: int) 
     return Group(*parts)
 
 
-def _evaluation(evaluation: LiveEvaluation, width: int, lines: int) -> list[RenderableType]:
+def _evaluation(
+    evaluation: LiveEvaluation, width: int, lines: int
+) -> list[RenderableType]:
     from rich.progress_bar import ProgressBar
     from rich.text import Text
 
@@ -62,20 +71,28 @@ def _evaluation(evaluation: LiveEvaluation, width: int, lines: int) -> list[Rend
     share = evaluation.share_done
     # A bar ends no line; what follows has one of its own where there is no room next to the bar.
     between = " " if width >= _WIDE else "\n"
-    stand = Text(f"{between}{100 * share:.0f} %, {evaluation.done}/{evaluation.total} runs")
+    stand = Text(
+        f"{between}{100 * share:.0f} %, {evaluation.done}/{evaluation.total} runs"
+    )
     if evaluation.failed:
         stand.append(f", {evaluation.failed} failed", style="red")
     stand.append(pace_text(evaluation))
     bar = ProgressBar(total=1.0, completed=share, width=min(_BAR, width - 2))
     parts: list[RenderableType] = [head, bar, stand]
-    going = [group for group in evaluation.groups.values() if group.going and not evaluation.end]
+    going = [
+        group
+        for group in evaluation.groups.values()
+        if group.going and not evaluation.end
+    ]
     notes = evaluation.notes[-_MOST_NOTES:]
     failures = failure_lines(evaluation, _MOST_NOTES)
     workers = [
         f"{group.worker or 'here'}: {group.name}, {stand_text(group)}, {size_text(group.memory)}"
         for group in going
     ]
-    sets = sorted(learners_of(evaluation).items(), key=lambda item: not _is_going(item[1]))
+    sets = sorted(
+        learners_of(evaluation).items(), key=lambda item: not _is_going(item[1])
+    )
     room = lines - 1 - len(parts) - len(notes) - len(failures) - min(len(workers), 4)
     shown = 0
     for name, learners in sets:
@@ -88,7 +105,10 @@ def _evaluation(evaluation: LiveEvaluation, width: int, lines: int) -> list[Rend
     if shown < len(sets):
         parts.append(Text(f"... {len(sets) - shown} more data sets", style="dim"))
     parts += [Text(printable(line), style="dim", no_wrap=True) for line in workers[:4]]
-    parts += [Text(printable(f"failed: {line}"), style="red", no_wrap=True) for line in failures]
+    parts += [
+        Text(printable(f"failed: {line}"), style="red", no_wrap=True)
+        for line in failures
+    ]
     parts += [Text(printable(f"note: {note}"), style="yellow") for note in notes]
     return parts
 
@@ -114,7 +134,8 @@ def _dataset(
     ranked = sorted(learners, key=lambda learner: (isnan(learner.error), learner.error))
     has_sparks = width >= _NARROW
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    heading = Text(printable(name), style="bold")  # a plain string would be read as markup
+    # a plain string would be read as markup
+    heading = Text(printable(name), style="bold")
     table.add_column(heading, no_wrap=True, min_width=12)
     error_head = error_heading(learners[0].metric)
     done_head = "runs done"

@@ -109,7 +109,9 @@ class Bar:
 
     def note(self, line: str) -> None:
         """Print a line above the bar."""
-        self._line.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+        self._line.console.print(
+            printable(line), markup=False, highlight=False, soft_wrap=True
+        )
 
 
 @contextmanager

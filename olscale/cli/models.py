@@ -42,7 +42,9 @@ def models() -> None:
     multiple=True,
     help="Only this learner; repeatable.",
 )
-def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]) -> None:
+def list_models(
+    store: str, datasets: tuple[str, ...], learners: tuple[str, ...]
+) -> None:
     """List the runs of STORE that succeeded, lowest error first.
 
     "kept" marks the runs whose models are in STORE.
@@ -56,19 +58,31 @@ def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]
     opened = open_store(store)
     with_models = opened.model_ids()
     # Curves, which make up most of a record, are not read.
-    columns = ["id", "dataset", "fingerprint", "transforms", "learner", "version", "params"]
+    columns = [
+        "id",
+        "dataset",
+        "fingerprint",
+        "transforms",
+        "learner",
+        "version",
+        "params",
+    ]
     rows = []
     names = PlannedNames(read_plans(opened, "skip"))
     for row in opened.read([*columns, "protocol", "outcome", "metrics"]).to_pylist():
-        is_selected = (not datasets or not names.dataset(row).isdisjoint(datasets)) and (
-            not learners or not names.learner(row).isdisjoint(learners)
-        )
+        is_selected = (
+            not datasets or not names.dataset(row).isdisjoint(datasets)
+        ) and (not learners or not names.learner(row).isdisjoint(learners))
         if row["outcome"] == "ok" and is_selected:
             metrics = dict(row["metrics"])
             metric = next((name for name in HEADLINES if name in metrics), "")
             rows.append((row["dataset"], metric, float(metrics.get(metric, nan)), row))
-    for dataset, metric, error, row in sorted(rows, key=lambda each: (*each[:3], each[3]["id"])):
-        params = ", ".join(f"{name}={value}" for name, value in _object(row["params"]).items())
+    for dataset, metric, error, row in sorted(
+        rows, key=lambda each: (*each[:3], each[3]["id"])
+    ):
+        params = ", ".join(
+            f"{name}={value}" for name, value in _object(row["params"]).items()
+        )
         protocol = _object(row["protocol"])
         order = "time order"
         if "permutation" in protocol:
@@ -80,7 +94,9 @@ def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]
         words = "no error"
         if metric:
             words = f"{metric_words(metric)} {figure}"
-        say(f"{row['id'][:_SHOWN]}  {words}  {dataset}, {row['learner']} ({params}), {order}{more}")
+        say(
+            f"{row['id'][:_SHOWN]}  {words}  {dataset}, {row['learner']} ({params}), {order}{more}"
+        )
     if not rows:
         say(f"the metrics store {store} has no successful run of these", err=True)
 
@@ -101,7 +117,9 @@ def _object(value: Any) -> dict[str, Any]:
     help="Dataset of the run (default: looked for here and next to STORE).",
 )
 @allow_pickle_option
-def save(store: str, run: str, file: str, dataset: str | None, allow_pickle: bool) -> None:
+def save(
+    store: str, run: str, file: str, dataset: str | None, allow_pickle: bool
+) -> None:
     """Write the final model of RUN to FILE.
 
     RUN is the id of a run in STORE, or a unique prefix of it.
@@ -130,9 +148,17 @@ def save(store: str, run: str, file: str, dataset: str | None, allow_pickle: boo
         # A record has the dataset's name and fingerprint, not its path: that differs by machine.
         parent, slash, _ = opened.path.rstrip("/").rpartition("/")
         folders = dict.fromkeys(
-            ["", "data/", f"{parent}{slash}", f"{parent}{slash}data/", f"{data_home()}/"]
+            [
+                "",
+                "data/",
+                f"{parent}{slash}",
+                f"{parent}{slash}data/",
+                f"{data_home()}/",
+            ]
         )
-        place = dataset or find_dataset(record.run, [folder + name for folder in folders])
+        place = dataset or find_dataset(
+            record.run, [folder + name for folder in folders]
+        )
         with meter("computing") as progress:
             model = compute_model(record, place, progress, allow_pickle=allow_pickle)
         how = "trained again, with the same results as the record"
@@ -180,7 +206,9 @@ def show(file: str, as_json: bool) -> None:
     names = "without names"
     if columns.names is not None:
         names = _shortened(columns.names)
-    params = ", ".join(f"{name}={value}" for name, value in about.learner.params.items())
+    params = ", ".join(
+        f"{name}={value}" for name, value in about.learner.params.items()
+    )
     classes = f"none{targets}"
     if about.classes is not None:
         classes = f"{len(about.classes)}: {_shortened(about.classes)}"
@@ -210,7 +238,9 @@ def _learned(entry: LearnedEntry) -> str:
     """Return what a model learned, in one line."""
     from olscale.measures import figure_of, measure_of, metric_words
 
-    words = [f"{entry.source}, {entry.rows:,} rows, {entry.time}, by {entry.parent[:_SHOWN]}"]
+    words = [
+        f"{entry.source}, {entry.rows:,} rows, {entry.time}, by {entry.parent[:_SHOWN]}"
+    ]
     for name, value in entry.measures.items():
         percent = " %" if measure_of(name).unit == "percent" else ""
         words.append(f"{metric_words(name)} {figure_of(name, value)}{percent}")
@@ -233,10 +263,15 @@ def _shortened(values: tuple[Any, ...]) -> str:
     required=True,
     help="File of the model that has learned; MODEL itself is replaced once it has.",
 )
-@click.option("--split", metavar="SPLIT", help="Split of a dataset; train when left out.")
+@click.option(
+    "--split", metavar="SPLIT", help="Split of a dataset; train when left out."
+)
 @source_options
 @click.option(
-    "--measures", metavar="NAME,...", multiple=True, help="Also these measures, e.g. kappa,auc."
+    "--measures",
+    metavar="NAME,...",
+    multiple=True,
+    help="Also these measures, e.g. kappa,auc.",
 )
 @click.option(
     "--grow",
@@ -245,7 +280,9 @@ def _shortened(values: tuple[Any, ...]) -> str:
     help="What the model may get: new classes, new values of text columns and features of "
     "SVMlight text. By default a new class ends the command, and new features count as none.",
 )
-@click.option("--again", is_flag=True, help="Learn a source that the model has learned already.")
+@click.option(
+    "--again", is_flag=True, help="Learn a source that the model has learned already."
+)
 @click.option(
     "--learner",
     metavar="MODULE:CLASS",
@@ -272,7 +309,12 @@ def learn(
     from olscale.cli.command import find_modules_here
     from olscale.evaluation.learn_on import learn_on
     from olscale.models.file import load_model
-    from olscale.models.learned import check_new, learned_now, model_digest, source_digests
+    from olscale.models.learned import (
+        check_new,
+        learned_now,
+        model_digest,
+        source_digests,
+    )
     from olscale.models.source import ModelSource
 
     if learner is not None or allow_pickle:
@@ -283,7 +325,11 @@ def learn(
     if not again:
         check_new(loaded.about, source, digests)
     rows = ModelSource(
-        loaded.about.columns, source, split or "train", reading.format, reading.options()
+        loaded.about.columns,
+        source,
+        split or "train",
+        reading.format,
+        reading.options(),
     )
     names = [name.strip() for part in measures for name in part.split(",")]
     learned = learn_on(loaded, rows, names, grow)

@@ -20,12 +20,18 @@ from olscale.cli.say import say
     help="Output file, .csv or .parquet (default: standard output).",
 )
 @click.option("--scores", is_flag=True, help="Also write the scores.")
-@click.option("--probabilities", is_flag=True, help="Also write the probability of each class.")
 @click.option(
-    "--labels", is_flag=True, help="Also write the labels of SOURCE, and report the error."
+    "--probabilities", is_flag=True, help="Also write the probability of each class."
 )
 @click.option(
-    "--split", metavar="SPLIT", help="Split of a dataset (default: test, if there is one)."
+    "--labels",
+    is_flag=True,
+    help="Also write the labels of SOURCE, and report the error.",
+)
+@click.option(
+    "--split",
+    metavar="SPLIT",
+    help="Split of a dataset (default: test, if there is one).",
 )
 @source_options
 @click.option(
@@ -91,7 +97,11 @@ def predict(
         percent = 100 * prediction.wrong / prediction.labels
         text += f", error {percent:.2f} % ({prediction.labels:,} labelled rows)"
     # Of several targets some may have no label at all, and so no error.
-    if prediction.squares is not None and prediction.known is not None and prediction.known.all():
+    if (
+        prediction.squares is not None
+        and prediction.known is not None
+        and prediction.known.all()
+    ):
         errors = (prediction.squares / prediction.known) ** 0.5
         by_target = zip(loaded.about.columns.targets, errors, strict=False)
         text += f", RMSE {errors.mean():.4g}" + "".join(

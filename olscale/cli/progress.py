@@ -79,7 +79,9 @@ class LineProgress(Silent, AbstractContextManager["LineProgress"]):
         Least number of seconds between two lines.
     """
 
-    def __init__(self, stream: TextIO = sys.stderr, every: float = _LINE_SECONDS) -> None:
+    def __init__(
+        self, stream: TextIO = sys.stderr, every: float = _LINE_SECONDS
+    ) -> None:
         self._stream = stream
         self._every = every
         self._last = float("-inf")
@@ -89,7 +91,9 @@ class LineProgress(Silent, AbstractContextManager["LineProgress"]):
         """Print the line."""
         print(printable(line), file=self._stream, flush=True)
 
-    def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
+    def start(
+        self, name: str, runs: int, done: int, groups: Mapping[str, Work]
+    ) -> None:
         """Print what there is to do."""
         del groups
         self._last_done = done
@@ -152,7 +156,9 @@ class TerminalProgress(Silent, AbstractContextManager["TerminalProgress"]):
     def show(self, evaluation: LiveEvaluation) -> None:
         """Draw the bar, if the last drawing is old enough or nothing follows."""
         began = monotonic()
-        if not evaluation.total or (began < self._next and evaluation.done < evaluation.total):
+        if not evaluation.total or (
+            began < self._next and evaluation.done < evaluation.total
+        ):
             return
         self._bar.draw(evaluation.name, stand_words(evaluation), evaluation.share_done)
         seconds = monotonic() - began

@@ -71,14 +71,19 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 _OPTIONS = (
-    click.option("--format", metavar="FORMAT", help="Format of the source (default: guessed)."),
+    click.option(
+        "--format", metavar="FORMAT", help="Format of the source (default: guessed)."
+    ),
     click.option(
         "--label",
         metavar="COLUMN",
         help="Label column of a table (default: that of the model's dataset).",
     ),
     click.option(
-        "--drop", metavar="COLUMN[,COLUMN]", multiple=True, help="Columns to leave out; repeatable."
+        "--drop",
+        metavar="COLUMN[,COLUMN]",
+        multiple=True,
+        help="Columns to leave out; repeatable.",
     ),
     click.option(
         "--decimal",

@@ -17,14 +17,18 @@ if TYPE_CHECKING:
 _INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
 
 
-def _inches(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
+def _inches(
+    context: click.Context, option: click.Parameter, text: str | None
+) -> float | None:
     """Return a width in inches."""
     if text is None:
         return None
     match = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(in|cm|mm)", text)
     width = float(match[1]) * _INCHES[match[2]] if match else 0.0
     if not 1.0 <= width <= 40.0:
-        raise click.BadParameter(f"{text!r} is no width from 1 to 40 inches, such as 3.5in or 89mm")
+        raise click.BadParameter(
+            f"{text!r} is no width from 1 to 40 inches, such as 3.5in or 89mm"
+        )
     return width
 
 
@@ -114,4 +118,6 @@ def report(
     advise_compaction(opened)
     for line in written.absent:
         say(f"olscale: {line}", err=True)
-    say(f"wrote {written.page} and {len({file.stem for file in written.figures})} figures")
+    say(
+        f"wrote {written.page} and {len({file.stem for file in written.figures})} figures"
+    )

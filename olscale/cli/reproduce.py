@@ -22,14 +22,19 @@ if TYPE_CHECKING:
 @click.command(short_help="Run a paper's experiments and compare its tables with ours.")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @click.option(
-    "--store", metavar="STORE", required=True, help="Metrics store, created if it is missing."
+    "--store",
+    metavar="STORE",
+    required=True,
+    help="Metrics store, created if it is missing.",
 )
 @click.option(
     "--quick",
     is_flag=True,
     help="A shorter form: coarser grids, fewer splits, no search for causes of differences.",
 )
-@click.option("--no-run", is_flag=True, help="Run nothing; print the results in the store.")
+@click.option(
+    "--no-run", is_flag=True, help="Run nothing; print the results in the store."
+)
 @click.option(
     "--out",
     "--markdown",
@@ -105,7 +110,10 @@ def _run(experiment: Experiment, store: str, cluster: dict[str, Any]) -> None:
 
 
 def _ledger(
-    store: Store, name: str, asked: ExperimentSettings, causes: ExperimentSettings | None
+    store: Store,
+    name: str,
+    asked: ExperimentSettings,
+    causes: ExperimentSettings | None,
 ) -> list[Cell]:
     from olscale.analysis.ledger import make_ledger
     from olscale.analysis.published import read_published

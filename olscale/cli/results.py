@@ -17,7 +17,9 @@ _MANY_LOOSE = 1000
 """Number of runs in separate files that take a second to read."""
 
 skip_damaged_option = click.option(
-    "--skip-damaged", is_flag=True, help="Leave damaged files out and name them on stderr."
+    "--skip-damaged",
+    is_flag=True,
+    help="Leave damaged files out and name them on stderr.",
 )
 
 
@@ -38,7 +40,9 @@ skip_damaged_option = click.option(
     help="Show these metrics instead of the errors, e.g. cumulative_error,auc,rows_per_second: "
     "one as learners by datasets, several as a leaderboard sorted by the first; repeatable.",
 )
-@click.option("--metric", metavar="NAME", hidden=True, help="An older spelling of --metrics.")
+@click.option(
+    "--metric", metavar="NAME", hidden=True, help="An older spelling of --metrics."
+)
 @click.option(
     "--curve",
     metavar="NAME",
@@ -72,7 +76,9 @@ skip_damaged_option = click.option(
     help="Order of a table's rows: by their mean, their mean rank, or their name (default: that of "
     "the experiment).",
 )
-@click.option("--tuning", is_flag=True, help="Also show the runs that tuned parameters.")
+@click.option(
+    "--tuning", is_flag=True, help="Also show the runs that tuned parameters."
+)
 @skip_damaged_option
 def results(
     store: str,
@@ -117,15 +123,23 @@ def results(
     plans = plans_of(read_plans(opened, on_damage), experiments) if experiments else {}
     if plans:
         # Also tests and curves see the runs of these plans alone.
-        opened = StorePart(opened.path, {run for plan in plans.values() for run in plan.runs})
+        opened = StorePart(
+            opened.path, {run for plan in plans.values() for run in plan.runs}
+        )
         tuning = tuning or all(name.endswith(TUNING) for name in plans)
     shown_names = {plan.experiment for plan in plans.values()}
-    summaries = summarise(opened, on_damage=on_damage, tuning=tuning, experiments=shown_names)
+    summaries = summarise(
+        opened, on_damage=on_damage, tuning=tuning, experiments=shown_names
+    )
     name_damaged(opened)
     advise_compaction(opened)
     chosen = (
         select(
-            summaries, columns, datasets, learners, failed=format_ in ("table", "latex", "markdown")
+            summaries,
+            columns,
+            datasets,
+            learners,
+            failed=format_ in ("table", "latex", "markdown"),
         )
         if summaries
         else []
@@ -193,7 +207,9 @@ def _metric_names(metrics: tuple[str, ...], metric: str | None) -> list[str]:
 @click.command()
 @click.argument("store")
 @click.option(
-    "--watch", is_flag=True, help="Show what goes on now, again and again, until Ctrl-C or its end."
+    "--watch",
+    is_flag=True,
+    help="Show what goes on now, again and again, until Ctrl-C or its end.",
 )
 @skip_damaged_option
 def status(store: str, watch: bool, skip_damaged: bool) -> None:

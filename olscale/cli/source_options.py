@@ -52,7 +52,9 @@ def delimiter_option(
 _OURS = ("parquet", "zarr")
 
 
-def _check(context: click.Context, option: click.Parameter, name: str | None) -> str | None:
+def _check(
+    context: click.Context, option: click.Parameter, name: str | None
+) -> str | None:
     del context, option
     # Another package's, or none: looking it up imports what help should not wait for.
     if name is not None and name not in _OURS:

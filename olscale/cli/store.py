@@ -80,7 +80,9 @@ def forget(
     show_default=True,
     help="How to print.",
 )
-@click.option("--exit-code", is_flag=True, help="End with exit code 1 if the stores differ.")
+@click.option(
+    "--exit-code", is_flag=True, help="End with exit code 1 if the stores differ."
+)
 @click.pass_context
 def diff(context: click.Context, a: str, b: str, format_: str, exit_code: bool) -> None:
     """Show which runs of the metrics stores A and B differ, and by how much.
@@ -114,7 +116,9 @@ def merge(a: str, b: str) -> None:
     from olscale.results.merge import merge_stores
 
     merged = merge_stores(open_store(a, writes=True), open_store(b))
-    say(f"{merged.copied:,} runs copied from {b} to {a}, which had {merged.present:,} of them")
+    say(
+        f"{merged.copied:,} runs copied from {b} to {a}, which had {merged.present:,} of them"
+    )
 
 
 def _difference_lines(difference: StoreDifference, a: str, b: str) -> list[str]:
@@ -132,7 +136,10 @@ def _difference_lines(difference: StoreDifference, a: str, b: str) -> list[str]:
         lines.append(f"{run.a.id[:12]} {_name(run.a)} v{versions}: {change}{more}")
     lines += _rest(len(difference.differing))
     for store_name, runs in ((a, difference.only_a), (b, difference.only_b)):
-        lines += [f"only in {store_name}: {run.id[:12]} {_name(run)}" for run in runs[:_MOST_LINES]]
+        lines += [
+            f"only in {store_name}: {run.id[:12]} {_name(run)}"
+            for run in runs[:_MOST_LINES]
+        ]
         lines += _rest(len(runs))
     return [
         *lines,

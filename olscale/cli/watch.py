@@ -43,7 +43,9 @@ def watch_store(path: str) -> None:
         # The terminal may have another size by now.
         return live_screen(shown, console.width, console.height - 1)
 
-    with Live(screen(), console=console, auto_refresh=False, vertical_overflow="crop") as live:
+    with Live(
+        screen(), console=console, auto_refresh=False, vertical_overflow="crop"
+    ) as live:
         while goes_on:
             sleep(_EVERY_SECONDS)
             shown, goes_on = look()

@@ -33,9 +33,13 @@ _MYRIAD = np.uint64(10_000)
 def _load(bits: int, result: Any) -> Callable[..., Any]:
     """Return the maker of a load of `bits` bits at any byte of an array, extended to `result`."""
 
-    def maker(typing_context: Any, array: Any, pos: Any) -> tuple[Any, Callable[..., Any]]:
+    def maker(
+        typing_context: Any, array: Any, pos: Any
+    ) -> tuple[Any, Callable[..., Any]]:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            data = context.make_array(signature.args[0])(
+                context, builder, arguments[0]
+            ).data
             address = builder.bitcast(
                 builder.gep(data, [arguments[1]]), ir.IntType(bits).as_pointer()
             )
@@ -133,13 +137,17 @@ def bytes_like(
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), BYTES), [0] * BYTES)
         for argument in arguments[2:]:
             byte = builder.trunc(argument, _BYTE)
-            lane = builder.insert_element(ir.Constant(_VECTOR, None), byte, ir.IntType(32)(0))
+            lane = builder.insert_element(
+                ir.Constant(_VECTOR, None), byte, ir.IntType(32)(0)
+            )
             everywhere = builder.shuffle_vector(lane, lane, zeros)
             is_equal = builder.icmp_unsigned("==", text, everywhere)
             alike = builder.or_(alike, is_equal)
         return _bits(builder, alike)
 
-    return types.uint64(array, types.int64, types.int64, types.int64, types.int64), generate
+    return types.uint64(
+        array, types.int64, types.int64, types.int64, types.int64
+    ), generate
 
 
 def _load_text(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

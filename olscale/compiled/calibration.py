@@ -227,12 +227,16 @@ def calibrate(
         nodes[1, node + 1] = NODE_MEMORY * nodes[1, node + 1] + share * weight
         _learn(softmax, centred, y[i], weight, numbers, biases)
         if spread > 0.0:
-            numbers[LOG_SPREADS] = SPREAD_MEMORY * numbers[LOG_SPREADS] + logarithm(spread)
+            numbers[LOG_SPREADS] = SPREAD_MEMORY * numbers[LOG_SPREADS] + logarithm(
+                spread
+            )
             numbers[SPREADS] = SPREAD_MEMORY * numbers[SPREADS] + 1.0
 
 
 @inlined
-def _learn(softmax: Any, centred: Any, code: int, weight: float, numbers: Any, biases: Any) -> None:
+def _learn(
+    softmax: Any, centred: Any, code: int, weight: float, numbers: Any, biases: Any
+) -> None:
     """Take a Newton step of slope and biases, each along its own axis, against the log loss."""
     mean = 0.0
     for k in range(softmax.shape[0]):

@@ -77,10 +77,16 @@ def add_class_totals(
                 code = labels[i]
                 hits_of_most += most == code
                 class_counts[code] += 1
-                if class_counts[code] > times or (class_counts[code] == times and code < most):
+                if class_counts[code] > times or (
+                    class_counts[code] == times and code < most
+                ):
                     most = code
                 times = max(times, class_counts[code])
-    sums[0], sums[1], sums[2] = sums[0] + rows, sums[1] + hits_of_most, sums[2] + hits_of_before
+    sums[0], sums[1], sums[2] = (
+        sums[0] + rows,
+        sums[1] + hits_of_most,
+        sums[2] + hits_of_before,
+    )
     for kind in range(3):
         for k in range(classes):
             sums[3 + kind * classes + k] += totals[kind, k]

@@ -75,7 +75,9 @@ class Turn(NamedTuple):
 
 def no_components(columns: int) -> Components:
     """Return the components of no rows."""
-    return Components(np.zeros(1, np.int64), np.zeros(columns), np.zeros((columns, 0)), np.zeros(0))
+    return Components(
+        np.zeros(1, np.int64), np.zeros(columns), np.zeros((columns, 0)), np.zeros(0)
+    )
 
 
 def components_of(
@@ -95,7 +97,9 @@ def components_of(
         mean = np.zeros(X.shape[1])
     A = X - mean
     _, s, V = _svd(A, len(X))
-    rank = _rank(s, mean, len(X), min(len(X) - centred, len(mean) if most is None else most))
+    rank = _rank(
+        s, mean, len(X), min(len(X) - centred, len(mean) if most is None else most)
+    )
     U = np.ascontiguousarray(V[:rank].T)
     U *= _signs(U)
     return Components(np.array([len(X)]), mean, U, s[:rank]), A @ U
@@ -157,7 +161,9 @@ def add_block(
     K[:rank, rank:] = along + again
     K[rank:, rank:] = R
     u, s, _ = _svd(K, rows)
-    rank_after = _rank(s, mean, rows, min(rows - centred, len(mean) if most is None else most))
+    rank_after = _rank(
+        s, mean, rows, min(rows - centred, len(mean) if most is None else most)
+    )
     u = u[:, :rank_after]
     U = of.U @ u[:rank] + Q @ u[rank:]
     signs = _signs(U)
@@ -171,7 +177,8 @@ def _svd(A: FloatArray, rows: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         return np.linalg.svd(A, full_matrices=False)
     except np.linalg.LinAlgError:
         raise DivergedError(
-            "the singular value decomposition found no end: scale the features", rows - 1
+            "the singular value decomposition found no end: scale the features",
+            rows - 1,
         ) from None
 
 
@@ -184,7 +191,11 @@ def _rank(s: FloatArray, mean: FloatArray, rows: int, most: int) -> int:
         of_mean = 0.0
     return min(
         most,
-        int(np.count_nonzero(s > max(_LEAST * float(s.max(initial=0.0)), _ROUNDING * of_mean))),
+        int(
+            np.count_nonzero(
+                s > max(_LEAST * float(s.max(initial=0.0)), _ROUNDING * of_mean)
+            )
+        ),
     )
 
 

@@ -49,7 +49,9 @@ def gather_rows(
     for i in range(len(index)):
         if i + _AHEAD < len(index):
             row_ahead = index[i + _AHEAD]
-            for p in range(np.uint64(indptr[row_ahead]), np.uint64(indptr[row_ahead + 1]), _LINE):
+            for p in range(
+                np.uint64(indptr[row_ahead]), np.uint64(indptr[row_ahead + 1]), _LINE
+            ):
                 prefetch(data, p)
                 prefetch(indices, p)
         to = np.uint64(new_indptr[i])

@@ -146,7 +146,11 @@ def trim(X: CSR) -> CSR:
     """Return rows that start at 0 in their arrays and fill them; indices and data are shared."""
     first = int(X.indptr[0])
     last = int(X.indptr[-1])
-    return CSR(X.indptr - first if first else X.indptr, X.indices[first:last], X.data[first:last])
+    return CSR(
+        X.indptr - first if first else X.indptr,
+        X.indices[first:last],
+        X.data[first:last],
+    )
 
 
 def entries_of(X: CSR) -> Iterator[tuple[list[int], list[float]]]:

@@ -29,7 +29,11 @@ from olscale.compiled.code_files import (
     shipped_key,
     use_private_cache,
 )
-from olscale.compiled.machine_code import begin_machine_code, end_machine_code, tell_it_is_made
+from olscale.compiled.machine_code import (
+    begin_machine_code,
+    end_machine_code,
+    tell_it_is_made,
+)
 from olscale.system.source_digest import STAMPED, package_digest
 from olscale.system.user_source import source_digest
 
@@ -89,8 +93,11 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     Bits are fixed: no fastmath, no threads, sums in the order they are written.
     """
     dispatcher: Any = numba.njit(nogil=True, **NO_C_ENTRY)(function)
-    dispatcher.get_call_template = partial(_call_for_types, dispatcher.get_call_template)
-    with suppress(OSError):  # without a writable folder each process compiles for itself
+    dispatcher.get_call_template = partial(
+        _call_for_types, dispatcher.get_call_template
+    )
+    # without a writable folder each process compiles for itself
+    with suppress(OSError):
         dispatcher._cache = _Cache(function)
     return dispatcher  # type: ignore[no-any-return]
 
@@ -124,7 +131,9 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         if self._ours:
             file._source_stamp = stamp = _STAMP
         else:  # the digest covers what it inlines from the user's other modules
-            digest = source_digest([function.__module__], [function.__module__.partition(".")[0]])
+            digest = source_digest(
+                [function.__module__], [function.__module__.partition(".")[0]]
+            )
             stamp = f"{_STAMP} {digest}"
             file._source_stamp = (stamp, stamp_of_file)
         # numba compares versions before it unpickles an index, whose signatures name classes that
@@ -132,7 +141,9 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         file._version = f"{file._version} {stamp}"
         self._shipped = None
         if self._ours:
-            self._shipped = shipped_file(function, self._impl.filename_base, file._version, stamp)
+            self._shipped = shipped_file(
+                function, self._impl.filename_base, file._version, stamp
+            )
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the cached code for a signature, or None.

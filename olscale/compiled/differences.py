@@ -94,7 +94,13 @@ def _part(difference: float, absolute: bool) -> float:
 
 @compiled
 def _difference(
-    support: Any, slot: int, absolute: bool, at: Any, value: Any, entries: int, inside: Any
+    support: Any,
+    slot: int,
+    absolute: bool,
+    at: Any,
+    value: Any,
+    entries: int,
+    inside: Any,
 ) -> float:
     """Return the distance of a row, whose places are `inside`, from a vector."""
     values = support.values[slot // WIDTH]
@@ -170,7 +176,14 @@ def finish_long_places(
 
 @compiled
 def finish_long_row(
-    support: Any, gamma: float, absolute: bool, X: Any, i: int, size: float, space: Any, k: Any
+    support: Any,
+    gamma: float,
+    absolute: bool,
+    X: Any,
+    i: int,
+    size: float,
+    space: Any,
+    k: Any,
 ) -> None:
     """Turn `k` into kernel values of the long row `i`; `space` has arrays for it."""
     at, value = space

@@ -240,7 +240,9 @@ def _groups(builder: Any, sums: Any) -> list[Any]:
     return slots
 
 
-def _totals(context: Any, builder: Any, signature: Any, columns: list[list[Any]]) -> Any:
+def _totals(
+    context: Any, builder: Any, signature: Any, columns: list[list[Any]]
+) -> Any:
     """Return the sum of the groups of each column, neighbours first."""
     totals = []
     for slots in columns:

@@ -82,7 +82,11 @@ ODD = (
 
 TWO_BY_PI = 0.6366197723675814
 # In three parts: the first two have 33 bits, so that their products with q are exact.
-HALF_PI = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21)
+HALF_PI = (
+    1.57079632673412561417e00,
+    6.07710050630396597660e-11,
+    2.02226624879595063154e-21,
+)
 SINE = (
     1.58969099521155010221e-10,
     -2.50507602534068634195e-08,
@@ -211,7 +215,9 @@ def sine_cosine(x: float) -> tuple[float, float]:
     r = r - q * HALF_PI[1]
     r = r - q * HALF_PI[2]
     z = r * r
-    s = ((((SINE[0] * z + SINE[1]) * z + SINE[2]) * z + SINE[3]) * z + SINE[4]) * z + SINE[5]
+    s = (
+        (((SINE[0] * z + SINE[1]) * z + SINE[2]) * z + SINE[3]) * z + SINE[4]
+    ) * z + SINE[5]
     s = r + r * z * s
     c = (
         (((COSINE[0] * z + COSINE[1]) * z + COSINE[2]) * z + COSINE[3]) * z + COSINE[4]

@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled
-from olscale.compiled.simd.triangle import PANEL, multiply_panel, packed_size, subtract_panel
+from olscale.compiled.simd.triangle import (
+    PANEL,
+    multiply_panel,
+    packed_size,
+    subtract_panel,
+)
 
 
 @compiled

@@ -31,11 +31,17 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        data = context.make_array(signature.args[0])(
+            context, builder, arguments[0]
+        ).data
+        address = builder.bitcast(
+            builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer()
+        )
         int32 = ir.IntType(32)
         signature_ = ir.FunctionType(ir.VoidType(), [address.type, int32, int32, int32])
-        call = builder.module.declare_intrinsic("llvm.prefetch", [address.type], signature_)
+        call = builder.module.declare_intrinsic(
+            "llvm.prefetch", [address.type], signature_
+        )
         builder.call(call, [address, int32(int(array.mutable)), int32(3), int32(1)])
         return context.get_dummy_value()
 

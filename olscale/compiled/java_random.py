@@ -132,7 +132,9 @@ def strict_logarithm(x: float) -> float:
     z = s * s
     w = z * z
     even = w * (LOGARITHM[1] + w * (LOGARITHM[3] + w * LOGARITHM[5]))
-    odd = z * (LOGARITHM[0] + w * (LOGARITHM[2] + w * (LOGARITHM[4] + w * LOGARITHM[6])))
+    odd = z * (
+        LOGARITHM[0] + w * (LOGARITHM[2] + w * (LOGARITHM[4] + w * LOGARITHM[6]))
+    )
     rest = odd + even
     if ((high - 0x6147A) | (0x6B851 - high)) > 0:
         half = 0.5 * f * f

@@ -32,7 +32,12 @@ from olscale.compiled.simd.columns import (
 
 
 def csr_scores(
-    indices: Any, data: Any, start: Any, stop: Any, W: NDArray[Any], f: NDArray[np.float64]
+    indices: Any,
+    data: Any,
+    start: Any,
+    stop: Any,
+    W: NDArray[Any],
+    f: NDArray[np.float64],
 ) -> None:
     """Set ``f = x W`` for the sparse row `start` to `stop`, summed in double precision."""
     raise TypeError("for compiled loops only")
@@ -74,7 +79,12 @@ def move_multiply(
     def csr(X, before, a, i, W, f):
         # Two sparse rows share few features: there is nothing to save.
         move_csr(
-            X.indices, X.data, np.uint64(X.indptr[before]), np.uint64(X.indptr[before + 1]), W, a
+            X.indices,
+            X.data,
+            np.uint64(X.indptr[before]),
+            np.uint64(X.indptr[before + 1]),
+            W,
+            a,
         )
         return multiply(X, i, W, f)
 

@@ -19,7 +19,12 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
 from olscale.compiled.row_layout import by_layout
-from olscale.compiled.simd.mixture import GROUPS, mix_move, mix_multiply, multiply_add_numbers
+from olscale.compiled.simd.mixture import (
+    GROUPS,
+    mix_move,
+    mix_multiply,
+    multiply_add_numbers,
+)
 
 CLOSEST = 1e-12
 """A smaller square distance of rows of length 1 is rounding."""
@@ -60,7 +65,12 @@ def set_gates(
 # made for sixteen features at a time, in registers, and multiplied at once.
 @by_layout
 def mixed_scores(
-    X: Rows, i: int, V: NDArray[Any], mixture: Mixture, planes: int, f: NDArray[np.float64]
+    X: Rows,
+    i: int,
+    V: NDArray[Any],
+    mixture: Mixture,
+    planes: int,
+    f: NDArray[np.float64],
 ) -> Any:
     """Set ``f[c] = x_i sum_n gates[n] V[indices[n], c]``, summed over the first `planes`.
 
@@ -70,7 +80,9 @@ def mixed_scores(
     def dense(X, i, V, mixture, planes, f):
         x = X[i]
         for c in range(f.shape[0]):
-            f[c, 0], f[c, 1] = mix_multiply(x, V, c, planes, mixture.indices, mixture.gates)
+            f[c, 0], f[c, 1] = mix_multiply(
+                x, V, c, planes, mixture.indices, mixture.gates
+            )
 
     def csr(X, i, V, mixture, planes, f):
         indices = mixture.indices
@@ -99,7 +111,14 @@ def mixed_scores(
 
 @by_layout
 def add_mixed(
-    X: Rows, i: int, V: NDArray[Any], mixture: Mixture, planes: int, c: int, a: float, b: float
+    X: Rows,
+    i: int,
+    V: NDArray[Any],
+    mixture: Mixture,
+    planes: int,
+    c: int,
+    a: float,
+    b: float,
 ) -> Any:
     """Add the outer product of ``x_i`` and ``gates[n] (a, b)`` to each ``V[indices[n], c]``.
 
@@ -120,7 +139,9 @@ def add_mixed(
             for n in range(planes):
                 plane = np.uint64(indices[n])
                 gate = gates[n]
-                V[plane, c, j, 0] = multiply_add_numbers(gate, current, V[plane, c, j, 0])
+                V[plane, c, j, 0] = multiply_add_numbers(
+                    gate, current, V[plane, c, j, 0]
+                )
                 V[plane, c, j, 1] = multiply_add_numbers(gate, past, V[plane, c, j, 1])
 
     return dense, csr

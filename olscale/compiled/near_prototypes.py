@@ -115,7 +115,9 @@ def _nearest_by_differences(
 
 
 @inlined
-def are_blurred(prototypes: Prototypes, X: Any, i: int, scale: float, existing: int) -> bool:
+def are_blurred(
+    prototypes: Prototypes, X: Any, i: int, scale: float, existing: int
+) -> bool:
     """Return whether row `i`, of length 1 by `scale`, differs from all prototypes by rounding only.
 
     `nearest_few` has set the distances, which this overwrites.
@@ -129,7 +131,9 @@ def are_blurred(prototypes: Prototypes, X: Any, i: int, scale: float, existing: 
 
 
 @compiled
-def _all_differ_little(prototypes: Prototypes, X: Any, i: int, scale: float, existing: int) -> bool:
+def _all_differ_little(
+    prototypes: Prototypes, X: Any, i: int, scale: float, existing: int
+) -> bool:
     for p in range(existing):
         prototypes.candidates[p] = p
     _clear_distances(prototypes, existing)
@@ -181,7 +185,9 @@ def add_differences(
             for p in range(start, stop):
                 value = number(X.data[p])
                 if value != 0.0:
-                    add(prototypes, X.indices[p], scale * np.float64(value), count, kind)
+                    add(
+                        prototypes, X.indices[p], scale * np.float64(value), count, kind
+                    )
         else:
             p = start
             for j in range(prototypes.sums.shape[0]):

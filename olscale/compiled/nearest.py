@@ -10,7 +10,15 @@ from decimal import Context, Decimal
 import numpy as np
 
 from olscale.compiled.decorator import inlined
-from olscale.compiled.elementary import BIAS, LEAST, LN2_HIGH, LN2_LOW, ROUND, bits_of, from_bits
+from olscale.compiled.elementary import (
+    BIAS,
+    LEAST,
+    LN2_HIGH,
+    LN2_LOW,
+    ROUND,
+    bits_of,
+    from_bits,
+)
 
 _STEPS = 128
 _EXACT = Context(prec=50)
@@ -24,8 +32,12 @@ _GRID = 2.0**40
 
 def _powers() -> np.ndarray:
     """Return ``2^(i / 128)`` as numbers, and what they lack."""
-    powers = [_EXACT.exp(_EXACT.multiply(_LN2, Decimal(i) / _STEPS)) for i in range(_STEPS)]
-    return np.array([[float(power), float(power - Decimal(float(power)))] for power in powers])
+    powers = [
+        _EXACT.exp(_EXACT.multiply(_LN2, Decimal(i) / _STEPS)) for i in range(_STEPS)
+    ]
+    return np.array(
+        [[float(power), float(power - Decimal(float(power)))] for power in powers]
+    )
 
 
 def _steps_of_logarithm() -> np.ndarray:

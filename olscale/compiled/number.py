@@ -70,7 +70,9 @@ def _high_product(typing_context: Any, a: Any, b: Any) -> Generated:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         wide = ir.IntType(128)
         product = builder.mul(*(builder.zext(argument, wide) for argument in arguments))
-        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+        return builder.trunc(
+            builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64)
+        )
 
     return types.uint64(types.uint64, types.uint64), generate
 
@@ -122,7 +124,12 @@ def nearest(digits: np.uint64, power: int) -> tuple[float, bool]:
     exponent = ((217706 * power) >> 16) + 63 + np.int64(upper) - np.int64(zeros) + 1023
     if exponent <= 0:
         return 0.0, False
-    if low <= _U1 and -4 <= power <= 23 and mantissa & _U3 == _U1 and mantissa << shift == high:
+    if (
+        low <= _U1
+        and -4 <= power <= 23
+        and mantissa & _U3 == _U1
+        and mantissa << shift == high
+    ):
         mantissa -= _U1  # halfway between two doubles: round to the even one
     mantissa = (mantissa + (mantissa & _U1)) >> _U1
     if mantissa >> _U52 > _U1:
@@ -206,10 +213,16 @@ def _plain_number(buffer: NDArray[np.uint8], pos: int, mark: int) -> tuple[float
             second = min(count - 8, 8)
             third = max(count - 16, 0)
             mantissa = mantissa * _UNSIGNED_POWERS[8] + digits_of(buffer, first, 8)
-            mantissa = mantissa * _UNSIGNED_POWERS[second] + digits_of(buffer, first + 8, second)
-            mantissa = mantissa * _UNSIGNED_POWERS[third] + digits_of(buffer, first + 16, third)
+            mantissa = mantissa * _UNSIGNED_POWERS[second] + digits_of(
+                buffer, first + 8, second
+            )
+            mantissa = mantissa * _UNSIGNED_POWERS[third] + digits_of(
+                buffer, first + 16, third
+            )
         else:
-            mantissa = mantissa * _UNSIGNED_POWERS[count] + digits_of(buffer, first, count)
+            mantissa = mantissa * _UNSIGNED_POWERS[count] + digits_of(
+                buffer, first, count
+            )
     if digits + count <= _EXACT_DIGITS:
         value = np.float64(np.int64(mantissa)) / _FLOAT_POWERS[count]
     else:
@@ -230,7 +243,9 @@ def number_at(buffer: NDArray[np.uint8], pos: int, mark: int) -> tuple[float, in
 
 
 @compiled
-def _any_number(buffer: NDArray[np.uint8], pos: int, mark: int) -> tuple[float, int, int]:
+def _any_number(
+    buffer: NDArray[np.uint8], pos: int, mark: int
+) -> tuple[float, int, int]:
     byte = byte_at(buffer, pos)
     negative = byte == _MINUS
     if negative or byte == _PLUS:

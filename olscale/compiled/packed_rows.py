@@ -54,7 +54,9 @@ def _put_indices(indices: Any, low: Any, high: Any, unit: Any, twos: Any) -> Any
             begin = p + entry
             upper = np.uint32(indices[p + entry]) >> _HALF
             # The remaining ones are compared again, as the upper half has changed.
-            mask = split_halves(twos, unit + p - low, indices, p, upper) & ~((_TWO << entry) - _ONE)
+            mask = split_halves(twos, unit + p - low, indices, p, upper) & ~(
+                (_TWO << entry) - _ONE
+            )
         p += _LANES
     while p < high:
         index = np.uint32(indices[p])
@@ -104,7 +106,9 @@ def pack_rows(
         if record + _MOST + _TWO * (high - low) > value:
             return i
         if i + _AHEAD < len(label):
-            for p in range(np.uint64(indptr[i + _AHEAD]), np.uint64(indptr[i + _AHEAD + 1]), _LINE):
+            for p in range(
+                np.uint64(indptr[i + _AHEAD]), np.uint64(indptr[i + _AHEAD + 1]), _LINE
+            ):
                 prefetch(data, p)
                 prefetch(indices, p)
         unit = _FOUR * (record + _HEADER)
@@ -147,7 +151,11 @@ def find_rows(
             entries[i] = fours[2 * at + 1]
             label[i] = words[at + 2]
             value -= fours[2 * at + 3]
-            at += 3 + ((entries[i] + 2 * fours[2 * at + 2] + 3) >> 2) + ((entries[i] + 63) >> 6)
+            at += (
+                3
+                + ((entries[i] + 2 * fours[2 * at + 2] + 3) >> 2)
+                + ((entries[i] + 63) >> 6)
+            )
             i += 1
 
 

@@ -114,7 +114,9 @@ def take_blocks(array: NDArray[Any], numbers: NDArray[np.int64]) -> NDArray[Any]
     return blocks.view(array.dtype)
 
 
-def put_blocks(array: NDArray[Any], numbers: NDArray[np.int64], blocks: NDArray[Any]) -> None:
+def put_blocks(
+    array: NDArray[Any], numbers: NDArray[np.int64], blocks: NDArray[Any]
+) -> None:
     """Put `blocks`, as returned by `take_blocks`, at their positions in an array."""
     from olscale.compiled.copies import scatter_blocks
 
@@ -146,7 +148,9 @@ def put(array: NDArray[Any], source: NDArray[Any]) -> None:
     _carry(source, array, numbers)
 
 
-def _carry(source: NDArray[Any], target: NDArray[Any], numbers: NDArray[np.int64]) -> None:
+def _carry(
+    source: NDArray[Any], target: NDArray[Any], numbers: NDArray[np.int64]
+) -> None:
     for start in range(0, len(numbers), _AT_ONCE):
         some = numbers[start : start + _AT_ONCE]
         put_blocks(target, some, take_blocks(source, some))

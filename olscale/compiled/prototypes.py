@@ -100,7 +100,9 @@ class Prototypes(NamedTuple):
     same: float
 
 
-def allocate_prototypes(features: int, k: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
+def allocate_prototypes(
+    features: int, k: int, dtype: DTypeLike
+) -> dict[str, NDArray[Any]]:
     """Return the state of `k` prototypes of no rows: sums S, members (counts) and squares."""
     return {
         "S": aligned_zeros((features, pad_columns(k)), dtype),
@@ -109,7 +111,9 @@ def allocate_prototypes(features: int, k: int, dtype: DTypeLike) -> dict[str, ND
     }
 
 
-def open_prototypes(state: dict[str, NDArray[Any]], X: Rows, existing: int) -> Prototypes:
+def open_prototypes(
+    state: dict[str, NDArray[Any]], X: Rows, existing: int
+) -> Prototypes:
     """Return a learner's `existing` prototypes for a compiled loop over `X`."""
     sums = state["S"]
     counts = state["members"]
@@ -176,7 +180,9 @@ def means_of(state: dict[str, NDArray[Any]], existing: int) -> Array:
     >>> means_of(state, 1).tolist()
     [[2.0, 3.0]]
     """
-    means: Array = (state["S"][:, :existing] / np.maximum(state["members"][:existing], 1.0)).T
+    means: Array = (
+        state["S"][:, :existing] / np.maximum(state["members"][:existing], 1.0)
+    ).T
     return means
 
 
@@ -258,7 +264,9 @@ def _measure(prototypes, X, i):
         flush(prototypes, X)
         start = np.uint64(X.indptr[i])
         stop = np.uint64(X.indptr[i + 1])
-        multiply_csr_fused(X.indices, X.data, start, stop, prototypes.sums, prototypes.products)
+        multiply_csr_fused(
+            X.indices, X.data, start, stop, prototypes.sums, prototypes.products
+        )
 
     if is_csr(X):
         return csr
@@ -284,7 +292,9 @@ def _flush(prototypes, X):
         if p >= 0:
             sums = prototypes.sums
             weight = prototypes.weight[0]
-            for n in range(np.uint64(X.indptr[before]), np.uint64(X.indptr[before + 1])):
+            for n in range(
+                np.uint64(X.indptr[before]), np.uint64(X.indptr[before + 1])
+            ):
                 # Rows are used in the precision of the sums, as dense ones are, which `row_space`
                 # holds in that precision.
                 sums[np.uint32(X.indices[n]), p] += weight * number(X.data[n])

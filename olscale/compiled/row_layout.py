@@ -34,7 +34,10 @@ FOUR = np.uint64(4)
 
 def is_tuple_of(kind: types.Type, of: type) -> bool:
     """Return whether `kind` is numba's type of the named tuple `of`."""
-    return isinstance(kind, types.BaseNamedTuple) and getattr(kind, "instance_class", None) is of
+    return (
+        isinstance(kind, types.BaseNamedTuple)
+        and getattr(kind, "instance_class", None) is of
+    )
 
 
 def is_csr(X: types.Type) -> bool:

@@ -23,10 +23,22 @@ from olscale.compiled.many_columns import csr_scores
 from olscale.compiled.many_columns import (
     multiply as column_sums,
 )  # the name in docs/adding-a-learner.md
-from olscale.compiled.row_layout import borrowed_rows, by_layout, prefetch_rows, prefetch_weights
+from olscale.compiled.row_layout import (
+    borrowed_rows,
+    by_layout,
+    prefetch_rows,
+    prefetch_weights,
+)
 from olscale.compiled.simd.columns import move_csr
 
-__all__ = ["add_column", "add_row", "borrowed_rows", "column_sums", "row_scores", "set_column"]
+__all__ = [
+    "add_column",
+    "add_row",
+    "borrowed_rows",
+    "column_sums",
+    "row_scores",
+    "set_column",
+]
 
 
 @by_layout
@@ -87,7 +99,9 @@ def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
                 w2 = W[j + 2]
                 w3 = W[j + 3]
                 for c in range(columns):
-                    f[c] = (((f[c] + x0 * w0[c]) + x1 * w1[c]) + x2 * w2[c]) + x3 * w3[c]
+                    f[c] = (((f[c] + x0 * w0[c]) + x1 * w1[c]) + x2 * w2[c]) + x3 * w3[
+                        c
+                    ]
             for j in range(end_of_fours, features):
                 x0 = x[j]
                 w0 = W[j]
@@ -160,7 +174,14 @@ def add_row(X: Rows, i: int, W: NDArray[Any], a: NDArray[np.float64]) -> Any:
             for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
                 w[np.uint32(X.indices[p])] += step * X.data[p]
         else:
-            move_csr(X.indices, X.data, np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1]), W, a)
+            move_csr(
+                X.indices,
+                X.data,
+                np.uint64(X.indptr[i]),
+                np.uint64(X.indptr[i + 1]),
+                W,
+                a,
+            )
 
     if W.ndim == 1:
         return dense_one, csr_one

@@ -44,13 +44,17 @@ class RowsTogether(NamedTuple):
 
 def together_space(entries: int, slots: int) -> RowsTogether:
     """Return the space for rows and vectors of `entries` entries."""
-    return RowsTogether(np.empty(entries, np.int32), np.empty(ROWS), np.empty((ROWS, slots)))
+    return RowsTogether(
+        np.empty(entries, np.int32), np.empty(ROWS), np.empty((ROWS, slots))
+    )
 
 
 @inlined
 def borrowed_together(of: Any) -> Any:
     """Return the space with borrowed arrays."""
-    return RowsTogether(borrowed(of.position), borrowed(of.squares), borrowed(of.products))
+    return RowsTogether(
+        borrowed(of.position), borrowed(of.squares), borrowed(of.products)
+    )
 
 
 @inlined
@@ -147,7 +151,9 @@ def _multiply(support: Any, X: Any, i: int, length: int, at: Any, space: Any) ->
         vectors = (min(WIDTH, count - block * WIDTH) + VECTOR - 1) // VECTOR
         values = support.values[block]
         sums = K[:, block * WIDTH :]
-        multiply_rows(at, position, products, X.data, first, length, values, 0, vectors, sums)
+        multiply_rows(
+            at, position, products, X.data, first, length, values, 0, vectors, sums
+        )
 
 
 @compiled
@@ -166,4 +172,6 @@ def _multiply_changed(support: Any, X: Any, i: int, at: Any, space: Any) -> None
             column = vector * VECTOR % WIDTH
             values = support.values[block]
             sums = K[:, block * WIDTH :]
-            multiply_rows(at, position, products, X.data, first, length, values, column, 1, sums)
+            multiply_rows(
+                at, position, products, X.data, first, length, values, column, 1, sums
+            )

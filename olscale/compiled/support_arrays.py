@@ -70,9 +70,13 @@ def check_support(arrays: Mapping[str, NDArray[Any]], columns: int) -> None:
         arrays[name].dtype != like.dtype for name, like in likes.items()
     ):
         raise ValueError("other arrays than those of support vectors")
-    blocks, places = arrays["values"].shape[:2] if arrays["values"].ndim == 3 else (0, 0)
+    blocks, places = (
+        arrays["values"].shape[:2] if arrays["values"].ndim == 3 else (0, 0)
+    )
     slots = blocks * WIDTH
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("feature", "free", "holders"), (places,))
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(
+        ("feature", "free", "holders"), (places,)
+    )
     shapes |= dict.fromkeys(("sizes", "born"), (slots,))
     shapes |= {
         "values": (blocks, places, WIDTH),
@@ -80,9 +84,13 @@ def check_support(arrays: Mapping[str, NDArray[Any]], columns: int) -> None:
         "held": (slots, places // 64),
         "counts": (4,),
     }
-    if places % 64 or any(array.shape != shapes[name] for name, array in arrays.items()):
+    if places % 64 or any(
+        array.shape != shapes[name] for name, array in arrays.items()
+    ):
         raise ValueError("arrays of support vectors that do not fit each other")
-    place, feature, free, counts = (arrays[name] for name in ("place", "feature", "free", "counts"))
+    place, feature, free, counts = (
+        arrays[name] for name in ("place", "feature", "free", "counts")
+    )
     # Places and features name each other, and bits and holders count the same: loops rely on both.
     used = np.flatnonzero(feature >= 0)
     bits = np.unpackbits(arrays["held"].view(np.uint8), axis=1, bitorder="little")
@@ -98,7 +106,9 @@ def check_support(arrays: Mapping[str, NDArray[Any]], columns: int) -> None:
         raise ValueError("support vectors that are not at their places")
 
 
-def grow_places(arrays: Mapping[str, NDArray[Any]], needed: int) -> dict[str, NDArray[Any]]:
+def grow_places(
+    arrays: Mapping[str, NDArray[Any]], needed: int
+) -> dict[str, NDArray[Any]]:
     """Return the arrays with room for `needed` more features.
 
     They have at least twice as many places, or one for every feature.
@@ -111,9 +121,15 @@ def grow_places(arrays: Mapping[str, NDArray[Any]], needed: int) -> dict[str, ND
     return {
         **arrays,
         "values": values,
-        "feature": np.concatenate([arrays["feature"], np.full(more - places, -1, dtype=np.int32)]),
-        "free": np.concatenate([arrays["free"], np.arange(places, more, dtype=np.int32)]),
-        "holders": np.concatenate([arrays["holders"], np.zeros(more - places, dtype=np.int32)]),
+        "feature": np.concatenate(
+            [arrays["feature"], np.full(more - places, -1, dtype=np.int32)]
+        ),
+        "free": np.concatenate(
+            [arrays["free"], np.arange(places, more, dtype=np.int32)]
+        ),
+        "holders": np.concatenate(
+            [arrays["holders"], np.zeros(more - places, dtype=np.int32)]
+        ),
         "held": np.pad(arrays["held"], ((0, 0), (0, (more - places) // 64))),
     }
 
@@ -130,7 +146,9 @@ def grow_slots(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         "values": values,
         "held": np.pad(arrays["held"], ((0, new - slots), (0, 0))),
         "sizes": np.concatenate([arrays["sizes"], np.zeros(new - slots)]),
-        "born": np.concatenate([arrays["born"], np.full(new - slots, -1, dtype=np.int64)]),
+        "born": np.concatenate(
+            [arrays["born"], np.full(new - slots, -1, dtype=np.int64)]
+        ),
     }
 
 

@@ -78,7 +78,8 @@ def has_room(support: Any, entries: int) -> bool:
     needed = min(entries, support.place.shape[0] - support.counts[1])
     places = support.feature.shape[0] - support.counts[1]
     return bool(
-        places >= needed and support.counts[0] < min(support.sizes.shape[0], support.counts[3])
+        places >= needed
+        and support.counts[0] < min(support.sizes.shape[0], support.counts[3])
     )
 
 
@@ -109,12 +110,19 @@ def products(support: Any, at: Any, value: Any, found: int, k: Any) -> None:
     for block in range((count + WIDTH - 1) // WIDTH):
         first = block * WIDTH
         multiply_places(
-            at, value, found, support.values[block], min(WIDTH, count - first), k[first:]
+            at,
+            value,
+            found,
+            support.values[block],
+            min(WIDTH, count - first),
+            k[first:],
         )
 
 
 @compiled
-def distances(support: Any, at: Any, value: Any, found: int, size: float, k: Any) -> None:
+def distances(
+    support: Any, at: Any, value: Any, found: int, size: float, k: Any
+) -> None:
     """Set ``k[s]`` to the sum of absolute differences of a row and vector `s`.
 
     Its size, like those of the vectors, is the sum of its absolute values.
@@ -216,7 +224,10 @@ def drop(support: Any, slot: int) -> int:
                 bits &= bits - np.uint64(1)
                 target[place, b] = source[place, a]
                 source[place, a] = 0.0
-        support.sizes[slot], support.born[slot] = support.sizes[last], support.born[last]
+        support.sizes[slot], support.born[slot] = (
+            support.sizes[last],
+            support.born[last],
+        )
         support.sizes[last] = 0.0
         support.born[last] = -1
         support.changed[last // VECTOR] = True
@@ -241,7 +252,9 @@ def merge(support: Any, slot: int, other: int, share: float) -> None:
         while bits != 0:
             place = 64 * word + lowest_bit(bits)
             bits &= bits - np.uint64(1)
-            values[place, a] = share * other_values[place, b] + (1.0 - share) * values[place, a]
+            values[place, a] = (
+                share * other_values[place, b] + (1.0 - share) * values[place, a]
+            )
             largest = max(largest, abs(values[place, a]))
     for word in range(support.held.shape[1]):
         before = support.held[slot, word]

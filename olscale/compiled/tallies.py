@@ -170,7 +170,9 @@ def add_residuals(
         # Welford's form: sum y^2 - n mean^2 would lose all digits where the mean is large.
         away = y[i] - sums[MEAN]
         if weight > 0.0:
-            sums[MEAN] += away * (weight / sums[0]) if weights.shape[0] else away / sums[0]
+            sums[MEAN] += (
+                away * (weight / sums[0]) if weights.shape[0] else away / sums[0]
+            )
         sums[SPREAD] += weight * (away * (y[i] - sums[MEAN]))
         sums[DULL_ABSOLUTE] += weight * abs(dull_error)
         sums[DULL_SQUARED] += weight * (dull_error * dull_error)
@@ -189,7 +191,14 @@ CLASS_MEASURES = (
         "macro_precision",
         "macro_recall",
     ),
-    *("kappa", "kappa_m", "kappa_t", "true_positive_rate", "false_positive_rate", "cost"),
+    *(
+        "kappa",
+        "kappa_m",
+        "kappa_t",
+        "true_positive_rate",
+        "false_positive_rate",
+        "cost",
+    ),
     "g_mean",
 )
 """In the order of the columns that `measure_classes` fills."""

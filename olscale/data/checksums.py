@@ -57,7 +57,8 @@ class SplitHash:
         # A stream for each kind of array: in one stream the digest would depend on the cut into
         # chunks.
         self._streams = {
-            name: _HASHES[version]() for name in ("labels", "lengths", "indices", "values")
+            name: _HASHES[version]()
+            for name in ("labels", "lengths", "indices", "values")
         }
 
     def update(self, block: Block) -> None:
@@ -109,7 +110,8 @@ def fingerprint(
     version = next(iter(splits.values())).version
     if version >= _WITH_SEGMENTS and any(segments.values()):
         content["segments"] = {
-            name: [[s.name, s.start, s.rows] for s in entries] for name, entries in segments.items()
+            name: [[s.name, s.start, s.rows] for s in entries]
+            for name, entries in segments.items()
         }
     hash_of = _HASHES[version]
     # Neither the order of keys nor spaces may make another fingerprint.

@@ -47,7 +47,9 @@ class Dataset:
         return type(self), (self.path, self.fingerprint)
 
     def __repr__(self) -> str:
-        return f"Dataset({redacted(self.path)!r}, fingerprint={self.fingerprint[:12]!r})"
+        return (
+            f"Dataset({redacted(self.path)!r}, fingerprint={self.fingerprint[:12]!r})"
+        )
 
     @property
     def path(self) -> str:
@@ -128,7 +130,9 @@ class Dataset:
 
         A segment ends where the next begins; the manifest also has their rows.
         """
-        return tuple((segment.name, segment.start) for segment in self._split(split).segments)
+        return tuple(
+            (segment.name, segment.start) for segment in self._split(split).segments
+        )
 
     def chunk_count(self, split: str = "train") -> int:
         """Return the number of chunks of `split`."""
@@ -152,11 +156,15 @@ class Dataset:
 
     def decoded(self, block: Block) -> Chunk:
         """Return stored rows as a chunk."""
-        X, label, weights = part_rows(block, self.manifest.more_targets, self.weights is not None)
+        X, label, weights = part_rows(
+            block, self.manifest.more_targets, self.weights is not None
+        )
         if not isinstance(X, CSR):
             # Stored in a small type, such as uint8 for pixels; learners compute in float64.
             X = X.astype(np.float64, copy=False)
-        return Chunk(X, self._codes(label), self.columns, weights=weights, origin=self.manifest)
+        return Chunk(
+            X, self._codes(label), self.columns, weights=weights, origin=self.manifest
+        )
 
     def chunks(self, split: str = "train", start: int = 0) -> Iterator[Chunk]:
         """Yield the chunks of `split` in order, from chunk `start` on."""
@@ -214,7 +222,8 @@ class Dataset:
             fits = (
                 typed
                 and is_consistent
-                and int(X.indices.view(np.uint32).max(initial=0)) < manifest.stored_columns
+                and int(X.indices.view(np.uint32).max(initial=0))
+                < manifest.stored_columns
             )
         else:
             typed = manifest.kind == "dense" and np.can_cast(X.dtype, manifest.dtype)
@@ -246,7 +255,9 @@ class Dataset:
             for i in range(self.chunk_count(split)):
                 block = self.block(split, i)
                 hashes[split].update(block)
-                if block.nonzeros != (expected := self._split(split).chunks[i].nonzeros):
+                if block.nonzeros != (
+                    expected := self._split(split).chunks[i].nonzeros
+                ):
                     raise DatasetError(
                         f"{self.path}: chunk {i} of {split} has {block.nonzeros} nonzeros, "
                         f"{MANIFEST} says {expected}; "
@@ -282,7 +293,9 @@ class Dataset:
         try:
             return self.manifest.splits[split]
         except KeyError:
-            raise UnknownNameError(f"split of {self.name}", split, self.manifest.splits) from None
+            raise UnknownNameError(
+                f"split of {self.name}", split, self.manifest.splits
+            ) from None
 
     def _reader(self, split: str) -> SplitReader:
         if split not in self._readers:
@@ -292,7 +305,9 @@ class Dataset:
             entry = self._split(split)
             columns = manifest.stored_columns
             chunk_rows = manifest.chunk_rows
-            shape = SplitShape(split, manifest.kind, columns, entry.rows, chunk_rows, entry.files)
+            shape = SplitShape(
+                split, manifest.kind, columns, entry.rows, chunk_rows, entry.files
+            )
             self._readers[split] = open_reader(manifest.layout, self._directory, shape)
         return self._readers[split]
 

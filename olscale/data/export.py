@@ -158,7 +158,8 @@ def _write_svmlight(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
         for label, indices, values in _sparse_rows(block):
             # A row may be empty, hence no separator on its own.
             pairs = "".join(
-                f" {i + base}:{_number(v)}" for i, v in zip(indices, values, strict=True)
+                f" {i + base}:{_number(v)}"
+                for i, v in zip(indices, values, strict=True)
             )
             out.write(f"{_number(label)}{pairs}\n".encode())
 
@@ -167,7 +168,10 @@ def _sparse_rows(block: Block) -> Iterator[tuple[float, list[int], list[float]]]
     labels = block.label.tolist()
     X = block.X
     if isinstance(X, CSR):
-        yield from ((label, *entries) for label, entries in zip(labels, entries_of(X), strict=True))
+        yield from (
+            (label, *entries)
+            for label, entries in zip(labels, entries_of(X), strict=True)
+        )
         return
     for label, row in zip(labels, X, strict=True):
         values = row.astype(np.float64, copy=False)
@@ -185,7 +189,9 @@ def _write_csv(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
         )
     text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
     writer = csv.writer(text, lineterminator="\n")
-    names = dataset.manifest.feature_names or tuple(f"x{i}" for i in range(dataset.columns))
+    names = dataset.manifest.feature_names or tuple(
+        f"x{i}" for i in range(dataset.columns)
+    )
     of_weights = () if dataset.weights is None else (dataset.weights,)
     writer.writerow([*names, *of_weights, *(dataset.targets or ("label",))])
     labels = dataset.manifest.label_names
@@ -193,7 +199,9 @@ def _write_csv(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
     for parted in rows.parted(split or "train"):
         block = Block(parted.X, parted.label)
         weights = (
-            np.empty((len(block), 0)) if parted.weights is None else parted.weights[:, np.newaxis]
+            np.empty((len(block), 0))
+            if parted.weights is None
+            else parted.weights[:, np.newaxis]
         )
         # A few rows at a time: sparse ones become dense here, and a whole chunk may be too wide for
         # that.
@@ -248,7 +256,9 @@ def _write_sparse_npz(archive: zipfile.ZipFile, rows: _Rows, split: str) -> None
     i32 = np.dtype(np.int32)
     f64 = np.dtype(np.float64)
     _member(archive, "indptr", i64, (count + 1,), _row_ends(rows, split))
-    _member(archive, "indices", i32, (entries,), (X.indices for X in _sparse(rows, split)))
+    _member(
+        archive, "indices", i32, (entries,), (X.indices for X in _sparse(rows, split))
+    )
     _member(archive, "data", f64, (entries,), (X.data for X in _sparse(rows, split)))
     _member(archive, "shape", i64, (2,), [np.array([count, dataset.columns])])
     # As scipy.sparse.save_npz writes it, so that load_npz reads the file.
@@ -296,7 +306,9 @@ def _weights_member(
 ) -> None:
     if rows.dataset.weights is not None:
         weights = (parted.weights for parted in rows.parted(split))
-        _member(archive, member, np.dtype(np.float64), (rows.dataset.rows(split),), weights)
+        _member(
+            archive, member, np.dtype(np.float64), (rows.dataset.rows(split),), weights
+        )
 
 
 def _member(

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 NamedRow = dict[Any, Any]
 
-_ROWS_AT_ONCE = 64  # rows that are lists of Python's numbers at a time, which take much memory
+# rows that are lists of Python's numbers at a time, which take much memory
+_ROWS_AT_ONCE = 64
 _NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
@@ -65,8 +66,15 @@ class FeatureNames:
         # Missing numbers and words need a look at each value.
         if keys is None or np.isnan(X).any():
             return (self._row(enumerate(row.tolist())) for row in X)
-        blocks = (X[start : start + _ROWS_AT_ONCE] for start in range(0, len(X), _ROWS_AT_ONCE))
-        return (dict(zip(keys, row, strict=True)) for block in blocks for row in block.tolist())
+        blocks = (
+            X[start : start + _ROWS_AT_ONCE]
+            for start in range(0, len(X), _ROWS_AT_ONCE)
+        )
+        return (
+            dict(zip(keys, row, strict=True))
+            for block in blocks
+            for row in block.tolist()
+        )
 
     def _keys(self, columns: int) -> Sequence[Any] | None:
         """Return the keys of dense rows in order; None if they do not follow the features."""
@@ -82,7 +90,10 @@ class FeatureNames:
             return {i: _value(value) for i, value in entries}
         # Few datasets have words, and only they need the loop over single entries.
         if not self.words:
-            return {**self.blank, **{self.names[i]: _value(value) for i, value in entries}}
+            return {
+                **self.blank,
+                **{self.names[i]: _value(value) for i, value in entries},
+            }
         row: NamedRow = dict(self.blank)
         for i, value in entries:
             if i not in self.words:
@@ -134,7 +145,9 @@ def _value(value: float) -> float | None:
     return value
 
 
-def _words(names: Sequence[str], others: set[str], table: TableEntry) -> dict[int, tuple[str, str]]:
+def _words(
+    names: Sequence[str], others: set[str], table: TableEntry
+) -> dict[int, tuple[str, str]]:
     """Return the features among `others`, by number, that are words of text columns.
 
     If columns ``a`` and ``a=b`` both match, the longer name counts.
@@ -148,7 +161,9 @@ def _words(names: Sequence[str], others: set[str], table: TableEntry) -> dict[in
     for i, name in enumerate(names):
         if name not in others:
             continue
-        column = next((column for column in columns if name.startswith(f"{column}=")), None)
+        column = next(
+            (column for column in columns if name.startswith(f"{column}=")), None
+        )
         if column is not None:
             words[i] = (column, name[len(column) + 1 :])
     return words
@@ -157,7 +172,9 @@ def _words(names: Sequence[str], others: set[str], table: TableEntry) -> dict[in
 def _parts_of_dates(names: Iterable[str], table: TableEntry) -> set[str]:
     """Return the features that are parts of dates: an hour of 0 is a value, not a missing one."""
     dates = tuple(
-        f"{column}=" for column, coding in (table.coded or {}).items() if coding.startswith("date")
+        f"{column}="
+        for column, coding in (table.coded or {}).items()
+        if coding.startswith("date")
     )
     return {name for name in names if dates and name.startswith(dates)}
 

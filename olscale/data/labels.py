@@ -102,7 +102,9 @@ class Labels:
             not isinstance(target, list)
             and not np.isfinite(np.asarray(target, dtype=np.float64)).all()
         ):
-            raise FormatError(source, "a label is not a finite number; every row needs one")
+            raise FormatError(
+                source, "a label is not a finite number; every row needs one"
+            )
         if (
             not isinstance(target, list)
             and self._beyond is None
@@ -201,7 +203,9 @@ class Labels:
             If there are too many different labels for classes, whole numbers that a float64 cannot
             distinguish, or only novelties or none.
         """
-        if self._beyond is not None and (self._novel is not None or self.task == "classification"):
+        if self._beyond is not None and (
+            self._novel is not None or self.task == "classification"
+        ):
             raise DatasetError(
                 f"the label {self._beyond:.0f} is one of several whole numbers that are the same "
                 "in float64, as all from "
@@ -210,7 +214,9 @@ class Labels:
         if (self._target == "classes" or self._declared) and self.task == "regression":
             fractions = not self._whole and not self._declared
             most = (
-                f"{_MOST_FRACTIONAL} fractions" if fractions else f"{_MOST_CLASSES:,} whole numbers"
+                f"{_MOST_FRACTIONAL} fractions"
+                if fractions
+                else f"{_MOST_CLASSES:,} whole numbers"
             )
             raise DatasetError(
                 f"the labels have more different values than classes may have: {most}; use "
@@ -241,7 +247,8 @@ class Labels:
             return None
         values = sorted(self._values)
         return tuple(
-            int(value) if value.is_integer() and abs(value) < 2**53 else value for value in values
+            int(value) if value.is_integer() and abs(value) < 2**53 else value
+            for value in values
         )
 
     @property
@@ -254,14 +261,18 @@ class Labels:
 def _normal(target: NDArray[np.float64] | list[str], novel: str) -> NDArray[np.float64]:
     """Return -1 for labels that equal `novel` and +1 for all others."""
     if isinstance(target, list):
-        return np.array([NOVEL if label == novel else NORMAL for label in target], dtype=np.float64)
+        return np.array(
+            [NOVEL if label == novel else NORMAL for label in target], dtype=np.float64
+        )
     try:
         number = float(novel)
     except ValueError:
         raise DatasetError(
             f"the labels are numbers, and {novel!r} of --novel is none; expected one of them"
         ) from None
-    return np.where(np.asarray(target, dtype=np.float64) == number, float(NOVEL), float(NORMAL))
+    return np.where(
+        np.asarray(target, dtype=np.float64) == number, float(NOVEL), float(NORMAL)
+    )
 
 
 _WORDS: dict[Any, str] = {str: "text labels", float: "numbers as labels"}
@@ -317,5 +328,7 @@ class ClassCodes:
             return True
         sorted_labels = self._known
         # A label above all others would be looked up behind the end.
-        place = np.minimum(np.searchsorted(sorted_labels, label), len(sorted_labels) - 1)
+        place = np.minimum(
+            np.searchsorted(sorted_labels, label), len(sorted_labels) - 1
+        )
         return bool(len(sorted_labels)) and bool((sorted_labels[place] == label).all())

@@ -33,7 +33,17 @@ SHA-256. Versions 1 and 2 had no checksum of the manifest, and fingerprints with
 _CHECKED_FROM = 3
 ORDER = "rows are in the order of their sources, and the sources in the order listed"
 
-_DTYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64", "float32", "float64")
+_DTYPES = (
+    "uint8",
+    "int8",
+    "uint16",
+    "int16",
+    "uint32",
+    "int32",
+    "int64",
+    "float32",
+    "float64",
+)
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 _Hex: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -42,7 +52,9 @@ Sha256: TypeAlias = _Hex
 
 class _Entry(BaseModel):
     # A number written as text is damage, and an unknown field belongs to a later version.
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, strict=True, extra="forbid", allow_inf_nan=False
+    )
 
 
 def _known_layout(name: str) -> str:
@@ -111,7 +123,9 @@ class SplitEntry(_Entry):
             ("nonzeros", self.nonzeros, [chunk.nonzeros for chunk in self.chunks]),
         ):
             if total != sum(parts):
-                raise ValueError(f"{what} is {total} but its chunks add up to {sum(parts)}")
+                raise ValueError(
+                    f"{what} is {total} but its chunks add up to {sum(parts)}"
+                )
         return self
 
 
@@ -272,18 +286,23 @@ class Manifest(_Entry):
                 "classes must be listed for classification and novelty, and null for regression"
             )
         if self.targets is not None and (
-            self.task != "regression" or not len(set(self.targets)) == len(self.targets) > 1
+            self.task != "regression"
+            or not len(set(self.targets)) == len(self.targets) > 1
         ):
             raise ValueError(
                 "targets must be the names of two or more targets of a regression, each once, or "
                 "absent"
             )
         if self.task == "novelty" and self.classes != (NOVEL, NORMAL):
-            raise ValueError(f"classes of novelty detection must be {NOVEL} and {NORMAL}")
+            raise ValueError(
+                f"classes of novelty detection must be {NOVEL} and {NORMAL}"
+            )
         if self.checksum is not None and self.format_version < _CHECKED_FROM:
             raise ValueError("checksum is of manifests from format version 3 on")
         texts = {type(name) is str for name in self.classes or ()}
-        if len(texts) > 1 or sorted(set(self.classes or ())) != list(self.classes or ()):
+        if len(texts) > 1 or sorted(set(self.classes or ())) != list(
+            self.classes or ()
+        ):
             raise ValueError("classes must be numbers or texts, sorted, each once")
         class_names = set(self.classes or ()) if texts == {True} else set()
         if set(self.label_names or ()) != class_names:
@@ -292,9 +311,15 @@ class Manifest(_Entry):
                 "numbers"
             )
         if self.dtype not in _DTYPES:
-            raise ValueError(f"dtype is {self.dtype!r}, expected one of {', '.join(_DTYPES)}")
-        if self.nonzeros != (total := sum(split.nonzeros for split in self.splits.values())):
-            raise ValueError(f"nonzeros is {self.nonzeros} but its splits add up to {total}")
+            raise ValueError(
+                f"dtype is {self.dtype!r}, expected one of {', '.join(_DTYPES)}"
+            )
+        if self.nonzeros != (
+            total := sum(split.nonzeros for split in self.splits.values())
+        ):
+            raise ValueError(
+                f"nonzeros is {self.nonzeros} but its splits add up to {total}"
+            )
         if self.feature_names is not None and len(self.feature_names) != self.columns:
             raise ValueError(
                 f"feature_names has {len(self.feature_names)} names but columns is {self.columns}"
@@ -313,7 +338,9 @@ class Manifest(_Entry):
                 raise ValueError(
                     f"splits.{name} must end in a chunk of 1 to chunk_rows = {self.chunk_rows} rows"
                 )
-            ends = list(itertools.accumulate(segment.rows for segment in split.segments))
+            ends = list(
+                itertools.accumulate(segment.rows for segment in split.segments)
+            )
             if ends and (
                 [segment.start for segment in split.segments] != [0, *ends[:-1]]
                 or ends[-1] != split.rows
@@ -355,7 +382,10 @@ class Manifest(_Entry):
         content = self.model_dump_json(indent=1, exclude={"checksum"}).encode()
         # Over parsed JSON: a manifest that was only reformatted still says the same.
         checksum = manifest_checksum(json.loads(content))
-        return content.removesuffix(b"\n}") + f',\n "checksum": "{checksum}"\n}}\n'.encode()
+        return (
+            content.removesuffix(b"\n}")
+            + f',\n "checksum": "{checksum}"\n}}\n'.encode()
+        )
 
     @classmethod
     def from_json(cls, content: bytes, dataset: str) -> Manifest:
@@ -405,7 +435,9 @@ def dataset_facts(manifest: Manifest) -> dict[str, Any]:
 
     The last two are only there for a classification with at most 100 classes.
     """
-    facts: dict[str, Any] = {"rows": {name: split.rows for name, split in manifest.splits.items()}}
+    facts: dict[str, Any] = {
+        "rows": {name: split.rows for name, split in manifest.splits.items()}
+    }
     facts |= {"columns": manifest.columns, "nonzeros": manifest.feature_nonzeros}
     if manifest.classes is not None and len(manifest.classes) <= _MOST_CLASSES:
         counts = None

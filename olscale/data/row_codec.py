@@ -106,7 +106,9 @@ def find(pieces: Pieces) -> tuple[Packed, NDArray[np.float64], NDArray[np.int32]
     rows = Packed(pieces.words, record, values, entries)
     label = np.empty(n)
     position = np.empty(n, np.int32)
-    find_rows(pieces.begin, pieces.middle, pieces.end, rows[1:], pieces.words, position, label)
+    find_rows(
+        pieces.begin, pieces.middle, pieces.end, rows[1:], pieces.words, position, label
+    )
     return rows, label, position
 
 

@@ -104,7 +104,9 @@ def _class_by_class(random: np.random.Generator, y: Rows) -> Rows:
 
     Without a break in between, so that parts dealt out of them have equal sizes.
     """
-    return np.concatenate([random.permutation(np.flatnonzero(y == code)) for code in np.unique(y)])
+    return np.concatenate(
+        [random.permutation(np.flatnonzero(y == code)) for code in np.unique(y)]
+    )
 
 
 PARTS: dict[str, Callable[[Part, Rows], Rows]] = {

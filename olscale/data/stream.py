@@ -94,7 +94,9 @@ class Stream:
             else tuple(n for i, n in enumerate(names) if i != delay_column)
         )
         self._ordered = (
-            None if order is None else ordered_rows(dataset, split, order, limit or default_limit())
+            None
+            if order is None
+            else ordered_rows(dataset, split, order, limit or default_limit())
         )
 
     def __len__(self) -> int:
@@ -126,7 +128,9 @@ class Stream:
         It may be applied to as many rows at once as fit in memory.
         """
         rows = (
-            self.dataset.chunk(self.split, i) if self._ordered is None else self._ordered.chunk(i)
+            self.dataset.chunk(self.split, i)
+            if self._ordered is None
+            else self._ordered.chunk(i)
         )
         if self._delay_column is not None:
             rows = replace(rows, delays=self._delays(rows, i))
@@ -173,8 +177,12 @@ class Stream:
         """
         index = np.arange(self.rows)
         if self.rows > size:
-            generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence([_SAMPLE])))
-            index = np.sort(generator.choice(self.rows, size, replace=False, shuffle=False))
+            generator = np.random.Generator(
+                np.random.PCG64(np.random.SeedSequence([_SAMPLE]))
+            )
+            index = np.sort(
+                generator.choice(self.rows, size, replace=False, shuffle=False)
+            )
         parts = []
         first = 0
         for rows in self.blocks():
@@ -243,7 +251,9 @@ def open_streams(
     """
     dataset = path if isinstance(path, Dataset) else open_dataset(path)
     path = dataset.path
-    pipeline = fitted or _fitted(dataset, tuple(transforms), part, projection, limit, delay_column)
+    pipeline = fitted or _fitted(
+        dataset, tuple(transforms), part, projection, limit, delay_column
+    )
     if part is None:
         order = None
         if shuffle is not None:
@@ -251,7 +261,9 @@ def open_streams(
         test = None
         if "test" in dataset.splits:
             test = Stream(dataset, "test", pipeline)
-        return Streams(Stream(dataset, "train", pipeline, order, limit, delay_column), test)
+        return Streams(
+            Stream(dataset, "train", pipeline, order, limit, delay_column), test
+        )
     rows, held_out = part.rows(_labels(path, dataset.fingerprint, part.reads_labels))
     if shuffle is not None:
         rows = rows[shuffle.order(len(rows))]
@@ -303,17 +315,34 @@ def _fitted(
     if part is not None:
         # A stream that ends early has the transforms of the one that goes on.
         part = replace(part, share=1.0)
-    key = (dataset.path, dataset.fingerprint, transforms, part, projection, limit, dropped)
+    key = (
+        dataset.path,
+        dataset.fingerprint,
+        transforms,
+        part,
+        projection,
+        limit,
+        dropped,
+    )
     pipeline = _FITTED.get(key)
     if pipeline is None:
         # Without transforms: these are the rows that they are fitted on.
-        train = Stream(dataset, "train", fit_transforms((), lambda: iter(()), dataset.columns))
+        train = Stream(
+            dataset, "train", fit_transforms((), lambda: iter(()), dataset.columns)
+        )
         # Transforms must not see the rows that the part holds out.
         if part is not None and transforms:
-            rows, _ = part.rows(_labels(dataset.path, dataset.fingerprint, part.reads_labels))
+            rows, _ = part.rows(
+                _labels(dataset.path, dataset.fingerprint, part.reads_labels)
+            )
             train = Stream(dataset, "train", train.pipeline, rows, limit)
         pipeline = fit_transforms(
-            transforms, train.chunks, dataset.columns, projection, dropped, dataset.manifest
+            transforms,
+            train.chunks,
+            dataset.columns,
+            projection,
+            dropped,
+            dataset.manifest,
         )
         # Another thread of a worker may remove the oldest entry at the same time.
         if len(_FITTED) >= _MOST_FITTED:

@@ -53,20 +53,23 @@ class Budget(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_seconds: (
-        Annotated[float, BeforeValidator(_number), Field(gt=0, allow_inf_nan=False)] | None
+        Annotated[float, BeforeValidator(_number), Field(gt=0, allow_inf_nan=False)]
+        | None
     ) = None
     max_memory: Annotated[int, BeforeValidator(_bytes), Field(gt=0)] | None = None
 
     def out_of_time(self) -> BudgetExceeded:
         """Return the outcome of a run that has taken more than `max_seconds`."""
         return BudgetExceeded(
-            "timeout", f"took more than its budget of {self.max_seconds or 0.0:g} s (max_seconds)"
+            "timeout",
+            f"took more than its budget of {self.max_seconds or 0.0:g} s (max_seconds)",
         )
 
     def out_of_memory(self) -> BudgetExceeded:
         """Return the outcome of a run that has taken more than `max_memory`."""
         return BudgetExceeded(
-            "oom", f"took more than its budget of {self.max_memory or 0} bytes (max_memory)"
+            "oom",
+            f"took more than its budget of {self.max_memory or 0} bytes (max_memory)",
         )
 
 
@@ -179,7 +182,9 @@ class Meter:
         self._grace_seconds = grace_seconds
         self._compile_seconds = compile_seconds
 
-    def calling(self, runs: Sequence[Metered], counts: bool = True) -> AbstractContextManager[None]:
+    def calling(
+        self, runs: Sequence[Metered], counts: bool = True
+    ) -> AbstractContextManager[None]:
         """Return a block that measures a call into the learner of `runs`; runs over budget fail.
 
         A call that does not count is only watched.
@@ -218,9 +223,9 @@ class Meter:
                 0.0 if call.counts else self._compile_seconds
             )
         if memory is not None and call.counts:
-            most = call.resident + (memory - max(run.spent.bytes for run in call.runs)) * len(
-                call.runs
-            )
+            most = call.resident + (
+                memory - max(run.spent.bytes for run in call.runs)
+            ) * len(call.runs)
         return seconds, most
 
     def _with(self, spent: Spent, call: _Call) -> Spent:

@@ -27,7 +27,9 @@ _TRIES = 20
 """Draws per candidate after which a space is taken to have no more of them."""
 
 
-def candidates(spec: LearnerSpec, tuning: TuningSpec, seed: int) -> list[dict[str, Any]]:
+def candidates(
+    spec: LearnerSpec, tuning: TuningSpec, seed: int
+) -> list[dict[str, Any]]:
     """Return the parameters to compare, equal for all datasets.
 
     Parameters
@@ -46,9 +48,16 @@ def candidates(spec: LearnerSpec, tuning: TuningSpec, seed: int) -> list[dict[st
     if tuning.search == "grid":
         return spec.points()
     # The tag separates these draws from permutations and parts, which have seeds of their own.
-    random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, _TUNING])))
-    lists = {name: values for name, values in spec.tune.items() if isinstance(values, list)}
-    if len(lists) == len(spec.tune) and prod(map(len, lists.values())) <= tuning.most_candidates:
+    random = np.random.Generator(
+        np.random.PCG64(np.random.SeedSequence([seed, _TUNING]))
+    )
+    lists = {
+        name: values for name, values in spec.tune.items() if isinstance(values, list)
+    }
+    if (
+        len(lists) == len(spec.tune)
+        and prod(map(len, lists.values())) <= tuning.most_candidates
+    ):
         return spec.points()
     drawn: dict[str, dict[str, Any]] = {}
     for _ in range(_TRIES * tuning.most_candidates):

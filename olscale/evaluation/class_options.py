@@ -53,7 +53,9 @@ def threshold_text(value: Any) -> str | None:
     is_square = all(len(row) == len(costs) for row in costs) and len(costs) > 1
     if not is_square or not all(0.0 <= cost < inf for row in costs for cost in row):
         raise ValueError(f"threshold was {value!r}, expected {_EXPECTED}")
-    return ";".join(",".join(f"{cost!r}".removesuffix(".0") for cost in row) for row in costs)
+    return ";".join(
+        ",".join(f"{cost!r}".removesuffix(".0") for cost in row) for row in costs
+    )
 
 
 def costs_of(threshold: str | None) -> list[list[float]]:

@@ -37,7 +37,9 @@ def may_need(scoring: Scoring) -> bool:
     )
 
 
-def begin_probabilities(learner: Learner, shape: StreamShape, ranking: int) -> ClassProbabilities:
+def begin_probabilities(
+    learner: Learner, shape: StreamShape, ranking: int
+) -> ClassProbabilities:
     """Return the probabilities of a begun learner: its own if it has any, else calibrated ones.
 
     `ranking` is the number of columns after the learner's scores that only rank rows.
@@ -45,7 +47,9 @@ def begin_probabilities(learner: Learner, shape: StreamShape, ranking: int) -> C
     decision = _decision(shape)
     if own := show_probabilities(learner, shape.classes):
         return ClassProbabilities(None, decision, own, ranking)
-    return ClassProbabilities(Calibrator(shape.classes), decision, show_margins(learner), ranking)
+    return ClassProbabilities(
+        Calibrator(shape.classes), decision, show_margins(learner), ranking
+    )
 
 
 def has_plain_scores(learner: Learner, shape: StreamShape) -> bool:

@@ -82,9 +82,13 @@ def check_probabilities(
         )
     if not only_says_class(learner):
         return
-    options = {option.name: getattr(protocol, option.name) for option in fields(ScoringOptions)}
+    options = {
+        option.name: getattr(protocol, option.name) for option in fields(ScoringOptions)
+    }
     labels = tuple(dataset.classes or ())
-    shape = StreamShape(dataset.rows(), len(labels), scoring=Scoring(**options), labels=labels)
+    shape = StreamShape(
+        dataset.rows(), len(labels), scoring=Scoring(**options), labels=labels
+    )
     for need in needs_of(shape):
         raise ExperimentError(
             f"learner {name} only says which class, so it has no probabilities, and protocol."

@@ -59,11 +59,15 @@ def can_shard(run: Run, classes: int) -> bool:
         or scoring.from_model  # a shard begins with a new model
         or scoring.weighted_measures  # the merge has no weights
         or scoring.threshold is not None
-        or any(m.reads_scores or m.watches for m in METRICS.load_all() if m.meets(shape))
+        or any(
+            m.reads_scores or m.watches for m in METRICS.load_all() if m.meets(shape)
+        )
     ):
         return False
     learner = make_learner(run.learner, run.params)
-    return ask(run.learner, "class_axes", lambda: class_axes(learner, classes)) is not None
+    return (
+        ask(run.learner, "class_axes", lambda: class_axes(learner, classes)) is not None
+    )
 
 
 def shard_efficiency(run: Run, dataset: Dataset, shards: int) -> float:
@@ -149,7 +153,9 @@ def cut_shards(
                 shards = _paying_shards(run, dataset, most)
             # One line per learner and dataset, not one per permutation.
             if cuttable and shards < 2:
-                line = _repeated(run, most, shard_efficiency(run, dataset, most), asked is not None)
+                line = _repeated(
+                    run, most, shard_efficiency(run, dataset, most), asked is not None
+                )
                 if line not in noted:
                     noted.add(line)
                     note(line)
@@ -157,7 +163,9 @@ def cut_shards(
             if cuttable and asked is not None:
                 shards = most
             if shards > 1:
-                yield replace(group, runs=(run,), shards=tuple(cut_ranges(classes, shards)))
+                yield replace(
+                    group, runs=(run,), shards=tuple(cut_ranges(classes, shards))
+                )
             else:
                 in_one_piece.append(run)
         if in_one_piece:
@@ -236,7 +244,9 @@ class _Ballots:
             self._rows = len(waiting["score"])
         # Blocks are files of their own: a cleared scratch folder loses rows that the state counts.
         missing = [
-            block for block in range(self.blocks) if not self._scratch.has(self._block(block))
+            block
+            for block in range(self.blocks)
+            if not self._scratch.has(self._block(block))
         ]
         if missing:
             raise ValueError(f"block {missing[0]} that the shard has written is gone")
@@ -290,7 +300,9 @@ class _ShardState(RunState):
     def state(self) -> dict[str, Array]:
         """Return the whole run as plain arrays, including ballots that are not yet written."""
         waiting = self._train.state() if self.outcome == "ok" else {}
-        return super().state() | {f"train.{name}": array for name, array in waiting.items()}
+        return super().state() | {
+            f"train.{name}": array for name, array in waiting.items()
+        }
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Continue from a `state`; the blocks of ballots written before must still exist."""
@@ -358,7 +370,9 @@ class ShardPass(GroupPass):
     def _share(self) -> None:
         # Rows per shard add up to the rows of the run.
         bounds = self._classes.start, self._classes.stop
-        first, last = (self._streamed * bound // self._shape.classes for bound in bounds)
+        first, last = (
+            self._streamed * bound // self._shape.classes for bound in bounds
+        )
         self.rows = last - first
 
     def error(self) -> float:
@@ -385,8 +399,13 @@ class ShardPass(GroupPass):
             "read_seconds": self._read_seconds,
         }
         stream = {name: np.array([number]) for name, number in numbers.items()}
-        stream |= {f"transforms.{name}": array for name, array in self._transforms.state().items()}
-        self._scratch.write(array_name(self._classes, "end"), self._shard.end() | stream)
+        stream |= {
+            f"transforms.{name}": array
+            for name, array in self._transforms.state().items()
+        }
+        self._scratch.write(
+            array_name(self._classes, "end"), self._shard.end() | stream
+        )
         return []
 
 
@@ -442,7 +461,9 @@ def merge_shards(
         model = _joined(merged, shape.classes, group, ends)
         # A row that changes two shards is one update of the model.
         merged.learner.restore(model | {"updates": np.array([updates])})
-    learning = sum((LearningTime.from_array(end["seconds"]) for end in ends), LearningTime())
+    learning = sum(
+        (LearningTime.from_array(end["seconds"]) for end in ends), LearningTime()
+    )
     read = sum(float(end["read_seconds"][0]) for end in ends)
     # Transforms have seen the same rows in every shard.
     see(merged, part_of(ends[0], "transforms."))
@@ -461,7 +482,8 @@ def _counted(
     """Yield targets, predicted codes and changes of the model, block by block."""
     for block in range(blocks):
         ballots = [
-            scratch.read(array_name(classes, f"{split}.{block}")) for classes in group.shards
+            scratch.read(array_name(classes, f"{split}.{block}"))
+            for classes in group.shards
         ]
         y = ballots[0]["y"].astype(np.int64)
         # Shards are in order of classes, so the first of equal scores is that of the first class.

@@ -108,10 +108,18 @@ def cut_groups(
             # work.
             most = int(GROUP_NUMBERS / max(1.0, values(key)))
             equal = -(-len(stream_runs) // min(finer_slices, len(stream_runs)))
-            size = min(equal, max(most, 1 if key.projection is None else PROJECTED_RUNS))
+            size = min(
+                equal, max(most, 1 if key.projection is None else PROJECTED_RUNS)
+            )
             # Runs with a projection share its cost, so only the size limits their groups.
-            least = max(READING * values(key), LEAST_COST) if key.projection is None else inf
-            shares = _guided(stream_runs, cost, size, remaining, pieces, min(least, fair))
+            least = (
+                max(READING * values(key), LEAST_COST)
+                if key.projection is None
+                else inf
+            )
+            shares = _guided(
+                stream_runs, cost, size, remaining, pieces, min(least, fair)
+            )
         else:
             # Each group reads these rows from disk anew.
             # So many groups spend at most a twentieth of their time on reading.
@@ -207,7 +215,9 @@ def cut_bundles(
         _can_be_bundled(group) and 2 * estimate <= BUNDLE_SECONDS
         for group, estimate in zip(groups, estimates, strict=True)
     ]
-    remaining = sum(estimate for estimate, short in zip(estimates, bundled, strict=True) if short)
+    remaining = sum(
+        estimate for estimate, short in zip(estimates, bundled, strict=True) if short
+    )
     numbered: list[RunGroup] = []
     number = 0
     room = 0.0

@@ -86,7 +86,9 @@ def check_weights(protocol: ProtocolSpec, dataset: Dataset) -> None:
     if not protocol.weighted_measures:
         return
     protocol.check()  # reports conflicting options by their names
-    options = {option.name: getattr(protocol, option.name) for option in fields(ScoringOptions)}
+    options = {
+        option.name: getattr(protocol, option.name) for option in fields(ScoringOptions)
+    }
     shape = StreamShape(
         dataset.rows(),
         len(dataset.classes or ()),
@@ -126,7 +128,9 @@ def check_takes_weights(name: str, learner: Learner, weights: str | None) -> Non
 
 def takes_or_ignores_weights(learner: Learner | type) -> bool:
     """Return whether a learner, or its class, can be used where rows have weights."""
-    return bool(getattr(learner, "takes_weights", False) or getattr(learner, "baseline", False))
+    return bool(
+        getattr(learner, "takes_weights", False) or getattr(learner, "baseline", False)
+    )
 
 
 def check_classes(dataset: Dataset) -> None:
@@ -172,7 +176,9 @@ def check_enough_rows(
         States the number of rows, the number needed, and what to do.
     """
     interrupted = tested or scoring.interrupts
-    steps = [(step.name, *step.start_rows()) for step in map(make_transform, transforms)]
+    steps = [
+        (step.name, *step.start_rows()) for step in map(make_transform, transforms)
+    ]
     transforms_start_at_once = not any(least for _, least, _ in steps)
     # Counting the rows takes time; most learners predict from their first row on.
     if transforms_start_at_once and not cost_of(learner).start_rows(interrupted)[0]:
@@ -187,7 +193,9 @@ def check_enough_rows(
             )
 
 
-def rows_learned(scoring: Scoring, fold: int | None, rows: int, tested: bool) -> tuple[int, int]:
+def rows_learned(
+    scoring: Scoring, fold: int | None, rows: int, tested: bool
+) -> tuple[int, int]:
     """Return the rows that a learner and a transform have learned before the last prediction.
 
     A `delay` given by a column counts as none, since its values are not known yet.
@@ -204,7 +212,8 @@ def rows_learned(scoring: Scoring, fold: int | None, rows: int, tested: bool) ->
     times = Schedule(scoring, fold).times(0, rows)
     last = rows if tested else rows - 1
     if scoring.folds is not None and not tested:
-        last = int(np.flatnonzero(times == 0)[-1:].sum())  # the last row that tests this model
+        # the last row that tests this model
+        last = int(np.flatnonzero(times == 0)[-1:].sum())
     delay = 0
     if isinstance(scoring.delay, int):
         delay = scoring.delay

@@ -153,7 +153,9 @@ _SOURCE: ContextVar[str] = ContextVar("source", default="experiment")
 """What error messages call the source of an experiment: its file, if it has one."""
 
 
-def load_experiment(path: str | Path, overrides: Iterable[tuple[str, Any]] = ()) -> Experiment:
+def load_experiment(
+    path: str | Path, overrides: Iterable[tuple[str, Any]] = ()
+) -> Experiment:
     """Read an experiment file.
 
     Parameters
@@ -189,7 +191,10 @@ def load_experiment(path: str | Path, overrides: Iterable[tuple[str, Any]] = ())
         for spec in experiment.datasets
     ]
     return experiment.model_copy(
-        update={"datasets": tuple(datasets), "protocol": _from_model_beside(path, experiment)}
+        update={
+            "datasets": tuple(datasets),
+            "protocol": _from_model_beside(path, experiment),
+        }
     )
 
 

@@ -38,7 +38,9 @@ _BUDGET = 64
 
 
 def _readable(label: str | None) -> str | None:
-    if label is not None and (len(label) > _LONGEST_LABEL or (label and not label.strip())):
+    if label is not None and (
+        len(label) > _LONGEST_LABEL or (label and not label.strip())
+    ):
         raise ValueError(
             f"label was {label[:40]!r}, expected up to {_LONGEST_LABEL} characters that are seen "
             "in a table"
@@ -70,7 +72,10 @@ def _text_of_table(value: object) -> object:
 
 
 Transforms = tuple[
-    Annotated[str, BeforeValidator(_text_of_table), AfterValidator(canonical_transform)], ...
+    Annotated[
+        str, BeforeValidator(_text_of_table), AfterValidator(canonical_transform)
+    ],
+    ...,
 ]
 """Transforms in canonical form: ``project:100`` and ``project:features=100`` are one run.
 
@@ -121,7 +126,8 @@ class DatasetSpec(Section):
                 "expected path (of a dataset) or name (of a set in the catalogue), and not both"
             )
         path_text(
-            self.name if self.path is None else self.path, "name" if self.path is None else "path"
+            self.name if self.path is None else self.path,
+            "name" if self.path is None else "path",
         )
         return self
 
@@ -145,7 +151,9 @@ class Range(Section):
     def _is_an_interval(self) -> Range:
         if not self.low < self.high or (self.log and self.low <= 0):
             least = "0 < low < high" if self.log else "low < high"
-            raise ValueError(f"expected {least}, got low = {self.low} and high = {self.high}")
+            raise ValueError(
+                f"expected {least}, got low = {self.low} and high = {self.high}"
+            )
         return self
 
     @property
@@ -179,7 +187,9 @@ class LearnerSpec(Section):
 
     name: str
     params: dict[str, Any] = Field(default_factory=dict)
-    tune: dict[str, Annotated[list[Any], Field(min_length=1)] | Range] = Field(default_factory=dict)
+    tune: dict[str, Annotated[list[Any], Field(min_length=1)] | Range] = Field(
+        default_factory=dict
+    )
     datasets: tuple[str, ...] | None = None
     transforms: Transforms | None = None
     label: Label = None
@@ -224,7 +234,10 @@ class LearnerSpec(Section):
         """
         values = self.params.items()
         return _combinations(
-            {name: value if isinstance(value, list) else [value] for name, value in values}
+            {
+                name: value if isinstance(value, list) else [value]
+                for name, value in values
+            }
         )
 
     def points(self) -> list[dict[str, Any]]:
@@ -269,14 +282,21 @@ def _range(name: str, values: Mapping[str, Any]) -> Range:
 
 
 def _combinations(values: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
+    return [
+        dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())
+    ]
 
 
 def _tuning_metric(name: str) -> str:
     # Measures of one class would need its label, and macro_f1 is there for all of them.
     left_out = ("cost", "confusion", "train_error", *OF_CLASSES)
     bases = [base for base in askable() if base not in left_out]
-    metrics = ["test_error", "cumulative_error", *bases, *(f"test_{base}" for base in bases)]
+    metrics = [
+        "test_error",
+        "cumulative_error",
+        *bases,
+        *(f"test_{base}" for base in bases),
+    ]
     if name not in metrics:
         raise ValueError(str(UnknownNameError("metric", name, metrics)))
     return name

@@ -18,7 +18,9 @@ _TABLES = {"datasets": "path", "learners": "name"}
 
 _UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")
 _LONGEST = 120
-_TRUE_OR_FALSE = tuple(option.name for option in fields(ProtocolSpec) if option.type == "bool")
+_TRUE_OR_FALSE = tuple(
+    option.name for option in fields(ProtocolSpec) if option.type == "bool"
+)
 
 
 def explain(
@@ -44,19 +46,30 @@ def explain(
     mistyped = [problem for problem in problems if problem["type"] in _UNKNOWN_KEY]
     first = (mistyped or problems)[0]
     # For a value of a union, pydantic also names the type.
-    place = [part for part in first["loc"] if isinstance(part, int) or re.fullmatch(r"\w+", part)]
+    place = [
+        part
+        for part in first["loc"]
+        if isinstance(part, int) or re.fullmatch(r"\w+", part)
+    ]
     kind = first["type"]
     got = first["input"]
     where = ".".join(map(str, place))
     if kind in _UNKNOWN_KEY:
         # Find the innermost section that contains the key.
         model = next(
-            (sections[str(part)] for part in reversed(first["loc"][:-1]) if part in sections), root
+            (
+                sections[str(part)]
+                for part in reversed(first["loc"][:-1])
+                if part in sections
+            ),
+            root,
         )
         inside = ""
         if len(first["loc"]) > 1:
             inside = f" in {'.'.join(map(str, first['loc'][:-1]))}"
-        unknown_key = UnknownNameError(f"key{inside}", str(first["loc"][-1]), _keys(model))
+        unknown_key = UnknownNameError(
+            f"key{inside}", str(first["loc"][-1]), _keys(model)
+        )
         return ExperimentError(f"{source}: {unknown_key}")
     if kind == "missing":
         return ExperimentError(f"{source}: {where} is missing")
@@ -78,7 +91,9 @@ def explain(
 def check_numbers(content: Mapping[str, Any], source: str) -> None:
     """Refuse true and false where an experiment has only numbers and strings."""
     numeric = {
-        key: content[key] for key in ("seed", "protocol", "tuning", "datasets") if key in content
+        key: content[key]
+        for key in ("seed", "protocol", "tuning", "datasets")
+        if key in content
     }
     refuse_flags(numeric, source, but=(*_TRUE_OR_FALSE, "optional"))
 
@@ -87,7 +102,9 @@ def refuse_flags(content: Mapping[str, Any], source: str, but: Sequence[str]) ->
     """Refuse true and false under all keys except `but`: pydantic takes them for 1 and 0."""
     for place, value in _values(content, ""):
         if isinstance(value, bool) and place.rpartition(".")[2] not in but:
-            raise ExperimentError(f"{source}: {place} was {value}: expected no true or false here")
+            raise ExperimentError(
+                f"{source}: {place} was {value}: expected no true or false here"
+            )
 
 
 def _values(value: Any, place: str) -> Iterator[tuple[str, Any]]:

@@ -28,7 +28,13 @@ from olscale.learners.contract.version import learner_version
 from olscale.learners.linear.log_loss import LogLossLearner
 from olscale.learners.moa.learner import JavaLearner
 from olscale.learners.registry import learner_class, learner_path, make_learner
-from olscale.models.about import About, ColumnsEntry, DatasetEntry, LearnerEntry, TransformsEntry
+from olscale.models.about import (
+    About,
+    ColumnsEntry,
+    DatasetEntry,
+    LearnerEntry,
+    TransformsEntry,
+)
 from olscale.models.final_model import FinalModel
 from olscale.models.saved_model import saved_model
 from olscale.models.write import why_not_saved
@@ -88,7 +94,11 @@ def run_of(record: Record) -> Run:
         dealt = (protocol["split_seed"], protocol["folds"]) if split else (0, 0)
         option_names = {option.name for option in fields(Scoring)} - {"folds"}
         scoring = Scoring(
-            **{name: _hashable(value) for name, value in protocol.items() if name in option_names},
+            **{
+                name: _hashable(value)
+                for name, value in protocol.items()
+                if name in option_names
+            },
             folds=OnlineFolds(split, *dealt) if online else None,
         )
         permuted = protocol["order"] == "permuted"
@@ -122,7 +132,9 @@ def run_of(record: Record) -> Run:
             "later one"
         )
     # The id has the version as well, but a model of another version is a clearer error.
-    current_version = learner_version(learner_path(run.learner), learner_class(run.learner))
+    current_version = learner_version(
+        learner_path(run.learner), learner_class(run.learner)
+    )
     if str(current_version) != str(run.version):
         raise ModelError(
             f"run {record.id} is of version {run.version} of learner {run.learner}, here is "
@@ -186,7 +198,9 @@ def compute_model(
             f"expected {run.stream.fingerprint[:12]}"
         )
     length = StreamSource(dataset.path, dataset.rows("train"), 0).length(run.stream)
-    group = RunGroup(dataset.path, length, (run,), chunk_rows=dataset.manifest.chunk_rows)
+    group = RunGroup(
+        dataset.path, length, (run,), chunk_rows=dataset.manifest.chunk_rows
+    )
     group = replace(group, keeps_models=True)
     group_pass = SumsPass(group) if can_sum(run) else GroupPass(group)
     while not group_pass.ended:

@@ -43,7 +43,9 @@ def short_seconds(plan: RunPlan, missing: Sequence[Run]) -> float:
 
 def seconds_of(plan: RunPlan, runs: Iterable[Run]) -> float:
     """Return approximately how long the runs take one after another."""
-    return sum(plan.costs.get(run.id, inf) / NUMBERS_A_SECOND + RUN_SECONDS for run in runs)
+    return sum(
+        plan.costs.get(run.id, inf) / NUMBERS_A_SECOND + RUN_SECONDS for run in runs
+    )
 
 
 def bundled_seconds(plan: RunPlan, group: RunGroup) -> float:
@@ -65,7 +67,9 @@ def long_runs(plan: RunPlan, missing: Sequence[Run]) -> Iterator[str]:
         # Permutations of one learner take the same time, so one line stands for all.
         cost = max(plan.costs[run.id] for run in runs)
         numbers = (
-            cost * make_learner(first.learner, first.params).numbers_per_second / NUMBERS_A_SECOND
+            cost
+            * make_learner(first.learner, first.params).numbers_per_second
+            / NUMBERS_A_SECOND
         )
         yield (
             f"{labels.learner(first)} on {labels.dataset(first)} may take "
@@ -77,7 +81,10 @@ def long_runs(plan: RunPlan, missing: Sequence[Run]) -> Iterator[str]:
 
 
 def check_workers(
-    missing: Sequence[Run], bytes_of: Mapping[str, int], memory: float, labels: RunLabels
+    missing: Sequence[Run],
+    bytes_of: Mapping[str, int],
+    memory: float,
+    labels: RunLabels,
 ) -> None:
     """Refuse runs whose model alone exceeds the `memory` of a worker, in bytes.
 

@@ -42,9 +42,7 @@ def check_begins(
     """
     about = model.about
     columns = ColumnsEntry.of(dataset.manifest)
-    cure = (
-        "ingest its sources with --like the model's dataset, or let olscale models learn read them"
-    )
+    cure = "ingest its sources with --like the model's dataset, or let olscale models learn read them"
     was = about.columns
     if (columns.count, columns.kind, columns.names) != (was.count, was.kind, was.names):
         raise ExperimentError(
@@ -63,7 +61,11 @@ def check_begins(
             f"the model: {', '.join(about.transforms.names) or 'none'}"
         )
     delayed = protocol.delay if isinstance(protocol.delay, str) else None
-    dropped = None if delayed is None or columns.names is None else columns.names.index(delayed)
+    dropped = (
+        None
+        if delayed is None or columns.names is None
+        else columns.names.index(delayed)
+    )
     if dropped != about.transforms.dropped:
         raise ExperimentError(
             "from_model: the column of delays is another one than in the run of the model"

@@ -25,7 +25,9 @@ class FusedRuns:
 
     def __init__(self, runs: Sequence[RunState]) -> None:
         self._runs = runs
-        self._fused = attempt(runs, lambda: fuse([run.learner for run in runs]), counts=False)
+        self._fused = attempt(
+            runs, lambda: fuse([run.learner for run in runs]), counts=False
+        )
         first = runs[0]
         self._weighted = (
             first.run.stream.scoring.weights is not None and first.learner.takes_weights

@@ -110,7 +110,9 @@ class GroupPass:
         self._exceeded = exceeded
         self._read_seconds = 0.0
         self._machine_code_before = machine_code_seconds()
-        begins = load_beginning(group.model, key.scoring.from_model) if group.model else None
+        begins = (
+            load_beginning(group.model, key.scoring.from_model) if group.model else None
+        )
         options = (
             key.projection or 0,
             group.memory_limit,
@@ -175,7 +177,9 @@ class GroupPass:
         share_rows([state.learner for state in states if state.outcome == "ok"])
         if self._begins is not None:
             for state in states:
-                state.begin_with(self._begins.learner, self._begins.about.learner.entropy)
+                state.begin_with(
+                    self._begins.learner, self._begins.about.learner.entropy
+                )
                 state.calibrate_as(self._begins.probabilities)
         return states
 
@@ -223,7 +227,9 @@ class GroupPass:
         if self._chunk is None:
             with self._reading():
                 # Later passes read the same chunks again, so the number wraps around.
-                self._chunk = self._stream.untransformed(self.position % len(self._stream))
+                self._chunk = self._stream.untransformed(
+                    self.position % len(self._stream)
+                )
         chunk = self._chunk
         start_row = self.within
         stop = min(len(chunk), start_row + self._piece_rows(chunk))
@@ -242,11 +248,15 @@ class GroupPass:
             first + start_row, stop - start_row, available
         )
         piece = chunk if (start_row, stop) == (0, len(chunk)) else chunk[start_row:stop]
-        batches = self._batches.add(piece, first + start_row, (self.position, start_row))
+        batches = self._batches.add(
+            piece, first + start_row, (self.position, start_row)
+        )
         if batches is not None:
             with self._reading():
                 transformed = self._stream.pipeline.apply(batches)
-                pieces = self._transforms.learn(transformed, first + stop - len(batches))
+                pieces = self._transforms.learn(
+                    transformed, first + stop - len(batches)
+                )
             for learner in learning:
                 learner.step(pieces[learner.fold])
         if stop - start_row == until_measurement:
@@ -273,9 +283,12 @@ class GroupPass:
         """
         pipeline = self._stream.pipeline
         values = values_of(chunk.X) / max(1, len(chunk))
-        columns, values = self._transforms.size_after(*pipeline.size_after(chunk.columns, values))
+        columns, values = self._transforms.size_after(
+            *pipeline.size_after(chunk.columns, values)
+        )
         costs = (
-            state.row_numbers(columns, self._classes_of_stream, values) for state in self.states
+            state.row_numbers(columns, self._classes_of_stream, values)
+            for state in self.states
         )
         # Runs that have failed cost nothing, and a broken estimate must not stop the stream.
         cost = sum(cost for cost in costs if isfinite(cost))
@@ -306,7 +319,9 @@ class GroupPass:
     def error(self) -> float:
         """Return the mean error of the runs so far, for progress reports only."""
         errors = [
-            state.error() for state in self.states if state.outcome == "ok" and state.position
+            state.error()
+            for state in self.states
+            if state.outcome == "ok" and state.position
         ]
         # No run may be left, and progress still needs a number.
         if not errors:
@@ -315,12 +330,18 @@ class GroupPass:
 
     def errors(self) -> list[tuple[str, int, float]]:
         """Return id, rows learned and error (RMSE in a regression) so far of each run."""
-        running = [state for state in self.states if state.outcome == "ok" and state.position]
+        running = [
+            state for state in self.states if state.outcome == "ok" and state.position
+        ]
         return [(state.run.id, state.position, state.error()) for state in running]
 
     def failures(self) -> list[tuple[str, int]]:
         """Return id and rows learned of each run that has failed."""
-        return [(state.run.id, state.position) for state in self.states if state.outcome != "ok"]
+        return [
+            (state.run.id, state.position)
+            for state in self.states
+            if state.outcome != "ok"
+        ]
 
     def finish(self) -> list[Record]:
         """Run the test split through the final models and return the records.
@@ -333,7 +354,10 @@ class GroupPass:
         """
         self._close()
         machine_code = machine_code_seconds() - self._machine_code_before
-        seconds = {"read_seconds": self._read_seconds, "machine_code_seconds": machine_code}
+        seconds = {
+            "read_seconds": self._read_seconds,
+            "machine_code_seconds": machine_code,
+        }
         return [state.record(seconds) for state in self.states]
 
     @property
@@ -353,7 +377,10 @@ class GroupPass:
         yield "stream/cut", np.array([self.chunks, position])
         if within:
             yield "stream/within", np.array([within])
-        yield "stream/rows", np.array([self.rows - self._batches.count * len(self.states)])
+        yield (
+            "stream/rows",
+            np.array([self.rows - self._batches.count * len(self.states)]),
+        )
         yield "stream/read_seconds", np.array([self._read_seconds])
         for name, array in self._transforms.state().items():
             yield f"stream/{name}", array
@@ -372,7 +399,9 @@ class GroupPass:
         # Bounds of chunks must agree: a position means nothing in a stream that is cut differently.
         chunks, position = (int(number) for number in state["stream/cut"])
         if chunks != self.chunks:
-            raise ValueError(f"the stream had {chunks} chunks, now it has {self.chunks}")
+            raise ValueError(
+                f"the stream had {chunks} chunks, now it has {self.chunks}"
+            )
         for run_state in self.states:
             run_state.restore(part_of(state, f"{run_state.run.id}/"))
         self._transforms.restore(part_of(state, "stream/"))
@@ -410,7 +439,9 @@ class GroupPass:
             self.scoring = (0, 0)
             raise
 
-    def _predict(self, stream: Stream, count: Callable[[RunState, Chunk], None]) -> None:
+    def _predict(
+        self, stream: Stream, count: Callable[[RunState, Chunk], None]
+    ) -> None:
         """Predict all rows of a stream with the final models."""
         for i in range(len(stream)):
             chunk = stream.untransformed(i)

@@ -54,7 +54,9 @@ class Guarded(Metered, Protocol):
     meter: Meter
     random: GlobalRandom | None
 
-    def fail(self, outcome: str, reason: str, raised: bool = True, row: int | None = None) -> None:
+    def fail(
+        self, outcome: str, reason: str, raised: bool = True, row: int | None = None
+    ) -> None:
         """End the run unless it has failed already."""
 
 
@@ -75,7 +77,8 @@ def guarded(runs: Sequence[Guarded], counts: bool = True) -> Iterator[None]:
     failure = None
     process = os.getpid()
     try:
-        random_numbers = runs[0].random  # None for olscale's own learners, which change no settings
+        # None for olscale's own learners, which change no settings
+        random_numbers = runs[0].random
         with (
             nullcontext() if random_numbers is None else _settings_kept(random_numbers),
             runs[0].meter.calling(runs, counts),
@@ -97,7 +100,9 @@ def guarded(runs: Sequence[Guarded], counts: bool = True) -> Iterator[None]:
             run.fail(failure.outcome, failure.reason, row=failure.row)
 
 
-def attempt(runs: Sequence[Guarded], call: Callable[[], T], counts: bool = True) -> T | None:
+def attempt(
+    runs: Sequence[Guarded], call: Callable[[], T], counts: bool = True
+) -> T | None:
     """Return the result of a `guarded` call; None if the call ended the runs."""
     with guarded(runs, counts):
         return call()

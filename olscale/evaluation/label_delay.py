@@ -74,7 +74,8 @@ class _Waiting(NamedTuple):
     """Rows whose labels have not arrived yet, in the order of the stream."""
 
     rows: Chunk
-    arrival: IntArray  # after the prediction of which row of the stream each label arrives
+    # after the prediction of which row of the stream each label arrives
+    arrival: IntArray
     times: IntArray  # how often each row is learned from
     numbers: IntArray  # which row of the stream each is
 
@@ -165,7 +166,11 @@ class Schedule:
                 Arrivals(chunk.y, tested, scores, chunk.y, chunk.weights),
             )
         numbers = np.arange(first, first + count)
-        if isinstance(learner, LearnsBatches) and batch is not None and self._scoring.folds is None:
+        if (
+            isinstance(learner, LearnsBatches)
+            and batch is not None
+            and self._scoring.folds is None
+        ):
             return self._batches(learner, batch, chunk, numbers)
         # Delays are only needed for the arrivals, and rows that wait would carry them along.
         chunk_alone = replace(chunk, delays=None)
@@ -179,7 +184,9 @@ class Schedule:
         # Without delay, a row that is both tested on and learned from is one event: `learn`
         # predicts it first.
         tested_rows = tested if delayed else tested[times[tested] == 0]
-        order, times_of_events = _in_order(tested_rows, waiting.arrival[trained] - first)
+        order, times_of_events = _in_order(
+            tested_rows, waiting.arrival[trained] - first
+        )
         row = np.concatenate([tested_rows + before, trained])[order]
         learning = order >= len(tested_rows)
         rows = waiting.rows
@@ -194,7 +201,9 @@ class Schedule:
             batches = None
             if batch is not None and isinstance(learner, LearnsBatches):
                 batches = (first + times_of_events) // batch
-            scores = follow(learner, events.X, seen, learning, *weights, batches=batches)
+            scores = follow(
+                learner, events.X, seen, learning, *weights, batches=batches
+            )
         # The first event of each row precedes any update by the row.
         first_events = np.searchsorted(times_of_events, tested)
         self._check(learner, events.X, scores, first_events, waiting.numbers[row])
@@ -219,14 +228,18 @@ class Schedule:
             Arrivals(labels, first_events, scores, taught, events.weights),
         )
 
-    def _batches(self, learner: Learner, batch: int, chunk: Chunk, numbers: IntArray) -> Scored:
+    def _batches(
+        self, learner: Learner, batch: int, chunk: Chunk, numbers: IntArray
+    ) -> Scored:
         """Predict and learn each batch of `chunk` in one piece; `numbers` are those of its rows.
 
         As if the labels came late, with the score of its prediction for each row that is learned.
         """
         rows = np.arange(len(chunk))
         weights = chunk.weights if self.weighs(learner) else None
-        scores = learn_usable(learner, chunk.X, self._seen(chunk.y), weights, batch=batch)
+        scores = learn_usable(
+            learner, chunk.X, self._seen(chunk.y), weights, batch=batch
+        )
         self._check(learner, chunk.X, scores, rows, numbers)
         order, times = _in_order(rows, rows + self.delays(chunk, int(numbers[0])))
         row = np.concatenate([rows, rows])[order]
@@ -235,7 +248,9 @@ class Schedule:
         if chunk.weights is not None:
             counts = chunk.weights[row]
         asked = np.searchsorted(times, rows)
-        return Scored(rows, scores, Arrivals(labels, asked, scores[row], labels, counts))
+        return Scored(
+            rows, scores, Arrivals(labels, asked, scores[row], labels, counts)
+        )
 
     def weighs(self, learner: Learner) -> bool:
         """Return whether the learner uses the weights of rows; baselines never do."""
@@ -283,7 +298,9 @@ class Schedule:
             return rows_to_batch_end(self._scoring.batch, self._rows, first, len(chunk))
         if isinstance(self._scoring.delay, int):
             return self._scoring.delay
-        assert chunk.delays is not None, "the stream was opened without its delay column"
+        assert chunk.delays is not None, (
+            "the stream was opened without its delay column"
+        )
         return chunk.delays
 
     def _tested(self, first: int, stop: int) -> BoolArray:
@@ -324,7 +341,11 @@ class Schedule:
         rows, arrival, times, numbers = self._waiting
         X = rows.X._asdict() if isinstance(rows.X, CSR) else {"X": rows.X}
         # The names date from olscale 0.1, where rows had no weights of their own.
-        arrays: dict[str, Array] = {"arrival": arrival, "weights": times, "numbers": numbers}
+        arrays: dict[str, Array] = {
+            "arrival": arrival,
+            "weights": times,
+            "numbers": numbers,
+        }
         if rows.weights is not None:
             arrays["row_weights"] = rows.weights
         return {**X, "y": rows.y, "columns": np.array([rows.columns]), **arrays}
@@ -396,10 +417,13 @@ def follow(
             batch = None
             if batches is not None:
                 batch = stop - start
-            scores.append(learn_usable(learner, rows, y[start:stop], counts, batch=batch))
+            scores.append(
+                learn_usable(learner, rows, y[start:stop], counts, batch=batch)
+            )
         else:
             scores.append(score_usable(learner, rows))
-        if not np.isfinite(scores[-1]).all():  # the run ends here: nothing more is learned
+        # the run ends here: nothing more is learned
+        if not np.isfinite(scores[-1]).all():
             # The caller expects a score for each row; it fails at the first one that is not finite.
             outputs = scores[-1].shape[1]
             scores.append(np.full((len(y) - stop, outputs), np.nan))

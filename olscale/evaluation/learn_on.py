@@ -20,7 +20,13 @@ from olscale.learners.calibrator import Calibrator
 from olscale.learners.class_probabilities import ClassProbabilities
 from olscale.learners.contract.learner import predictions_of
 from olscale.learners.contract.usable_rows import diverged_at
-from olscale.measures import OF_CLASSES, check_measures, check_task_measures, headline_of, label_of
+from olscale.measures import (
+    OF_CLASSES,
+    check_measures,
+    check_task_measures,
+    headline_of,
+    label_of,
+)
 from olscale.models.about import ColumnsEntry
 from olscale.models.final_model import FinalModel
 from olscale.models.grow import check_grow, grow_classes, grow_features
@@ -61,7 +67,10 @@ class LearnedOn:
 
 
 def learn_on(
-    model: FinalModel, source: ModelSource, measures: Iterable[str] = (), grow: str = "none"
+    model: FinalModel,
+    source: ModelSource,
+    measures: Iterable[str] = (),
+    grow: str = "none",
 ) -> LearnedOn:
     """Let `model` predict, then learn, each row of `source`.
 
@@ -113,7 +122,9 @@ def _calibrate(model: FinalModel) -> None:
 
 
 class _Pass:
-    def __init__(self, model: FinalModel, measures: tuple[str, ...], grows_classes: bool) -> None:
+    def __init__(
+        self, model: FinalModel, measures: tuple[str, ...], grows_classes: bool
+    ) -> None:
         self.model = model
         self.learned = LearnedOn()
         self._grows_classes = grows_classes
@@ -138,7 +149,11 @@ class _Pass:
             label = label_of(name)
             if label and label not in classes:
                 yield f"{name} names no class of the model; expected one of {', '.join(classes)}"
-            if name in OF_CLASSES and self._task == "classification" and len(classes) > 2:
+            if (
+                name in OF_CLASSES
+                and self._task == "classification"
+                and len(classes) > 2
+            ):
                 yield f"{name} is of one class; name it: {name}:{classes[0]}"
 
     def _begun(self) -> list[Metric]:
@@ -187,8 +202,12 @@ class _Pass:
         about = self.model.about
         if rows.labels is None:
             if self._task == "novelty":
-                return np.ones(rows_of(rows.X), dtype=np.int64), np.ones(rows_of(rows.X), np.bool_)
-            raise ModelError("the source has no labels to learn from; --label names their column")
+                return np.ones(rows_of(rows.X), dtype=np.int64), np.ones(
+                    rows_of(rows.X), np.bool_
+                )
+            raise ModelError(
+                "the source has no labels to learn from; --label names their column"
+            )
         if about.classes is None:
             numbers = labels_of(about.columns.targets, rows)
             known: NDArray[np.bool_] = np.logical_not(np.isnan(numbers).any(axis=1))
@@ -197,7 +216,9 @@ class _Pass:
         present = dict.fromkeys(label for label in labels if label is not None)
         if new := [label for label in present if label not in about.classes]:
             self._add_classes(new, labels)
-        codes = {label: code for code, label in enumerate(self.model.about.classes or ())}
+        codes = {
+            label: code for code, label in enumerate(self.model.about.classes or ())
+        }
         y = np.array([codes.get(label, -1) for label in labels], dtype=np.int64)
         return y, y >= 0
 
@@ -236,7 +257,9 @@ class _Pass:
             probabilities = np.empty((len(y), 0))
         for metric in self._metrics:
             metric.see(
-                y, predictions, probabilities if metric.reads_probabilities else learned.scores
+                y,
+                predictions,
+                probabilities if metric.reads_probabilities else learned.scores,
             )
 
     def measures(self) -> dict[str, float]:

@@ -42,7 +42,9 @@ def parse_override(text: str) -> tuple[str, Any]:
     return key, content["value"]
 
 
-def with_overrides(content: Mapping[str, Any], overrides: Iterable[tuple[str, Any]]) -> Any:
+def with_overrides(
+    content: Mapping[str, Any], overrides: Iterable[tuple[str, Any]]
+) -> Any:
     """Return the content of an experiment with values in place of its own, or added to it.
 
     Parameters
@@ -84,7 +86,9 @@ def _changed(content: Any, parts: list[str], value: Any, key: str) -> Any:
         for place in _places(content, first, key):
             copy[place] = _changed(content[place], others, value, key)
         return copy
-    raise ExperimentError(f"{key}: there is a value ({content!r}) before {first!r}, and no table")
+    raise ExperimentError(
+        f"{key}: there is a value ({content!r}) before {first!r}, and no table"
+    )
 
 
 def _places(entries: list[Any], word: str, key: str) -> list[int]:

@@ -22,7 +22,11 @@ CAUSES = "-causes"
 
 def pipeline_files() -> dict[str, Path]:
     """Return the files of all experiments that ship with olscale, by name, sorted."""
-    files = {path.stem: path for folder in reversed(FOLDERS) for path in folder.glob("*.toml")}
+    files = {
+        path.stem: path
+        for folder in reversed(FOLDERS)
+        for path in folder.glob("*.toml")
+    }
     return {
         name: files[name]
         for name in sorted(files)
@@ -79,7 +83,9 @@ def load_pipeline(name: str, kind: str = "") -> Experiment:
         raise UnknownNameError("pipeline", name, pipeline_names())
     file = pipeline_files().get(f"{name}{kind}")
     if file is None:
-        raise ExperimentError(f"pipeline {name} has no {kind.strip('-')} form; leave that out")
+        raise ExperimentError(
+            f"pipeline {name} has no {kind.strip('-')} form; leave that out"
+        )
     return load_experiment(file)
 
 

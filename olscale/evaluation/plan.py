@@ -22,7 +22,12 @@ from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.forecast import NUMBERS_A_SECOND, ROW_NUMBERS
 from olscale.evaluation.from_model import check_begins
 from olscale.evaluation.plan_inputs import PlanInput, plan_inputs
-from olscale.evaluation.protocol import ProtocolSpec, check_stream, check_task, weighing_of
+from olscale.evaluation.protocol import (
+    ProtocolSpec,
+    check_stream,
+    check_task,
+    weighing_of,
+)
 from olscale.evaluation.resolve import ResolvedExperiment, open_experiment
 from olscale.evaluation.run import Run, stream_keys
 from olscale.evaluation.run_group import StreamSource, stored_values
@@ -84,7 +89,9 @@ class PlannedExperiment:
         self._left_out = resolved.left_out
         self.datasets = {
             absolute_path(str(spec.path)): dataset
-            for spec, dataset in zip(resolved.experiment.datasets, resolved.datasets, strict=True)
+            for spec, dataset in zip(
+                resolved.experiment.datasets, resolved.datasets, strict=True
+            )
         }
         self._inputs = tuple(plan_inputs(resolved))
         self.tuning = self._tuning()
@@ -106,7 +113,9 @@ class PlannedExperiment:
             Names each kind, and says what to do instead.
         """
         kinds = dict.fromkeys(
-            foresight for foresights in self._first.ahead.values() for foresight in foresights
+            foresight
+            for foresights in self._first.ahead.values()
+            for foresight in foresights
         )
         lines = [
             f"{foresight.name} sees rows before they are predicted: {foresight.cure}"
@@ -114,7 +123,9 @@ class PlannedExperiment:
         ]
         for name, rivals in REFERENCES.items():
             if name in self.learners:
-                lines.append(f"{name} is a batch reference, which keeps all rows: take {rivals}")
+                lines.append(
+                    f"{name} is a batch reference, which keeps all rows: take {rivals}"
+                )
         if lines:
             raise ExperimentError(f"not strictly online: {'; '.join(lines)}")
 
@@ -147,7 +158,9 @@ class PlannedExperiment:
                 experiment.seed,
                 learners,
             )
-            plan.note_tuned(run.id for of_learner in compress(runs, tuned) for run in of_learner)
+            plan.note_tuned(
+                run.id for of_learner in compress(runs, tuned) for run in of_learner
+            )
         return replace(plan.plan(experiment.name, roster), left_out=self._left_out)
 
     def next_rung(self, searches: Iterable[Search]) -> RunPlan:
@@ -176,14 +189,18 @@ class PlannedExperiment:
                     for _, point in points:
                         roster.enter(source.planned, spec, point)
                     protocol = source.spec.protocol or experiment.protocol
-                    tuning = experiment.tuning.protocol(source.dataset.task, weighing_of(protocol))
+                    tuning = experiment.tuning.protocol(
+                        source.dataset.task, weighing_of(protocol)
+                    )
                     share = search.shares[search.rung]
                     runs = plan.add(source, tuning, experiment.seed, points, share)
                     searches[search.id] = search.over(runs)
         name = experiment.name
         if number := max((search.rung for search in searches.values()), default=0):
             name = f"{name}, rung {number + 1}"
-        return replace(plan.plan(f"{name}{TUNING}", roster), searches=tuple(searches.values()))
+        return replace(
+            plan.plan(f"{name}{TUNING}", roster), searches=tuple(searches.values())
+        )
 
 
 @dataclass(slots=True)
@@ -227,7 +244,11 @@ class _Builder:
             # A run may be both tuned and look ahead: keep the other kinds, and name tuning once,
             # last.
             self.ahead[run] = (
-                *(foresight for foresight in self.ahead.get(run, ()) if foresight != TUNED),
+                *(
+                    foresight
+                    for foresight in self.ahead.get(run, ())
+                    if foresight != TUNED
+                ),
                 TUNED,
             )
 
@@ -259,7 +280,9 @@ class _Builder:
         self.pickles = self.pickles or protocol.allow_pickle
         reasons = [""] * len(learners)
         if protocol.keep_model:
-            reasons = [why_not_saved(learner, protocol.allow_pickle) for _, learner in learners]
+            reasons = [
+                why_not_saved(learner, protocol.allow_pickle) for _, learner in learners
+            ]
         rows = dataset.rows("train")
         numbers = stored_values(dataset)
         self.sources[dataset.fingerprint] = StreamSource(
@@ -277,10 +300,15 @@ class _Builder:
         )
         classes = len(dataset.classes or ())
         params = [
-            ask(name, "resolved_params", learner.resolved_params) for name, learner in learners
+            ask(name, "resolved_params", learner.resolved_params)
+            for name, learner in learners
         ]
         state_bytes = [
-            ask(name, "state_bytes", partial(cost_of(learner).state_bytes, columns, classes))
+            ask(
+                name,
+                "state_bytes",
+                partial(cost_of(learner).state_bytes, columns, classes),
+            )
             for name, learner in learners
         ]
 
@@ -296,7 +324,9 @@ class _Builder:
             expect_batches(learner, protocol.batch)
         # Many streams have the same length, and a user's learner may be slow to estimate its cost.
         cost = cache(
-            lambda i, rows, held: _cost(*learners[i], (columns, classes, values), rows, held)
+            lambda i, rows, held: _cost(
+                *learners[i], (columns, classes, values), rows, held
+            )
         )
         for key in stream_keys(
             dataset.name,
@@ -318,7 +348,9 @@ class _Builder:
             if (column := key.scoring.delay_column) is not None:
                 key = replace(
                     key,
-                    scoring=replace(key.scoring, delay_position=delay_position(dataset, column)),
+                    scoring=replace(
+                        key.scoring, delay_position=delay_position(dataset, column)
+                    ),
                 )
             held_out = self.sources[dataset.fingerprint].held_out(key)
             folds: Iterable[int | None] = (None,)
@@ -327,7 +359,14 @@ class _Builder:
                 folds = range(key.scoring.folds.folds)
             for i, (name, learner) in enumerate(learners):
                 for fold in folds:
-                    stream = (learner, source.transforms, key.scoring, fold, length, tested)
+                    stream = (
+                        learner,
+                        source.transforms,
+                        key.scoring,
+                        fold,
+                        length,
+                        tested,
+                    )
                     ask(name, "start_rows", partial(check_enough_rows, *stream))
                     run = Run(key, name, learner.version, params[i], fold)
                     # Equal settings of two learners in the file are one run.
@@ -335,7 +374,11 @@ class _Builder:
                     learned, self.held_costs[run.id] = cost(i, length, held_out)
                     self.costs[run.id] = learned + self.held_costs[run.id]
                     self.state_bytes[run.id] = state_bytes[i]
-                    if foresights := (*of_rows, *of_learners[i], *passes_ahead(key.passes)):
+                    if foresights := (
+                        *of_rows,
+                        *of_learners[i],
+                        *passes_ahead(key.passes),
+                    ):
                         self.ahead.setdefault(run.id, foresights)
                     if reasons[i]:
                         self.unsaved[run.id] = reasons[i]

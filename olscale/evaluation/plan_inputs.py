@@ -9,7 +9,11 @@ from typing import Any
 from olscale.data.dataset import Dataset
 from olscale.data.feature_names import feature_names
 from olscale.data.manifest import dataset_facts
-from olscale.data.transforms.pipeline import bound_transforms, chosen_columns, size_after
+from olscale.data.transforms.pipeline import (
+    bound_transforms,
+    chosen_columns,
+    size_after,
+)
 from olscale.data.transforms.scaling import transforms_version
 from olscale.errors import ExperimentError
 from olscale.evaluation.candidates import candidates, plain_space, rung_shares
@@ -77,7 +81,9 @@ class PlanInput:
                 "number of rows"
             )
 
-    def learners(self, experiment: Experiment) -> Iterator[tuple[LearnerSpec, dict[str, Any]]]:
+    def learners(
+        self, experiment: Experiment
+    ) -> Iterator[tuple[LearnerSpec, dict[str, Any]]]:
         """Yield the learners for this dataset and these transforms, with each of their settings."""
         for spec in experiment.learners:
             if (
@@ -93,21 +99,35 @@ class PlanInput:
         experiment: Experiment,
     ) -> Learner:
         """Return a learner that has been checked against this dataset."""
-        learner = self._informed(self.by_name[spec.name].make(dict(params)), spec, experiment)
+        learner = self._informed(
+            self.by_name[spec.name].make(dict(params)), spec, experiment
+        )
         check_learner(spec.name, learner.task, self.dataset)
         check_targets(spec.name, learner, self.dataset)
         dataset = self.dataset
-        columns, _ = size_after(self.transforms, dataset.columns, dataset.columns, dataset.manifest)
+        columns, _ = size_after(
+            self.transforms, dataset.columns, dataset.columns, dataset.manifest
+        )
         classes = len(self.dataset.classes or ())
         if weighs_classes(learner):
             # Weights of classes that do not exist are reported now, not when a run begins.
             ask(spec.name, "begin", lambda: learner.begin(1, classes))
         # A learner that cannot fit is refused here, before anything runs.
-        ask(spec.name, "check_memory", lambda: cost_of(learner).check_memory(columns, classes))
-        ask(spec.name, "row_numbers", lambda: check_row_numbers(learner, columns, classes))
+        ask(
+            spec.name,
+            "check_memory",
+            lambda: cost_of(learner).check_memory(columns, classes),
+        )
+        ask(
+            spec.name,
+            "row_numbers",
+            lambda: check_row_numbers(learner, columns, classes),
+        )
         return learner
 
-    def _informed(self, learner: Learner, spec: LearnerSpec, experiment: Experiment) -> Learner:
+    def _informed(
+        self, learner: Learner, spec: LearnerSpec, experiment: Experiment
+    ) -> Learner:
         """Return a learner that knows the names of features and classes, and what is measured.
 
         Its version depends on them.
@@ -126,28 +146,41 @@ class PlanInput:
             expect_ranking(learner)
         return learner
 
-    def search(self, experiment: Experiment, spec: LearnerSpec, settings: dict[str, Any]) -> Search:
+    def search(
+        self, experiment: Experiment, spec: LearnerSpec, settings: dict[str, Any]
+    ) -> Search:
         """Return the search for the tuned parameters of `spec`."""
         weighing = weighing_of(self.spec.protocol or experiment.protocol)
         # The version of a candidate depends on names, so each is prepared like the learner that
         # runs.
         drawn = candidates(spec, experiment.tuning, experiment.seed)
         points = [
-            self._informed(self.by_name[spec.name].make(settings | point), spec, experiment)
+            self._informed(
+                self.by_name[spec.name].make(settings | point), spec, experiment
+            )
             for point in drawn
         ]
         return Search(
             dataset={"name": self.dataset.name, "fingerprint": self.dataset.fingerprint}
             | ({"chosen_columns": self.chosen_columns} if self.chosen_columns else {}),
             transforms=self.transforms,
-            learner={"name": spec.name, "version": points[0].version, "params": settings},
+            learner={
+                "name": spec.name,
+                "version": points[0].version,
+                "params": settings,
+            },
             grid=plain_space(spec.tune),
-            protocol=experiment.tuning.definition(experiment.seed, self.dataset.task, weighing)
+            protocol=experiment.tuning.definition(
+                experiment.seed, self.dataset.task, weighing
+            )
             | self.version,
             points=tuple(
-                ask(spec.name, "resolved_params", point.resolved_params) for point in points
+                ask(spec.name, "resolved_params", point.resolved_params)
+                for point in points
             ),
-            shares=rung_shares(experiment.tuning, len(points), self.dataset.rows("train")),
+            shares=rung_shares(
+                experiment.tuning, len(points), self.dataset.rows("train")
+            ),
         )
 
 
@@ -162,7 +195,9 @@ def plan_inputs(resolved: ResolvedExperiment) -> Iterator[PlanInput]:
     experiment = resolved.experiment
     for spec, dataset in zip(experiment.datasets, resolved.datasets, strict=True):
         check_classes(dataset)
-        learners = [learner for learner in experiment.learners if learner.meets(dataset.name)]
+        learners = [
+            learner for learner in experiment.learners if learner.meets(dataset.name)
+        ]
         pipelines = dict.fromkeys(
             experiment.transforms_of(spec, learner) for learner in (None, *learners)
         )
@@ -170,4 +205,6 @@ def plan_inputs(resolved: ResolvedExperiment) -> Iterator[PlanInput]:
             # Unknown columns are reported before rows are read.
             chosen = chosen_columns(transforms, dataset.manifest)
             version = transforms_version(dataset, transforms)
-            yield PlanInput(spec, dataset, transforms, version, chosen, resolved.learners)
+            yield PlanInput(
+                spec, dataset, transforms, version, chosen, resolved.learners
+            )

@@ -80,7 +80,12 @@ def option(
     """
     return field(
         default=default,
-        metadata={"description": description, "metavar": metavar, "flag": flag, **limits},
+        metadata={
+            "description": description,
+            "metavar": metavar,
+            "flag": flag,
+            **limits,
+        },
     )
 
 
@@ -91,7 +96,9 @@ class StreamOptions:
     order: Literal["time", "permuted"] = option(
         "permuted", "Order of the rows (default: permuted)."
     )
-    permutations: int | None = option(None, "Number of permutations (default: 10).", "N", ge=1)
+    permutations: int | None = option(
+        None, "Number of permutations (default: 10).", "N", ge=1
+    )
     projections: int | None = option(
         None,
         "Number of random projections, in time order (default: 1); permutation i has projection i.",
@@ -108,7 +115,9 @@ class StreamOptions:
         "prequential-split",
         "prequential-bootstrap",
     ] = option("given", "What is tested on (default: given, the test split).")
-    folds: int | None = option(None, "Number of folds of --split (default: 10).", "K", ge=1)
+    folds: int | None = option(
+        None, "Number of folds of --split (default: 10).", "K", ge=1
+    )
     # A list stands for one protocol per number. More than 1 is a diagnostic: such a run is not
     # single-pass.
     passes: Annotated[int, Ge(1)] | tuple[Annotated[int, Ge(1)], ...] = option(
@@ -119,7 +128,8 @@ class StreamOptions:
     # Not part of a run's definition: no result depends on them.
     keep_model: bool = option(False, "Keep the final models in the store.")
     allow_pickle: bool = option(
-        False, "Kept models of estimators from elsewhere are pickles, which run code when read."
+        False,
+        "Kept models of estimators from elsewhere are pickles, which run code when read.",
     )
     # The definition has the model's digest, as `Scoring.from_model`.
     from_model: str | None = option(
@@ -183,7 +193,9 @@ class ScoringOptions:
         flag=False,
     )
     positive: Annotated[str | None, BeforeValidator(label_text)] = option(
-        None, "Class of precision, recall, f1, average_precision (default: second of two).", "LABEL"
+        None,
+        "Class of precision, recall, f1, average_precision (default: second of two).",
+        "LABEL",
     )
     threshold: Annotated[str | None, BeforeValidator(threshold_text)] = option(
         None,
@@ -196,16 +208,23 @@ class ScoringOptions:
         flag=False,
         ge=0.0,
     )
-    burn_in: int = option(0, "The first N rows are learned from and not counted.", "N", ge=0)
-    mcnemar: bool = option(False, "Keep which rows are predicted wrongly, for McNemar's test.")
+    burn_in: int = option(
+        0, "The first N rows are learned from and not counted.", "N", ge=0
+    )
+    mcnemar: bool = option(
+        False, "Keep which rows are predicted wrongly, for McNemar's test."
+    )
     weights: str | None = option(
         None,
         "Rows count by this column: that of ingest --weights.",
         "COLUMN",
     )
-    weighted_measures: bool = option(False, "Rows count by their weights in measures, too.")
+    weighted_measures: bool = option(
+        False, "Rows count by their weights in measures, too."
+    )
     test_only: bool = option(
-        False, "Only the final models are measured, on test rows; nothing along the stream."
+        False,
+        "Only the final models are measured, on test rows; nothing along the stream.",
     )
 
 
@@ -213,7 +232,10 @@ class ScoringOptions:
 class ProtocolSpec(ScoringOptions, StreamOptions):
     """How learners process a dataset; docs/protocols.md documents each option."""
 
-    __pydantic_config__: ClassVar[Any] = {"extra": "forbid", "revalidate_instances": "always"}
+    __pydantic_config__: ClassVar[Any] = {
+        "extra": "forbid",
+        "revalidate_instances": "always",
+    }
 
     def check(self) -> None:
         """Refuse options that exclude each other.
@@ -360,16 +382,28 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
     if p.costs and costs_of(p.threshold):
         yield "costs does not go with a threshold of costs, which says what each mistake costs"
     if p.test_only:
-        along = ("window", "fading", "delay", "batch", "holdout_every", "drift", "burn_in")
+        along = (
+            "window",
+            "fading",
+            "delay",
+            "batch",
+            "holdout_every",
+            "drift",
+            "burn_in",
+        )
         conflicting = [name for name in along if getattr(p, name) not in (None, 0)]
-        conflicting += [f"measures = {name!r}" for name in p.measures if name in ALONG_THE_STREAM]
+        conflicting += [
+            f"measures = {name!r}" for name in p.measures if name in ALONG_THE_STREAM
+        ]
         if p.online:
             conflicting.append(f"split = {p.split!r}")
         yield from (
             f"test_only does not go with {name}, which needs predictions along the stream"
             for name in conflicting
         )
-    if "train_error" in p.measures and (p.online or p.delay or p.holdout_rows is not None):
+    if "train_error" in p.measures and (
+        p.online or p.delay or p.holdout_rows is not None
+    ):
         yield (
             "measures has 'train_error', which needs a model that learns from every row: no "
             "delay, holdout_rows, folds"
@@ -378,13 +412,19 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
         yield "weighted_measures needs protocol.weights: the column by which rows count"
     if p.weighted_measures:
         conflicting = [name for name in ("drift", "mcnemar") if getattr(p, name)]
-        conflicting += [f"measures = {name!r}" for name in p.measures if name in UNWEIGHTED]
+        conflicting += [
+            f"measures = {name!r}" for name in p.measures if name in UNWEIGHTED
+        ]
         yield from (
             f"weighted_measures does not go with {name}, where all rows count alike"
             for name in conflicting
         )
     # An unused option would change the ids of runs for nothing.
-    if p.positive is not None and p.threshold != F1 and not set(OF_CLASSES) & set(p.measures):
+    if (
+        p.positive is not None
+        and p.threshold != F1
+        and not set(OF_CLASSES) & set(p.measures)
+    ):
         yield (
             f"positive was {p.positive!r}, and nothing asks for that class; expected one of "
             f"{', '.join(OF_CLASSES)} in measures, or threshold = 'f1'"

@@ -15,7 +15,14 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from olscale.arrays import Array, FloatArray
-from olscale.compiled.csr import Rows, read_only, read_only_rows, rows_of, slice_rows, stack_rows
+from olscale.compiled.csr import (
+    Rows,
+    read_only,
+    read_only_rows,
+    rows_of,
+    slice_rows,
+    stack_rows,
+)
 from olscale.evaluation.guard import GlobalRandom
 from olscale.learners.contract.capability import LearnsBatches
 from olscale.learners.contract.foreign.answers import numbers_of
@@ -28,7 +35,8 @@ from olscale.system.user_source import is_installed
 ROWS = 100
 """Most rows that are learned twice."""
 
-_BATCH = ROWS // 4  # most rows of a batch: later batches are predicted by what was learned
+# most rows of a batch: later batches are predicted by what was learned
+_BATCH = ROWS // 4
 
 _MOST_NUMBERS = 1_000_000
 
@@ -66,7 +74,11 @@ class Rehearsal:
             return
         count = min(self._rows_left, rows_of(X))
         self._parts.append(
-            (slice_rows(X, 0, count), y[:count], None if weights is None else weights[:count])
+            (
+                slice_rows(X, 0, count),
+                y[:count],
+                None if weights is None else weights[:count],
+            )
         )
         self._rows_left -= count
         if not self._rows_left:
@@ -115,9 +127,12 @@ class Rehearsal:
             batch = None
             if isinstance(learner, LearnsBatches) and learner.batch > 1:
                 batch = min(learner.batch, _BATCH)
-            scores = learn_rows(learner, slice_rows(X, 0, end), y[:end], counts, batch=batch)
+            scores = learn_rows(
+                learner, slice_rows(X, 0, end), y[:end], counts, batch=batch
+            )
             return {"": scores} | {
-                name: np.array(values) for name, values in numbers_of(_model_of(learner))
+                name: np.array(values)
+                for name, values in numbers_of(_model_of(learner))
             }
 
 
@@ -129,7 +144,8 @@ def _model_of(learner: Learner) -> Any:
 
 def _are_equal(first: dict[str, Array], second: dict[str, Array]) -> bool:
     return first.keys() == second.keys() and all(
-        np.array_equal(values, second[name], equal_nan=True) for name, values in first.items()
+        np.array_equal(values, second[name], equal_nan=True)
+        for name, values in first.items()
     )
 
 
@@ -187,7 +203,9 @@ def _holders(model: Any) -> Iterator[tuple[str, Any]]:
     held: dict[str, Any] = {}
     for part in parts_of(model):
         for kind in type(part.value).__mro__:
-            if kind.__module__ not in ("builtins", "abc") and not _is_elsewhere(kind.__module__):
+            if kind.__module__ not in ("builtins", "abc") and not _is_elsewhere(
+                kind.__module__
+            ):
                 held.setdefault(kind.__qualname__, kind)
                 held.setdefault(kind.__module__, sys.modules.get(kind.__module__))
     return ((title, holder) for title, holder in held.items() if holder is not None)
@@ -196,16 +214,21 @@ def _holders(model: Any) -> Iterator[tuple[str, Any]]:
 def _is_elsewhere(module: str) -> bool:
     top = module.partition(".")[0]
     return (
-        top in sys.stdlib_module_names or top == __name__.partition(".")[0] or is_installed(module)
+        top in sys.stdlib_module_names
+        or top == __name__.partition(".")[0]
+        or is_installed(module)
     )
 
 
 def _variables(holder: Any) -> Iterator[tuple[str, Any]]:
     for name, value in list(vars(holder).items()):
         is_code = isinstance(
-            value, type | ModuleType | FunctionType | classmethod | staticmethod | property
+            value,
+            type | ModuleType | FunctionType | classmethod | staticmethod | property,
         )
         # Copies of large arrays would take more time than the rehearsal itself.
         is_large = isinstance(value, np.ndarray) and value.size > _MOST_NUMBERS
-        if not (name.startswith("__") or is_code or is_large or name.startswith("_abc_")):
+        if not (
+            name.startswith("__") or is_code or is_large or name.startswith("_abc_")
+        ):
             yield name, value

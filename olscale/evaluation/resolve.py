@@ -127,7 +127,9 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
         if not remaining:
             gone = "; ".join(str(part) for part in left_out if part.kind == kind)
             gone = gone or "no dataset that they name is there"
-            raise ExperimentError(f"experiment {experiment.name} has no {kind} left: {gone}")
+            raise ExperimentError(
+                f"experiment {experiment.name} has no {kind} left: {gone}"
+            )
     resolved = experiment.model_copy(
         update={"datasets": tuple(datasets), "learners": tuple(learners)}
     )
@@ -163,7 +165,9 @@ def _named(
                     dataset
                     for dataset in among[task]
                     if dataset
-                    not in _beyond(by_name[name], target_learners, multi_target, weighted)
+                    not in _beyond(
+                        by_name[name], target_learners, multi_target, weighted
+                    )
                 ),
             )
             for task in TASKS
@@ -176,7 +180,12 @@ def _named(
         ]
     task = getattr(by_name[spec.name].target, "task", None)
     # A learner of one task skips datasets of others without naming its own in the file.
-    if spec.datasets is None and task in TASKS and among[task] and len(among[task]) < len(tasks):
+    if (
+        spec.datasets is None
+        and task in TASKS
+        and among[task]
+        and len(among[task]) < len(tasks)
+    ):
         return [spec.model_copy(update={"datasets": among[task]})]
     return [spec]
 
@@ -232,14 +241,17 @@ def unweighted_notes(resolved: ResolvedExperiment) -> list[str]:
     These are baselines, which look at labels only; other learners without weights are refused.
     """
     experiment = resolved.experiment
-    protocols = [dataset.protocol or experiment.protocol for dataset in experiment.datasets]
+    protocols = [
+        dataset.protocol or experiment.protocol for dataset in experiment.datasets
+    ]
     if all(protocol.weights is None for protocol in protocols):
         return []
     names = dict.fromkeys(spec.name for spec in experiment.learners)
     baselines = [
         name
         for name in names
-        if ":" not in name and getattr(resolved.learners[name].target, "baseline", False)
+        if ":" not in name
+        and getattr(resolved.learners[name].target, "baseline", False)
     ]
     if not baselines:
         return []
@@ -257,8 +269,14 @@ def coarse_score_notes(resolved: ResolvedExperiment) -> list[str]:
     experiment = resolved.experiment
     measures_of: dict[str, set[str]] = {}
     for section, dataset in zip(experiment.datasets, resolved.datasets, strict=True):
-        words = set(ranking_measures((section.protocol or experiment.protocol).measures))
-        if words and dataset.task == "classification" and len(dataset.classes or ()) == 2:
+        words = set(
+            ranking_measures((section.protocol or experiment.protocol).measures)
+        )
+        if (
+            words
+            and dataset.task == "classification"
+            and len(dataset.classes or ()) == 2
+        ):
             for spec in experiment.learners:
                 if spec.meets(dataset.name) and _is_coarse(spec, resolved.learners):
                     measures_of.setdefault(spec.name, set()).update(words)

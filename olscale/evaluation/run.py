@@ -88,7 +88,11 @@ class Run:
         return {
             "dataset": dataset,
             "transforms": list(self.stream.transforms),
-            "learner": {"name": self.learner, "version": self.version, "params": self.params},
+            "learner": {
+                "name": self.learner,
+                "version": self.version,
+                "params": self.params,
+            },
             "protocol": protocol,
         }
 
@@ -105,7 +109,11 @@ def _protocol(stream: StreamKey) -> dict[str, Any]:
     part = stream.part
     protocol: dict[str, Any] = {"order": "time"}
     if shuffle is not None:
-        protocol = {"order": "permuted", "seed": shuffle.seed, "permutation": shuffle.index}
+        protocol = {
+            "order": "permuted",
+            "seed": shuffle.seed,
+            "permutation": shuffle.index,
+        }
     if part is not None:
         protocol |= {
             "split": part.kind,
@@ -150,7 +158,9 @@ def stream_keys(
             "projects at random; add one, "
             "such as project:features=100, or leave projections out"
         )
-    for passes in (protocol.passes,) if isinstance(protocol.passes, int) else protocol.passes:
+    for passes in (
+        (protocol.passes,) if isinstance(protocol.passes, int) else protocol.passes
+    ):
         for number, part in enumerate(parts):
             # Each fold has its own range of permutations, so that no two folds share one.
             for index in range(number * repeats, (number + 1) * repeats):
@@ -180,15 +190,22 @@ def _parts(protocol: ProtocolSpec, seed: int) -> tuple[list[Part | None], int]:
         parts = [Part(protocol.split, seed, fold, folds) for fold in range(folds)]
     if protocol.order == "time":
         return parts, protocol.projections or 1
-    return parts, protocol.permutations or (DEFAULT_REPEATS if protocol.split == "given" else 1)
+    return parts, protocol.permutations or (
+        DEFAULT_REPEATS if protocol.split == "given" else 1
+    )
 
 
 def _scoring(protocol: ProtocolSpec, seed: int) -> Scoring:
     """Return how a protocol scores the rows of its streams."""
     return Scoring(
-        **{option.name: getattr(protocol, option.name) for option in fields(ScoringOptions)},
+        **{
+            option.name: getattr(protocol, option.name)
+            for option in fields(ScoringOptions)
+        },
         drift_version=detector_version(protocol.drift) if protocol.drift else "",
-        from_model="" if protocol.from_model is None else saved_model(protocol.from_model).digest,
+        from_model=""
+        if protocol.from_model is None
+        else saved_model(protocol.from_model).digest,
         folds=OnlineFolds(protocol.split, seed, protocol.folds or DEFAULT_REPEATS)
         if protocol.online
         else None,

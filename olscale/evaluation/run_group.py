@@ -170,12 +170,16 @@ class RunGroup:
     def name(self) -> str:
         """Short name for progress reports and error messages."""
         key = self.runs[0].stream
-        order = "time order" if key.shuffle is None else f"permutation {key.shuffle.index}"
+        order = (
+            "time order" if key.shuffle is None else f"permutation {key.shuffle.index}"
+        )
         if key.part is not None:
             order += f", fold {key.part.fold}"
         if key.projection is not None:
             order += f", projection {key.projection}"
-        learners = ", ".join(sorted({self.labels.get(run.id, run.learner) for run in self.runs}))
+        learners = ", ".join(
+            sorted({self.labels.get(run.id, run.learner) for run in self.runs})
+        )
         if self.shard is not None:
             classes = self.shards[self.shard]
             learners += f", classes {classes.start} to {classes.stop - 1}"

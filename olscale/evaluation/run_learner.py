@@ -102,7 +102,8 @@ class RunLearner:
         )
         self._entropy = entropy
         learner = self._guarded(self._make)
-        if learner is not None:  # otherwise the run has failed and its learner is not used again
+        # otherwise the run has failed and its learner is not used again
+        if learner is not None:
             self.learner = learner
         self._begun_with_model = False
 
@@ -163,7 +164,8 @@ class RunLearner:
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return the numbers that the learner processes per row; 0 for a failed run."""
         numbers = self._guarded(
-            lambda: float(cost_of(self.learner).row_numbers(columns, classes, values)), counts=False
+            lambda: float(cost_of(self.learner).row_numbers(columns, classes, values)),
+            counts=False,
         )
         return numbers or 0.0
 
@@ -177,7 +179,9 @@ class RunLearner:
         except Exception:  # an unusual state of a learner; saving it reports the fault
             return 0
 
-    def fail(self, outcome: str, reason: str, raised: bool = True, row: int | None = None) -> None:
+    def fail(
+        self, outcome: str, reason: str, raised: bool = True, row: int | None = None
+    ) -> None:
         """End the run with `outcome` because its learner failed; the first failure stays."""
         if self.outcome == "ok":
             at = self.position if row is None else row
@@ -203,7 +207,9 @@ class RunLearner:
                 return call()
             except BaseException as error:
                 let_interrupt_out(error)
-                raise ValueError(f"{self.run.learner} cannot be {what}: {text_of(error)}") from None
+                raise ValueError(
+                    f"{self.run.learner} cannot be {what}: {text_of(error)}"
+                ) from None
 
 
 def _begun(

@@ -121,7 +121,9 @@ class Search:
         compared = self._compared(errors)
         ranked = sorted(compared, key=lambda i: (self._distance(compared[i]), i))
         behind = {i: compared[i] for i in ranked[-(-len(ranked) // 2) :]}
-        return replace(self, runs=(), rung=self.rung + 1, dropped={**self.dropped, **behind})
+        return replace(
+            self, runs=(), rung=self.rung + 1, dropped={**self.dropped, **behind}
+        )
 
     def _distance(self, point: Point) -> float:
         if point.error is None:
@@ -138,7 +140,9 @@ class Search:
             if len(good) == len(results):
                 mean = fmean(good)
             failed = len(results) - len(good)
-            compared[i] = Point(dict(self.points[i]), mean, failed, self.shares[self.rung])
+            compared[i] = Point(
+                dict(self.points[i]), mean, failed, self.shares[self.rung]
+            )
         return compared
 
 
@@ -232,7 +236,9 @@ class RunLabels:
     def dataset(self, run: Run) -> str:
         """Return the label of a run's dataset, or its name."""
         stream = run.stream
-        label = self._datasets.get((stream.dataset, stream.fingerprint, stream.transforms))
+        label = self._datasets.get(
+            (stream.dataset, stream.fingerprint, stream.transforms)
+        )
         return label or stream.dataset
 
     def learner(self, run: Run) -> str:
@@ -256,7 +262,9 @@ class Roster:
         self.datasets: list[PlannedDataset] = []
         self._learners: dict[tuple[int, str, str], PlannedLearner] = {}
 
-    def enter(self, dataset: PlannedDataset, spec: LearnerSpec, learner: Learner) -> None:
+    def enter(
+        self, dataset: PlannedDataset, spec: LearnerSpec, learner: Learner
+    ) -> None:
         """Note that a learner runs on a dataset."""
         if dataset not in self.datasets:
             self.datasets.append(dataset)

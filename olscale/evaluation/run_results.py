@@ -12,9 +12,13 @@ from olscale.evaluation.metrics import Metric, Prequential
 from olscale.version import __version__
 
 
-def metric_results(metrics: Sequence[Metric], measures: Mapping[str, float]) -> dict[str, Any]:
+def metric_results(
+    metrics: Sequence[Metric], measures: Mapping[str, float]
+) -> dict[str, Any]:
     """Return the part of a record that metrics provide; `measures` are the learner's own."""
-    values = {name: value for metric in metrics for name, value in metric.values().items()}
+    values = {
+        name: value for metric in metrics for name, value in metric.values().items()
+    }
     return {
         "metrics": values | dict(measures),
         **_mistakes(metrics),
@@ -27,14 +31,21 @@ def _mistakes(metrics: Sequence[Metric]) -> dict[str, Any]:
     for metric in metrics:
         if isinstance(metric, Prequential):
             rows, mistakes = metric.curve()
-            return {"curve_rows": rows, "curve_mistakes": mistakes, "segments": metric.segments()}
+            return {
+                "curve_rows": rows,
+                "curve_mistakes": mistakes,
+                "segments": metric.segments(),
+            }
     return {}
 
 
 @cache
 def environment() -> dict[str, str]:
     """Return versions and machine of the current process."""
-    versions = {package: version(package) for package in ("numpy", "numba", "scikit-learn", "dask")}
+    versions = {
+        package: version(package)
+        for package in ("numpy", "numba", "scikit-learn", "dask")
+    }
     return {
         # That of the code, not what was installed last: a checkout may have moved on since.
         "olscale": __version__,

@@ -17,7 +17,11 @@ from olscale.arrays import Array, FloatArray, IntArray
 from olscale.compiled.csr import slice_rows
 from olscale.data.chunk import Chunk
 from olscale.evaluation.budget import BudgetExceeded, Meter
-from olscale.evaluation.class_probabilities import begin_probabilities, has_plain_scores, needs_of
+from olscale.evaluation.class_probabilities import (
+    begin_probabilities,
+    has_plain_scores,
+    needs_of,
+)
 from olscale.evaluation.dataset_fit import check_seen
 from olscale.evaluation.guard import check_scores, guarded
 from olscale.evaluation.label_delay import Schedule, Scored
@@ -139,9 +143,13 @@ class RunState(RunLearner):
             # Compile before the clock starts: machine code is no part of learning time.
             self._schedule.compile(chunk)
             weighted = self._schedule.weighs(self.learner)
-            self._guarded(lambda: compile_loops(self.learner, chunk.X, weighted), counts=False)
+            self._guarded(
+                lambda: compile_loops(self.learner, chunk.X, weighted), counts=False
+            )
             if not self.learner.checks_rows:
-                self._guarded(lambda: self._usable(slice_rows(chunk.X, 0, 0)), counts=False)
+                self._guarded(
+                    lambda: self._usable(slice_rows(chunk.X, 0, 0)), counts=False
+                )
             self._ready = True
         pieces = self.watch.pieces(chunk, self.position)
         # Watched rows must reach the learner alone; all pieces go through this method again.
@@ -168,7 +176,10 @@ class RunState(RunLearner):
             self.see(chunk, scored, spent)
         if due:
             times = predicted - start, spent.wall
-            self._guarded(lambda: self.watch.look(self.position, self.learner, times), counts=False)
+            self._guarded(
+                lambda: self.watch.look(self.position, self.learner, times),
+                counts=False,
+            )
 
     def _rehearse(self, chunk: Chunk | None) -> None:
         """Let new models learn the first rows of the stream; `chunk` is next, None at its end."""
@@ -203,12 +214,15 @@ class RunState(RunLearner):
         weights = chunk.weights
         if events is not None:
             weights = events.weights
-        if not self.run.stream.scoring.weighted_measures:  # what measures count is calibrated
+        # what measures count is calibrated
+        if not self.run.stream.scoring.weighted_measures:
             weights = None
         if events is None:
             scores, codes = self.probabilities.follow(scored.scores, chunk.y, weights)
         else:
-            scores, codes = self.probabilities.follow(events.scores, events.taught, weights)
+            scores, codes = self.probabilities.follow(
+                events.scores, events.taught, weights
+            )
             scores = scores[events.asked]
             if codes is not None:
                 codes = codes[events.asked]
@@ -300,7 +314,9 @@ class RunState(RunLearner):
     ) -> None:
         """Pass to metrics that use weights those of the rows that they get next."""
         if self.run.stream.scoring.weighted_measures:
-            assert weights is not None, "the dataset has weights, or the plan would have refused it"
+            assert weights is not None, (
+                "the dataset has weights, or the plan would have refused it"
+            )
             for metric in metrics:
                 metric.weigh(weights[rows])
 
@@ -351,7 +367,8 @@ class RunState(RunLearner):
         # Metrics add to their arrays in place, so copies are needed.
         """Return the current counts, for `recount`."""
         sums = [
-            {name: array.copy() for name, array in metric.sums.items()} for metric in self._metrics
+            {name: array.copy() for name, array in metric.sums.items()}
+            for metric in self._metrics
         ]
         return Counted(sums, (self._tested, self._again), self.spent.seconds)
 
@@ -359,12 +376,19 @@ class RunState(RunLearner):
         """Restore earlier counts: predictions of held-out rows change nothing else."""
         for metric, sums in zip(self._metrics, counted.sums, strict=True):
             metric.sums = sums
-        (self._tested, self._again), self.spent.seconds = counted.predicted, counted.spent
+        (self._tested, self._again), self.spent.seconds = (
+            counted.predicted,
+            counted.spent,
+        )
 
-    def _scores(self, chunk: Chunk, first: int, where: str = "test row") -> FloatArray | None:
+    def _scores(
+        self, chunk: Chunk, first: int, where: str = "test row"
+    ) -> FloatArray | None:
         """Return the scores of test rows; None if the run has failed or fails there."""
         scores = self._guarded(
-            lambda: check_scores(score_usable(self.learner, chunk.X), len(chunk), self._outputs)
+            lambda: check_scores(
+                score_usable(self.learner, chunk.X), len(chunk), self._outputs
+            )
         )
         if scores is None or self.outcome != "ok":
             return None
@@ -378,7 +402,8 @@ class RunState(RunLearner):
     def _diverge(self, chunk: Chunk, i: int, row: int, where: str, at: int) -> None:
         """End the run at row `i` of `chunk`, which has a score that is not finite."""
         error = self._guarded(
-            lambda: diverged_at(self.learner, chunk.X, i, row, where, self._names), counts=False
+            lambda: diverged_at(self.learner, chunk.X, i, row, where, self._names),
+            counts=False,
         )
         if error is not None:
             self.fail("diverged", str(error), raised=False, row=at)
@@ -396,14 +421,20 @@ class RunState(RunLearner):
         """Return the result."""
         # A stream shorter than the rehearsal still has to hold it.
         self._rehearse(None)
-        if self.run.stream.scoring.delay_column:  # a plan cannot know how many labels arrive
+        # a plan cannot know how many labels arrive
+        if self.run.stream.scoring.delay_column:
             self._guarded(lambda: check_seen(self.learner))
         measures = self._guarded(
-            lambda: {str(name): float(value) for name, value in self.learner.measures().items()}
+            lambda: {
+                str(name): float(value)
+                for name, value in self.learner.measures().items()
+            }
         )
         run_timings = self._learning_time.timings(self.position) | self._prepared
         run_timings |= {
-            name: seconds for metric in self._metrics for name, seconds in metric.timings().items()
+            name: seconds
+            for metric in self._metrics
+            for name, seconds in metric.timings().items()
         }
         if any(metric.overflows() for metric in self._metrics):
             self.fail(
@@ -430,7 +461,9 @@ class RunState(RunLearner):
     def _cautions(self) -> dict[str, float]:
         """Return warnings about the figures, as metrics that only the affected runs have."""
         cautions = {}
-        if any(metric.ranks_rows for metric in self._metrics) and ranks_by_class(self.learner):
+        if any(metric.ranks_rows for metric in self._metrics) and ranks_by_class(
+            self.learner
+        ):
             cautions[RANKED_BY_CLASS] = 1.0
         if self._rehearsal is not None and self._rehearsal.differs:
             cautions[NOT_REPRODUCIBLE] = 1.0
@@ -452,12 +485,17 @@ class RunState(RunLearner):
             return common | failure
         learned = self._asked("saved", self.learner.state)
         parts = {f"learner.{name}": array for name, array in learned.items()}
-        parts |= {f"schedule.{name}": array for name, array in self._schedule.state().items()}
+        parts |= {
+            f"schedule.{name}": array for name, array in self._schedule.state().items()
+        }
         if self.probabilities is not None:
             known = self.probabilities.state()
             parts |= {f"probabilities.{name}": array for name, array in known.items()}
         for number, metric in enumerate(self._metrics):
-            parts |= {f"metric{number}.{name}": array.copy() for name, array in metric.sums.items()}
+            parts |= {
+                f"metric{number}.{name}": array.copy()
+                for name, array in metric.sums.items()
+            }
         return common | parts
 
     def restore(self, state: Mapping[str, Array]) -> None:
@@ -485,9 +523,16 @@ class RunState(RunLearner):
         if self.probabilities is not None:
             self.probabilities.restore(groups.get("probabilities", {}))
         # Metrics newer than the state lack its rows, and are left out.
-        self._metrics = self._metrics[: sum(name.startswith("metric") for name in groups)]
+        self._metrics = self._metrics[
+            : sum(name.startswith("metric") for name in groups)
+        ]
         for number, metric in enumerate(self._metrics):
-            sums = {name: np.array(array) for name, array in groups[f"metric{number}"].items()}
+            sums = {
+                name: np.array(array)
+                for name, array in groups[f"metric{number}"].items()
+            }
             if not metric.sums.keys() <= sums.keys():
-                raise ValueError(f"it has the sums of other metrics than {type(metric).__name__}")
+                raise ValueError(
+                    f"it has the sums of other metrics than {type(metric).__name__}"
+                )
             metric.sums = sums

@@ -15,7 +15,9 @@ from olscale.results.settings import REPLICATES, ExperimentSettings, Setting, Se
 from olscale.storage.canonical_json import canonical_json
 
 
-def settings(experiment: Experiment, selections: Iterable[Selection]) -> ExperimentSettings:
+def settings(
+    experiment: Experiment, selections: Iterable[Selection]
+) -> ExperimentSettings:
     """Return the settings of an experiment; no dataset is opened.
 
     Parameters
@@ -105,7 +107,9 @@ def _choices(
             "transforms": list(transforms),
             "learner": {"name": spec.name, "version": version, "params": params},
             "grid": plain_space(spec.tune),
-            "protocol": experiment.tuning.definition(experiment.seed, learner.task, weighing),
+            "protocol": experiment.tuning.definition(
+                experiment.seed, learner.task, weighing
+            ),
         }
         search = canonical_json(search)
         # The dataset may have changed since: only its name is known without opening it.
@@ -121,10 +125,16 @@ def _choices(
         )
         newest = max(
             matching,
-            key=lambda selection: selection.definition["protocol"].get("transforms_version", 1),
+            key=lambda selection: selection.definition["protocol"].get(
+                "transforms_version", 1
+            ),
             default=None,
         )
-        yield str(version), newest.chosen if newest else None, newest.summary() if newest else None
+        yield (
+            str(version),
+            newest.chosen if newest else None,
+            newest.summary() if newest else None,
+        )
 
 
 def _protocols(
@@ -143,7 +153,9 @@ def _protocols(
     ):
         definition = Run(key, "", 1, {}).definition()
         protocol = {
-            key: value for key, value in definition["protocol"].items() if key not in REPLICATES
+            key: value
+            for key, value in definition["protocol"].items()
+            if key not in REPLICATES
         }
         protocols[canonical_json(protocol)] = protocol
     return list(protocols.values())
@@ -152,6 +164,11 @@ def _protocols(
 def _of_any_version(search: Mapping[str, Any]) -> dict[str, Any]:
     """Return the definition of a search without its dataset and the version of its transforms."""
     how = {
-        name: value for name, value in search["protocol"].items() if name != "transforms_version"
+        name: value
+        for name, value in search["protocol"].items()
+        if name != "transforms_version"
     }
-    return {**{key: search[key] for key in ("transforms", "learner", "grid")}, "protocol": how}
+    return {
+        **{key: search[key] for key in ("transforms", "learner", "grid")},
+        "protocol": how,
+    }

@@ -45,7 +45,9 @@ class StreamTransforms:
         if self._streams:
             self.folds = [(fold,) for fold in folds]
         scoring = runs[0].stream.scoring
-        self._schedules = [Schedule(scoring, fold_group[0], rows=rows) for fold_group in self.folds]
+        self._schedules = [
+            Schedule(scoring, fold_group[0], rows=rows) for fold_group in self.folds
+        ]
         self._steps = [pipeline.begin() for _ in self.folds]
         self._learns_labels = rows > 0 and self._steps[0].learns_labels
 
@@ -67,7 +69,9 @@ class StreamTransforms:
         """Return labels that arrive when learners get them."""
         rows = np.arange(first, first + len(chunk))
         arrivals = rows + self._schedules[0].delays(chunk, first)
-        return StreamLabels(chunk.y, np.where(arrivals < self._rows, arrivals - rows, -1))
+        return StreamLabels(
+            chunk.y, np.where(arrivals < self._rows, arrivals - rows, -1)
+        )
 
     def rows_of(self, fold: _Fold) -> Callable[[Chunk, int], Chunk]:
         """Return `learn` for the rows of a single fold."""

@@ -84,7 +84,9 @@ class _SummedState(RunState):
     def compile(self, chunk: Chunk) -> None:
         """Compile the loops of `add`."""
         weighted = self._schedule.weighs(self.learner)
-        self._guarded(lambda: compile_loops(self.learner, chunk.X, weighted), counts=False)
+        self._guarded(
+            lambda: compile_loops(self.learner, chunk.X, weighted), counts=False
+        )
 
     def add(self, rows: Chunk, first: int, sums: State, ends_block: bool) -> State:
         """Add rows of one block, from row number `first` of the stream on; return the sums."""
@@ -186,7 +188,9 @@ class _SharedSums:
     def solve(self) -> None:
         """Make the final model of each run."""
         for state in self._states:
-            state.solve(self._blocks_before, self.position, self._spent / len(self._states))
+            state.solve(
+                self._blocks_before, self.position, self._spent / len(self._states)
+            )
 
     def state(self) -> dict[str, Array]:
         """Return the sums as plain arrays."""

@@ -5,7 +5,11 @@ from collections.abc import Collection, Iterable
 from olscale.errors import ExecutionError, OlscaleError
 from olscale.evaluation.run import Run
 from olscale.learners.contract.foreign.kind import own_version
-from olscale.learners.contract.version import check_unedited, learner_version, source_note
+from olscale.learners.contract.version import (
+    check_unedited,
+    learner_version,
+    source_note,
+)
 from olscale.learners.registry import is_ours, learner_class, learner_path
 
 
@@ -31,7 +35,9 @@ def learner_versions(names: Collection[str]) -> dict[str, str]:
     versions = {}
     for name in names:
         try:
-            versions[name] = str(learner_version(learner_path(name), learner_class(name)))
+            versions[name] = str(
+                learner_version(learner_path(name), learner_class(name))
+            )
         except OlscaleError as error:
             versions[name] = f"!{error}"
     return versions
@@ -45,11 +51,15 @@ def check_learners(runs: Iterable[Run]) -> None:
     ExecutionError
     """
     planned = {
-        run.learner: own_version(str(run.version)) for run in runs if not is_ours(run.learner)
+        run.learner: own_version(str(run.version))
+        for run in runs
+        if not is_ours(run.learner)
     }
     for name, version in learner_versions(planned).items():
         if version != planned[name]:
-            current = version[1:] if version.startswith("!") else f"version {version} here"
+            current = (
+                version[1:] if version.startswith("!") else f"version {version} here"
+            )
             raise ExecutionError(
                 f"learner {name} is not what the experiment was planned with, version "
                 f"{planned[name]}, in this process "

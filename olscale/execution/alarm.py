@@ -11,7 +11,13 @@ from time import monotonic
 from types import FrameType
 from typing import Any
 
-from olscale.evaluation.budget import Budget, BudgetExceeded, Metered, TimeUp, resident_bytes
+from olscale.evaluation.budget import (
+    Budget,
+    BudgetExceeded,
+    Metered,
+    TimeUp,
+    resident_bytes,
+)
 
 _BETWEEN = ("contextlib", "olscale.evaluation.guard", "olscale.evaluation.budget")
 
@@ -74,7 +80,9 @@ class Alarm:
         signal.signal(signal.SIGALRM, self._handler)
         if seconds:
             signal.setitimer(
-                signal.ITIMER_REAL, max(seconds - (monotonic() - self._started), 1e-3), interval
+                signal.ITIMER_REAL,
+                max(seconds - (monotonic() - self._started), 1e-3),
+                interval,
             )
 
     def _ring(self, number: int, frame: FrameType | None) -> None:

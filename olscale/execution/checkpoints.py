@@ -29,7 +29,13 @@ from olscale.results.store import Store
 from olscale.storage.checked_arrays import LaterFormatError, read_arrays, write_arrays
 from olscale.storage.checked_json import DAMAGE, json_bytes, json_content
 
-__all__ = ["Checkpoints", "read_arrays", "resumable_groups", "sweep_checkpoints", "write_arrays"]
+__all__ = [
+    "Checkpoints",
+    "read_arrays",
+    "resumable_groups",
+    "sweep_checkpoints",
+    "write_arrays",
+]
 
 FOLDER = "checkpoints"
 KEPT = 2
@@ -79,7 +85,10 @@ class Checkpoints:
 
     def place(self) -> tuple[str, ...]:
         """Return the group's progress: its newest checkpoint, and the runs over their budgets."""
-        return (*(name.rpartition("/")[2] for name in self._states()[:1]), *self.exceeded())
+        return (
+            *(name.rpartition("/")[2] for name in self._states()[:1]),
+            *self.exceeded(),
+        )
 
     def rows(self) -> int:
         """Return the row-passes of the newest checkpoint, about; 0 without any."""
@@ -92,11 +101,18 @@ class Checkpoints:
         """Return how runs ended in earlier attempts, by run id, if their budget is unchanged."""
         if not self._begun:
             return {}
-        folders = [self.folder, *([f"{FOLDER}/{self._group.origin}"] if self._group.origin else [])]
-        names = [f"{folder}/{run.id}.json" for folder in folders for run in self._group.runs]
+        folders = [
+            self.folder,
+            *([f"{FOLDER}/{self._group.origin}"] if self._group.origin else []),
+        ]
+        names = [
+            f"{folder}/{run.id}.json" for folder in folders for run in self._group.runs
+        ]
         present = {name for folder in folders for name in _names(self._store, folder)}
         ends = {}
-        for name, data in self._store.files.read_many(name for name in names if name in present):
+        for name, data in self._store.files.read_many(
+            name for name in names if name in present
+        ):
             end = _content(self._store, data)
             outcome = end.get("outcome")
             reason = end.get("reason")
@@ -147,7 +163,8 @@ class Checkpoints:
         if worked < self._settings.least_checkpoint_seconds or not self._saves:
             return False
         ratio = self._settings.checkpoint_ratio
-        if self._costs:  # the less of the last two: one slow save may be chance, two are not
+        # the less of the last two: one slow save may be chance, two are not
+        if self._costs:
             return worked >= ratio * min(self._costs) and self.save(going)
         if worked >= ratio * self._expected:
             # The size mostly grows, so it need not be computed after every chunk.
@@ -170,7 +187,9 @@ class Checkpoints:
             within = ""
             if row:
                 within = f"_{row:09d}"
-            with self._store.files.writing(f"{self.folder}/{position:09d}{within}.npz") as file:
+            with self._store.files.writing(
+                f"{self.folder}/{position:09d}{within}.npz"
+            ) as file:
                 write_arrays(file, going.state())
             self._saved = at
             for name in self._own_states()[KEPT:]:
@@ -183,7 +202,9 @@ class Checkpoints:
         except Exception as fault:
             # The learner cannot be saved, and further attempts would fail as well.
             self._saves = False
-            self.notes.append(f"{self._group.name}: no checkpoint is written ({_short(fault)})")
+            self.notes.append(
+                f"{self._group.name}: no checkpoint is written ({_short(fault)})"
+            )
             return False
         finally:
             self._last = monotonic()
@@ -202,7 +223,9 @@ class Checkpoints:
         if not self._begun:
             return []
         origin = f"{FOLDER}/{self._group.origin}"
-        return self._own_states() + (_states(self._store, origin) if self._group.origin else [])
+        return self._own_states() + (
+            _states(self._store, origin) if self._group.origin else []
+        )
 
     def _own_states(self) -> list[str]:
         return _states(self._store, self.folder)
@@ -222,7 +245,9 @@ def row_of(file: str, chunk_rows: int) -> int:
 
 
 def _states(store: Store, folder: str) -> list[str]:
-    return sorted((name for name in _names(store, folder) if name.endswith(".npz")), reverse=True)
+    return sorted(
+        (name for name in _names(store, folder) if name.endswith(".npz")), reverse=True
+    )
 
 
 def _names(store: Store, folder: str) -> list[str]:
@@ -267,10 +292,17 @@ def _begun(store: Store) -> list[_Begun]:
         about = _content(store, data)
         runs = about.get("runs")
         chunk_rows = about.get("chunk_rows")
-        if isinstance(runs, list) and runs and "classes" in about and isinstance(chunk_rows, int):
+        if (
+            isinstance(runs, list)
+            and runs
+            and "classes" in about
+            and isinstance(chunk_rows, int)
+        ):
             ids = tuple(dict.fromkeys(str(id) for id in runs))
             groups.append(
-                _Begun(name.split("/")[-2], ids, about["classes"] is not None, chunk_rows)
+                _Begun(
+                    name.split("/")[-2], ids, about["classes"] is not None, chunk_rows
+                )
             )
     return groups
 
@@ -314,7 +346,10 @@ def resumable_groups(
     ]
     for states, group in sorted(
         begun,
-        key=lambda entry: ([name.rpartition("/")[2] for name in entry[0]], entry[1].key),
+        key=lambda entry: (
+            [name.rpartition("/")[2] for name in entry[0]],
+            entry[1].key,
+        ),
         reverse=True,
     ):
         group_runs = tuple(missing[id] for id in group.runs if id in missing)
@@ -331,7 +366,9 @@ def resumable_groups(
                 chunk_rows=source.chunk_rows,
             )
             groups.append(
-                resumed if resumed.key == group.key else replace(resumed, origin=group.key)
+                resumed
+                if resumed.key == group.key
+                else replace(resumed, origin=group.key)
             )
     return groups
 

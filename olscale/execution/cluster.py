@@ -21,7 +21,12 @@ from olscale.errors import ExecutionError
 from olscale.execution import dask_logs, worker_template
 from olscale.execution.compatibility import settings as dask_settings
 from olscale.execution.dask_logs import hide_secrets, log_handlers
-from olscale.execution.settings import SETTINGS, WORKER_SHARE, ClusterOptions, ExecutionSettings
+from olscale.execution.settings import (
+    SETTINGS,
+    WORKER_SHARE,
+    ClusterOptions,
+    ExecutionSettings,
+)
 from olscale.execution.tls import security
 from olscale.system.interrupts import text_of
 
@@ -41,7 +46,11 @@ class Deaf(AsyncProcess):
         try:
             # The template may have been ended for lack of memory: begin it again.
             forked = Deaf.forked and worker_template.begin()
-            with dask.config.set({_METHOD: "forkserver"}) if forked else contextlib.nullcontext():
+            with (
+                dask.config.set({_METHOD: "forkserver"})
+                if forked
+                else contextlib.nullcontext()
+            ):
                 super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -127,7 +136,10 @@ async def _closed(server: Any) -> AsyncIterator[Any]:
 @contextmanager
 def _for_workers_only() -> Iterator[None]:
     """Restore the variables that Dask sets in this process for the workers that it starts."""
-    names = {"PYTHONHASHSEED", *dask.config.get("distributed.nanny.pre-spawn-environ", {})}
+    names = {
+        "PYTHONHASHSEED",
+        *dask.config.get("distributed.nanny.pre-spawn-environ", {}),
+    }
     with worker_template.environment_kept(names), worker_template.quiet_tracker():
         yield
 
@@ -137,19 +149,28 @@ async def _template() -> AsyncIterator[None]:
     """Fork workers from the template within the block, unless the user chose otherwise."""
     environment = {
         name: str(value)
-        for name, value in dask.config.get("distributed.nanny.pre-spawn-environ").items()
+        for name, value in dask.config.get(
+            "distributed.nanny.pre-spawn-environ"
+        ).items()
     }
     as_shipped = (
-        dask.config.get(_METHOD) == "spawn" and environment == worker_template.BEFORE_IMPORTS
+        dask.config.get(_METHOD) == "spawn"
+        and environment == worker_template.BEFORE_IMPORTS
     )
-    with worker_template.kept() if as_shipped else contextlib.nullcontext(False) as Deaf.forked:
+    with (
+        worker_template.kept()
+        if as_shipped
+        else contextlib.nullcontext(False) as Deaf.forked
+    ):
         try:
             yield
         finally:
             Deaf.forked = False  # other clusters of the user are left alone
 
 
-async def _started(where: ClusterOptions, secured: Any, settings: ExecutionSettings) -> Any:
+async def _started(
+    where: ClusterOptions, secured: Any, settings: ExecutionSettings
+) -> Any:
     """Return a running local cluster; one whose workers end during the start is started again."""
     workers = where.workers or os.cpu_count() or 1
     why = ""
@@ -245,7 +266,11 @@ def _nothing(record: logging.LogRecord) -> bool:
 def _check_encryption(scheduler: str, tls: str | None) -> None:
     """Raise a clear error for Dask's messages about encryption."""
     encrypted = scheduler.startswith("tls://")
-    if encrypted and tls is None and not dask.config.get("distributed.comm.tls.ca-file"):
+    if (
+        encrypted
+        and tls is None
+        and not dask.config.get("distributed.comm.tls.ca-file")
+    ):
         raise ExecutionError(
             f"scheduler {scheduler} wants encryption; give the folder of its certificate with --tls"
         )
@@ -261,7 +286,8 @@ async def _answered(client: Any, scheduler: str, seconds: float) -> None:
     try:
         async with asyncio.timeout(seconds):
             await client
-    except Exception as error:  # the listener may not be a scheduler, and answer anything
+    except Exception as error:
+        # the listener may not be a scheduler, and answer anything
         late = isinstance(error, TimeoutError)
         what = f"({str(error).partition(chr(10))[0] or type(error).__name__})"
         if late:

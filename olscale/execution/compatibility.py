@@ -60,14 +60,18 @@ async def agree(client: Any, learners: Sequence[str] = ()) -> list[str]:
                 further = f" (and {len(differences) - 1} more)"
             raise ExecutionError(f"{differences[0]}{further}; {_SAME}")
         await agree_on_learners(client, learners)
-        settings_of = {"scheduler": await client.run_on_scheduler(dask.config.get, "distributed")}
+        settings_of = {
+            "scheduler": await client.run_on_scheduler(dask.config.get, "distributed")
+        }
         configs = await client.run(dask.config.get, "distributed", on_error="return")
     except (OSError, TimeoutError):
         raise ExecutionError(
             "the Dask scheduler went away; start it and run the same command again"
         ) from None
     settings_of |= {
-        f"worker {name}": config for name, config in configs.items() if _answered(config)
+        f"worker {name}": config
+        for name, config in configs.items()
+        if _answered(config)
     }
     return list(differing_settings(settings_of))
 
@@ -83,7 +87,9 @@ async def agree_on_learners(client: Any, learners: Sequence[str]) -> None:
     if learners:
         answers = await client.run(learner_modules, learners, on_error="return")
         for worker, answer in answers.items():
-            if _answered(answer) and (line := _other_learners(worker, answer, learners)):
+            if _answered(answer) and (
+                line := _other_learners(worker, answer, learners)
+            ):
                 raise ExecutionError(line)
 
 
@@ -95,7 +101,9 @@ async def misfit(client: Any, worker: str, learners: Sequence[str] = ()) -> str:
     OSError, TimeoutError
         If the worker does not answer.
     """
-    answer = (await client.run(software, workers=[worker], on_error="return")).get(worker)
+    answer = (await client.run(software, workers=[worker], on_error="return")).get(
+        worker
+    )
     if answer is None or not _answered(answer):
         raise OSError(f"worker {worker} does not answer")
     if isinstance(answer, BaseException):
@@ -126,7 +134,9 @@ def modules_of(names: Iterable[str]) -> tuple[str, ...]:
 def learner_modules(learners: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Return each learner's version, with a digest of user code, and why it cannot be imported."""
     return {
-        name: ("", version.removeprefix("!")) if version.startswith("!") else (version, "")
+        name: ("", version.removeprefix("!"))
+        if version.startswith("!")
+        else (version, "")
         for name, version in learner_versions(learners).items()
     }
 
@@ -209,7 +219,8 @@ def different_versions(versions: Mapping[str, Any]) -> Iterator[str]:
         ("the scheduler", versions["scheduler"], _TALKS)
     ]
     sides += [
-        (f"worker {name}", worker, _TALKS + _COUNTS) for name, worker in versions["workers"].items()
+        (f"worker {name}", worker, _TALKS + _COUNTS)
+        for name, worker in versions["workers"].items()
     ]
     for side, theirs, names in sides:
         for name in names:

@@ -31,19 +31,27 @@ class _Demand(SchedulerPlugin):
         )
         return target
 
-    def valid_workers_downscaling(self, scheduler: Any, workers: list[Any]) -> list[Any]:
+    def valid_workers_downscaling(
+        self, scheduler: Any, workers: list[Any]
+    ) -> list[Any]:
         busy = {address for _, addresses in self._now() for address in addresses}
         return [worker for worker in workers if worker.address not in busy]
 
     def _now(self) -> list[tuple[int, frozenset[str]]]:
         """Return the current demand, without that of drivers that are gone."""
         return [
-            (workers, busy) for until, workers, busy in self.asked.values() if monotonic() < until
+            (workers, busy)
+            for until, workers, busy in self.asked.values()
+            if monotonic() < until
         ]
 
 
 def ask_for_workers(
-    driver: str, workers: int, busy: Collection[str], seconds: float, dask_scheduler: Any = None
+    driver: str,
+    workers: int,
+    busy: Collection[str],
+    seconds: float,
+    dask_scheduler: Any = None,
 ) -> None:
     """Set a driver's demand for `workers`, and keep those that are `busy`; runs on the scheduler.
 
@@ -66,7 +74,9 @@ def ask_for_workers(
     demands = plugins[_NAME].asked
     demands[driver] = monotonic() + seconds, workers, frozenset(busy)
     for gone in [
-        name for name, (until, *_) in demands.items() if until < monotonic() and name != driver
+        name
+        for name, (until, *_) in demands.items()
+        if until < monotonic() and name != driver
     ]:
         del demands[gone]
     dask_scheduler.idle_since = None  # an idle-timeout ignores busy actors

@@ -65,18 +65,34 @@ def examine() -> Iterator[Finding]:
             yield Finding(name, True, redacted(check()))
         except OlscaleError as fault:
             yield Finding(name, False, str(fault))
-        except Exception as fault:  # a check that fails is a finding; the others run as usual
+        except Exception as fault:
+            # a check that fails is a finding; the others run as usual
             yield Finding(name, False, text_of(fault))
 
 
 def _versions() -> str:
-    names = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "zarr", "dask", "distributed")
+    names = (
+        "numpy",
+        "scipy",
+        "scikit-learn",
+        "numba",
+        "pyarrow",
+        "zarr",
+        "dask",
+        "distributed",
+    )
     packages = [f"{name} {version(name)}" for name in names]
-    return ", ".join([f"olscale {__version__}", f"python {platform.python_version()}", *packages])
+    return ", ".join(
+        [f"olscale {__version__}", f"python {platform.python_version()}", *packages]
+    )
 
 
 def _machine() -> str:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    cores = (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count()
+    )
     memory = memory_bytes()
     if memory < _LEAST_MEMORY:
         raise ExecutionError(
@@ -132,10 +148,14 @@ def _data_home() -> str:
         open_storage(home).names("")
         return home + files
     nearest = next(
-        folder for folder in (Path(home), *Path(home).absolute().parents) if folder.exists()
+        folder
+        for folder in (Path(home), *Path(home).absolute().parents)
+        if folder.exists()
     )
     if not (nearest.is_dir() and os.access(nearest, os.W_OK)):
-        raise ExecutionError(f"{home} cannot be written to; name another folder in {HOME}")
+        raise ExecutionError(
+            f"{home} cannot be written to; name another folder in {HOME}"
+        )
     return home + files
 
 
@@ -158,7 +178,9 @@ def _machine_code() -> str:
     for rows in (X, to_csr(X)):
         learner = make_learner("pa1", {"C": 1.0})
         learner.begin(8, 2)
-        counts.append(int(np.count_nonzero((learner.learn(rows, y)[:, 0] >= 0.0) != (y == 1))))
+        counts.append(
+            int(np.count_nonzero((learner.learn(rows, y)[:, 0] >= 0.0) != (y == 1)))
+        )
     if counts != [mistakes, mistakes]:
         raise ExecutionError(
             f"compiled pa1 made {counts[0]} and {counts[1]} mistakes on dense and sparse rows, "
@@ -169,7 +191,9 @@ def _machine_code() -> str:
     location = "shipped with the package"
     if not shipped_folder():
         location = f"kept in {machine_code_folder(add_class_totals)}"
-    return f"right on dense and sparse rows, in {perf_counter() - start:.1f} s; {location}"
+    return (
+        f"right on dense and sparse rows, in {perf_counter() - start:.1f} s; {location}"
+    )
 
 
 def _workers() -> str:

@@ -73,7 +73,12 @@ class _End(Enum):
 
 class _Drive:
     def __init__(
-        self, client: Any, store: str, progress: Progress, stop: Stop, settings: ExecutionSettings
+        self,
+        client: Any,
+        store: str,
+        progress: Progress,
+        stop: Stop,
+        settings: ExecutionSettings,
     ) -> None:
         self._client = client
         self._store = store
@@ -91,7 +96,9 @@ class _Drive:
     async def run(self, groups: Sequence[RunGroup]) -> None:
         for part in (part for group in groups for part in group.parts()):
             self._calls.tell(part.name, Stand())
-        self._learners = modules_of(run.learner for group in groups for run in group.runs)
+        self._learners = modules_of(
+            run.learner for group in groups for run in group.runs
+        )
         self._client.subscribe_topic(TOPIC, self._calls.hear)
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -100,7 +107,9 @@ class _Drive:
                     tasks.create_task(self._until_stopped()),
                 ]
                 running = tasks.create_task(self._run_all(groups))
-                running.add_done_callback(lambda _: [watch.cancel() for watch in watches])
+                running.add_done_callback(
+                    lambda _: [watch.cancel() for watch in watches]
+                )
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
         finally:
@@ -146,14 +155,17 @@ class _Drive:
                     )
             except TimeoutError:  # it is busy, and is asked again later
                 pass
-            except Exception:  # its olscale is older or missing: then our demand scales nothing
+            except Exception:
+                # its olscale is older or missing: then our demand scales nothing
                 self._asks = False
 
     async def _fits(self, worker: str) -> bool:
         """Compare a new worker with this process; a different one could give other results."""
         why = await misfit(self._client, worker, self._learners)
         if why:
-            self._progress.note(f"{why}; it gets no work: start it in the driver's environment")
+            self._progress.note(
+                f"{why}; it gets no work: start it in the driver's environment"
+            )
         return not why
 
     # Stopping.
@@ -250,7 +262,8 @@ class _Drive:
         try:
             async with asyncio.TaskGroup() as tasks:
                 attempts = [
-                    tasks.create_task(self._attempt(part, suspect)) for part in group.parts()
+                    tasks.create_task(self._attempt(part, suspect))
+                    for part in group.parts()
                 ]
             ends = {task.result() for task in attempts}
             if ends == {_End.OK} and group.shards:
@@ -290,7 +303,9 @@ class _Drive:
         if not (suspect and len(group.runs) > 1):
             last = self._settings.attempts
         async with self._in_turn():  # however long reading their files takes
-            checkpoints = Checkpoints(await asyncio.to_thread(open_store, self._store), group)
+            checkpoints = Checkpoints(
+                await asyncio.to_thread(open_store, self._store), group
+            )
             deaths = 0
             place = await asyncio.to_thread(checkpoints.place)
         while deaths < last:
@@ -318,14 +333,19 @@ class _Drive:
                 ]
                 outcomes: dict[str, str] = {}
                 if group.shard is None:
-                    outcomes = await asyncio.to_thread(finished_outcomes, group, self._store)
+                    outcomes = await asyncio.to_thread(
+                        finished_outcomes, group, self._store
+                    )
                 if not outcomes:
-                    self._progress.note(_loss(group, lost.worker, ended, place, deaths == last))
+                    self._progress.note(
+                        _loss(group, lost.worker, ended, place, deaths == last)
+                    )
                     continue
                 report = TaskReport(outcomes=outcomes)
                 if not group.shards:
                     self._calls.tell(
-                        group.name, Stand(group.rows * len(group.runs), nan, scoring=(1, 1))
+                        group.name,
+                        Stand(group.rows * len(group.runs), nan, scoring=(1, 1)),
                     )
             self._note(report)
             if report.stopped:
@@ -335,7 +355,11 @@ class _Drive:
 
 
 def _loss(
-    group: RunGroup, worker: str, ended: Sequence[str], place: Sequence[str], again: bool
+    group: RunGroup,
+    worker: str,
+    ended: Sequence[str],
+    place: Sequence[str],
+    again: bool,
 ) -> str:
     """Return a line on a lost worker: its work, and how that continues."""
     what = "was lost"

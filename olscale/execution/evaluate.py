@@ -23,7 +23,12 @@ from olscale.execution.in_process import InProcess
 from olscale.execution.journal import LiveJournal
 from olscale.execution.phases import RETRIES, Job
 from olscale.execution.progress import Progress, Silent
-from olscale.execution.settings import SETTINGS, WORKER_SHARE, ClusterOptions, ExecutionSettings
+from olscale.execution.settings import (
+    SETTINGS,
+    WORKER_SHARE,
+    ClusterOptions,
+    ExecutionSettings,
+)
 from olscale.execution.shutdown import Stop
 from olscale.learners.registry import is_ours, learner_path
 from olscale.results.opening import open_store
@@ -169,7 +174,9 @@ def evaluate(
     # A store that this evaluation creates is removed again if no worker can be reached.
     new = is_vacant(store)
     if mend_version(store):
-        progress.note(f"set aside damaged file store.json of {store}; it is written anew")
+        progress.note(
+            f"set aside damaged file store.json of {store}; it is written anew"
+        )
     # Writing is checked once there is something to write: a complete store may be read-only.
     target = open_store(store, create=True, writes=False)
     parts = 1
@@ -184,12 +191,20 @@ def evaluate(
         worker_bytes = WORKER_SHARE * memory_bytes() / parts
     # A user who asks for workers, shards or limits gets a cluster even for a short plan.
     asks_for_workers = (
-        in_process or where != ClusterOptions() or class_shards is not None or limits != NO_BUDGET
+        in_process
+        or where != ClusterOptions()
+        or class_shards is not None
+        or limits != NO_BUDGET
     )
     start_seconds = 0.0
     if not asks_for_workers:
         start_seconds = settings.start_seconds
-    bounds = (settings.many_runs, worker_bytes, in_process or scheduler is None, start_seconds)
+    bounds = (
+        settings.many_runs,
+        worker_bytes,
+        in_process or scheduler is None,
+        start_seconds,
+    )
     journal = LiveJournal(target, progress)
     job = Job(target, journal, parts, class_shards, limit, limits, retry, *bounds)
     phases = job.phases(planned)
@@ -197,14 +212,24 @@ def evaluate(
     in_this_process = InProcess(target.path, planned.datasets, journal, stop, settings)
     sweep_checkpoints(target)
     try:
-        with _shown(target, journal) if shows else nullcontext(), stop.listening(), journal:
+        with (
+            _shown(target, journal) if shows else nullcontext(),
+            stop.listening(),
+            journal,
+        ):
             for groups in phases:
                 if in_process or job.short:
                     in_this_process.run(groups)
                 else:
                     job.start_seconds = 0.0  # it is running in later phases
                     _run_on_dask(
-                        chain([groups], phases), target, new, journal, where, stop, settings
+                        chain([groups], phases),
+                        target,
+                        new,
+                        journal,
+                        where,
+                        stop,
+                        settings,
                     )
     except StoppedError as stopped:
         # Callers and shells expect Ctrl-C to end as a KeyboardInterrupt.
@@ -266,14 +291,20 @@ def _run_on_dask(
         nonlocal began
         # Workers import the learners of the first phase while they start, in parallel.
         learners = {run.learner for group in first for run in group.runs}
-        modules = {learner_path(name).partition(":")[0] for name in learners if is_ours(name)}
-        starting = replace(where, modules=("olscale.execution.on_worker", *sorted(modules)))
+        modules = {
+            learner_path(name).partition(":")[0] for name in learners if is_ours(name)
+        }
+        starting = replace(
+            where, modules=("olscale.execution.on_worker", *sorted(modules))
+        )
         async with connect(starting, settings) as client:
             if where.scheduler is None:
                 await agree_on_learners(client, modules_of(learners))
             began = True
             for groups in chain([first], phases):
-                await drive(client, groups, absolute_path(store.path), progress, stop, settings)
+                await drive(
+                    client, groups, absolute_path(store.path), progress, stop, settings
+                )
 
     try:
         if where.scheduler is None:
@@ -287,7 +318,10 @@ def _run_on_dask(
 
 
 async def _reach(
-    where: ClusterOptions, progress: Progress, learners: Iterable[str], settings: ExecutionSettings
+    where: ClusterOptions,
+    progress: Progress,
+    learners: Iterable[str],
+    settings: ExecutionSettings,
 ) -> int:
     """Return the threads of a cluster's workers; check the cluster before a store is created."""
     from olscale.execution.cluster import connect

@@ -71,9 +71,15 @@ class Evaluation:
             for outcome, count in sorted(self.outcomes.items())
             if outcome != "ok"
         )
-        which = f"all {runs} runs" if self.failed == runs else f"{self.failed} of {runs} runs"
+        which = (
+            f"all {runs} runs"
+            if self.failed == runs
+            else f"{self.failed} of {runs} runs"
+        )
         which = "the only run" if runs == 1 else which
-        raise ExecutionError(f"{which} failed ({how}); `olscale status {self.store.path}` says why")
+        raise ExecutionError(
+            f"{which} failed ({how}); `olscale status {self.store.path}` says why"
+        )
 
     def results(self, metric: str | None = None) -> Results:
         """Return the results of this experiment, which display as tables.
@@ -83,7 +89,9 @@ class Evaluation:
         metric : str, optional
             Metric to show in place of the errors.
         """
-        results: Results = make_view("results", self.store, self.ids, metric, self.experiment)
+        results: Results = make_view(
+            "results", self.store, self.ids, metric, self.experiment
+        )
         return results
 
 

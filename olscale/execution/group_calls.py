@@ -149,7 +149,9 @@ class GroupCalls:
         self, name: str, job: Callable[..., Any], work: Any, key: str, worker: str
     ) -> Any:
         """Return the answer of a task on a worker."""
-        future = self._client.submit(job, work, self._store, key=key, workers=[worker], pure=False)
+        future = self._client.submit(
+            job, work, self._store, key=key, workers=[worker], pure=False
+        )
         try:
             return await self._workers.answer(name, future, worker)
         except WorkerLostError:
@@ -159,23 +161,33 @@ class GroupCalls:
 
     async def _as_actor(self, group: RunGroup, alone: bool) -> TaskReport:
         async with self._placed(group.name, actor=True, alone=alone) as worker:
-            options = {"key": self._key(group), "actor": True, "workers": [worker], "pure": False}
+            options = {
+                "key": self._key(group),
+                "actor": True,
+                "workers": [worker],
+                "pure": False,
+            }
             submitted = self._client.submit(
                 StreamActor, group, self._store, self._settings, **options
             )
             try:
                 return await self._through(
-                    group, worker, await self._workers.answer(group.name, submitted, worker)
+                    group,
+                    worker,
+                    await self._workers.answer(group.name, submitted, worker),
                 )
             except WorkerLostError:
                 self._workers.forget(worker)  # the watch restores it if it lives
                 raise
-            finally:  # otherwise the worker would keep the models as long as this process lives
+            finally:
+                # otherwise the worker would keep the models as long as this process lives
                 await self._cancel(submitted)
 
     async def _through(self, group: RunGroup, worker: str, actor: Any) -> TaskReport:
         """Feed a stream to its end; the actor may start at a checkpoint."""
-        report: TaskReport = await self._workers.answer(group.name, actor.begin(), worker)
+        report: TaskReport = await self._workers.answer(
+            group.name, actor.begin(), worker
+        )
         span = 1
         while not report.fault and report.position < report.chunks:
             start = monotonic()
@@ -183,7 +195,9 @@ class GroupCalls:
             rows = report.stand.rows
             self.tell(group.name, report.stand)
             if self._stop.asked:
-                saved: TaskReport = await self._workers.answer(group.name, actor.save(), worker)
+                saved: TaskReport = await self._workers.answer(
+                    group.name, actor.save(), worker
+                )
                 return saved
             for note in report.notes:
                 self._progress.note(note)
@@ -198,7 +212,11 @@ class GroupCalls:
                 1,
                 min(
                     4 * span,
-                    round(span * self._workers.report_seconds / max(monotonic() - start, 1e-3)),
+                    round(
+                        span
+                        * self._workers.report_seconds
+                        / max(monotonic() - start, 1e-3)
+                    ),
                 ),
             )
         if report.fault:
@@ -248,5 +266,7 @@ def key_prefix(group: RunGroup) -> str:
     It has the first learner, the number of others and the dataset.
     """
     first, *further = sorted({run.learner for run in group.runs})
-    text = f"{first}{f'+{len(further)}' if further else ''}_{group.runs[0].stream.dataset}"
+    text = (
+        f"{first}{f'+{len(further)}' if further else ''}_{group.runs[0].stream.dataset}"
+    )
     return re.sub(r"[^A-Za-z0-9_.+-]+", "_", text)

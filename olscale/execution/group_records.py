@@ -34,7 +34,9 @@ def write_lost(group: RunGroup, store: str, reason: str) -> list[str]:
         _write(
             target,
             group,
-            Record(run.definition(), run.id, "lost", reason, {}, no_mistakes, no_mistakes),
+            Record(
+                run.definition(), run.id, "lost", reason, {}, no_mistakes, no_mistakes
+            ),
         )
     return [run.id for run in group.runs]
 
@@ -57,7 +59,9 @@ def outcomes_of_each(groups: Sequence[RunGroup], store: str) -> list[dict[str, s
     target = open_store(store)
     stored = target.done().intersection(id for ids in ids_of_groups for id in ids)
     table = target.read(["id", "outcome"], "skip", ids=stored)
-    outcomes = dict(zip(table["id"].to_pylist(), table["outcome"].to_pylist(), strict=True))
+    outcomes = dict(
+        zip(table["id"].to_pylist(), table["outcome"].to_pylist(), strict=True)
+    )
     return [
         {id: outcomes[id] for id in ids} if outcomes.keys() >= set(ids) else {}
         for ids in ids_of_groups
@@ -109,13 +113,17 @@ def keep_models(
     for state, pipeline in ends:
         if state.outcome == "ok" and state.run.id not in group.unsaved:
             name = model_file(state.run.id)
-            model = final_model(state.run, state.learner, dataset, pipeline, group.model)
+            model = final_model(
+                state.run, state.learner, dataset, pipeline, group.model
+            )
             keep_probabilities(model, state.probabilities)
             try:
                 with store.files.writing(name) as file:
                     model.write(file, allow_pickle=group.pickles)
             except ModelError as fault:  # the results count all the same
-                notes.append(f"the model of run {state.run.id[:12]} is not kept: {fault}")
+                notes.append(
+                    f"the model of run {state.run.id[:12]} is not kept: {fault}"
+                )
             except OSError as fault:
                 raise StoreError(
                     f"cannot write {name} to the metrics store {store.path}: {why(fault)}; check "
@@ -139,7 +147,11 @@ def merge_group(group: RunGroup, store: str) -> TaskReport:
         def keep(whole: RunState, learned: Learned) -> None:
             if group.keeps_models:
                 streams = open_streams(
-                    group.path, key.transforms, key.shuffle, key.part, key.projection or 0
+                    group.path,
+                    key.transforms,
+                    key.shuffle,
+                    key.part,
+                    key.projection or 0,
                 )
                 transforms = StreamTransforms(streams.train.pipeline, group.runs, 0)
                 transforms.restore(learned)

@@ -87,7 +87,12 @@ class InProcess:
         hear = partial(tell, self._progress)
         while bundle:
             reports = run_bundle_as_task(
-                bundle, self._store, hear, self._is_asked, self._settings, self._datasets
+                bundle,
+                self._store,
+                hear,
+                self._is_asked,
+                self._settings,
+                self._datasets,
             )
             # A bundle ends after about a second; there is one report for each group that was begun.
             for group, report in zip(bundle, reports, strict=False):

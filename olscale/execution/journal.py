@@ -51,10 +51,8 @@ class LiveJournal(LiveProgress):
         self._files = store.files
         began = strftime("%Y%m%dT%H%M%S", gmtime())
         # The random part keeps evaluations of one process and second apart.
-        self._name = (
-            f"{FOLDER}/{began}-{platform.node() or 'host'}-{os.getpid()}-{token_hex(2)}".replace(
-                " ", "-"
-            )
+        self._name = f"{FOLDER}/{began}-{platform.node() or 'host'}-{os.getpid()}-{token_hex(2)}".replace(
+            " ", "-"
         )
         self._lock = Lock()
         self._ended = Event()
@@ -88,7 +86,9 @@ class LiveJournal(LiveProgress):
             self._add({"end": _ending(error)})
             self._flush()
 
-    def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
+    def start(
+        self, name: str, runs: int, done: int, groups: Mapping[str, Work]
+    ) -> None:
         """Write the start at once; without work to do, leave no journal."""
         if self._part and groups:
             self._flush()  # a line has what is of one start
@@ -111,7 +111,11 @@ class LiveJournal(LiveProgress):
             if start is not None and not start["groups"]:
                 return
             if start is not None and not self._part:
-                begin = {"host": platform.node(), "pid": os.getpid(), "version": __version__}
+                begin = {
+                    "host": platform.node(),
+                    "pid": os.getpid(),
+                    "version": __version__,
+                }
                 # Notes before the first start belong after the line that begins the journal.
                 self._line = {"begin": begin, **self._line}
             for key, value in content.items():
@@ -177,13 +181,17 @@ class LiveJournal(LiveProgress):
         with suppress(Exception):
             long_ago = time() - _DAY
             began = strftime("%Y%m%dT%H%M%S", gmtime(long_ago))
-            if names := [name for name in self._files.names(FOLDER) if journal_of(name) < began]:
+            if names := [
+                name for name in self._files.names(FOLDER) if journal_of(name) < began
+            ]:
                 old = {
                     journal.id
                     for journal in LiveReader(self._store).read()
                     if journal.heard < long_ago
                 }
-                self._files.discard_all([name for name in names if journal_of(name) in old])
+                self._files.discard_all(
+                    [name for name in names if journal_of(name) in old]
+                )
 
 
 def _ending(error: BaseException | None) -> str:

@@ -48,7 +48,10 @@ def run_as_task(
                 else (report, stopping or (lambda: False))
             )
             reports = Reports(tell, resumable.stand, settings.report_seconds)
-            resumable.group_pass.on_scored, resumable.group_pass.leaving = reports.tell_if_due, stop
+            resumable.group_pass.on_scored, resumable.group_pass.leaving = (
+                reports.tell_if_due,
+                stop,
+            )
             with heard_when_made(reports.tell_compiling):
                 while not resumable.ended and not stop():
                     resumable.group_pass.advance()
@@ -135,7 +138,11 @@ def _stopping() -> Callable[[], bool]:
 
     def stopping() -> bool:
         task = worker.state.tasks.get(key)
-        unwanted = task is None or task.state == "cancelled" or worker.status is not Status.running
+        unwanted = (
+            task is None
+            or task.state == "cancelled"
+            or worker.status is not Status.running
+        )
         return unwanted or any(drive in key for drive in _STOPPED)
 
     return stopping
@@ -161,7 +168,9 @@ class StreamActor:
     settings : ExecutionSettings
     """
 
-    def __init__(self, group: RunGroup, store: str, settings: ExecutionSettings = SETTINGS) -> None:
+    def __init__(
+        self, group: RunGroup, store: str, settings: ExecutionSettings = SETTINGS
+    ) -> None:
         self._group = group
         self._store = store
         self._settings = settings
@@ -176,7 +185,9 @@ class StreamActor:
             self._going = ResumablePass(self._group, self._store, self._settings)
             if dask_worker() is not None:
                 self._reports = Reports(
-                    _topic(self._group), self._going.stand, self._settings.report_seconds
+                    _topic(self._group),
+                    self._going.stand,
+                    self._settings.report_seconds,
                 )
                 self._going.group_pass.on_scored = self._reports.tell_if_due
                 self._going.group_pass.leaving = self._leaving

@@ -10,7 +10,12 @@ from olscale.errors import ExecutionError, StoreError
 from olscale.evaluation.budget import Budget
 from olscale.evaluation.class_shards import cut_shards
 from olscale.evaluation.cut_groups import GROUPS_A_THREAD, cut_bundles, cut_groups
-from olscale.evaluation.forecast import bundled_seconds, check_workers, long_runs, short_seconds
+from olscale.evaluation.forecast import (
+    bundled_seconds,
+    check_workers,
+    long_runs,
+    short_seconds,
+)
 from olscale.evaluation.plan import PlannedExperiment
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
@@ -20,7 +25,12 @@ from olscale.execution.checkpoints import Checkpoints, resumable_groups
 from olscale.execution.progress import Progress
 from olscale.execution.work import work_of
 from olscale.results.compact import compact_many, set_damaged_aside
-from olscale.results.forget import forget, forget_checkpoints, result_digests, take_out_of_compacted
+from olscale.results.forget import (
+    forget,
+    forget_checkpoints,
+    result_digests,
+    take_out_of_compacted,
+)
 from olscale.results.opening import require_writable
 from olscale.results.plans import write_plan
 from olscale.results.selections import Selection, selection_file, write_selection
@@ -115,11 +125,15 @@ class Job:
         for line in long_runs(plan, missing):
             self.progress.note(line)
         work = work_of(groups, plan, self._begun)
-        self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), work)
+        self.progress.start(
+            plan.name, len(plan.runs), len(plan.runs) - len(missing), work
+        )
         if missing:
             before = result_digests(self.store, again)
             yield groups
-            lacking = {run.id for run in missing} - self.store.done() - self.store.lost()
+            lacking = (
+                {run.id for run in missing} - self.store.done() - self.store.lost()
+            )
             if lacking:
                 raise ExecutionError(
                     f"{len(lacking)} runs have no record though all their groups ended; run the "
@@ -127,7 +141,9 @@ class Job:
                 )
             after = result_digests(self.store, again)
             # Runs that were computed again may differ from what the store had.
-            self.changed += sum(digest != after.get(id) for id, digest in before.items())
+            self.changed += sum(
+                digest != after.get(id) for id, digest in before.items()
+            )
             self._renewed |= {run.id for run in missing}
             self._compact(1 if self._together(plan) else self.many_runs)
 
@@ -158,7 +174,8 @@ class Job:
             table = self.store.read(["id", "outcome"], "skip", ids=ids)
             forget(
                 self.store,
-                {row["id"] for row in table.to_pylist() if row["outcome"] != "ok"} - self._renewed,
+                {row["id"] for row in table.to_pylist() if row["outcome"] != "ok"}
+                - self._renewed,
             )
         if self._timings_lost:  # possibly a part with the times of all phases
             timed = self.store.timings("skip", ["id"])["id"].to_pylist()
@@ -209,7 +226,9 @@ class Job:
         )
         groups = _keeping_models(plan, groups)
         shards = list(
-            cut_shards(groups, parts, self.class_shards, self.progress.note, self._datasets)
+            cut_shards(
+                groups, parts, self.class_shards, self.progress.note, self._datasets
+            )
         )
         groups = _keeping_models(plan, begun) + list(cut_sums(shards))
         share_files = self._together(plan)
@@ -225,12 +244,16 @@ class Job:
                 pickles=plan.pickles,
                 model=plan.models.get(group.runs[0].stream.scoring.from_model, ""),
                 labels={
-                    run.id: names[run.id] for run in group.runs if names[run.id] != run.learner
+                    run.id: names[run.id]
+                    for run in group.runs
+                    if names[run.id] != run.learner
                 },
             )
             for group in groups
         ]
-        self._begun = {group.name: rows_of[group.key] for group in groups if group.key in rows_of}
+        self._begun = {
+            group.name: rows_of[group.key] for group in groups if group.key in rows_of
+        }
         return cut_bundles(groups, partial(bundled_seconds, plan), parts)
 
 
@@ -247,7 +270,9 @@ def _keeping_models(plan: RunPlan, groups: Iterable[RunGroup]) -> list[RunGroup]
 
 
 def choose(
-    store: Store, tuning: RunPlan, note_damage: Callable[[str], None] = lambda name: None
+    store: Store,
+    tuning: RunPlan,
+    note_damage: Callable[[str], None] = lambda name: None,
 ) -> list[Selection]:
     """Return the best candidate of each search on its last rung, and write it to the store.
 
@@ -281,10 +306,16 @@ def halve(store: Store, tuning: RunPlan) -> list[Search]:
     return [search.halved(errors) for search, errors in _compared(store, going_on)]
 
 
-def _compared(store: Store, tuning: RunPlan) -> Iterator[tuple[Search, Mapping[str, float | None]]]:
+def _compared(
+    store: Store, tuning: RunPlan
+) -> Iterator[tuple[Search, Mapping[str, float | None]]]:
     """Yield each search with the metric of its runs, None of those that failed."""
-    table = store.read(["id", "outcome", "metrics"], "skip", ids=[run.id for run in tuning.runs])
-    outcomes = {row["id"]: (row["outcome"], dict(row["metrics"])) for row in table.to_pylist()}
+    table = store.read(
+        ["id", "outcome", "metrics"], "skip", ids=[run.id for run in tuning.runs]
+    )
+    outcomes = {
+        row["id"]: (row["outcome"], dict(row["metrics"])) for row in table.to_pylist()
+    }
     labels = tuning.labels
     for search in tuning.searches:
         errors: dict[str, float | None] = {}
@@ -297,5 +328,7 @@ def _compared(store: Store, tuning: RunPlan) -> Iterator[tuple[Search, Mapping[s
                     "with their workers; "
                     "run the command again"
                 )
-            errors[run.id] = metrics.get(search.protocol["metric"]) if outcome == "ok" else None
+            errors[run.id] = (
+                metrics.get(search.protocol["metric"]) if outcome == "ok" else None
+            )
         yield search, errors

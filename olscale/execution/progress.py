@@ -24,7 +24,9 @@ class Progress(Protocol):
     def note(self, line: str) -> None:
         """Show a note to the user: a dataset is fetched, an optional part left out."""
 
-    def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
+    def start(
+        self, name: str, runs: int, done: int, groups: Mapping[str, Work]
+    ) -> None:
         """Begin `name` with `runs` runs, of which `done` are stored.
 
         `groups` has the work to do, under the names that `advance` uses.
@@ -76,7 +78,9 @@ class Silent:
     def note(self, line: str) -> None:
         """Ignore."""
 
-    def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
+    def start(
+        self, name: str, runs: int, done: int, groups: Mapping[str, Work]
+    ) -> None:
         """Ignore."""
 
     def advance(self, group: str, rows: int, error: float) -> None:
@@ -104,7 +108,9 @@ class LiveProgress:
     evaluation : LiveEvaluation
     """
 
-    def __init__(self, progress: Progress | None = None, clock: Callable[[], float] = time) -> None:
+    def __init__(
+        self, progress: Progress | None = None, clock: Callable[[], float] = time
+    ) -> None:
         self.evaluation = LiveEvaluation("")
         self._progress = progress or Silent()
         self._clock = clock
@@ -122,7 +128,9 @@ class LiveProgress:
         self._progress.note(line)
         self._add({"notes": [redacted(line)]})
 
-    def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
+    def start(
+        self, name: str, runs: int, done: int, groups: Mapping[str, Work]
+    ) -> None:
         """Begin anew with these groups."""
         self._progress.start(name, runs, done, groups)
         self._rows = {
@@ -133,7 +141,9 @@ class LiveProgress:
         self._points = max(1, min(_POINTS, _ALL_POINTS // max(1, len(self._rows))))
         for kept in (self._steps, self._scoring, self._compiling, self._failed):
             kept.clear()
-        self._add({"start": {"name": name, "runs": runs, "done": done, **_content(groups)}})
+        self._add(
+            {"start": {"name": name, "runs": runs, "done": done, **_content(groups)}}
+        )
 
     def advance(self, group: str, rows: int, error: float) -> None:
         """Pass on where a group stands; `details` says more."""
@@ -157,7 +167,9 @@ class LiveProgress:
         }
         if errors:
             content["errors"] = errors
-        if failed := {run: rows for run, rows in stand.failed if run not in self._failed}:
+        if failed := {
+            run: rows for run, rows in stand.failed if run not in self._failed
+        }:
             content["failed"] = failed
             self._failed |= failed.keys()
         self._add(content)
@@ -193,11 +205,17 @@ def _content(groups: Mapping[str, Work]) -> dict[str, Any]:
         for run in work.runs:
             dataset, label = work.labels.get(run.id, (run.stream.dataset, run.learner))
             # Without a label a setting is as earlier versions read it.
-            words = [run.learner, run.params, *([label] if label != run.learner else [])]
+            words = [
+                run.learner,
+                run.params,
+                *([label] if label != run.learner else []),
+            ]
             setting = json.dumps(words, sort_keys=True)
             number = settings.setdefault(setting, len(settings))
             of[run.id] = number, dataset, _stream(run), work.metric
-            if names := tuple(foresight.name for foresight in work.ahead.get(run.id, ())):
+            if names := tuple(
+                foresight.name for foresight in work.ahead.get(run.id, ())
+            ):
                 ahead[run.id] = kinds.setdefault(names, len(kinds))
             if not is_counted_in_time(run.learner, run.stream.scoring.definition()):
                 uncounted.append(run.id)
@@ -206,7 +224,9 @@ def _content(groups: Mapping[str, Work]) -> dict[str, Any]:
             name: (work.rows, work.cost, [run.id for run in work.runs])
             for name, work in groups.items()
         },
-        "costs": {name: work.costs for name, work in groups.items() if len(work.costs) > 1},
+        "costs": {
+            name: work.costs for name, work in groups.items() if len(work.costs) > 1
+        },
         "held": {name: work.held for name, work in groups.items() if work.held},
         "begun": {name: work.begun for name, work in groups.items() if work.begun},
         "settings": [json.loads(setting) for setting in settings],

@@ -58,7 +58,9 @@ class TaskFiles:
         If there is no such store.
     """
 
-    def __init__(self, store: str, datasets: Mapping[str, Dataset] = MappingProxyType({})) -> None:
+    def __init__(
+        self, store: str, datasets: Mapping[str, Dataset] = MappingProxyType({})
+    ) -> None:
         self.store = open_store(store)
         self._datasets = dict(datasets)
         # By whether they replace other records, which is another way to write them.
@@ -88,7 +90,10 @@ class TaskFiles:
         return begun_keys(self.store)
 
     def add(
-        self, group: RunGroup, records: Sequence[Record], when_written: Callable[[], None]
+        self,
+        group: RunGroup,
+        records: Sequence[Record],
+        when_written: Callable[[], None],
     ) -> None:
         """Take the records of a group; call `when_written` once they are on disk.
 
@@ -123,7 +128,10 @@ class TaskFiles:
 
     def write_if_due(self) -> None:
         """Write the collected records if a group takes longer than expected."""
-        if any(self._records.values()) and monotonic() - self._since > 2 * BUNDLE_SECONDS:
+        if (
+            any(self._records.values())
+            and monotonic() - self._since > 2 * BUNDLE_SECONDS
+        ):
             self.write()
 
 
@@ -165,18 +173,24 @@ class ResumablePass:
         if group.memory_limit is None:
             group = replace(group, memory_limit=_share_of_worker())
         self._shares = isinstance(store, TaskFiles)
-        self._files = store if isinstance(store, TaskFiles) else TaskFiles(store, datasets)
+        self._files = (
+            store if isinstance(store, TaskFiles) else TaskFiles(store, datasets)
+        )
         self._store = self._files.store
         begun = not self._shares or self._files.has_begun(group)
         self._checkpoints = Checkpoints(self._store, group, settings, begun)
         self._watch = self._watch_of(group, settings)
         self._reported = 0
-        meter = Meter(group.budget, self._watch, settings.grace_seconds, settings.compile_seconds)
+        meter = Meter(
+            group.budget, self._watch, settings.grace_seconds, settings.compile_seconds
+        )
         exceeded = self._checkpoints.exceeded()
 
         def beginning() -> GroupPass:
             if group.shard is not None:
-                return ShardPass(group, Scratch(self._store, group.runs[0].id), meter, exceeded)
+                return ShardPass(
+                    group, Scratch(self._store, group.runs[0].id), meter, exceeded
+                )
             kind = GroupPass
             if can_sum(group.runs[0]):
                 kind = SumsPass
@@ -184,7 +198,9 @@ class ResumablePass:
 
         self.group_pass = self._checkpoints.restored(beginning)
 
-    def _watch_of(self, group: RunGroup, settings: ExecutionSettings) -> Alarm | GroupWatch | None:
+    def _watch_of(
+        self, group: RunGroup, settings: ExecutionSettings
+    ) -> Alarm | GroupWatch | None:
         """Return the watch over calls that do not return.
 
         On a worker it is a process that ends the worker, in process a signal.
@@ -202,7 +218,9 @@ class ResumablePass:
         limit = 0
         if len(group.runs) == 1:
             limit = worker.memory_manager.memory_limit or 0
-        return GroupWatch(dog, self._store, self._checkpoints.folder, group.budget, limit)
+        return GroupWatch(
+            dog, self._store, self._checkpoints.folder, group.budget, limit
+        )
 
     def close(self) -> None:
         """End the watch of the group."""
@@ -262,7 +280,11 @@ class ResumablePass:
         notes = tuple(self._checkpoints.notes)
         self._checkpoints.notes.clear()
         return TaskReport(
-            group_pass.position, group_pass.chunks, stand or self.stand(), notes=notes, **more
+            group_pass.position,
+            group_pass.chunks,
+            stand or self.stand(),
+            notes=notes,
+            **more,
         )
 
     def stand(self, most: int = MOST_ERRORS) -> Stand:

@@ -49,7 +49,9 @@ class Stop:
         name = "the time to stop has come"
         if self.signal:
             name = signal.Signals(self.signal).name
-        return StoppedError(f"{name}: {what}; run the same command again to go on", self.signal)
+        return StoppedError(
+            f"{name}: {what}; run the same command again to go on", self.signal
+        )
 
     @contextmanager
     def listening(self) -> Iterator[Stop]:
@@ -58,7 +60,8 @@ class Stop:
             yield self
             return
         before = {
-            number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)
+            number: signal.signal(number, self._ask)
+            for number in (signal.SIGINT, signal.SIGTERM)
         }
         try:
             yield self

@@ -63,7 +63,10 @@ def warm(learners: Sequence[str] = ()) -> list[str]:
                 }
                 experiment = parse_experiment(content, "warm")
                 evaluate(
-                    experiment, Path(folder) / f"{task}-{order}", in_process=True, progress=False
+                    experiment,
+                    Path(folder) / f"{task}-{order}",
+                    in_process=True,
+                    progress=False,
                 )
     return names
 
@@ -118,12 +121,20 @@ def ship(learners: Sequence[str] = ()) -> int:
     folder = FOLDER / LEVEL
     with tempfile.TemporaryDirectory() as cache:
         environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("NUMBA_")
         }
-        environment |= {"NUMBA_CPU_NAME": LEVEL, "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": cache}
+        environment |= {
+            "NUMBA_CPU_NAME": LEVEL,
+            "NUMBA_CPU_FEATURES": "",
+            "NUMBA_CACHE_DIR": cache,
+        }
         command = [sys.executable, "-m", "olscale", "warm", *learners]
         if subprocess.run(command, env=environment, check=False).returncode:
-            raise ExecutionError(f"no machine code for {LEVEL}: {' '.join(command)} failed")
+            raise ExecutionError(
+                f"no machine code for {LEVEL}: {' '.join(command)} failed"
+            )
         shutil.rmtree(FOLDER, ignore_errors=True)
         for source in sorted({path.parent for path in PACKAGE.rglob("*.py")}):
             cached = Path(cache) / UserProvidedCacheLocator.get_suitable_cache_subpath(

@@ -139,7 +139,9 @@ class Watchdog:
             for group in groups.values():
                 self._lines.pop(group, None)
             if groups:
-                self._send(json.dumps({"forget": list(groups.values())}).encode() + b"\n")
+                self._send(
+                    json.dumps({"forget": list(groups.values())}).encode() + b"\n"
+                )
 
 
 class GroupWatch:
@@ -163,7 +165,12 @@ class GroupWatch:
     """
 
     def __init__(
-        self, watchdog: Watchdog, store: Store, folder: str, budget: Budget, memory_limit: float
+        self,
+        watchdog: Watchdog,
+        store: Store,
+        folder: str,
+        budget: Budget,
+        memory_limit: float,
     ) -> None:
         self._dog = watchdog
         self._full = FULL * memory_limit or inf

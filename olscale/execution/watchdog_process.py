@@ -45,7 +45,10 @@ def ends_of(group: dict[str, Any], excess: list[str]) -> list[tuple[str, str]]:
     end = {"outcome": excess[0], "reason": excess[1], "budget": group["budget"]}
     # Same format as `olscale.storage.checked_json`; this process has only Python's own modules.
     text = json.dumps(end, sort_keys=True, separators=(",", ":"))
-    content = json.dumps({**end, "checksum": hashlib.sha256(text.encode()).hexdigest()}) + "\n"
+    content = (
+        json.dumps({**end, "checksum": hashlib.sha256(text.encode()).hexdigest()})
+        + "\n"
+    )
     return [(f"{group['folder']}/{run}.json", content) for run in group["runs"]]
 
 
@@ -102,7 +105,9 @@ class CallWatch:
                 break
             self.offspring.update(descendants(self.worker))
             state = status(self.worker)
-            self.orphan = self.orphan + LOOK_SECONDS if state and state[1] != self.nanny else 0.0
+            self.orphan = (
+                self.orphan + LOOK_SECONDS if state and state[1] != self.nanny else 0.0
+            )
             if self.orphan > ORPHAN_SECONDS:
                 break
         self.end()
@@ -113,7 +118,8 @@ class CallWatch:
             time.sleep(POLL_SECONDS)
         elif select.select([0], [], [], POLL_SECONDS)[0]:
             data = os.read(0, 1 << 16)
-            self.heard = bool(data)  # otherwise the worker has closed its end: it is ending
+            # otherwise the worker has closed its end: it is ending
+            self.heard = bool(data)
             *lines, self.rest = (self.rest + data).split(b"\n")
             for line in lines:
                 about = json.loads(line)
@@ -151,7 +157,9 @@ class CallWatch:
                 break
             time.sleep(0.01)
         current = SLOT.unpack_from(self.words, BEATS.size + slot * SLOT.size)[0]
-        while self.heard and group not in self.groups and select.select([0], [], [], 0)[0]:
+        while (
+            self.heard and group not in self.groups and select.select([0], [], [], 0)[0]
+        ):
             self.hear()
         if current != number or group not in self.groups:
             os.kill(self.worker, signal.SIGCONT)
@@ -167,7 +175,11 @@ class CallWatch:
 
                 line = json.dumps({"store": about["root"], "files": files}).encode()
                 subprocess.run(
-                    about["writer"], input=line, timeout=60, check=False, start_new_session=True
+                    about["writer"],
+                    input=line,
+                    timeout=60,
+                    check=False,
+                    start_new_session=True,
                 )
         except Exception:  # without that file the death counts like any other
             pass
@@ -262,11 +274,15 @@ def descendants(process: int) -> dict[int, int]:
 def left_of(worker: int, offspring: dict[int, int], mark: bytes) -> list[int]:
     """Return live processes started in a dead worker, by earlier sight, session or mark."""
     try:
-        processes = {int(name): status(name) for name in os.listdir("/proc") if name.isdigit()}
+        processes = {
+            int(name): status(name) for name in os.listdir("/proc") if name.isdigit()
+        }
     except OSError:
         return []
     alive = {
-        process: state for process, state in processes.items() if state and state[0] not in "ZX"
+        process: state
+        for process, state in processes.items()
+        if state and state[0] not in "ZX"
     }
     survivors = {
         process
@@ -279,14 +295,18 @@ def left_of(worker: int, offspring: dict[int, int], mark: bytes) -> list[int]:
         )
     }
     while (
-        children := {process for process, state in alive.items() if state[1] in survivors}
+        children := {
+            process for process, state in alive.items() if state[1] in survivors
+        }
         - survivors
         - {os.getpid()}
     ):
         survivors |= children
     # Trackers clean up after other processes, and then end by themselves.
     return [
-        process for process in survivors if b"resource_tracker" not in contents(process, "cmdline")
+        process
+        for process in survivors
+        if b"resource_tracker" not in contents(process, "cmdline")
     ]
 
 

@@ -49,7 +49,9 @@ class Work(NamedTuple):
     labels: Mapping[str, tuple[str, str]] = MappingProxyType({})
 
 
-def work_of(groups: Sequence[RunGroup], plan: RunPlan, begun: Mapping[str, int]) -> dict[str, Work]:
+def work_of(
+    groups: Sequence[RunGroup], plan: RunPlan, begun: Mapping[str, int]
+) -> dict[str, Work]:
     """Return the work to do by its name in progress reports; class shards share the rows.
 
     `begun` has the row-passes of the checkpoints that groups continue from, by their names.
@@ -63,8 +65,13 @@ def work_of(groups: Sequence[RunGroup], plan: RunPlan, begun: Mapping[str, int])
         held = _held(group, plan)
         classes = group.shards[-1].stop if group.shards else 1
         # Bounds computed from totals make the shares add up to the rows exactly.
-        for part, classes_of_part in zip(group.parts(), group.shards or (range(1),), strict=True):
-            share = rows * classes_of_part.stop // classes - rows * classes_of_part.start // classes
+        for part, classes_of_part in zip(
+            group.parts(), group.shards or (range(1),), strict=True
+        ):
+            share = (
+                rows * classes_of_part.stop // classes
+                - rows * classes_of_part.start // classes
+            )
             costs = tuple(second * len(classes_of_part) / classes for second in seconds)
             work[part.name] = Work(
                 share,
@@ -74,7 +81,11 @@ def work_of(groups: Sequence[RunGroup], plan: RunPlan, begun: Mapping[str, int])
                 held * len(classes_of_part) // classes,
                 costs,
                 begun.get(part.name, 0),
-                {run.id: plan.ahead[run.id] for run in group.runs if run.id in plan.ahead},
+                {
+                    run.id: plan.ahead[run.id]
+                    for run in group.runs
+                    if run.id in plan.ahead
+                },
                 {run.id: labels.of(run) for run in group.runs},
             )
     return work

@@ -34,4 +34,6 @@ os.register_at_fork(after_in_child=np.random.seed)
 gc.freeze()  # collecting garbage would write to, and copy, pages that workers share
 
 # Python would warn of pyarrow's thread, which its allocator handles in a fork.
-warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+warnings.filterwarnings(
+    "ignore", "This process .* is multi-threaded", DeprecationWarning
+)

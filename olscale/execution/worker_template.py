@@ -18,7 +18,8 @@ from typing import Any
 from olscale.errors import ExecutionError
 
 BEFORE_IMPORTS = dict.fromkeys(
-    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"),
+    "1",
 )
 """As ``pre-spawn-environ`` in dask.yaml and by Dask: read when a process starts, or imports."""
 BEFORE_IMPORTS["MALLOC_TRIM_THRESHOLD_"] = "65536"
@@ -28,7 +29,8 @@ FOLDER = "OLSCALE_TEMPLATE_FOLDER"
 """Variable with the folder of the template's socket, for removal if the driver is killed."""
 _LONGEST_FOLDER = 107 - len("/listener-12345678")
 """Longest name of a folder for a socket, whose own name has 107 bytes at most."""
-_server: Any = forkserver._forkserver  # one per process; multiprocessing starts all through it
+# one per process; multiprocessing starts all through it
+_server: Any = forkserver._forkserver
 _template_pid: int | None = None
 _clusters = 0
 
@@ -60,7 +62,10 @@ def begin() -> bool:
     server, or where no folder has a name that is short enough for a socket.
     """
     global _template_pid
-    if not sys.platform.startswith("linux") or _server._forkserver_pid not in (None, _template_pid):
+    if not sys.platform.startswith("linux") or _server._forkserver_pid not in (
+        None,
+        _template_pid,
+    ):
         return False
     if not _socket_folder_is_short():
         return False
@@ -134,7 +139,8 @@ def end() -> None:
     global _template_pid
     if _template_pid is not None and _server._forkserver_pid == _template_pid:
         with suppress(ProcessLookupError):
-            os.kill(_template_pid, signal.SIGKILL)  # otherwise it would finish its imports
+            # otherwise it would finish its imports
+            os.kill(_template_pid, signal.SIGKILL)
         with suppress(OSError):
             _server._stop()
     _template_pid = None

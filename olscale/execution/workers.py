@@ -98,7 +98,9 @@ class Room:
         threads = 0
         if worker not in self.alone:
             threads = self.threads.get(worker, 0)
-        self._open[False].put(worker, load if self._tasks[worker] < self._ahead * threads else None)
+        self._open[False].put(
+            worker, load if self._tasks[worker] < self._ahead * threads else None
+        )
         self._open[True].put(
             worker, load if threads and self._actors[worker] < ACTORS_A_WORKER else None
         )
@@ -123,7 +125,9 @@ class _ByLoad:
             self._loads[worker] = load
 
     def first(self) -> str | None:
-        least = min((load for load, workers in self._workers.items() if workers), default=None)
+        least = min(
+            (load for load, workers in self._workers.items() if workers), default=None
+        )
         if least is None:
             return None
         return next(iter(self._workers[least]))
@@ -171,7 +175,8 @@ class Workers:
         self._client = client
         self._fits = fits or _any_fits
         self._settings = settings
-        self._threads_of: dict[str, int] = {}  # all workers, some of which may not get work
+        # all workers, some of which may not get work
+        self._threads_of: dict[str, int] = {}
         self._room = Room()
         self._departures: dict[str, asyncio.Event] = {}
         self._joined: dict[str, asyncio.Task[None]] = {}
@@ -211,7 +216,8 @@ class Workers:
         if self._room.threads:
             self._deserted = 0.0
         else:
-            self._deserted += min(passed, 5 * self._settings.watch_seconds)  # counts at most
+            # counts at most
+            self._deserted += min(passed, 5 * self._settings.watch_seconds)
         if self._deserted > self._settings.no_worker_seconds:
             fitting = ""
             if threads.keys() - self._given_up:
@@ -228,7 +234,9 @@ class Workers:
         # Another worker may get the address of one that has left, and must be checked anew.
         for worker in self._joined.keys() - self._threads_of.keys():
             self._forget(worker)
-        for worker in [worker for worker in self._threads_of if worker not in self._joined]:
+        for worker in [
+            worker for worker in self._threads_of if worker not in self._joined
+        ]:
             self._joined[worker] = asyncio.ensure_future(self._ask(worker))
         for worker in self._threads_of:
             self._let_in(worker)
@@ -237,7 +245,12 @@ class Workers:
         """Give a worker work from now on, if it is present and fits."""
         threads = self._threads_of.get(worker)
         unchanged = self._room.threads.get(worker) == threads
-        if threads and not unchanged and worker in self._fitting and worker not in self._given_up:
+        if (
+            threads
+            and not unchanged
+            and worker in self._fitting
+            and worker not in self._given_up
+        ):
             self._room.put(worker, threads)
 
     async def _ask(self, worker: str) -> None:
@@ -324,7 +337,10 @@ class Workers:
     @property
     def report_seconds(self) -> float:
         """Seconds between two reports of a worker, so that the scheduler can handle all reports."""
-        return max(self._settings.report_seconds, self._room.total / self._settings.most_reports)
+        return max(
+            self._settings.report_seconds,
+            self._room.total / self._settings.most_reports,
+        )
 
     async def _take(self, actor: bool) -> str:
         while (worker := self._room.first(actor)) is None:
@@ -400,7 +416,13 @@ class Workers:
             if not answer.done():
                 raise WorkerLostError
             return answer.result()
-        except (OSError, RuntimeError, KilledWorker, FutureCancelledError, _CallCancelledError):
+        except (
+            OSError,
+            RuntimeError,
+            KilledWorker,
+            FutureCancelledError,
+            _CallCancelledError,
+        ):
             raise WorkerLostError from None
         except WorkerLostError:
             raise

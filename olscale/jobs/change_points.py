@@ -160,7 +160,11 @@ def _residuals(values: NDArray[np.float64], starts: list[int]) -> NDArray[np.flo
 
 
 def _join(
-    values: NDArray[np.float64], starts: list[int], change: float, least: int, relative: bool
+    values: NDArray[np.float64],
+    starts: list[int],
+    change: float,
+    least: int,
+    relative: bool,
 ) -> list[int]:
     """Join the most alike neighbours until each step is large and has `least` values per side."""
     while len(starts) > 1:

@@ -20,7 +20,15 @@ from olscale.measures import measure_of
 SETTING = ("dataset", "transforms", "learner", "params", "protocol")
 """Columns that say which setting a row of the history is of, in any version."""
 
-_COLUMNS = ("night", "state", "fingerprint", "version", "error", "error_metric", *SETTING)
+_COLUMNS = (
+    "night",
+    "state",
+    "fingerprint",
+    "version",
+    "error",
+    "error_metric",
+    *SETTING,
+)
 # Rows of an earlier fingerprint are other rows, whose errors prove nothing.
 _SAME = (*SETTING, "fingerprint", "error_metric")
 
@@ -68,7 +76,9 @@ def error_changes(
     """
     nights = [name for name in history_nights(home) if rules.since <= name < night]
     earlier: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for row in read_history(home, _COLUMNS, ["results"], nights[-MOST_NIGHTS:]).to_pylist():
+    for row in read_history(
+        home, _COLUMNS, ["results"], nights[-MOST_NIGHTS:]
+    ).to_pylist():
         if row["state"] != "failed" and row["error"] is not None:
             earlier.setdefault(_values(row, _SAME), []).append(row)
     changes = []
@@ -137,7 +147,9 @@ def error_texts(metric: str, before: float, after: float) -> str:
     return f"{before:.4g} -> {after:.4g}"
 
 
-def _what_changed(home: JobHome, reference: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+def _what_changed(
+    home: JobHome, reference: Mapping[str, Any], row: Mapping[str, Any]
+) -> str:
     """Name the versions of the learner, with its digest, and all that made the nights differ."""
     words = []
     if reference["version"] != row["version"]:

@@ -91,7 +91,9 @@ class JobHome:
                 # The lock is the system's; what the file says is only for people.
                 file.truncate()
                 file.write(
-                    json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "since": now})
+                    json.dumps(
+                        {"host": socket.gethostname(), "pid": os.getpid(), "since": now}
+                    )
                 )
                 file.flush()
             yield True
@@ -197,7 +199,10 @@ HISTORY_SCHEMA = pa.schema(
             )
         ],
         *[(name, _TEXT) for name in ("benchmark", "figure", "unit", "peer")],
-        *[(name, _FLOAT) for name in ("value", "ratio", "rows", "megabytes_per_second", "seconds")],
+        *[
+            (name, _FLOAT)
+            for name in ("value", "ratio", "rows", "megabytes_per_second", "seconds")
+        ],
         ("calls", pa.int64()),
         ("failures", pa.list_(_TEXT)),
         ("alarms", pa.list_(_TEXT)),
@@ -220,12 +225,16 @@ TIMES = (
 def write_night(home: JobHome, night: str, rows: Sequence[dict[str, Any]]) -> None:
     """Write what came of a night, by a rename."""
     table = pa.Table.from_pylist(list(rows), schema=HISTORY_SCHEMA)
-    write_file(home.history / f"{night}.parquet", parquet_bytes(table, compression="zstd"))
+    write_file(
+        home.history / f"{night}.parquet", parquet_bytes(table, compression="zstd")
+    )
 
 
 def history_nights(home: JobHome) -> list[str]:
     """Return the nights that the history has, in order."""
-    return sorted(path.stem for path in home.history.glob("*.parquet") if path.is_file())
+    return sorted(
+        path.stem for path in home.history.glob("*.parquet") if path.is_file()
+    )
 
 
 def read_history(
@@ -241,7 +250,9 @@ def read_history(
     StoreError
         If a file is damaged or cannot be read; it is named.
     """
-    fields = [name for name in HISTORY_SCHEMA.names if columns is None or name in columns]
+    fields = [
+        name for name in HISTORY_SCHEMA.names if columns is None or name in columns
+    ]
     names = nights
     if nights is None:
         names = history_nights(home)
@@ -252,7 +263,9 @@ def read_history(
         return _table(contents, fields, kinds)
     except _DAMAGE as fault:
         # All nights are read as one table, so the fault does not say which of them is damaged.
-        damaged = [(night, reason) for night in names if (reason := damage_of(home, night))]
+        damaged = [
+            (night, reason) for night in names if (reason := damage_of(home, night))
+        ]
         night, reason = next(iter(damaged), (names[0], why(fault)))
         raise _damaged(home, night, reason) from None
 
@@ -329,7 +342,9 @@ def _table(
     return table
 
 
-def night_rows(home: JobHome, nights: Sequence[str] | None = None) -> list[dict[str, Any]]:
+def night_rows(
+    home: JobHome, nights: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
     """Return the row of each night, or of some, in order."""
     columns = (
         "night",

@@ -37,7 +37,14 @@ from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from olscale.addresses import server_of
 from olscale.bench import BENCHMARKS
@@ -78,11 +85,14 @@ class IngestStep(_Section):
                 "expected a folder of this machine as dest: a dataset is replaced by a rename"
             )
         options = sorted(
-            signature(ingest).parameters.keys() - {"sources", "dest", "progress", "note"}
+            signature(ingest).parameters.keys()
+            - {"sources", "dest", "progress", "note"}
         )
         for name in self.options:
             if name not in options:
-                raise ValueError(str(UnknownNameError("option of ingest", name, options)))
+                raise ValueError(
+                    str(UnknownNameError("option of ingest", name, options))
+                )
         for path in (*self.sources, self.dest):
             path_text(path, "a path of [[ingest]]")
         return self
@@ -288,11 +298,21 @@ class NotifyRule(_Section):
 
     @model_validator(mode="after")
     def _one_way(self) -> NotifyRule:
-        if sum(channel is not None for channel in (self.command, self.webhook, self.email)) != 1:
-            raise ValueError("expected one of command, webhook and email in each [[notify]]")
+        if (
+            sum(
+                channel is not None
+                for channel in (self.command, self.webhook, self.email)
+            )
+            != 1
+        ):
+            raise ValueError(
+                "expected one of command, webhook and email in each [[notify]]"
+            )
         if self.command == ():
             raise ValueError("expected a program and its arguments in command")
-        if self.webhook is not None and not self.webhook.startswith(("http://", "https://")):
+        if self.webhook is not None and not self.webhook.startswith(
+            ("http://", "https://")
+        ):
             raise ValueError(  # of the address only the server: its path is a secret
                 f"webhook was {server_of(self.webhook)}, expected an address with http:// or "
                 "https://"
@@ -405,7 +425,9 @@ def load_job(path: str | Path) -> JobFile:
     return parse_job(content, str(path), path.parent.resolve())
 
 
-def parse_job(content: dict[str, Any], source: str = "job", folder: Path | None = None) -> JobFile:
+def parse_job(
+    content: dict[str, Any], source: str = "job", folder: Path | None = None
+) -> JobFile:
     """Check the content of a job file, called `source` in messages; paths are relative to `folder`.
 
     Examples
@@ -429,7 +451,9 @@ def parse_job(content: dict[str, Any], source: str = "job", folder: Path | None 
         for step in job.evaluate
     )
     home = _absolute(base, job.home or f"{job.name}-nights")
-    return job.model_copy(update={"ingest": ingests, "evaluate": evaluates, "home": home})
+    return job.model_copy(
+        update={"ingest": ingests, "evaluate": evaluates, "home": home}
+    )
 
 
 def _absolute_ingest(folder: Path, step: IngestStep) -> IngestStep:

@@ -12,7 +12,12 @@ from olscale.system.memory import memory_bytes
 from olscale.system.source_digest import package_digest
 
 # BLAS sums in another order, and so to other bits, on another number of threads.
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+_THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
 
 
 def made_by() -> dict[str, str]:
@@ -64,7 +69,8 @@ def unlike(before: dict[str, str], now: dict[str, str]) -> str:
     """
     names = [name for name in before | now if before.get(name) != now.get(name)]
     return ", ".join(
-        f"{name} {before.get(name, 'none')} -> {now.get(name, 'none')}" for name in names
+        f"{name} {before.get(name, 'none')} -> {now.get(name, 'none')}"
+        for name in names
     )
 
 
@@ -82,7 +88,10 @@ def _commit() -> dict[str, str]:
                 timeout=10,
                 check=True,
             ).stdout
-            for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "--", "olscale"])
+            for words in (
+                ["rev-parse", "HEAD"],
+                ["status", "--porcelain", "--", "olscale"],
+            )
         ]
     except (OSError, subprocess.SubprocessError):
         return {}
@@ -94,9 +103,14 @@ def _blas() -> str:
     from threadpoolctl import threadpool_info
 
     pools = [pool for pool in threadpool_info() if pool.get("user_api") == "blas"]
-    return ", ".join(sorted({f"{pool['internal_api']} {pool.get('version')}" for pool in pools}))
+    return ", ".join(
+        sorted({f"{pool['internal_api']} {pool.get('version')}" for pool in pools})
+    )
 
 
 def _in_container() -> bool:
     marks = ("/.dockerenv", "/run/.containerenv")
-    return any(Path(mark).exists() for mark in marks) or "KUBERNETES_SERVICE_HOST" in os.environ
+    return (
+        any(Path(mark).exists() for mark in marks)
+        or "KUBERNETES_SERVICE_HOST" in os.environ
+    )

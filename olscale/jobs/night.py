@@ -119,7 +119,9 @@ def run_night(
 
         end = _run(job, home, name, progress or Silent(), clock, stop_at, evaluate)
         if end.state not in ("stopped", "done"):
-            _settle(job, home, next(row for row in night_rows(home) if row["night"] == name))
+            _settle(
+                job, home, next(row for row in night_rows(home) if row["night"] == name)
+            )
         return end
 
 
@@ -166,7 +168,12 @@ def _run(
         progress.note(f"{why}: it begins anew")
         shutil.rmtree(folder)
         begun = {}
-    begun = begun or {"at": clock(), "load": load_of_a_core(), "made_by": host, "calls": 0}
+    begun = begun or {
+        "at": clock(),
+        "load": load_of_a_core(),
+        "made_by": host,
+        "calls": 0,
+    }
     begun |= {"job": definition, "calls": begun["calls"] + 1}
     write_json(file, begun)
     seconds_left = begun["at"] + 3600 * job.max_hours - clock()
@@ -175,12 +182,15 @@ def _run(
             f"night {night} took more than its {job.max_hours:g} hours; the next one begins "
             "anew (or give --night)"
         )
-        if night in history_nights(home):  # as failed, which stands: no step is tried again
+        # as failed, which stands: no step is tried again
+        if night in history_nights(home):
             return NightEnd("done", night, (line,))
         return _finish(job, home, night, begun, [], [line], clock)
     rows: list[dict[str, Any]] = []
     until = stop_at - clock()
-    with _stoppable(max(0.1, min(seconds_left, until)), last=seconds_left <= until) as late:
+    with _stoppable(
+        max(0.1, min(seconds_left, until)), last=seconds_left <= until
+    ) as late:
         try:
             failures = _do_steps(job, home, folder, rows, progress, evaluate)
         except (StoppedError, _AskedToStop) as stopped:
@@ -190,7 +200,9 @@ def _run(
                     night,
                     (f"night {night} was stopped; the same command resumes it",),
                 )
-            failures = [f"night {night} took more than its {job.max_hours:g} hours: {stopped}"]
+            failures = [
+                f"night {night} took more than its {job.max_hours:g} hours: {stopped}"
+            ]
     return _finish(job, home, night, begun, rows, failures, clock)
 
 
@@ -226,10 +238,14 @@ def _do_steps(
         if row:
             rows.append(row)
     for number, bench in enumerate(job.bench):
-        figures = attempt("bench", partial(bench_step, bench, folder / f"bench-{number}.json"))
+        figures = attempt(
+            "bench", partial(bench_step, bench, folder / f"bench-{number}.json")
+        )
         rows += figures or []
     for step in job.evaluate:
-        failures += attempt(step.experiment, partial(evaluate, step, folder, progress)) or []
+        failures += (
+            attempt(step.experiment, partial(evaluate, step, folder, progress)) or []
+        )
     stores = [
         store_of(folder, number)
         for number in range(max((step.repeat for step in job.evaluate), default=0))
@@ -238,7 +254,9 @@ def _do_steps(
     if opened:
         results, unlike = result_rows(opened[0], opened[1:])
         rows += results
-        failures += [f"run {id} gave other bytes in two passes of this night" for id in unlike]
+        failures += [
+            f"run {id} gave other bytes in two passes of this night" for id in unlike
+        ]
     return failures
 
 

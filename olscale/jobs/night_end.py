@@ -21,7 +21,13 @@ from olscale.jobs.home import JobHome, history_nights, read_history, write_night
 from olscale.jobs.job_file import AlarmRules, JobFile
 from olscale.jobs.made_by import unlike
 from olscale.jobs.results import record_parts
-from olscale.jobs.series import NightSeries, SeriesVerdict, judge, series_of, series_rows
+from olscale.jobs.series import (
+    NightSeries,
+    SeriesVerdict,
+    judge,
+    series_of,
+    series_rows,
+)
 from olscale.results.opening import open_store
 
 _MOST_IDS = 5
@@ -66,7 +72,9 @@ def result_alarms(
         return []
     settings = [row for row in rows if row["kind"] == "results"]
     earlier = read_history(
-        home, ["night", "machine", "ids", "digests", "digest", "outcomes", "made_by"], ["results"]
+        home,
+        ["night", "machine", "ids", "digests", "digest", "outcomes", "made_by"],
+        ["results"],
     )
     # Held against the night before, a wrong bit would alarm twice, coming and going, and be the
     # norm in between; against the first night the alarm lasts until somebody accepts the change.
@@ -136,7 +144,10 @@ def _result_alarm(
     what = f"{row['learner']} {row['params']} (version {row['version']}) on {row['dataset']}"
     how = first_difference(home, ids[0], dict(differing)[ids[0]].night, night)
     errors = _errors(home, row, ids[0], dict(differing)[ids[0]].night)
-    changes = unlike(makers.get(first, {}), dict(row["made_by"])) or "nothing that is recorded"
+    changes = (
+        unlike(makers.get(first, {}), dict(row["made_by"]))
+        or "nothing that is recorded"
+    )
     text = (
         f"results of {what} are other bytes than on {first}, though its version is the same: "
         f"{len(ids)} of {row['n']} runs: "
@@ -144,7 +155,14 @@ def _result_alarm(
     )
     of_setting = "|".join(
         str(row[name])
-        for name in ("dataset", "fingerprint", "transforms", "learner", "version", "params")
+        for name in (
+            "dataset",
+            "fingerprint",
+            "transforms",
+            "learner",
+            "version",
+            "params",
+        )
     )
     return NightAlarm(f"results|{of_setting}|{row['protocol']}", text, ids)
 
@@ -167,7 +185,8 @@ def first_difference(home: JobHome, id: str, before: str, night: str) -> str:
         try:
             store = open_store(home.night(name) / "store")
             parts.append(record_parts(store).get(id, {}))
-        except OlscaleError:  # its store was pruned, or is damaged: the alarm stands without it
+        except OlscaleError:
+            # its store was pruned, or is damaged: the alarm stands without it
             return ""
     if not all(parts):
         return ""
@@ -319,18 +338,26 @@ def end_night(
     full_rows = [common | row for row in rows]
     alarms: list[NightAlarm] = result_alarms(home, full_rows, job.alarm, night)
     changes = error_changes(home, full_rows, job.alarm, night)
-    alarms += [NightAlarm(change.key, change.text) for change in changes if change.is_worse]
+    alarms += [
+        NightAlarm(change.key, change.text) for change in changes if change.is_worse
+    ]
     # A night that is ended anew, or under an earlier name, must not be judged by later ones.
     later = [name for name in history_nights(home) if name >= night]
     earlier = series_rows(home, [*history_nights(home)[:-MOST_NIGHTS], *later])
-    tonight = [row | {"state": "good"} for row in full_rows if row["kind"] in ("results", "bench")]
+    tonight = [
+        row | {"state": "good"}
+        for row in full_rows
+        if row["kind"] in ("results", "bench")
+    ]
     of_series, better, _ = series_alarms(
         series_of([*earlier, *tonight], job.alarm.speed),
         job.alarm,
         night,
         {change.setting for change in changes} | _settings_of(alarms, full_rows),
     )
-    better = [change.text for change in changes if change.is_new and not change.is_worse] + better
+    better = [
+        change.text for change in changes if change.is_new and not change.is_worse
+    ] + better
     alarms += of_series
     state: State = "good"
     if alarms:
@@ -351,5 +378,9 @@ def end_night(
     return NightEnd(
         state,
         night,
-        (*entry["failures"], *entry["alarms"], *(f"changed: {line}" for line in entry["changed"])),
+        (
+            *entry["failures"],
+            *entry["alarms"],
+            *(f"changed: {line}" for line in entry["changed"]),
+        ),
     )

@@ -61,20 +61,31 @@ def tell_state(
     """
     last_message = read_json(home.path / "told.json")
     before = str(last_message.get("state", "good"))
-    if last_message.get("late"):  # which `tell_late` has reported since: a good night recovers
+    # which `tell_late` has reported since: a good night recovers
+    if last_message.get("late"):
         before = "late"
     event = _event(before, state, set(keys) - set(last_message.get("keys", ())))
     faults = list(last_message.get("faults", ()))
     if event:
-        faults = _send(job, event, _message(job, home, event, night, before, lines), seconds)
+        faults = _send(
+            job, event, _message(job, home, event, night, before, lines), seconds
+        )
     write_json(
         home.path / "told.json",
-        {"night": night, "state": state, "keys": sorted(keys), "faults": faults, "late": False},
+        {
+            "night": night,
+            "state": state,
+            "keys": sorted(keys),
+            "faults": faults,
+            "late": False,
+        },
     )
     return event or ""
 
 
-def tell_late(job: JobFile, home: JobHome, line: str, seconds: float = _SECONDS) -> bool:
+def tell_late(
+    job: JobFile, home: JobHome, line: str, seconds: float = _SECONDS
+) -> bool:
     """Report, once, that no night has ended well for too long; return whether it was now."""
     last_message = read_json(home.path / "told.json")
     if last_message.get("late") or not any("late" in rule.on for rule in job.notify):
@@ -109,9 +120,15 @@ def _event(before: str, state: str, new: set[str]) -> Event | None:
 
 
 def _message(
-    job: JobFile, home: JobHome, event: str, night: str, before: str, lines: Sequence[str]
+    job: JobFile,
+    home: JobHome,
+    event: str,
+    night: str,
+    before: str,
+    lines: Sequence[str],
 ) -> dict[str, Any]:
-    most = _MOST_LINES - 3  # leaves room for a title, the line on the others, and the page
+    # leaves room for a title, the line on the others, and the page
+    most = _MOST_LINES - 3
     shown = list(lines[:most])
     if len(lines) > most:
         shown.append(f"and {len(lines) - most} more")
@@ -134,7 +151,9 @@ def _message(
     }
 
 
-def _send(job: JobFile, event: Event, message: dict[str, Any], seconds: float) -> list[str]:
+def _send(
+    job: JobFile, event: Event, message: dict[str, Any], seconds: float
+) -> list[str]:
     """Send a message on all channels that ask for the event, at once; return what went wrong."""
     rules = [rule for rule in job.notify if event in rule.on]
     faults: list[str | None] = [
@@ -182,7 +201,9 @@ def _send_one(rule: NotifyRule, message: dict[str, Any], seconds: float) -> None
 
 def _post(address: str, data: bytes, seconds: float) -> None:
     """Send `data` to an address."""
-    request = Request(address, data, {"Content-Type": "application/json"}, method="POST")
+    request = Request(
+        address, data, {"Content-Type": "application/json"}, method="POST"
+    )
     try:
         with urlopen(request, timeout=seconds) as answer:
             answer.read(1)
@@ -212,9 +233,12 @@ def _run(command: Sequence[str], data: bytes, seconds: float) -> None:
             stdin=message,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            start_new_session=True,  # a group of its own, which can be killed as a whole
+            # a group of its own, which can be killed as a whole
+            start_new_session=True,
         )
-    reader = threading.Thread(target=keep_last_words, args=(process.stderr,), daemon=True)
+    reader = threading.Thread(
+        target=keep_last_words, args=(process.stderr,), daemon=True
+    )
     reader.start()
     try:
         code = process.wait(seconds)

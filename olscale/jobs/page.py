@@ -52,7 +52,8 @@ def write_page(job: JobFile, home: JobHome, folder: Path) -> Path:
     """Write ``index.html`` into a folder, and return its path."""
     nights = night_rows(home)
     verdicts = sorted(
-        (judge(series, job.alarm) for series in read_series(home, job.alarm.speed)), key=_place
+        (judge(series, job.alarm) for series in read_series(home, job.alarm.speed)),
+        key=_place,
     )
     names = short_names([verdict.series for verdict in verdicts], labels_of_night(home))
     alarms: list[str] = []
@@ -154,7 +155,9 @@ def _changes(verdicts: list[SeriesVerdict], names: dict[str, str]) -> list[str]:
     steps = []
     for verdict in verdicts:
         marks = dict(verdict.series.marks())
-        for begin, (before, after) in zip(verdict.begins, pairwise(verdict.levels), strict=True):
+        for begin, (before, after) in zip(
+            verdict.begins, pairwise(verdict.levels), strict=True
+        ):
             if verdict.verdict != "unstable":
                 # What changed that night is the first suspect.
                 why = ""
@@ -163,7 +166,13 @@ def _changes(verdicts: list[SeriesVerdict], names: dict[str, str]) -> list[str]:
                 name = names[verdict.series.name]
                 metric = _METRICS[verdict.series.metric]
                 steps.append(
-                    (begin, name, metric, *map(verdict.series.text_of, (before, after)), why)
+                    (
+                        begin,
+                        name,
+                        metric,
+                        *map(verdict.series.text_of, (before, after)),
+                        why,
+                    )
                 )
     if not steps:
         return _lines([], "No level has changed.")
@@ -175,7 +184,9 @@ def _series_sections(
     verdicts: list[SeriesVerdict], names: dict[str, str], alarms: list[str]
 ) -> list[tuple[str, list[str]]]:
     # A series with an alarm comes first, whatever its level says.
-    verdicts = sorted(verdicts, key=lambda verdict: not _has_alarm(verdict.series, alarms))
+    verdicts = sorted(
+        verdicts, key=lambda verdict: not _has_alarm(verdict.series, alarms)
+    )
     sections: dict[str, list[str]] = {}
     for verdict in verdicts[:_MOST_SERIES]:
         aside = {"unstable": "Unstable series", "not enough": "Too few nights yet"}
@@ -195,7 +206,11 @@ def _series_sections(
         parts.append(f"<h3>{escape(name)} {said}</h3>{drawing}")
     if len(verdicts) > _MOST_SERIES:
         sections["More series"] = [
-            paragraphs([f"{len(verdicts) - _MOST_SERIES:,} more: olscale jobs history has them."])
+            paragraphs(
+                [
+                    f"{len(verdicts) - _MOST_SERIES:,} more: olscale jobs history has them."
+                ]
+            )
         ]
     return list(sections.items())
 
@@ -241,7 +256,9 @@ def _drawing(verdict: SeriesVerdict, has_alarm: bool = False) -> str:
     ]
     points = [
         (f"{across[night]:.1f}", up(value), loaded)
-        for night, value, loaded in zip(series.nights, series.values, series.loaded, strict=True)
+        for night, value, loaded in zip(
+            series.nights, series.values, series.loaded, strict=True
+        )
     ]
     marks = [f"{across[night]:.1f}" for night, _ in series.marks()]
     changes = "; ".join(f"{what} changed on {night}" for night, what in series.marks())
@@ -297,8 +314,10 @@ def _machines(nights: list[dict[str, Any]]) -> list[str]:
         "nights",
     )
     rows = [
-        (*key, names[0], names[-1], str(len(names))) for key, names in nights_by_machine.items()
+        (*key, names[0], names[-1], str(len(names)))
+        for key, names in nights_by_machine.items()
     ]
     if not rows:
         return []
-    return [rows_html(head, rows, range(len(head) - 1))]  # only the last column is a figure
+    # only the last column is a figure
+    return [rows_html(head, rows, range(len(head) - 1))]

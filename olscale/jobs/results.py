@@ -36,8 +36,13 @@ def record_parts(store: Store) -> dict[str, dict[str, bytes]]:
             for name in RUN_SCHEMA.names
             if name in row and name != "metrics"
         }
-        parts |= {f"metric {name}": float(value).hex().encode() for name, value in row["metrics"]}
-        parts |= {name: numbers_of(arrays[name][i].values).tobytes() for name in _ARRAYS}
+        parts |= {
+            f"metric {name}": float(value).hex().encode()
+            for name, value in row["metrics"]
+        }
+        parts |= {
+            name: numbers_of(arrays[name][i].values).tobytes() for name in _ARRAYS
+        }
         records[row["id"]] = parts
     return records
 
@@ -71,9 +76,13 @@ def result_rows(
     unlike = []
     for pass_store in (store, *repeats):
         if pass_store is not store:
-            repeated = {id: digest_of(parts) for id, parts in record_parts(pass_store).items()}
+            repeated = {
+                id: digest_of(parts) for id, parts in record_parts(pass_store).items()
+            }
             unlike += sorted(
-                id for id, digest in repeated.items() if digests.get(id, digest) != digest
+                id
+                for id, digest in repeated.items()
+                if digests.get(id, digest) != digest
             )
         # One bad minute of the machine would make a slow night: the best of all passes counts.
         for row in pass_store.timings(columns=["id", "timings"]).to_pylist():

@@ -20,7 +20,9 @@ LEAST_SECONDS = 0.1
 METRICS = ("ratio", *SPEEDS, "error")
 """What there are series of, in the order in which they are shown."""
 
-Verdict = Literal["steady", "slower", "faster", "higher", "lower", "unstable", "not enough"]
+Verdict = Literal[
+    "steady", "slower", "faster", "higher", "lower", "unstable", "not enough"
+]
 
 _SETTING = ("dataset", "transforms", "learner", "params", "protocol")
 SERIES_COLUMNS = (
@@ -62,7 +64,11 @@ class NightSeries:
 
     def text_of(self, value: float) -> str:
         """Return a value as people read it: shares of rows in percent."""
-        if self.metric == "error" and self.measure and measure_of(self.measure).unit == "percent":
+        if (
+            self.metric == "error"
+            and self.measure
+            and measure_of(self.measure).unit == "percent"
+        ):
             return f"{100.0 * value:.2f} %"
         return level_text(value)
 
@@ -183,12 +189,15 @@ def series_of(
             # Nights of earlier versions lack some columns, and a learner may end with NaN.
             if value is None or not np.isfinite(value) or metric not in (None, kind):
                 continue
-            series = by_key.setdefault((kind, name, machine), NightSeries(kind, name, machine))
+            series = by_key.setdefault(
+                (kind, name, machine), NightSeries(kind, name, machine)
+            )
             if row["kind"] != "bench":
                 series.setting = tuple(row.get(part) or "" for part in _SETTING)
                 series.measure = row.get("error_metric") or series.measure
             if series.nights and series.nights[-1] == row["night"]:
-                continue  # one setting on two versions of a learner in a night: the first counts
+                # one setting on two versions of a learner in a night: the first counts
+                continue
             series.nights.append(row["night"])
             series.values.append(float(value))
             series.codes.append(row["code"] or "")
@@ -223,7 +232,9 @@ class _Names(defaultdict[tuple[str, ...], str]):
         return self[key]
 
 
-def _quantities(row: dict[str, Any], names: _Names) -> Iterator[tuple[str, float | None, str, str]]:
+def _quantities(
+    row: dict[str, Any], names: _Names
+) -> Iterator[tuple[str, float | None, str, str]]:
     if row["kind"] == "bench":
         yield (
             "ratio",

@@ -35,13 +35,20 @@ def labels_of_night(home: JobHome) -> Labels:
         for learner in plan.learners:
             params = canonical_json(dict(learner.params))
             for dataset in (plan.datasets[place] for place in learner.datasets):
-                setting = (dataset.name, ", ".join(dataset.transforms), learner.name, params)
+                setting = (
+                    dataset.name,
+                    ", ".join(dataset.transforms),
+                    learner.name,
+                    params,
+                )
                 named = (dataset.label or dataset.name, learner.label or learner.name)
                 labels.setdefault(setting, named)
     return labels
 
 
-def short_names(series: Iterable[NightSeries], labels: Labels | None = None) -> dict[str, str]:
+def short_names(
+    series: Iterable[NightSeries], labels: Labels | None = None
+) -> dict[str, str]:
     """Return a short name for the name of each series, with the labels of its setting.
 
     It has the parameters that differ among the settings of a learner, and transforms and protocol
@@ -88,7 +95,9 @@ def short_names(series: Iterable[NightSeries], labels: Labels | None = None) -> 
 
     # Benchmarks have no setting, and names that are short already.
     names = {name: name for name in setting_by_name}
-    return names | {name: short(setting) for name, setting in setting_by_name.items() if setting}
+    return names | {
+        name: short(setting) for name, setting in setting_by_name.items() if setting
+    }
 
 
 def _params(text: str) -> dict[str, Any]:

@@ -56,7 +56,9 @@ class JobStatus:
     lines: tuple[str, ...]
 
 
-def job_status(job: JobFile, home: JobHome, now: float, tell: bool = False) -> JobStatus:
+def job_status(
+    job: JobFile, home: JobHome, now: float, tell: bool = False
+) -> JobStatus:
     """Return the state of a job; notify of a late one, once, if `tell`.
 
     Parameters
@@ -86,11 +88,15 @@ def job_status(job: JobFile, home: JobHome, now: float, tell: bool = False) -> J
         if clock_fault:
             lines.append(clock_fault)
         else:
-            lines.append(f"last night without failures: {good['night']}, ended {_hours(age)} ago")
+            lines.append(
+                f"last night without failures: {good['night']}, ended {_hours(age)} ago"
+            )
             due = "next due by"
             if late:
                 due = "overdue since"
-            lines.append(f"{due} {ended + limit:%Y-%m-%d %H:%M} UTC (max_age {job.max_age})")
+            lines.append(
+                f"{due} {ended + limit:%Y-%m-%d %H:%M} UTC (max_age {job.max_age})"
+            )
     holder = home.holder()
     if holder:
         since = datetime.fromtimestamp(float(holder.get("since", now)), UTC)
@@ -146,7 +152,9 @@ def faults_ahead(job: JobFile) -> list[str]:
     """Return a line for each source, experiment, dataset or learner that is missing or invalid."""
     faults: list[str] = []
     for step in job.ingest:
-        faults += _fault(f"ingest of {step.dest}", partial(expand, [*step.sources, *step.tests]))
+        faults += _fault(
+            f"ingest of {step.dest}", partial(expand, [*step.sources, *step.tests])
+        )
     destinations = {step.dest for step in job.ingest}
     for evaluation in job.evaluate:
         faults += list(_faults_of(evaluation, destinations))
@@ -162,7 +170,9 @@ def _faults_of(step: EvaluateStep, destinations: set[str]) -> Iterator[str]:
     # What an experiment calls optional it skips where it is missing.
     for dataset in experiment.datasets:
         if not dataset.optional:
-            yield from _fault(str(step.experiment), partial(_look_for, dataset, destinations))
+            yield from _fault(
+                str(step.experiment), partial(_look_for, dataset, destinations)
+            )
     for learner in experiment.learners:
         if not learner.optional and learner.name != EVERY:
             yield from _fault(str(step.experiment), partial(_make, learner, experiment))
@@ -198,7 +208,16 @@ def history_table(
     job: JobFile, home: JobHome, metric: str | None = None, brief: bool = False
 ) -> Rows:
     """Return a row for each night of each series; a `brief` one for people."""
-    head = ("night", "value", "metric", "series", "machine", "code", "fingerprint", "loaded")
+    head = (
+        "night",
+        "value",
+        "metric",
+        "series",
+        "machine",
+        "code",
+        "fingerprint",
+        "loaded",
+    )
     rows = [
         (night, value, quantity.metric, quantity.name, quantity.machine, *circumstances)
         for quantity in read_series(home, job.alarm.speed, metric)
@@ -216,7 +235,9 @@ def history_table(
     return (head, rows)
 
 
-def history_lines(job: JobFile, home: JobHome, metric: str | None, sparks: bool) -> Rows:
+def history_lines(
+    job: JobFile, home: JobHome, metric: str | None, sparks: bool
+) -> Rows:
     """Return a row for each series: how many nights, its last value, what changed, a sparkline."""
     quantities = read_series(home, job.alarm.speed, metric)
     names = short_names(quantities, labels_of_night(home))
@@ -225,7 +246,11 @@ def history_lines(job: JobFile, home: JobHome, metric: str | None, sparks: bool)
     for quantity in quantities:
         judged = judge(quantity, job.alarm)
         on = f" on {quantity.machine}" * bool(quantity.machine)
-        row = [names[quantity.name], f"{quantity.metric}{on}", str(len(quantity.nights))]
+        row = [
+            names[quantity.name],
+            f"{quantity.metric}{on}",
+            str(len(quantity.nights)),
+        ]
         row += [quantity.text_of(quantity.values[-1]), judged.said]
         if sparks:
             row.append(sparkline(quantity.values[-MOST_NIGHTS:], _SPARK))
@@ -317,15 +342,24 @@ def check_lines(
     newest = max(begins, key=lambda row: row["began"])
     [last] = night_rows(home, [newest["night"]])
     lines = [f"night {last['night']}: {last['state']}"]
-    for word, column in (("failure", "failures"), ("alarm", "alarms"), ("changed", "changed")):
+    for word, column in (
+        ("failure", "failures"),
+        ("alarm", "alarms"),
+        ("changed", "changed"),
+    ):
         lines += [f"{word}: {line}" for line in last[column] or ()]
     verdicts = [
-        judge(series, job.alarm) for series in read_series(home, job.alarm.speed, whole=False)
+        judge(series, job.alarm)
+        for series in read_series(home, job.alarm.speed, whole=False)
     ]
-    unstable = [verdict.series.name for verdict in verdicts if verdict.verdict == "unstable"]
+    unstable = [
+        verdict.series.name for verdict in verdicts if verdict.verdict == "unstable"
+    ]
     few = sum(verdict.verdict == "not enough" for verdict in verdicts)
     lines += [f"unstable, not watched: {name}" for name in unstable]
     # One line: of a new job it is true of every series.
     if few:
-        lines.append(f"{few} of {len(verdicts)} series have not enough nights that count yet (8)")
+        lines.append(
+            f"{few} of {len(verdicts)} series have not enough nights that count yet (8)"
+        )
     return last["state"], lines

@@ -49,7 +49,10 @@ def ingest_step(step: IngestStep, home: JobHome, result_file: Path) -> dict[str,
     previous = ingested[step.dest]
     options = redacted_parts(step.options)
     sources = expand([*step.sources, *step.tests])
-    stamps = [[redacted(source.path), source.file and stamp(source.file)] for source in sources]
+    stamps = [
+        [redacted(source.path), source.file and stamp(source.file)]
+        for source in sources
+    ]
     is_ingested = (dest / MANIFEST).exists()
     # Reading sources of gigabytes every night takes long: their size and time of change suffice.
     key = previous.get("key", "")
@@ -142,7 +145,11 @@ def evaluate_step(
         where["scheduler"] = scheduler
     for number in range(step.repeat):
         evaluation = evaluate(
-            experiment, store_of(folder, number), progress=progress, settings=settings, **where
+            experiment,
+            store_of(folder, number),
+            progress=progress,
+            settings=settings,
+            **where,
         )
         try:
             evaluation.check()
@@ -150,7 +157,9 @@ def evaluate_step(
             failures.append(f"{experiment.name}: {fault}")
         # Lost runs are no error of an evaluation: it computes them when it is called again.
         if lost := evaluation.outcomes.get("lost", 0):
-            failures.append(f"{experiment.name}: {lost} runs were lost with their workers")
+            failures.append(
+                f"{experiment.name}: {lost} runs were lost with their workers"
+            )
     return failures
 
 
@@ -173,7 +182,11 @@ def bench_step(step: BenchStep, result_file: Path) -> list[dict[str, Any]]:
             for figure in map(asdict, figures):
                 row = {"kind": "bench", "benchmark": name, "figure": figure["name"]}
                 rows.append(
-                    row | {part: figure[part] for part in ("value", "unit", "ratio", "peer")}
+                    row
+                    | {
+                        part: figure[part]
+                        for part in ("value", "unit", "ratio", "peer")
+                    }
                 )
         write_json(result_file, {"asked": request, "figures": rows})
     return rows

@@ -26,7 +26,10 @@ SCHEDULERS = {
 def _templates() -> Environment:
     loader = FileSystemLoader(Path(__file__).parent / "templates")
     return Environment(
-        loader=loader, undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True
+        loader=loader,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
     )
 
 
@@ -67,10 +70,13 @@ def unit_text(job: JobFile, file: Path, home: Path, scheduler: str) -> str:
         "cron_minute": local_minute % 60,
         "retry_hour": (local_minute // 60 + 1) % 24,
         "zone": time.strftime("%Z"),
-        "seconds": round(job.max_hours * 3600) + 600,  # a night first ends itself, and says so
+        # a night first ends itself, and says so
+        "seconds": round(job.max_hours * 3600) + 600,
         "at": job.at,
         # Kubernetes takes letters, digits and inner dashes.
-        "kubernetes_name": re.sub(r"[\W_]", "-", f"olscale-{job.name}".lower()).strip("-"),
+        "kubernetes_name": re.sub(r"[\W_]", "-", f"olscale-{job.name}".lower()).strip(
+            "-"
+        ),
     }
     return _templates().get_template(SCHEDULERS[scheduler]).render(facts)
 
@@ -89,4 +95,9 @@ def _pod_words(job: JobFile, file: Path, home: Path) -> list[str]:
 
 
 def _systemd(word: str) -> str:
-    return word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return (
+        word.replace("\\", "\\\\")
+        .replace('"', '\\"')
+        .replace("%", "%%")
+        .replace("$", "$$")
+    )

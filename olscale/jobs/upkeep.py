@@ -26,20 +26,26 @@ def mend_history(job: JobFile, home: JobHome) -> list[str]:
     aside = home.path / "damaged" / "history"
     nights = history_nights(home)
     # A process was killed after it had set these aside and before it had made them anew.
-    interrupted = [file.stem for file in sorted(aside.glob("*.parquet")) if file.stem not in nights]
+    interrupted = [
+        file.stem for file in sorted(aside.glob("*.parquet")) if file.stem not in nights
+    ]
     damaged = {night: reason for night in nights if (reason := damage_of(home, night))}
     for night in damaged:
         aside.mkdir(parents=True, exist_ok=True)
         (home.history / f"{night}.parquet").replace(aside / f"{night}.parquet")
     lines = []
     damaged |= {
-        night: "before" for night in interrupted if (home.night(night) / "begun.json").exists()
+        night: "before"
+        for night in interrupted
+        if (home.night(night) / "begun.json").exists()
     }
     for night, reason in damaged.items():
         try:
             remade = _remake(job, home, night)
         except OlscaleError as fault:
-            remade = f"its store cannot be read ({fault}), and the history is without it"
+            remade = (
+                f"its store cannot be read ({fault}), and the history is without it"
+            )
         lines.append(
             f"the history of night {night} was damaged ({reason}) and is set aside in {aside}: "
             f"{remade}"
@@ -66,7 +72,9 @@ def _remake(job: JobFile, home: JobHome, night: str) -> str:
         rows += result_rows(opened)[0]
         finished = [
             end
-            for end in times_of(opened.timings(columns=["id", "finished_at"])["finished_at"])
+            for end in times_of(
+                opened.timings(columns=["id", "finished_at"])["finished_at"]
+            )
             if end
         ]
         if finished:
@@ -74,7 +82,10 @@ def _remake(job: JobFile, home: JobHome, night: str) -> str:
     if not rows:
         return "its folder has no results, and the history is without it"
     runs_lost = sum(
-        count for row in rows for outcome, count in row.get("outcomes") or () if outcome == "lost"
+        count
+        for row in rows
+        for outcome, count in row.get("outcomes") or ()
+        if outcome == "lost"
     )
     failures = []
     if runs_lost:
@@ -159,9 +170,15 @@ def prune(job: JobFile, home: JobHome, dry_run: bool = False) -> list[str]:
         for begin in judge(series, job.alarm).begins:
             marked |= {begin, order[max(0, order.index(begin) - 1)]}
     marked |= {night for night in folders if (home.night(night) / "tag").exists()}
-    unfinished = [night for night in folders if any(home.night(night).glob("*/checkpoints/*"))]
+    unfinished = [
+        night for night in folders if any(home.night(night).glob("*/checkpoints/*"))
+    ]
     gone = nights_to_prune(
-        folders, {row["night"]: row["state"] for row in rows}, job.keep, marked, unfinished
+        folders,
+        {row["night"]: row["state"] for row in rows},
+        job.keep,
+        marked,
+        unfinished,
     )
     with home.written():
         for night in gone:

@@ -47,8 +47,12 @@ from olscale.learners.kernel.bpas import BPAS as BPAS
 from olscale.learners.kernel.bsgd import BSGD as BSGD
 from olscale.learners.kernel.fogd import FOGD as FOGD
 from olscale.learners.kernel.forgetron import Forgetron as Forgetron
-from olscale.learners.kernel.kernel_perceptron import KernelPerceptron as KernelPerceptron
-from olscale.learners.kernel.kernel_perceptron import KernelPerceptronR as KernelPerceptronR
+from olscale.learners.kernel.kernel_perceptron import (
+    KernelPerceptron as KernelPerceptron,
+)
+from olscale.learners.kernel.kernel_perceptron import (
+    KernelPerceptronR as KernelPerceptronR,
+)
 from olscale.learners.kernel.kernel_perceptron import OGDKernel as OGDKernel
 from olscale.learners.kernel.krls import KRLS as KRLS
 from olscale.learners.kernel.nogd import NOGD as NOGD

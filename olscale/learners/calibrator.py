@@ -68,7 +68,9 @@ class Calibrator:
         """Whether it has learned rows with weights."""
         return bool(self._numbers[ROWS] > 0.0)
 
-    def follow(self, scores: FloatArray, y: Array, weights: FloatArray | None = None) -> FloatArray:
+    def follow(
+        self, scores: FloatArray, y: Array, weights: FloatArray | None = None
+    ) -> FloatArray:
         """Return the probabilities of rows, each by what the rows before it have taught.
 
         Parameters
@@ -95,7 +97,9 @@ class Calibrator:
         """Return the probabilities of rows, shape (rows, classes), and learn nothing."""
         return self._answer(scores, _NO_CODES, _NO_WEIGHTS)
 
-    def _answer(self, scores: FloatArray, codes: Array, weights: FloatArray) -> FloatArray:
+    def _answer(
+        self, scores: FloatArray, codes: Array, weights: FloatArray
+    ) -> FloatArray:
         # A model that only predicts classes never needs the loop, nor Numba for it.
         from olscale.compiled.calibration import calibrate
 
@@ -148,7 +152,9 @@ class Calibrator:
                     f"expected {array.shape} and float64"
                 )
             if not (np.abs(given) < _MOST).all():  # NaN is no number below it either
-                raise ValueError(f"{name} of a calibrator has a number that it cannot have learned")
+                raise ValueError(
+                    f"{name} of a calibrator has a number that it cannot have learned"
+                )
         sums = (state["numbers"][CURVATURE], biases[1].min(), state["nodes"][1].min())
         if min(sums) < 0.0:
             raise ValueError("a calibrator has a sum of weights below 0")

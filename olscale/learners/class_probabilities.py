@@ -91,9 +91,13 @@ class ClassProbabilities:
         """Return all that has been learned, as ``calibrator.NAME`` and ``decision.NAME``."""
         arrays: dict[str, Array] = {}
         if self.calibrator is not None:
-            arrays |= {f"calibrator.{name}": a for name, a in self.calibrator.state().items()}
+            arrays |= {
+                f"calibrator.{name}": a for name, a in self.calibrator.state().items()
+            }
         if self.decision is not None:
-            arrays |= {f"decision.{name}": a for name, a in self.decision.state().items()}
+            arrays |= {
+                f"decision.{name}": a for name, a in self.decision.state().items()
+            }
         return arrays
 
     def restore(self, state: Mapping[str, Array]) -> None:
@@ -124,7 +128,9 @@ class ClassProbabilities:
         return self.calibrator is not None and self.calibrator.counts_weights
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Array], classes: int) -> "ClassProbabilities":
+    def from_state(
+        cls, state: Mapping[str, Array], classes: int
+    ) -> "ClassProbabilities":
         """Return those of a calibrated model of so many classes, as a saved model has them.
 
         Raises
@@ -149,4 +155,6 @@ class ClassProbabilities:
 
 
 def _of(mark: str, state: Mapping[str, Array]) -> dict[str, Array]:
-    return {name.removeprefix(mark): a for name, a in state.items() if name.startswith(mark)}
+    return {
+        name.removeprefix(mark): a for name, a in state.items() if name.startswith(mark)
+    }

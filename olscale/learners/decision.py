@@ -100,12 +100,16 @@ class F1Threshold(Decision):
         codes = np.require(y, np.int64, ("C", "W"))
         if weights is None:
             weights = _NO_WEIGHTS
-        return self._decide(probabilities, codes, np.require(weights, np.float64, ("C", "W")))
+        return self._decide(
+            probabilities, codes, np.require(weights, np.float64, ("C", "W"))
+        )
 
     def decide(self, probabilities: FloatArray) -> IntArray:
         return self._decide(probabilities, _NO_CODES, _NO_WEIGHTS)
 
-    def _decide(self, probabilities: FloatArray, y: Array, weights: FloatArray) -> IntArray:
+    def _decide(
+        self, probabilities: FloatArray, y: Array, weights: FloatArray
+    ) -> IntArray:
         codes = np.empty(len(probabilities), dtype=np.int64)
         # Read-only or strided arrays would compile the loop once more.
         rows = np.require(probabilities, np.float64, ("C", "W"))
@@ -168,13 +172,18 @@ def decision_of(state: Mapping[str, Array]) -> Decision:
     ValueError
         If the arrays are not those of a decision.
     """
-    if not all(array.dtype.kind in "if" and np.isfinite(array).all() for array in state.values()):
+    if not all(
+        array.dtype.kind in "if" and np.isfinite(array).all()
+        for array in state.values()
+    ):
         raise ValueError("a decision has an array that is not of finite numbers")
     # States come from model files as well, which anybody may have written.
     if state.keys() == {"costs"}:
         costs = state["costs"]
         if costs.ndim != 2 or len(set(costs.shape)) > 1:
-            raise ValueError(f"costs of a decision have shape {costs.shape}, expected a square")
+            raise ValueError(
+                f"costs of a decision have shape {costs.shape}, expected a square"
+            )
         return CostMatrix(costs)
     if state.keys() != {"f1", "positive"}:
         raise ValueError(
@@ -183,7 +192,9 @@ def decision_of(state: Mapping[str, Array]) -> Decision:
     sums = state["f1"]
     positive = state["positive"].tolist()
     if positive not in ([0], [1]) or sums.shape != (2,) or not sums[1] > 0.0:
-        raise ValueError(f"f1 of a decision is {sums.tolist()} for the class {positive}")
+        raise ValueError(
+            f"f1 of a decision is {sums.tolist()} for the class {positive}"
+        )
     threshold = F1Threshold(positive[0])
     threshold._sums = np.array(sums, dtype=np.float64)
     return threshold

@@ -95,7 +95,9 @@ def _transform_ahead(text: str) -> Iterator[Foresight]:
         yield Foresight(name, _TRANSFORMS[name])
     elif ("gamma", "median") in pairs:
         yield Foresight(f"{name} gamma=median", _GIVE_WIDTH)
-    elif any(point.name == name for point in installed("olscale.transforms")) and _is_fitted(name):
+    elif any(
+        point.name == name for point in installed("olscale.transforms")
+    ) and _is_fitted(name):
         yield Foresight(name, "take a transform that learns as rows come")
 
 
@@ -112,7 +114,9 @@ def _is_fitted(name: str) -> bool:
     return not kind.streams and kind.fit is not Transform.fit
 
 
-def learner_ahead(name: str, params: Mapping[str, Any], prepares: bool = False) -> list[Foresight]:
+def learner_ahead(
+    name: str, params: Mapping[str, Any], prepares: bool = False
+) -> list[Foresight]:
     """Return what lets a learner see rows ahead of the stream: at most one item.
 
     Parameters
@@ -168,7 +172,9 @@ def first_predicted(learner: str, protocol: Mapping[str, Any]) -> int:
     (0, 64, 0)
     """
     comes_late = bool(protocol.get("delay") or protocol.get("batch"))
-    is_tested_apart = comes_late or str(protocol.get("split", "")).startswith("prequential-")
+    is_tested_apart = comes_late or str(protocol.get("split", "")).startswith(
+        "prequential-"
+    )
     if learner in REFERENCES and not is_tested_apart:
         return FIRST_MACHINE
     return 0

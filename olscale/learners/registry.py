@@ -63,7 +63,9 @@ def _module(target: str, name: str) -> ModuleType:
     # A module may raise anything when it is imported, and end the process with sys.exit.
     except BaseException as error:
         let_interrupt_out(error)
-        raise ParameterError(f"learner {target!r} cannot be imported {_why(name, error)}") from None
+        raise ParameterError(
+            f"learner {target!r} cannot be imported {_why(name, error)}"
+        ) from None
 
 
 def _why(module: str, error: BaseException) -> str:
@@ -84,7 +86,9 @@ def _why(module: str, error: BaseException) -> str:
     if isinstance(error, SyntaxError):  # it includes its position
         return f"({text_of(error)}); mend the module"
     frames = [
-        frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename != __file__
     ]
     frames = [frame for frame in frames if "importlib" not in frame.filename]
     if frames:
@@ -102,7 +106,8 @@ def _no_name(target: str, holder: Any, name: str) -> str:
     names = sorted(
         key
         for key, value in vars(holder).items()
-        if not key.startswith("_") and (inspect.isclass(value) or inspect.isfunction(value))
+        if not key.startswith("_")
+        and (inspect.isclass(value) or inspect.isfunction(value))
     )
     by_folded_name = {key.casefold(): key for key in names}
     near = difflib.get_close_matches(name.casefold(), by_folded_name, n=1, cutoff=0.5)
@@ -118,9 +123,7 @@ def _no_name(target: str, holder: Any, name: str) -> str:
         file = f" ({holder.__file__})"
     else:
         file = ""
-    return (
-        f"learner {target!r} cannot be imported ({kind}{file} has no attribute {name!r}){hint}{few}"
-    )
+    return f"learner {target!r} cannot be imported ({kind}{file} has no attribute {name!r}){hint}{few}"
 
 
 T = TypeVar("T")
@@ -207,7 +210,9 @@ LEARNERS: Registry[Any] = Registry(
 
 def learner_names(task: Task | None = None) -> list[str]:
     """Return the registered names, grouped by family; all, or those of a task."""
-    return [name for name in LEARNERS if task is None or learner_class(name).task == task]
+    return [
+        name for name in LEARNERS if task is None or learner_class(name).task == task
+    ]
 
 
 def learner_class(name: str) -> Any:

@@ -16,7 +16,9 @@ Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
 
 class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, strict=True, extra="forbid", allow_inf_nan=False
+    )
 
 
 class LearnerEntry(_Entry):
@@ -69,18 +71,29 @@ class ColumnsEntry(_Entry):
     kind: Literal["dense", "sparse"]
     names: tuple[str, ...] | None = None
     text: tuple[str, ...] = ()
-    coded: dict[str, str] = Field(default_factory=dict, exclude_if=lambda coded: not coded)
+    coded: dict[str, str] = Field(
+        default_factory=dict, exclude_if=lambda coded: not coded
+    )
     label: str | int | None = None
     targets: tuple[str, ...] = Field(default=(), exclude_if=lambda targets: not targets)
     dropped: tuple[str, ...] = Field(default=(), exclude_if=lambda dropped: not dropped)
-    index_base: Literal[0, 1] | None = Field(default=None, exclude_if=lambda base: base is None)
-    quoting: Literal["none"] | None = Field(default=None, exclude_if=lambda quoting: not quoting)
-    escape: Literal["backslash"] | None = Field(default=None, exclude_if=lambda escape: not escape)
+    index_base: Literal[0, 1] | None = Field(
+        default=None, exclude_if=lambda base: base is None
+    )
+    quoting: Literal["none"] | None = Field(
+        default=None, exclude_if=lambda quoting: not quoting
+    )
+    escape: Literal["backslash"] | None = Field(
+        default=None, exclude_if=lambda escape: not escape
+    )
     missing: tuple[str, ...] = Field(default=(), exclude_if=lambda missing: not missing)
 
     @model_validator(mode="after")
     def _consistent(self) -> ColumnsEntry:
-        if self.names is not None and not len(set(self.names)) == len(self.names) == self.count:
+        if (
+            self.names is not None
+            and not len(set(self.names)) == len(self.names) == self.count
+        ):
             raise ValueError(
                 f"columns.names has {len(self.names)} names, each to be there once, for "
                 f"{self.count} columns"
@@ -92,7 +105,9 @@ class ColumnsEntry(_Entry):
         """Return the features of a dataset."""
         names = manifest.feature_names
         table = manifest.table
-        text, coded = ((), None) if table is None else (tuple(table.categorical), table.coded)
+        text, coded = (
+            ((), None) if table is None else (tuple(table.categorical), table.coded)
+        )
         dropped = () if table is None else table.dropped
         if (
             table is not None and manifest.weights is not None
@@ -116,13 +131,19 @@ class ColumnsEntry(_Entry):
     def values(self, column: str) -> list[str]:
         """Return the values of a column of text that have features."""
         start = f"{column}="
-        return [name.removeprefix(start) for name in self.names or () if name.startswith(start)]
+        return [
+            name.removeprefix(start)
+            for name in self.names or ()
+            if name.startswith(start)
+        ]
 
     @property
     def bounded(self) -> tuple[str, ...]:
         """The columns of text that have a feature for each of their first values."""
         return tuple(
-            name for name, coding in self.coded.items() if coding.startswith(FirstValues.name)
+            name
+            for name, coding in self.coded.items()
+            if coding.startswith(FirstValues.name)
         )
 
     @property
@@ -135,13 +156,18 @@ class ColumnsEntry(_Entry):
         """Whether people named the columns; otherwise they are called ``x0``, ``x1`` and so on."""
         if self.names is None or isinstance(self.label, int):
             return False
-        return self.label is not None or any(place_of(name) is None for name in self.table)
+        return self.label is not None or any(
+            place_of(name) is None for name in self.table
+        )
 
     @property
     def table(self) -> tuple[str, ...]:
         """The columns of a table that has these features: those of numbers, then those of text."""
         values = tuple(f"{column}=" for column in self.text)
-        return (*(name for name in self.names or () if not name.startswith(values)), *self.text)
+        return (
+            *(name for name in self.names or () if not name.startswith(values)),
+            *self.text,
+        )
 
 
 def with_values(columns: ColumnsEntry, names: Sequence[str]) -> ColumnsEntry:
@@ -155,7 +181,9 @@ def with_values(columns: ColumnsEntry, names: Sequence[str]) -> ColumnsEntry:
     """
 
     def order(name: str) -> tuple[int, str]:
-        place = next(i for i, text in enumerate(columns.text) if name.startswith(f"{text}="))
+        place = next(
+            i for i, text in enumerate(columns.text) if name.startswith(f"{text}=")
+        )
         return place, name
 
     every = (*(columns.names or ()), *sorted(names, key=order))
@@ -171,7 +199,11 @@ def place_of(name: str) -> int | None:
     (12, None)
     """
     digits = name.removeprefix("x")
-    return int(digits) if name == f"x{digits}" and digits.isdecimal() and len(digits) < 10 else None
+    return (
+        int(digits)
+        if name == f"x{digits}" and digits.isdecimal() and len(digits) < 10
+        else None
+    )
 
 
 class DatasetEntry(_Entry):
@@ -251,7 +283,9 @@ class About(_Entry):
     classes: tuple[int | float | str, ...] | None = None
     dataset: DatasetEntry | None = None
     run: str | None = None
-    history: tuple[LearnedEntry, ...] = Field(default=(), exclude_if=lambda history: not history)
+    history: tuple[LearnedEntry, ...] = Field(
+        default=(), exclude_if=lambda history: not history
+    )
     pickled: bool = Field(default=False, exclude_if=lambda pickled: not pickled)
     skops: bool = Field(default=False, exclude_if=lambda skops: not skops)
 
@@ -262,11 +296,13 @@ class About(_Entry):
         if self.format != self.needed_format:
             raise ValueError(f"format was {self.format}, expected {self.needed_format}")
         classes = self.classes or ()
-        if len({type(label) is str for label in classes}) > 1 or sorted(set(classes)) != list(
-            classes
-        ):
+        if len({type(label) is str for label in classes}) > 1 or sorted(
+            set(classes)
+        ) != list(classes):
             raise ValueError("classes must be numbers or texts, sorted, each once")
-        if any(isinstance(label, float) and not math.isfinite(label) for label in classes):
+        if any(
+            isinstance(label, float) and not math.isfinite(label) for label in classes
+        ):
             raise ValueError("classes must be finite")
         return self
 

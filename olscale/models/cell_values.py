@@ -30,7 +30,9 @@ def is_no_value(cell: Any) -> bool:
     >>> is_no_value(None), is_no_value(float("nan")), is_no_value("")
     (True, True, False)
     """
-    return type(cell).__name__ in _NO_VALUES or (isinstance(cell, float) and cell != cell)
+    return type(cell).__name__ in _NO_VALUES or (
+        isinstance(cell, float) and cell != cell
+    )
 
 
 def number_of(cell: Any, column: str, row: int) -> float:

@@ -61,7 +61,10 @@ def read_about(file: str | os.PathLike[str]) -> About:
 
 
 def load_model(
-    file: str | os.PathLike[str], learner: str | None = None, *, allow_pickle: bool = False
+    file: str | os.PathLike[str],
+    learner: str | None = None,
+    *,
+    allow_pickle: bool = False,
 ) -> FinalModel:
     """Read the final model of a run.
 
@@ -91,15 +94,27 @@ def load_model(
         about, arrays = _read(path_text(file, "model file"))
         pipeline = fitted_pipeline(about, arrays)
         steps = {f"transform{number}" for number in range(len(pipeline.steps))}
-        if odd := {name.partition("/")[0] for name in arrays} - {"learner", PROBABILITIES, *steps}:
-            raise ValueError(f"it has arrays of {', '.join(sorted(odd))}, which the model has not")
+        if odd := {name.partition("/")[0] for name in arrays} - {
+            "learner",
+            PROBABILITIES,
+            *steps,
+        }:
+            raise ValueError(
+                f"it has arrays of {', '.join(sorted(odd))}, which the model has not"
+            )
         final = FinalModel(
             about, _learner(about, arrays, pipeline, learner, allow_pickle), pipeline
         )
         mark = f"{PROBABILITIES}/"
-        known = {name.removeprefix(mark): a for name, a in arrays.items() if name.startswith(mark)}
+        known = {
+            name.removeprefix(mark): a
+            for name, a in arrays.items()
+            if name.startswith(mark)
+        }
         if known:
-            final.probabilities = ClassProbabilities.from_state(known, len(about.classes or ()))
+            final.probabilities = ClassProbabilities.from_state(
+                known, len(about.classes or ())
+            )
             final.probabilities.columns = show_margins(final.learner)
         return final
 
@@ -119,15 +134,21 @@ def _learner(
         expect_targets(learner, len(about.columns.targets))
     name_classes(learner, about.classes or ())
     learner.begin(pipeline.width, len(about.classes or ()), about.learner.entropy)
-    learned = {name: array for name, array in arrays.items() if name.startswith("learner/")}
+    learned = {
+        name: array for name, array in arrays.items() if name.startswith("learner/")
+    }
     if about.skops:
         restore_skops(learner, learned)
     else:
-        learner.restore({name.removeprefix("learner/"): a for name, a in learned.items()})
+        learner.restore(
+            {name.removeprefix("learner/"): a for name, a in learned.items()}
+        )
     return learner
 
 
-def _unpickled(about: About, arrays: dict[str, NDArray[Any]], allow_pickle: bool) -> Learner:
+def _unpickled(
+    about: About, arrays: dict[str, NDArray[Any]], allow_pickle: bool
+) -> Learner:
     name = about.learner.name
     if not allow_pickle:
         raise ModelError(
@@ -200,7 +221,12 @@ def _read(file: str) -> tuple[About, dict[str, NDArray[Any]]]:
         _check_members(stream)
         arrays = read_arrays(stream)
     data = arrays.pop(ABOUT, None)
-    if data is None or data.dtype != np.uint8 or data.ndim != 1 or len(data) > _MOST_ABOUT:
+    if (
+        data is None
+        or data.dtype != np.uint8
+        or data.ndim != 1
+        or len(data) > _MOST_ABOUT
+    ):
         raise ValueError("it has no model.json")
     text = data.tobytes()
     version = json.loads(text).get("format")
@@ -249,7 +275,8 @@ def _refusing(file: str) -> Iterator[None]:
         raise ModelError(
             f"{file} cannot be loaded: the model that it describes does not fit the memory"
         ) from None
-    except Exception as fault:  # zipfile and NumPy raise nearly anything at damaged bytes
+    except Exception as fault:
+        # zipfile and NumPy raise nearly anything at damaged bytes
         raise ModelError(
             f"{file} is no model file or is damaged: {fault or type(fault).__name__}"
         ) from fault

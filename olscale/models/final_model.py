@@ -104,7 +104,9 @@ class FinalModel:
         make_writable(self.learner)
         if self.probabilities is not None:
             self.probabilities.make_writable()
-        arrays = {name: np.array(array) for name, array in self._transform_arrays().items()}
+        arrays = {
+            name: np.array(array) for name, array in self._transform_arrays().items()
+        }
         self.pipeline = fitted_pipeline(self.about, arrays)
 
     def __repr__(self) -> str:
@@ -178,7 +180,9 @@ class FinalModel:
 
     def transformed(self, X: Rows) -> Rows:
         """Return `Rows` of the dataset after the transforms."""
-        return self.pipeline.apply(self._stored(X, np.zeros(rows_of(X), dtype=np.int64))).X
+        return self.pipeline.apply(
+            self._stored(X, np.zeros(rows_of(X), dtype=np.int64))
+        ).X
 
     def _stored(self, X: Rows, y: NDArray[Any]) -> Chunk:
         # In the layout of the run: another one may give other bits for the same values.
@@ -231,7 +235,9 @@ class FinalModel:
         """
         if self.probabilities is not None:
             return self.probabilities.of(self._sound_scores(X, encoded))
-        parts = [self.class_probabilities(rows) for rows in self._encoded_blocks(X, encoded)]
+        parts = [
+            self.class_probabilities(rows) for rows in self._encoded_blocks(X, encoded)
+        ]
         return np.vstack(parts)
 
     def class_probabilities(self, X: Rows) -> FloatArray:
@@ -256,7 +262,9 @@ class FinalModel:
         if self.about.classes is None:
             return f"learner {name} predicts no classes, so that it has no probabilities of them"
         if only_says_class(self.learner):
-            return f"learner {name} only says which class, so that it has no probabilities"
+            return (
+                f"learner {name} only says which class, so that it has no probabilities"
+            )
         return (
             f"this model of {name} was saved without a calibrator of its scores; evaluate the run "
             "again with --keep-model, or learn on with olscale models learn"
@@ -273,7 +281,9 @@ class FinalModel:
             codes = known.answer(scores)[1]
             assert codes is not None
             return codes
-        return np.minimum(codes_of(self.without_margins(scores)), len(self.classes_) - 1)
+        return np.minimum(
+            codes_of(self.without_margins(scores)), len(self.classes_) - 1
+        )
 
     def without_margins(self, scores: FloatArray) -> FloatArray:
         """Return scores without the columns that a calibrator makes probabilities of, if any."""
@@ -422,7 +432,9 @@ class FinalModel:
         elif y is None:
             y = self._encoder.labels(X)
             if y is None:
-                raise ParameterError("y is missing: X has no column of labels; give them as y")
+                raise ParameterError(
+                    "y is missing: X has no column of labels; give them as y"
+                )
         refuse_masked(y, "y")
         labels = np.asarray(y)
         targets = self.about.columns.targets
@@ -446,7 +458,9 @@ class FinalModel:
         labels = np.unique(np.asarray(classes)).tolist()
         own = list(self.about.classes or ())
         if labels != own:
-            raise ParameterError(f"classes was {labels}, expected those of the model: {own}")
+            raise ParameterError(
+                f"classes was {labels}, expected those of the model: {own}"
+            )
 
     def codes(self, y: NDArray[Any]) -> NDArray[Any]:
         """Return labels as the learner takes them: codes of classes, or targets.
@@ -461,7 +475,9 @@ class FinalModel:
         if self.about.classes is None:
             return read_only(y.astype(np.float64))
         try:
-            return read_only(np.array([self._codes[label] for label in y.tolist()], dtype=np.int64))
+            return read_only(
+                np.array([self._codes[label] for label in y.tolist()], dtype=np.int64)
+            )
         except (KeyError, TypeError) as wrong:
             raise ParameterError(
                 f"y has the label {wrong}, which is none of the classes of the model"
@@ -489,7 +505,11 @@ def fitted_pipeline(about: About, arrays: Mapping[str, NDArray[Any]]) -> Pipelin
         step.projection = entry.projection
         mark = f"transform{number}/"
         step.restore(
-            {name.removeprefix(mark): a for name, a in arrays.items() if name.startswith(mark)},
+            {
+                name.removeprefix(mark): a
+                for name, a in arrays.items()
+                if name.startswith(mark)
+            },
             width,
         )
         width = step.width(width)

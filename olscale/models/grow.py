@@ -86,7 +86,10 @@ def grow_features(model: FinalModel, columns: ColumnsEntry) -> None:
         )
     pipeline, places = _grown_pipeline(model, columns.count)
     learner = _grown_learner(
-        model, pipeline.width, len(model.about.classes or ()), (model.pipeline.width, places)
+        model,
+        pipeline.width,
+        len(model.about.classes or ()),
+        (model.pipeline.width, places),
     )
     _set(model, learner, pipeline, model.about.changed(columns=columns))
 
@@ -121,7 +124,9 @@ def grow_classes(model: FinalModel, new: Sequence[Any]) -> None:
             "begin a new model"
         )
     if any(isinstance(label, str) is not isinstance(old[0], str) for label in new):
-        raise ModelError(f"the new label {listed} is of another type than the classes {old[:5]}")
+        raise ModelError(
+            f"the new label {listed} is of another type than the classes {old[:5]}"
+        )
     known = model.probabilities
     if known is not None and known.decision is not None:
         raise ModelError(
@@ -137,7 +142,9 @@ def grow_classes(model: FinalModel, new: Sequence[Any]) -> None:
     places = np.array([classes.index(label) for label in old])
     about = about.changed(classes=classes)
     width = model.pipeline.width
-    learner = _grown_learner(model, width, len(classes), (len(old), places), about.classes)
+    learner = _grown_learner(
+        model, width, len(classes), (len(old), places), about.classes
+    )
     _set(model, learner, model.pipeline, about)
     if known is not None:
         # What became of scores among fewer classes says nothing about more of them.
@@ -166,7 +173,9 @@ def _grown_learner(
     name_classes(learner, labels or about.classes or ())
     learner.begin(width, classes, about.learner.entropy)
     lengths = {axis[0]: width if labels is None else score_columns(classes)}
-    learner.restore(_embedded(model.learner.state(), learner.state(), lengths, axis[1], learner))
+    learner.restore(
+        _embedded(model.learner.state(), learner.state(), lengths, axis[1], learner)
+    )
     return learner
 
 
@@ -183,8 +192,14 @@ def _embedded(
         learned = old[name]
         axes = []
         last = learned.ndim - 1
-        for axis, (before, after) in enumerate(zip(learned.shape, begun.shape, strict=True)):
-            if name in _PADDED and axis == last and learned.shape[-2] != begun.shape[-2]:
+        for axis, (before, after) in enumerate(
+            zip(learned.shape, begun.shape, strict=True)
+        ):
+            if (
+                name in _PADDED
+                and axis == last
+                and learned.shape[-2] != begun.shape[-2]
+            ):
                 learned = learned[..., : len(places)]
                 axes.append(places)
             elif before == after:
@@ -202,7 +217,9 @@ def _embedded(
     return embedded
 
 
-def _grown_pipeline(model: FinalModel, columns: int) -> tuple[Pipeline, NDArray[np.int64]]:
+def _grown_pipeline(
+    model: FinalModel, columns: int
+) -> tuple[Pipeline, NDArray[np.int64]]:
     """Return the transforms for so many features, and the new places of the old results."""
     entry = model.about.transforms
     names = [f"x{i}" for i in range(model.about.columns.count)]

@@ -40,11 +40,18 @@ def source_digests(source: str) -> tuple[str, ...]:
     """Return the fingerprint of a dataset, else the SHA-256 of each file of a source."""
     if open_storage(source).is_file(MANIFEST):
         dataset = open_dataset(source)
-        files = [entry.sha256 for entry in dataset.manifest.sources if entry.split == "train"]
-        return (dataset.fingerprint, *(digest for digest in files if digest is not None))
+        files = [
+            entry.sha256 for entry in dataset.manifest.sources if entry.split == "train"
+        ]
+        return (
+            dataset.fingerprint,
+            *(digest for digest in files if digest is not None),
+        )
     files_of_source = [one.file for one in expand([source], lambda line: None)]
     return tuple(
-        dict.fromkeys(sha256_and_size(file)[0] for file in files_of_source if file is not None)
+        dict.fromkeys(
+            sha256_and_size(file)[0] for file in files_of_source if file is not None
+        )
     )
 
 
@@ -65,7 +72,11 @@ def check_new(about: About, source: str, digests: tuple[str, ...]) -> None:
 
 
 def learned_now(
-    source: str, digests: tuple[str, ...], rows: int, parent: str, measures: dict[str, float]
+    source: str,
+    digests: tuple[str, ...],
+    rows: int,
+    parent: str,
+    measures: dict[str, float],
 ) -> LearnedEntry:
     """Return the entry of what was just learned."""
     return LearnedEntry(

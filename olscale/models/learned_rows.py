@@ -50,7 +50,9 @@ def score_or_refuse(learner: Learner, X: Rows) -> FloatArray:
     return ask(learner.name, "predicting", partial(score_usable, learner, X))
 
 
-def learn_or_refuse(learner: Learner, X: Rows, y: Array, weights: FloatArray | None) -> FloatArray:
+def learn_or_refuse(
+    learner: Learner, X: Rows, y: Array, weights: FloatArray | None
+) -> FloatArray:
     """Learn rows and return their scores before; refuse as `score_or_refuse`."""
     if learner.restorable:
         return learn_usable(learner, X, y, weights)

@@ -38,7 +38,9 @@ def _of_value(
     if not len(known):
         return cells @ np.zeros((1, len(of_unknown))) + of_unknown
     is_value = cells.is_equal(known[np.newaxis]).as_doubles()
-    return is_value.sum().is_greater(0.0).choose(is_value @ table, of_unknown[np.newaxis])
+    return (
+        is_value.sum().is_greater(0.0).choose(is_value @ table, of_unknown[np.newaxis])
+    )
 
 
 def _of_features(

@@ -35,7 +35,9 @@ def add_votes(
     few = np.array([min(voting.k, len(points))])
     # Of equal numbers TopK takes the first: the newest row.
     names = rows.graph.new_names(2)
-    nearest, places = rows.graph.add_several("TopK", names, squares, few, axis=1, largest=0)
+    nearest, places = rows.graph.add_several(
+        "TopK", names, squares, few, axis=1, largest=0
+    )
     of_classes = rows.graph.add("Gather", np.eye(classes)[labels], places)
     votes = of_classes.sum(axis=1, keeps=False) * (1.0 / float(few[0]))
     if voting.by_distance:
@@ -56,7 +58,9 @@ def add_naive_bayes(learner: NaiveBayes, rows: Value) -> Value:
     differences = rows.add_axis(2) - doubles(state["means"])
     falls = differences * differences * doubles(state["falls"])
     densities = (falls * -1.0 + doubles(state["heights"])).at_least(LEAST)
-    logs = densities.sum(axis=1, keeps=False) * (state["counts"] > 0.0).astype(np.float64)
+    logs = densities.sum(axis=1, keeps=False) * (state["counts"] > 0.0).astype(
+        np.float64
+    )
     logs = logs + _log_priors(learner)
     if learner._outputs > 1:
         return logs
@@ -66,7 +70,9 @@ def add_naive_bayes(learner: NaiveBayes, rows: Value) -> Value:
 def _log_priors(learner: NaiveBayes) -> NDArray[np.float64]:
     counts = learner.state_["counts"]
     columns = len(learner.state_["means"])
-    priors: NDArray[np.float64] = LEAST * (columns + 1) - np.arange(len(counts), dtype=np.float64)
+    priors: NDArray[np.float64] = LEAST * (columns + 1) - np.arange(
+        len(counts), dtype=np.float64
+    )
     has_rows = counts > 0.0
     priors[has_rows] = np.log(counts[has_rows] / counts.sum())
     return priors

@@ -28,7 +28,9 @@ def add_drift_ensemble(learner: DriftEnsemble, rows: Value, columns: int) -> Val
     return mixed + add_probabilities(combined, learner._outputs) * float(trust[-1])
 
 
-def _add_experts(learner: DriftEnsemble, rows: Value, columns: int) -> Iterator[tuple[int, Value]]:
+def _add_experts(
+    learner: DriftEnsemble, rows: Value, columns: int
+) -> Iterator[tuple[int, Value]]:
     """Add the scores of the experts that run, each with its place among the weights."""
     state = learner.state_
     if learner.machines_run():

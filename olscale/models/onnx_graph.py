@@ -53,7 +53,9 @@ class Graph:
         """Return what the program passes under a name."""
         return Value(self, name)
 
-    def add(self, kind: str, *inputs: Operand, output: str = "", **attributes: Any) -> Value:
+    def add(
+        self, kind: str, *inputs: Operand, output: str = "", **attributes: Any
+    ) -> Value:
         """Add a node, return its output."""
         names = (output,) if output else self.new_names(1)
         return self.add_several(kind, names, *inputs, **attributes)[0]
@@ -80,7 +82,9 @@ class Graph:
         name = f"a{len(self._arrays)}"
         if array.dtype.kind == "U":
             texts: Any = [str(text).encode() for text in array.tolist()]
-            self._arrays.append(self._onnx.helper.make_tensor(name, _STRING, array.shape, texts))
+            self._arrays.append(
+                self._onnx.helper.make_tensor(name, _STRING, array.shape, texts)
+            )
         else:
             contiguous = np.ascontiguousarray(array).reshape(array.shape)
             self._arrays.append(self._onnx.numpy_helper.from_array(contiguous, name))
@@ -95,7 +99,9 @@ class Graph:
             kind = _DOUBLE
             shape: list[str | None] = ["rows", None]
             if name == "label":
-                kind = {"U": _STRING, "i": _INT64, "f": _DOUBLE}[model.classes_.dtype.kind]
+                kind = {"U": _STRING, "i": _INT64, "f": _DOUBLE}[
+                    model.classes_.dtype.kind
+                ]
                 shape = ["rows"]
             infos.append(helper.make_tensor_value_info(name, kind, shape))
         X = helper.make_tensor_value_info("X", _DOUBLE, ["rows", model.n_features_in_])
@@ -110,7 +116,9 @@ class Graph:
             "columns": "\n".join(about.columns.names or ()),
             "run": about.run or "",
         }
-        helper.set_model_props(proto, {name: text for name, text in noted.items() if text})
+        helper.set_model_props(
+            proto, {name: text for name, text in noted.items() if text}
+        )
         data: bytes = proto.SerializeToString()
         return data
 
@@ -212,7 +220,9 @@ class Value:
 
     def place_of(self, kind: str, keeps: bool = False) -> Value:
         """Add where ``ArgMax`` or ``ArgMin`` is, the first among equals."""
-        return self.graph.add(kind, self, axis=1, keepdims=int(keeps), select_last_index=0)
+        return self.graph.add(
+            kind, self, axis=1, keepdims=int(keeps), select_last_index=0
+        )
 
     def square_norms(self) -> Value:
         """Add the squared norm of each row, shape (rows, 1)."""

@@ -56,7 +56,9 @@ def _gates(learner: SoftLOL, distances: Value, count: int) -> Value:
     ratios = (nearest**-1.0) * nearest.reduce("ReduceMin")
     powers = ratios ** float(learner.sharpness)
     gates = powers / powers.square_norms().apply("Sqrt")
-    return distances.graph.add("ScatterElements", distances * 0.0, places, gates, axis=1)
+    return distances.graph.add(
+        "ScatterElements", distances * 0.0, places, gates, axis=1
+    )
 
 
 def add_pamo(learner: PAMO1, rows: Value) -> Value:

@@ -53,7 +53,9 @@ def add_decisions(model: FinalModel, probabilities: Value | None) -> Value | Non
         case F1Threshold():
             own = probabilities.columns(np.array(decision.positive))
             is_positive = own.is_greater(decision.threshold())
-            return is_positive.choose(np.array(decision.positive), np.array(1 - decision.positive))
+            return is_positive.choose(
+                np.array(decision.positive), np.array(1 - decision.positive)
+            )
         case CostMatrix():
             return (probabilities @ decision.state()["costs"]).place_of("ArgMin")
     raise ModelError(
@@ -98,7 +100,9 @@ def _correct(softmax: Value, nodes: NDArray[np.float64], classes: int) -> Value:
     else:
         likeliest = softmax.place_of("ArgMax", keeps=True)
         own = likeliest.is_equal(np.arange(classes)[np.newaxis]).as_doubles()
-    before = (softmax * own).sum().at_least(_NEARLY_CERTAIN).at_most(1.0 - _NEARLY_CERTAIN)
+    before = (
+        (softmax * own).sum().at_least(_NEARLY_CERTAIN).at_most(1.0 - _NEARLY_CERTAIN)
+    )
     centred = (before / (1.0 - before)).apply("Log") * NODES_A_UNIT + 0.5 * NODES
     # A row with scores that are not finite has equal probabilities, and no place.
     has_none = centred.apply("IsNaN")

@@ -24,7 +24,9 @@ def add_cells(pairs: NDArray[np.int64], rows: Value, columns: int) -> Value:
     of_features = np.arange(singles, dtype=np.int64)
     cells = bins.columns(of_features) + doubles(BINS * of_features)[np.newaxis]
     if len(pairs):
-        starts = doubles(BINS * singles + PAIR_CELLS * np.arange(len(pairs)))[np.newaxis]
+        starts = doubles(BINS * singles + PAIR_CELLS * np.arange(len(pairs)))[
+            np.newaxis
+        ]
         first = bins.columns(pairs[:, 0])
         second = bins.columns(pairs[:, 1])
         wide_first = (first * (1.0 / COARSE)).apply("Floor")

@@ -15,7 +15,13 @@ from olscale.data.transforms.nystroem import Nystroem
 from olscale.data.transforms.on_columns import OnColumns
 from olscale.data.transforms.principal import IPCA, SVD
 from olscale.data.transforms.projection import RandomProjection
-from olscale.data.transforms.scaling import Bias, MinMax, RunningStandardize, Standardize, UnitNorm
+from olscale.data.transforms.scaling import (
+    Bias,
+    MinMax,
+    RunningStandardize,
+    Standardize,
+    UnitNorm,
+)
 from olscale.errors import ModelError
 from olscale.models.onnx_categories import add_categories
 from olscale.models.onnx_graph import Value

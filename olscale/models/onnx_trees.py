@@ -24,7 +24,9 @@ def add_tree(learner: HoeffdingTree, rows: Value) -> Value:
     densities = (squares * -1.0).apply("Exp") * graph.add("Gather", heights, slot)
     totals = tree.weights.sum(axis=1, keepdims=True)
     shares = tree.weights / np.where(totals > 0.0, totals, 1.0)
-    votes = graph.add("Gather", shares, node) * densities.reduce("ReduceProd", keeps=False)
+    votes = graph.add("Gather", shares, node) * densities.reduce(
+        "ReduceProd", keeps=False
+    )
     total = votes.sum()
     scores = votes / total.is_equal(0.0).choose(1.0, total)
     if learner._outputs > 1:
@@ -52,7 +54,9 @@ def _add_leaf(tree: Tree, rows: Value, depth: int) -> Value:
     return node
 
 
-def _densities_of(learner: HoeffdingTree, tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _densities_of(
+    learner: HoeffdingTree, tree: Tree
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return heights, means and falls of the slots, shape (slots, columns, classes)."""
     slots, classes = tree.counts.shape
     parts = tree.moments.reshape(slots, 6, classes, -1).swapaxes(2, 3)

@@ -96,7 +96,9 @@ def predict(
         _write(_Csv(sys.stdout), tables)
     else:
         path = path_text(out, "out")
-        kind = next((kind for ending, kind in _KINDS.items() if path.endswith(ending)), None)
+        kind = next(
+            (kind for ending, kind in _KINDS.items() if path.endswith(ending)), None
+        )
         if kind is None:
             raise ModelError(
                 f"cannot tell the format of {path} by its ending; end it in {' or '.join(_KINDS)}"
@@ -140,8 +142,12 @@ def _tables(
                 }
                 _add_squares(done, raw_scores - numbers)
             else:
-                table["label"] = class_labels(rows.labels, text=isinstance(classes[0], str))
-                for label, predicted in zip(table["label"], table["prediction"], strict=True):
+                table["label"] = class_labels(
+                    rows.labels, text=isinstance(classes[0], str)
+                )
+                for label, predicted in zip(
+                    table["label"], table["prediction"], strict=True
+                ):
                     done.unlabelled += label is None
                     done.labels += label in class_set
                     done.wrong += label in class_set and label != predicted
@@ -150,7 +156,10 @@ def _tables(
             names = [f"score_{label}" for label in classes]
             if raw_scores.shape[1] == 1:
                 names = ["score"]
-            table |= {name: raw_scores[:, column].tolist() for column, name in enumerate(names)}
+            table |= {
+                name: raw_scores[:, column].tolist()
+                for column, name in enumerate(names)
+            }
         if probabilities:
             of_classes = model.class_probabilities(rows.X)
             for column, label in enumerate(classes or ()):
@@ -158,7 +167,9 @@ def _tables(
         yield _with_kept(table, rows.kept)
 
 
-def _with_kept(table: dict[str, list[Any]], kept: Mapping[str, Carried]) -> dict[str, list[Any]]:
+def _with_kept(
+    table: dict[str, list[Any]], kept: Mapping[str, Carried]
+) -> dict[str, list[Any]]:
     """Return the answers after the columns carried over, renamed where names coincide."""
     # The answers keep their names, since scripts read them; carried columns give way.
     names = unique_names([*table, *kept])[len(table) :]
@@ -201,14 +212,19 @@ def labels_of(targets: tuple[str, ...], rows: RowsToPredict) -> NDArray[np.float
     """Return the labels of numbers, shape (rows, targets), in the order of the model's targets."""
     columns = rows.labels
     if isinstance(columns, list):
-        columns = np.array([_class_label(label, text=False) for label in columns], dtype=np.float64)
+        columns = np.array(
+            [_class_label(label, text=False) for label in columns], dtype=np.float64
+        )
     labels = np.asarray(columns, dtype=np.float64).reshape(rows_of(rows.X), -1)
     if labels.shape[1] == max(1, len(targets)):
         if set(rows.targets) == set(targets):
             return (
-                labels[:, [rows.targets.index(target) for target in targets]] if targets else labels
+                labels[:, [rows.targets.index(target) for target in targets]]
+                if targets
+                else labels
             )
-        numbered = tuple(f"y{i}" for i in range(len(targets)))  # labels from arrays have no names
+        # labels from arrays have no names
+        numbered = tuple(f"y{i}" for i in range(len(targets)))
         if numbered in (rows.targets, targets):
             return labels
     available = ", ".join(map(repr, rows.targets)) or "one"
@@ -219,7 +235,9 @@ def labels_of(targets: tuple[str, ...], rows: RowsToPredict) -> NDArray[np.float
     )
 
 
-def _by_target(word: str, targets: tuple[str, ...], values: Any) -> dict[str, list[Any]]:
+def _by_target(
+    word: str, targets: tuple[str, ...], values: Any
+) -> dict[str, list[Any]]:
     """Return values, shape (rows, targets), as columns named by `word` and, if several, target."""
     names = [f"{word}_{target}" for target in targets] or [word]
     return {name: values[:, i].tolist() for i, name in enumerate(names)}
@@ -235,7 +253,9 @@ def _plain(label: Any) -> Any:
     )
 
 
-def _refuse_unusable(model: FinalModel, rows: RowsToPredict, scores: Any, first: int) -> None:
+def _refuse_unusable(
+    model: FinalModel, rows: RowsToPredict, scores: Any, first: int
+) -> None:
     finite = np.isfinite(scores).all(axis=1)
     if not finite.all():
         i = int(np.argmin(finite))

@@ -63,7 +63,9 @@ class RowEncoder:
         self._columns = columns
         self._warned: set[str] = set()
         self._no_values = frozenset(columns.missing)
-        self._no_numbers = tuple(float(word) for word in columns.missing if is_number(word))
+        self._no_numbers = tuple(
+            float(word) for word in columns.missing if is_number(word)
+        )
 
     def rows(self, X: Any, encoded: bool = False) -> Rows:
         """Return rows of any kind, except a `Dataset`, as those of the model.
@@ -93,7 +95,11 @@ class RowEncoder:
             )
         if (frame := _frame(X)) is not None:
             return self._of_frame(*frame, encoded)
-        if isinstance(X, Sequence) and len(X) and all(isinstance(row, Mapping) for row in X):
+        if (
+            isinstance(X, Sequence)
+            and len(X)
+            and all(isinstance(row, Mapping) for row in X)
+        ):
             return self._of_dicts(X)
         return self._of_array(X, encoded)
 
@@ -103,7 +109,9 @@ class RowEncoder:
         Several targets give an array of shape (rows, targets).
         """
         model = self._columns
-        names = model.targets or ((model.label,) if isinstance(model.label, str) else ())
+        names = model.targets or (
+            (model.label,) if isinstance(model.label, str) else ()
+        )
         if not names:
             return None
         if isinstance(X, Mapping):
@@ -137,12 +145,15 @@ class RowEncoder:
     def _numeric(self) -> tuple[tuple[str, int], ...]:
         """Name and feature of each column of numbers."""
         text = set(self._columns.text)
-        return tuple((name, self._places[name]) for name in self._table if name not in text)
+        return tuple(
+            (name, self._places[name]) for name in self._table if name not in text
+        )
 
     @cached_property
     def _text(self) -> tuple[tuple[str, TextColumn], ...]:
         return tuple(
-            (name, TextColumn(name, self._columns, self._places)) for name in self._columns.text
+            (name, TextColumn(name, self._columns, self._places))
+            for name in self._columns.text
         )
 
     @cached_property
@@ -204,7 +215,10 @@ class RowEncoder:
             return read_only(
                 np.array(
                     [
-                        [self._number(record[name], name, row) for name, _ in self._numeric]
+                        [
+                            self._number(record[name], name, row)
+                            for name, _ in self._numeric
+                        ]
                         for row, record in enumerate(records)
                     ]
                 )
@@ -245,13 +259,19 @@ class RowEncoder:
     def _numbers(self, cells: Any, name: str) -> NDArray[np.float64]:
         if not self._no_values:
             return numbers_in(cells, name)
-        numbers = [self._number(cell, name, row) for row, cell in enumerate(cells_in(cells))]
+        numbers = [
+            self._number(cell, name, row) for row, cell in enumerate(cells_in(cells))
+        ]
         return np.array(numbers, dtype=np.float64)
 
-    def _of_frame(self, names: Sequence[str], column_of: ColumnOf, encoded: bool) -> Rows:
+    def _of_frame(
+        self, names: Sequence[str], column_of: ColumnOf, encoded: bool
+    ) -> Rows:
         model = self._columns
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ParameterError(f"X has the column {twice[0]!r} twice; name each column once")
+            raise ParameterError(
+                f"X has the column {twice[0]!r} twice; name each column once"
+            )
         if model.names is None:
             # Nothing can be matched: places are all that there is.
             columns = [numbers_in(column_of(name), name) for name in names]
@@ -274,7 +294,9 @@ class RowEncoder:
             if features and present.issuperset(features)
         }
         if not self._lists_nonzeros:
-            self._check_columns([name for name in self._table if name not in by_feature], present)
+            self._check_columns(
+                [name for name in self._table if name not in by_feature], present
+            )
         features = {feature for listed in by_feature.values() for feature in listed}
         self._warn(present - self._known - features)
         return self._encoded(column_of, rows, by_feature, present)
@@ -293,9 +315,13 @@ class RowEncoder:
         """Return raw columns as the features of the model, column by column."""
         if self._is_plain:
             return read_only(
-                np.column_stack([self._numbers(column_of(name), name) for name, _ in self._numeric])
+                np.column_stack(
+                    [self._numbers(column_of(name), name) for name, _ in self._numeric]
+                )
             )
-        parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
+        parts: list[
+            tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+        ] = []
 
         def put(place: int, numbers: NDArray[np.float64]) -> None:
             at = np.flatnonzero(numbers != 0.0)
@@ -372,7 +398,9 @@ class RowEncoder:
     def _check_count(self, got: int) -> None:
         count = self._columns.count
         if got != count:
-            raise ParameterError(f"X has {got} features, the model learned from {count}")
+            raise ParameterError(
+                f"X has {got} features, the model learned from {count}"
+            )
 
     def _by_place(self, X: Any) -> Rows:
         """Return raw rows of a table whose columns have no names, without its label."""
@@ -410,7 +438,8 @@ def _frame(X: Any) -> tuple[list[str], ColumnOf] | None:
 
     An array has neither.
     """
-    names = getattr(X, "column_names", None)  # of Arrow tables; their `columns` are arrays
+    # of Arrow tables; their `columns` are arrays
+    names = getattr(X, "column_names", None)
     if names is None and hasattr(X, "schema") and hasattr(X, "num_columns"):
         names = X.schema.names  # a batch of Arrow
     if names is None:

@@ -45,13 +45,18 @@ def to_skops(learner: Learner) -> dict[str, NDArray[Any]]:
     ModelError
         If skops is not installed, or the estimator has parts that skops does not know.
     """
-    if not isinstance(learner, ForeignLearner) or hasattr(learner.estimator, "learn_one"):
+    if not isinstance(learner, ForeignLearner) or hasattr(
+        learner.estimator, "learn_one"
+    ):
         raise ModelError("skops saves estimators of scikit-learn alone")
     skops = _skops()
     try:
         content = skops.dumps(learner.estimator)
-        unknown = sorted(set(skops.get_untrusted_types(data=content)).difference(_TRUSTED))
-    except Exception as fault:  # parts of an estimator may raise anything where they are read
+        unknown = sorted(
+            set(skops.get_untrusted_types(data=content)).difference(_TRUSTED)
+        )
+    except Exception as fault:
+        # parts of an estimator may raise anything where they are read
         raise ModelError(f"skops cannot save it: {one_line(str(fault))}") from None
     if unknown:
         raise ModelError(f"skops does not know its type {unknown[0]}")
@@ -72,7 +77,9 @@ def restore_skops(learner: Learner, arrays: dict[str, NDArray[Any]]) -> None:
         If the arrays have no such estimator, or one that names types which skops does not know.
     """
     if set(arrays) != {SKOPS, UPDATES} or not isinstance(learner, ForeignLearner):
-        raise ValueError("its header says that it has an estimator of skops, and it has none")
+        raise ValueError(
+            "its header says that it has an estimator of skops, and it has none"
+        )
     content = arrays[SKOPS]
     updates = arrays[UPDATES]
     if content.dtype != np.uint8 or content.ndim != 1:
@@ -113,7 +120,10 @@ def _check_archive(data: bytes) -> None:
 def _without_addresses(content: bytes) -> bytes:
     """Return an archive of skops with numbers in the place of addresses, and without times."""
     out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(content)) as archive, zipfile.ZipFile(out, "w") as renamed:
+    with (
+        zipfile.ZipFile(io.BytesIO(content)) as archive,
+        zipfile.ZipFile(out, "w") as renamed,
+    ):
         tree = json.loads(archive.read(_TREE))
         files: dict[str, str] = {}
         _number(tree, {}, files)

@@ -124,7 +124,9 @@ class ModelSource:
         sources = self._expanded()
         for source in sources:
             if is_archive(source.path):
-                raise ModelError(f"{source.path} is an archive; unpack it and name the files")
+                raise ModelError(
+                    f"{source.path} is an archive; unpack it and name the files"
+                )
         zero_based = self._zero_based(sources)
         self._base = 0 if zero_based else 1
         for source in sources:
@@ -149,19 +151,30 @@ class ModelSource:
         columns = None if manifest.table is None else [*manifest.table.categorical]
         self._check_base(manifest.index_base)
         self._base = 0 if manifest.index_base == 0 else 1
-        self._check_codings({} if manifest.table is None else manifest.table.coded or {})
+        self._check_codings(
+            {} if manifest.table is None else manifest.table.coded or {}
+        )
         self._check_values(set(manifest.feature_names or ()))
-        classes = None if dataset.classes is None else np.array(dataset.classes, dtype=object)
+        classes = (
+            None if dataset.classes is None else np.array(dataset.classes, dtype=object)
+        )
         for chunk in dataset.chunks(split):
             labels = chunk.y if classes is None else classes[chunk.y].tolist()
             X = chunk.X
             names = manifest.feature_names
-            if manifest.index_base is not None and dataset.columns != self._columns.count:
+            if (
+                manifest.index_base is not None
+                and dataset.columns != self._columns.count
+            ):
                 X = to_csr(
                     X
                 )  # Dense SVMlight text is still text: it may have more indices, or fewer.
-            X = self._placed(X, dataset.columns, names, columns, indexed=isinstance(X, CSR))
-            yield RowsToPredict(X, labels, manifest.targets or (), weights=chunk.weights)
+            X = self._placed(
+                X, dataset.columns, names, columns, indexed=isinstance(X, CSR)
+            )
+            yield RowsToPredict(
+                X, labels, manifest.targets or (), weights=chunk.weights
+            )
 
     def _expanded(self) -> list[Source]:
         """Return the files of the source, with the folder columns that the model knows."""
@@ -174,7 +187,9 @@ class ModelSource:
                 names += (model.label,)
         return with_partitions(sources, names)
 
-    def _of_file(self, source: Source, zero_based: bool | None) -> Iterator[RowsToPredict]:
+    def _of_file(
+        self, source: Source, zero_based: bool | None
+    ) -> Iterator[RowsToPredict]:
         """Yield the rows of one file, with or without labels, as it turns out to have them."""
         path = source.path
         model = self._columns
@@ -198,9 +213,15 @@ class ModelSource:
                 carried = {} if batch.table is None else batch.table.carried
                 indexed = batch.zero_based is not None
                 X = self._placed(
-                    batch.X, batch.columns, batch.feature_names, _columns_of(batch), indexed=indexed
+                    batch.X,
+                    batch.columns,
+                    batch.feature_names,
+                    _columns_of(batch),
+                    indexed=indexed,
                 )
-                yield RowsToPredict(X, labels, targets, {name: carried[name] for name in plan.kept})
+                yield RowsToPredict(
+                    X, labels, targets, {name: carried[name] for name in plan.kept}
+                )
         except UnknownNameError as fault:
             if fault.got not in model.coded:
                 raise
@@ -217,11 +238,15 @@ class ModelSource:
         if format.name == SVMLIGHT:
             options = replace(options, zero_based=zero_based)
         if format.name in ENCODED_FORMATS:
-            encode = tuple(f"{column}={coding}" for column, coding in self._columns.coded.items())
+            encode = tuple(
+                f"{column}={coding}" for column, coding in self._columns.coded.items()
+            )
             options = replace(options, encode=encode)
         return TablePlan(options)
 
-    def _labels(self, batch: Batch, plan: TablePlan) -> tuple[Carried | None, tuple[str, ...]]:
+    def _labels(
+        self, batch: Batch, plan: TablePlan
+    ) -> tuple[Carried | None, tuple[str, ...]]:
         """Return the labels of `batch`, and the names of its targets if there are several."""
         if batch.table is None:
             target: Any = batch.target
@@ -236,7 +261,10 @@ class ModelSource:
             if mark == "." or not isinstance(cells, list):
                 return cells, ()
             return [pointed(cell, mark) for cell in cells], ()
-        columns = [[number_or_nan(cell, mark) for cell in carried[name]] for name in plan.labels]
+        columns = [
+            [number_or_nan(cell, mark) for cell in carried[name]]
+            for name in plan.labels
+        ]
         return np.array(columns).T, plan.labels
 
     def _note(self, lines: Sequence[str]) -> None:
@@ -275,7 +303,11 @@ class ModelSource:
     def _check_base(self, base: int | None) -> None:
         """Refuse SVMlight text with another index base: its features are off by one."""
         learned = self._columns.index_base
-        requested = None if self._options.zero_based is None else int(not self._options.zero_based)
+        requested = (
+            None
+            if self._options.zero_based is None
+            else int(not self._options.zero_based)
+        )
         if requested is not None and requested != base:
             raise ModelError(
                 f"the indices of {self._source} count from {'no text' if base is None else base}, "
@@ -334,7 +366,9 @@ class ModelSource:
         """Refuse a dataset whose `OTHER` may hide values that the model distinguishes."""
         for column in self._columns.bounded:
             lost = [
-                value for value in self._columns.values(column) if f"{column}={value}" not in names
+                value
+                for value in self._columns.values(column)
+                if f"{column}={value}" not in names
             ]
             # A lost value was counted as `OTHER` at ingest, and cannot be recovered from the
             # features.
@@ -366,12 +400,19 @@ class ModelSource:
                 self._add_values(names)
                 self._places = self._found(names, tables)
             X = self._moved(X, names, first)
-        elif indexed and isinstance(X, CSR) and count > columns.count and self.grow is not None:
+        elif (
+            indexed
+            and isinstance(X, CSR)
+            and count > columns.count
+            and self.grow is not None
+        ):
             self._columns = columns.model_copy(update={"count": count})
             self.grow(self._columns)
         elif indexed and isinstance(X, CSR) and count > columns.count:
             X = self._without_new_indices(X, first)
-        elif count > columns.count or (count < columns.count and not isinstance(X, CSR)):
+        elif count > columns.count or (
+            count < columns.count and not isinstance(X, CSR)
+        ):
             raise ModelError(
                 f"{self._source} has {count:,} features, the model learned from {columns.count:,}"
             )
@@ -383,13 +424,21 @@ class ModelSource:
         if self.grow is None:
             return
         known = set(columns.names or ())
-        values = tuple(f"{column}=" for column in columns.text if column not in columns.coded)
-        new = [name for name in names if name not in known and values and name.startswith(values)]
+        values = tuple(
+            f"{column}=" for column in columns.text if column not in columns.coded
+        )
+        new = [
+            name
+            for name in names
+            if name not in known and values and name.startswith(values)
+        ]
         if new:
             self._columns = with_values(columns, new)
             self.grow(self._columns)
 
-    def _found(self, names: Sequence[str], tables: Sequence[str] | None) -> NDArray[np.int64]:
+    def _found(
+        self, names: Sequence[str], tables: Sequence[str] | None
+    ) -> NDArray[np.int64]:
         """Return the model's feature for each column of the source, -1 for an unknown value."""
         columns = self._columns
         places = {name: place for place, name in enumerate(columns.names or ())}
@@ -397,7 +446,9 @@ class ModelSource:
             # Text that lists only nonzeros: features may be new, or absent from these rows.
             return np.array([places.get(name, -1) for name in names], dtype=np.int64)
         values = tuple(f"{column}=" for column in columns.text)
-        odd = [name for name in names if name not in places and not name.startswith(values)]
+        odd = [
+            name for name in names if name not in places and not name.startswith(values)
+        ]
         if odd:
             unknown = [*dict.fromkeys(_column_of(name, tables or ()) for name in odd)]
             raise ModelError(
@@ -408,10 +459,12 @@ class ModelSource:
         if lacking := [name for name in columns.table if name not in present]:
             raise _lack(self._source, lacking)
         other_values = {
-            f"{column}=": places.get(f"{column}={OTHER}", -1) for column in columns.bounded
+            f"{column}=": places.get(f"{column}={OTHER}", -1)
+            for column in columns.bounded
         }
         return np.array(
-            [places.get(name, _prefixed(name, other_values)) for name in names], dtype=np.int64
+            [places.get(name, _prefixed(name, other_values)) for name in names],
+            dtype=np.int64,
         )
 
     def _moved(self, X: Rows, names: Sequence[str], first: int) -> Rows:
@@ -444,7 +497,9 @@ class ModelSource:
         order = np.lexsort((feature, row))
         order = order[feature[order] >= 0]
         ends = np.cumsum(np.bincount(row[order], minlength=len(indptr) - 1))
-        return CSR(np.concatenate([[0], ends]), feature[order].astype(np.int32), data[order])
+        return CSR(
+            np.concatenate([[0], ends]), feature[order].astype(np.int32), data[order]
+        )
 
     def _without_new_indices(self, X: CSR, first: int) -> CSR:
         indptr, indices, data = trim(X)
@@ -467,7 +522,11 @@ class ModelSource:
 
 def _columns_of(batch: Batch) -> Sequence[str] | None:
     columns = None if batch.table is None else batch.table.columns
-    return None if columns is None else [columns.names[place] for place in columns.features]
+    return (
+        None
+        if columns is None
+        else [columns.names[place] for place in columns.features]
+    )
 
 
 def _column_of(feature: str, tables: Sequence[str]) -> str:
@@ -478,11 +537,15 @@ def _column_of(feature: str, tables: Sequence[str]) -> str:
 
 
 def _prefixed(feature: str, places: Mapping[str, int]) -> int:
-    return next((place for start, place in places.items() if feature.startswith(start)), -1)
+    return next(
+        (place for start, place in places.items() if feature.startswith(start)), -1
+    )
 
 
 def _lack(source: str, names: Sequence[str]) -> ModelError:
-    return ModelError(f"{source} lacks columns that the model learned from: {_listed(names)}")
+    return ModelError(
+        f"{source} lacks columns that the model learned from: {_listed(names)}"
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

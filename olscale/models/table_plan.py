@@ -53,7 +53,9 @@ class TablePlanner:
         Columns that go with the answers: names or positions, or several with commas between.
     """
 
-    def __init__(self, model: ColumnsEntry, options: ReadOptions, keep: Sequence[str] = ()) -> None:
+    def __init__(
+        self, model: ColumnsEntry, options: ReadOptions, keep: Sequence[str] = ()
+    ) -> None:
         self._model = model
         self._given = options
         self._keep = keep
@@ -73,8 +75,12 @@ class TablePlanner:
         if model.by_name:
             text = tuple(name in model.text for name in model.table)
             first_values = {name: model.values(name) for name in model.bounded}
-            table = TableColumns(model.table, UNLABELLED, text, kept=first_values, sparse=None)
-            encode = tuple(f"{column}={coding}" for column, coding in model.coded.items())
+            table = TableColumns(
+                model.table, UNLABELLED, text, kept=first_values, sparse=None
+            )
+            encode = tuple(
+                f"{column}={coding}" for column, coding in model.coded.items()
+            )
             options = replace(options, table=table, encode=encode)
         if model.has_given_names:
             plan = self._by_names(path, format, options)
@@ -93,7 +99,9 @@ class TablePlanner:
             columns = _columns(_peek(path, format, options))
             last = columns.names[columns.features[-1]]
             labels = () if last in model.table else (last,)
-        return TablePlan(replace(options, drop_if_there=(*labels, *model.dropped)), labels)
+        return TablePlan(
+            replace(options, drop_if_there=(*labels, *model.dropped)), labels
+        )
 
     def _header(self, path: str, format: Format, options: ReadOptions) -> bool | None:
         """Return False if the first row holds feature values of the model instead of names."""
@@ -115,7 +123,11 @@ class TablePlanner:
         columns = _columns(_peek(path, format, options))
         names = columns.names
         places = [place_of(name) for name in model.dropped]
-        dropped = [place for place in places if place is not None and place not in columns.dropped]
+        dropped = [
+            place
+            for place in places
+            if place is not None and place not in columns.dropped
+        ]
         spare = len(columns.features) - self._needed
         label: int | None = None
         notes: tuple[str, ...] = ()
@@ -152,7 +164,9 @@ class TablePlanner:
     @property
     def _needed(self) -> int:
         """Columns of a table that are features."""
-        return self._model.count if self._model.names is None else len(self._model.table)
+        return (
+            self._model.count if self._model.names is None else len(self._model.table)
+        )
 
     def _label_place(
         self,
@@ -165,7 +179,9 @@ class TablePlanner:
         """Return the label's place: as in the model's table, less the absent columns `without`."""
         label = self._model.label
         if isinstance(label, int):
-            return min(label - sum(place < label for place in without), len(columns.names) - 1)
+            return min(
+                label - sum(place < label for place in without), len(columns.names) - 1
+            )
         try:
             label_name = _peek(
                 path, format, replace(options, labelled=True, table=None, encode=())
@@ -174,7 +190,8 @@ class TablePlanner:
             label_name = columns.features[-1]
         if isinstance(label_name, str):
             return columns.names.index(label_name)
-        return 0 if label_name is None else label_name  # labels from a separate file come first
+        # labels from a separate file come first
+        return 0 if label_name is None else label_name
 
     def _with_chosen(self, path: str, format: Format, plan: TablePlan) -> TablePlan:
         """Return the plan with the columns that the user names."""
@@ -185,10 +202,12 @@ class TablePlanner:
             names = _columns(_peek(path, format, options)).names
             if self._given.label is not None:
                 labels = tuple(
-                    names[place] for place in label_positions(path, names, self._given.label)
+                    names[place]
+                    for place in label_positions(path, names, self._given.label)
                 )
             carried = [
-                names[place] for place in column_positions(path, names, self._keep, "to keep")
+                names[place]
+                for place in column_positions(path, names, self._keep, "to keep")
             ]
         options = replace(
             options,

@@ -20,7 +20,9 @@ from olscale.models.cell_values import is_no_value, words_of
 class TextColumn:
     """A raw column of text: the features of its words, or those of its coding."""
 
-    def __init__(self, name: str, model: ColumnsEntry, places: Mapping[str, int]) -> None:
+    def __init__(
+        self, name: str, model: ColumnsEntry, places: Mapping[str, int]
+    ) -> None:
         self._name = name
         start = f"{name}="
         self._features = {
@@ -73,14 +75,18 @@ class TextColumn:
     @cached_property
     def _part_places(self) -> NDArray[np.int64]:
         assert self._coding is not None
-        return np.array([self._features[part] for part in self._coding.parts], dtype=np.int64)
+        return np.array(
+            [self._features[part] for part in self._coding.parts], dtype=np.int64
+        )
 
     def put(self, cell: Any, row: int, entries: dict[int, float]) -> None:
         """Add the entries of a cell."""
         del row
         if self._coding is not None:
             coded = self._code([cell])
-            for part, value in zip(coded.indices.tolist(), coded.data.tolist(), strict=True):
+            for part, value in zip(
+                coded.indices.tolist(), coded.data.tolist(), strict=True
+            ):
                 entries[int(self._part_places[part])] = value
             return
         place = self._place(cell)

@@ -18,7 +18,9 @@ from olscale.storage.checked_arrays import write_arrays
 ABOUT = "model.json"
 
 
-def write_model(about: About, arrays: Mapping[str, NDArray[Any]], out: IO[bytes]) -> None:
+def write_model(
+    about: About, arrays: Mapping[str, NDArray[Any]], out: IO[bytes]
+) -> None:
     """Write a model to an open file."""
 
     def members() -> Iterator[tuple[str, NDArray[Any]]]:
@@ -39,7 +41,9 @@ def why_not_saved(learner: Learner, allow_pickle: bool) -> str:
     return ""
 
 
-def learner_arrays(learner: Learner, allow_pickle: bool = False) -> dict[str, NDArray[Any]]:
+def learner_arrays(
+    learner: Learner, allow_pickle: bool = False
+) -> dict[str, NDArray[Any]]:
     """Return the arrays of a learner in a model file, as ``learner/NAME``.
 
     An estimator of another library is in the format of skops where that knows its types, else a

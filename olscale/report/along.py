@@ -28,7 +28,12 @@ from olscale.measures import figure_of
 from olscale.printable import csv_cells
 from olscale.report.choice import labelled, streams
 from olscale.report.labels import column_of, heading, protocol_text, transforms_note
-from olscale.report.marks import caution_marks, look_ahead_mark, reference_mark, runs_mark
+from olscale.report.marks import (
+    caution_marks,
+    look_ahead_mark,
+    reference_mark,
+    runs_mark,
+)
 from olscale.report.notes import count_notes
 from olscale.report.tables import Entry, Table
 from olscale.results import Store, canonical_json
@@ -166,12 +171,15 @@ def along_tables(lines: Sequence[AlongStream], name: str) -> list[Table]:
             places = texts = _fullest(list(labels.values()), places)
         elif name == SEGMENTS and cells > _SEGMENTS:
             places = texts = [
-                places[i] for i in np.linspace(0, cells - 1, _SEGMENTS).round().astype(int)
+                places[i]
+                for i in np.linspace(0, cells - 1, _SEGMENTS).round().astype(int)
             ]
         entries = []
         runs = [len(line.values) for line in labels.values()]
         settings = [replace(line.summary, metric=name) for line in labels.values()]
-        look_ahead = look_ahead_mark(item for setting in settings for item in looked_ahead(setting))
+        look_ahead = look_ahead_mark(
+            item for setting in settings for item in looked_ahead(setting)
+        )
         reference = Entry(note="-", marks=(reference_mark(why_incomparable(settings)),))
         for line, setting in zip(labels.values(), settings, strict=True):
             # A batch reference predicts nothing while it collects rows: its figures would mislead.
@@ -183,7 +191,8 @@ def along_tables(lines: Sequence[AlongStream], name: str) -> list[Table]:
             marks = caution_marks([line.summary], name)
             if looked_ahead(setting):
                 marks = (*marks, look_ahead)
-            if len(line.values) < max(runs):  # some of its runs failed: its mean is over others
+            # some of its runs failed: its mean is over others
+            if len(line.values) < max(runs):
                 marks = (*marks, runs_mark(len(line.values)))
             figures = []
             for i in _at(line, places):
@@ -231,7 +240,9 @@ def _fullest(group: list[AlongStream], names: list[str]) -> list[str]:
         at = np.array(_at(line, names))
         # A cell that this line lacks has index -1, and there the zero that is appended.
         most = np.maximum(most, np.where(at >= 0, np.append(mean, 0.0)[at], 0.0))
-    return [names[i] for i in sorted(np.argsort(-most, kind="stable")[:_CELLS].tolist())]
+    return [
+        names[i] for i in sorted(np.argsort(-most, kind="stable")[:_CELLS].tolist())
+    ]
 
 
 def _places(group: list[AlongStream]) -> tuple[list[Any], list[str]]:
@@ -244,7 +255,9 @@ def _places(group: list[AlongStream]) -> tuple[list[Any], list[str]]:
         return [], []
     # Learners have points at other rows, so a table takes the last point at or before each tenth.
     tenths = every[-1] * np.arange(1, _POSITIONS + 1) // _POSITIONS
-    picked = np.unique(every[np.maximum(0, np.searchsorted(every, tenths, side="right") - 1)])
+    picked = np.unique(
+        every[np.maximum(0, np.searchsorted(every, tenths, side="right") - 1)]
+    )
     return list(picked), [f"{row:,}" for row in picked]
 
 

@@ -4,7 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from olscale.analysis.curves import AlongStream, ConfusionMatrix, Curve, RocCurve, SegmentErrors
+from olscale.analysis.curves import (
+    AlongStream,
+    ConfusionMatrix,
+    Curve,
+    RocCurve,
+    SegmentErrors,
+)
 from olscale.analysis.summary import Summary, by_setting
 from olscale.analysis.sweeps import Sweep
 from olscale.measures import distance_from_best
@@ -20,7 +26,9 @@ from olscale.results import canonical_json
 
 _StreamKey = tuple[Column, str]
 
-T = TypeVar("T", Summary, Curve, SegmentErrors, ConfusionMatrix, RocCurve, Sweep, AlongStream)
+T = TypeVar(
+    "T", Summary, Curve, SegmentErrors, ConfusionMatrix, RocCurve, Sweep, AlongStream
+)
 
 
 def _summary(one: Summary | AlongStream | Sweep) -> Summary:
@@ -29,7 +37,9 @@ def _summary(one: Summary | AlongStream | Sweep) -> Summary:
     return one.summary
 
 
-def like(summaries: Iterable[Summary], learner: str, metric: str, **params: Any) -> list[Summary]:
+def like(
+    summaries: Iterable[Summary], learner: str, metric: str, **params: Any
+) -> list[Summary]:
     """Return the summaries of a metric of a learner that has these parameters."""
     return [
         s
@@ -99,8 +109,8 @@ def best_of_each(shown: Iterable[T]) -> list[T]:
     for item in shown:
         s = _summary(item)
         best_item = best.get(_summary(item).label)
-        if best_item is None or distance_from_best(s.metric, s.mean) < distance_from_best(
-            s.metric, _summary(best_item).mean
-        ):
+        if best_item is None or distance_from_best(
+            s.metric, s.mean
+        ) < distance_from_best(s.metric, _summary(best_item).mean):
             best[s.label] = item
     return list(best.values())

@@ -36,7 +36,9 @@ def class_table(
     rows = np.zeros(size)
     for matrix in counts.values():
         rows[: len(matrix)] = np.maximum(rows[: len(matrix)], matrix.sum(axis=1))
-    classes = sorted(np.argsort(-rows, kind="stable")[: min(_MOST, int((rows > 0).sum()))].tolist())
+    classes = sorted(
+        np.argsort(-rows, kind="stable")[: min(_MOST, int((rows > 0).sum()))].tolist()
+    )
     called = [*names[:size], *map(str, range(len(names), size))]
     errors = {label: _errors(matrix, size) for label, matrix in counts.items()}
     best = np.nanmin(np.array([errors[label] for label in shown])[:, classes], axis=0)
@@ -46,7 +48,8 @@ def class_table(
         cells = [figure_of("error", float(errors[label][i])) for i in classes]
         # Compared as printed: figures that read the same are all the best.
         least = [
-            cell == figure_of("error", float(low)) for cell, low in zip(cells, best, strict=True)
+            cell == figure_of("error", float(low))
+            for cell, low in zip(cells, best, strict=True)
         ]
         line = [
             Entry(cell, best=is_least, marks=marks)
@@ -60,7 +63,9 @@ def class_table(
         error = "Test error"
     notes = [f"Rows of the class {when}, in percent of them."]
     if len(classes) < int((rows > 0).sum()):
-        notes.append(f"The {len(classes)} classes of most rows, of {int((rows > 0).sum()):,}.")
+        notes.append(
+            f"The {len(classes)} classes of most rows, of {int((rows > 0).sum()):,}."
+        )
     columns = tuple(f"{called[i]}" for i in classes)
     return Table(
         f"{error} by class (%), {title}",
@@ -71,7 +76,9 @@ def class_table(
     )
 
 
-def _errors(matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], size: int) -> list[float]:
+def _errors(
+    matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], size: int
+) -> list[float]:
     of = matrix.sum(axis=1)
     return [
         float(1.0 - matrix[i, i] / of[i]) if i < len(of) and of[i] else float("nan")

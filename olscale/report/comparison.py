@@ -33,7 +33,12 @@ from olscale.report.left_out import (
 from olscale.report.marks import caution_notes
 from olscale.report.notes import count_notes, partial_notes
 from olscale.results import Store
-from olscale.results.settings import SettingKey, asked_protocol, asked_text, natural_order
+from olscale.results.settings import (
+    SettingKey,
+    asked_protocol,
+    asked_text,
+    natural_order,
+)
 from olscale.results.store import OnDamage
 
 T = TypeVar("T")
@@ -103,13 +108,19 @@ class Compared:
 
     def behind(self, learner: str) -> list[Summary]:
         """Return the settings that a learner's figures rest on."""
-        return [s for dataset in self.outcome.datasets for s in self.settings(learner, dataset)]
+        return [
+            s
+            for dataset in self.outcome.datasets
+            for s in self.settings(learner, dataset)
+        ]
 
     def behind_all(self) -> dict[str, list[Summary]]:
         """Return `behind` of every learner at once."""
         # The blocks are those of all learners, so they are gone through once for all.
         first_blocks = [
-            blocks[0] for dataset in self.outcome.datasets for blocks in self.ways(dataset).values()
+            blocks[0]
+            for dataset in self.outcome.datasets
+            for blocks in self.ways(dataset).values()
         ]
         return {
             learner: [self.runs[learner][block] for block in first_blocks]
@@ -209,14 +220,22 @@ def compared(
             comparison = _by_default(of, terms)
         else:
             shared_protocol = asked_protocol(of[0].protocol)
-            comparison = _by_metric(arrange_settings(of), shared_protocol, metric, terms)
+            comparison = _by_metric(
+                arrange_settings(of), shared_protocol, metric, terms
+            )
         if comparison is None:
             separate += of
         else:
             comparisons.append(comparison)
     if baseline is not None and not comparisons and by_protocol:
-        available = {name for of in by_protocol.values() for name in arrange_settings(of).learners}
-        raise UnknownNameError("learner with figures to compare", baseline, available - {baseline})
+        available = {
+            name
+            for of in by_protocol.values()
+            for name in arrange_settings(of).learners
+        }
+        raise UnknownNameError(
+            "learner with figures to compare", baseline, available - {baseline}
+        )
     # A stable sort: equal ones stay in the order of their protocols.
     comparisons.sort(key=lambda comparison: -len(comparison.outcome.datasets))
     if comparisons and separate:
@@ -251,7 +270,9 @@ def learners_by_protocol(summaries: Iterable[Summary]) -> str:
     learners: dict[str, dict[str, None]] = defaultdict(dict)
     for s in summaries:
         learners[protocol_text(s.protocol)][s.label] = None
-    return "; ".join(f"{few(list(of))} in {protocol}" for protocol, of in learners.items())
+    return "; ".join(
+        f"{few(list(of))} in {protocol}" for protocol, of in learners.items()
+    )
 
 
 def _by_default(summaries: Sequence[Summary], terms: _Terms) -> Compared | None:
@@ -264,7 +285,9 @@ def _by_default(summaries: Sequence[Summary], terms: _Terms) -> Compared | None:
         for name in sorted(_DEFAULT, key=lambda name: -having[name])
         if having[name]
     )
-    comparison = next((candidate for candidate in comparisons if candidate is not None), None)
+    comparison = next(
+        (candidate for candidate in comparisons if candidate is not None), None
+    )
     if comparison is None:
         return None
     metric = comparison.metric
@@ -276,14 +299,18 @@ def _by_default(summaries: Sequence[Summary], terms: _Terms) -> Compared | None:
     second = _by_metric(arranged, protocol, counterpart, terms)
     chosen = f"Compared by {metric_words(metric)} (of {having[metric]} data sets)"
     if second is None:
-        notes = [f"{chosen}; by {metric_words(counterpart)} there is nothing to compare."]
+        notes = [
+            f"{chosen}; by {metric_words(counterpart)} there is nothing to compare."
+        ]
     else:
         notes = [
             f"{chosen}; mean ranks by {metric_words(counterpart)} "
             f"(of {having[counterpart]}) stand beside."
         ]
         if unmeasured := unmeasured_datasets(second.left_out, counterpart):
-            notes.append(f"Left out, having no {metric_words(counterpart)}: {few(unmeasured)}.")
+            notes.append(
+                f"Left out, having no {metric_words(counterpart)}: {few(unmeasured)}."
+            )
     advice = f"--metric {counterpart} compares by {metric_words(counterpart)}."
     return replace(
         comparison,
@@ -307,7 +334,9 @@ def _by_metric(
     """Compare the learners of one protocol; None if no two of them share a run."""
     candidates = find_candidates(arranged, metric, terms.figures.of(metric))
     measured = {
-        learner: own for learner in candidates.learners if (own := candidates.figures.get(learner))
+        learner: own
+        for learner in candidates.learners
+        if (own := candidates.figures.get(learner))
     }
     matched = match_blocks(measured, candidates.ways, terms.baseline)
     learners = matched.learners
@@ -319,7 +348,9 @@ def _by_metric(
         return None
     datasets = [candidates.names[dataset] for dataset in matched.blocks]
     shared = {block for of_dataset in matched.blocks.values() for block in of_dataset}
-    values = np.array([_means(measured[learner], matched.blocks, shared) for learner in learners]).T
+    values = np.array(
+        [_means(measured[learner], matched.blocks, shared) for learner in learners]
+    ).T
     measure = measure_of(metric)
     rope = terms.rope
     if rope is None:
@@ -332,7 +363,9 @@ def _by_metric(
     if terms.against_best:
         ranks = rank(-values if higher else values)
         baseline = learners[int(ranks.mean(axis=0).argmin())]
-    outcome = compare(values, learners, datasets, higher, terms.test, baseline, terms.in_pairs)
+    outcome = compare(
+        values, learners, datasets, higher, terms.test, baseline, terms.in_pairs
+    )
     entries = left_out(candidates, matched, metric)
     comparison = Compared(
         metric,
@@ -349,7 +382,8 @@ def _by_metric(
         for names in candidates.copies
     ]
     return replace(
-        comparison, notes=(*left_out_notes(entries, metric), *copies, *_averages(comparison))
+        comparison,
+        notes=(*left_out_notes(entries, metric), *copies, *_averages(comparison)),
     )
 
 
@@ -370,7 +404,10 @@ def _means(
     # The figures of a way lie side by side: it is looked up once.
     for way, of_way in groupby(pairs, key=lambda pair: pair[0].way):
         by_way[way.dataset][way] += [value for _, value in of_way]
-    return [_mean([_mean(values) for values in by_way[dataset].values()]) for dataset in blocks]
+    return [
+        _mean([_mean(values) for values in by_way[dataset].values()])
+        for dataset in blocks
+    ]
 
 
 def _mean(values: list[float]) -> float:
@@ -381,11 +418,15 @@ def _mean(values: list[float]) -> float:
     return float(np.add.reduce(values) / len(values))
 
 
-def _shown(outcome: Comparison, candidates: Candidates, most: int | None) -> tuple[str, ...]:
+def _shown(
+    outcome: Comparison, candidates: Candidates, most: int | None
+) -> tuple[str, ...]:
     """Return at most `most` learners, the best first, each by its best setting."""
     if most is None or len(outcome.learners) <= most:
         return outcome.learners
-    label_of = {name: setting.label for (name, _), setting in candidates.settings.items()}
+    label_of = {
+        name: setting.label for (name, _), setting in candidates.settings.items()
+    }
     best: dict[str, str] = {}
     for name in outcome.learners:
         best.setdefault(label_of[name], name)
@@ -401,7 +442,9 @@ def _averages(one: Compared) -> list[str]:
     notes = []
     if averaged:
         notes = [f"Means over several transforms of {', '.join(averaged)}."]
-    counts = {len(blocks) for dataset in datasets for blocks in one.ways(dataset).values()}
+    counts = {
+        len(blocks) for dataset in datasets for blocks in one.ways(dataset).values()
+    }
     notes += [
         note.replace("Mean and sample standard deviation", "Each figure is the mean")
         for note in count_notes(counts)
@@ -413,7 +456,9 @@ def _averages(one: Compared) -> list[str]:
     return [*notes, *partial_notes(learners, datasets, grid)]
 
 
-def within_each(one: Compared, store: Store, on_damage: OnDamage = "raise") -> list[Within]:
+def within_each(
+    one: Compared, store: Store, on_damage: OnDamage = "raise"
+) -> list[Within]:
     """Compare the learners on each data set and transform, by the replicates that all have."""
     by_setting = ReplicateFigures(store, on_damage).of(one.metric)
     higher = measure_of(one.metric).better == "higher"
@@ -421,7 +466,8 @@ def within_each(one: Compared, store: Store, on_damage: OnDamage = "raise") -> l
     for dataset in one.outcome.datasets:
         for way, blocks in one.ways(dataset).items():
             values = [
-                one.by_replicate(by_setting, learner, blocks) for learner in one.outcome.learners
+                one.by_replicate(by_setting, learner, blocks)
+                for learner in one.outcome.learners
             ]
             within = compare_within(
                 dataset_text(one, dataset, way),

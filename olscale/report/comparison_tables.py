@@ -39,7 +39,9 @@ def rank_table(one: Compared) -> Table:
     if outcome.tested:
         alike = set(outcome.alike()) - {_against(outcome)}
     best = _best_learners(one)
-    mark = look_ahead_mark(item for names in _looked_ahead(one).values() for item in names)
+    mark = look_ahead_mark(
+        item for names in _looked_ahead(one).values() for item in names
+    )
     entries = [_rank_entries(one, i, alike, best, mark) for i in rows]
     title = f"Ranks by {metric_text(one.metric)}, {protocol_text(one.protocol)}"
     notes = [*_shown_note(one), *one.notes, *verdicts(one)]
@@ -66,9 +68,13 @@ def _best_learners(one: Compared) -> list[set[int]]:
     for dataset in outcome.datasets:
         settings.append([one.settings(name, dataset) for name in outcome.learners])
     best = []
-    for ranks, of_learners in zip([outcome.mean_ranks, *outcome.ranks], settings, strict=True):
+    for ranks, of_learners in zip(
+        [outcome.mean_ranks, *outcome.ranks], settings, strict=True
+    ):
         able = [
-            i for i, summaries in enumerate(of_learners) if not is_of_classes(summaries, one.metric)
+            i
+            for i, summaries in enumerate(of_learners)
+            if not is_of_classes(summaries, one.metric)
         ]
         # NaN equals no rank, so nothing is marked without a competitor.
         least = math.nan
@@ -100,7 +106,8 @@ def _rank_entries(
                 figure_of(one.metric, float(outcome.values[j, i])),
                 best=i in best[j + 1],
                 partial=any(s.failures for s in settings),
-                shade=1 + round((SHADES - 1) * (place - 1) / (len(outcome.learners) - 1)),
+                shade=1
+                + round((SHADES - 1) * (place - 1) / (len(outcome.learners) - 1)),
                 marks=cell_marks,
             )
         )
@@ -112,21 +119,31 @@ def _rank_beside(other: Compared, name: str) -> Entry:
     ranks = _mean_ranks(other.outcome)
     if name not in ranks:
         return Entry(note="-")
-    return Entry(f"{ranks[name]:.2f}", marks=caution_marks(other.behind(name), other.metric))
+    return Entry(
+        f"{ranks[name]:.2f}", marks=caution_marks(other.behind(name), other.metric)
+    )
 
 
 def _looked_ahead(one: Compared) -> dict[str, list[str]]:
     """Return, by learner, what saw rows before they were predicted, if anything did."""
     by_learner = {}
     for name in one.outcome.learners:
-        items = [what for dataset in one.outcome.datasets for what in _seen_on(one, name, dataset)]
+        items = [
+            what
+            for dataset in one.outcome.datasets
+            for what in _seen_on(one, name, dataset)
+        ]
         # Data sets repeat items; a dict drops repetitions and keeps the order.
         by_learner[name] = list(dict.fromkeys(items))
     return {name: items for name, items in by_learner.items() if items}
 
 
 def _seen_on(one: Compared, learner: str, dataset: str) -> list[str]:
-    return [what for setting in one.settings(learner, dataset) for what in looked_ahead(setting)]
+    return [
+        what
+        for setting in one.settings(learner, dataset)
+        for what in looked_ahead(setting)
+    ]
 
 
 def _mean_ranks(outcome: Comparison) -> dict[str, float]:
@@ -159,18 +176,24 @@ def verdicts(one: Compared) -> list[str]:
         few = f"Not tested: {n} data sets, and at least {LEAST} are needed"
         if n == 1:
             few = f"Not tested: 1 data set, and at least {LEAST} are needed"
-        return [f"{few}; of {n} no test over data sets can tell a difference from chance."]
+        return [
+            f"{few}; of {n} no test over data sets can tell a difference from chance."
+        ]
     notes = []
     friedman = outcome.friedman
     # NaN equals nothing, itself included: the statistic may be undefined.
     if friedman.p == friedman.p:
-        davenport = f"Iman-Davenport: F {friedman.f:.2f}, p {p_text(friedman.f_p, '= ')}"
+        davenport = (
+            f"Iman-Davenport: F {friedman.f:.2f}, p {p_text(friedman.f_p, '= ')}"
+        )
         notes.append(
             f"Friedman: chi-square {friedman.statistic:.2f}, p {p_text(friedman.p, '= ')}; "
             f"{davenport}."
         )
     if outcome.test == "nemenyi" and outcome.baseline is None:
-        notes.append(f"Nemenyi: mean ranks differ at 5 % if by {outcome.critical:.2f} or more.")
+        notes.append(
+            f"Nemenyi: mean ranks differ at 5 % if by {outcome.critical:.2f} or more."
+        )
     else:
         what = "each two"
         if outcome.baseline:
@@ -225,7 +248,11 @@ def p_text(p: float, sign: str = "") -> str:
 
 
 def pair_table(
-    pairs: Sequence[Pair], metric: str, title: str, notes: Sequence[str] = (), rope: float = 0.0
+    pairs: Sequence[Pair],
+    metric: str,
+    title: str,
+    notes: Sequence[str] = (),
+    rope: float = 0.0,
 ) -> Table:
     """Return one row per pair: wins, ties and losses, differences, p values, probabilities."""
     tested = any(not math.isnan(pair.p) for pair in pairs)
@@ -255,14 +282,19 @@ def pair_table(
             if measure_of(metric).better == "higher":
                 better = above
                 worse = below
-            line += [Entry(f"{share:.2f}", best=share > _SURE) for share in (better, within, worse)]
+            line += [
+                Entry(f"{share:.2f}", best=share > _SURE)
+                for share in (better, within, worse)
+            ]
         entries.append(tuple(line))
     lines = list(notes)
     if bayes:
         width = "no difference counts as the same"
         if rope:
             width = f"differences up to {figure_of(metric, rope)} are the same"
-        lines.append(f"better, same, worse: probabilities by Bayesian signed ranks; {width}.")
+        lines.append(
+            f"better, same, worse: probabilities by Bayesian signed ranks; {width}."
+        )
     names = tuple(f"{pair.a} : {pair.b}" for pair in pairs)
     return Table(title, tuple(columns), names, tuple(entries), tuple(lines), best=_BOLD)
 
@@ -275,7 +307,9 @@ def comparison_tables(one: Compared, within: Sequence[Within] = ()) -> list[Tabl
         shown, note = shown_pairs(one.outcome.pairs, _against(one.outcome))
         pairs = one.outcome.with_posteriors(shown, one.rope)
         title = f"Pairs by {metric_text(one.metric)}"
-        results.append(pair_table(pairs, one.metric, title, [*note, *cautions], one.rope))
+        results.append(
+            pair_table(pairs, one.metric, title, [*note, *cautions], one.rope)
+        )
     for of_dataset in within:
         title = f"Pairs on {of_dataset.dataset}, over {of_dataset.over}"
         notes = [of_dataset.note]
@@ -324,7 +358,9 @@ def _lines(value: Any, margin: str = "") -> str:
     """Return JSON with one line per item of an object and per item of a list in an object."""
     inner = margin + " "
     if isinstance(value, dict) and value:
-        items = [f"{json.dumps(name)}: {_lines(item, inner)}" for name, item in value.items()]
+        items = [
+            f"{json.dumps(name)}: {_lines(item, inner)}" for name, item in value.items()
+        ]
         brackets = "{}"
     elif isinstance(value, list) and value:
         # The indenting encoder would take seconds for many pairs.
@@ -400,9 +436,12 @@ def _beside(other: Compared | None) -> dict[str, Any] | None:
 
 def _pair(pair: Pair) -> dict[str, Any]:
     fields: dict[str, Any] = {
-        name: getattr(pair, name) for name in ("a", "b", "wins", "ties", "losses", "difference")
+        name: getattr(pair, name)
+        for name in ("a", "b", "wins", "ties", "losses", "difference")
     }
-    fields |= {name: _finite(getattr(pair, name)) for name in ("p", "p_corrected", "p_sign")}
+    fields |= {
+        name: _finite(getattr(pair, name)) for name in ("p", "p_corrected", "p_sign")
+    }
     fields["posterior"] = None
     if pair.posterior:
         fields["posterior"] = pair.posterior._asdict()

@@ -113,7 +113,9 @@ class Dashboard:
                 return paragraphs(["Nothing goes on."])
             name = self._name(number, store)
             command = f"olscale evaluate ... --store {name}"
-            return paragraphs([f"No evaluation yet. This page starts by itself: {command}"])
+            return paragraphs(
+                [f"No evaluation yet. This page starts by itself: {command}"]
+            )
         return live_html(evaluations)
 
     def results(self, number: int) -> str:
@@ -166,7 +168,9 @@ class Dashboard:
         store = self._store(number)
         with self._making[number]:
             stamps = store.path, store.record_stamps()
-            if (what, number) not in self._made or self._made[what, number][0] != stamps:
+            if (what, number) not in self._made or self._made[what, number][
+                0
+            ] != stamps:
                 self._made[what, number] = stamps, make(store)
         return self._made[what, number][1]
 
@@ -214,14 +218,20 @@ class Dashboard:
         """Return the page."""
         numbers = range(len(self._stores))
         loader = FileSystemLoader(Path(__file__).parent / "templates")
-        template = Environment(loader=loader, autoescape=True).get_template("dashboard.html")
+        template = Environment(loader=loader, autoescape=True).get_template(
+            "dashboard.html"
+        )
         return template.render(
             pages=[printable(page.parent.parent.name) for page in self.pages],
             is_live=any(
-                one.state() == "running" for number in numbers for one in self._read(number)
+                one.state() == "running"
+                for number in numbers
+                for one in self._read(number)
             )
             or not any(self._store(number).done() for number in numbers),
-            calendars=[Markup(linked_calendar(*numbered)) for numbered in enumerate(self.pages)],
+            calendars=[
+                Markup(linked_calendar(*numbered)) for numbered in enumerate(self.pages)
+            ],
             names=[
                 printable(self._name(number, store))
                 for number, store in enumerate(map(self._store, numbers))

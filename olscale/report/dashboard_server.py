@@ -16,7 +16,13 @@ from tornado.web import Application, HTTPError, RequestHandler
 from olscale.errors import OlscaleError, ReportError
 from olscale.report.dashboard import Dashboard
 from olscale.report.html import escape
-from olscale.report.page_server import LOG, MOST_CONNECTIONS, SECONDS_TO_TAKE, PageServer, short_log
+from olscale.report.page_server import (
+    LOG,
+    MOST_CONNECTIONS,
+    SECONDS_TO_TAKE,
+    PageServer,
+    short_log,
+)
 from olscale.report.run_list import (
     MOST_ADDED,
     Query,
@@ -99,7 +105,9 @@ async def serve(
     # What the first visitor asks for is made before; locks make him wait instead of making it twice.
     first = asyncio.create_task(asyncio.to_thread(_warm, dashboard))
     bound = sockets[0].getsockname()[1]
-    ready(f"http://{host}:{bound}/{prefix.strip('/') + '/' if prefix.strip('/') else ''}")
+    ready(
+        f"http://{host}:{bound}/{prefix.strip('/') + '/' if prefix.strip('/') else ''}"
+    )
     try:
         with short_log():
             await asyncio.Event().wait()
@@ -126,10 +134,12 @@ class _Handler(RequestHandler):
         host = self.request.host.lower()
         if (
             self.hosts
-            and (host.rsplit(":", 1)[0] if not host.endswith("]") else host) not in self.hosts
+            and (host.rsplit(":", 1)[0] if not host.endswith("]") else host)
+            not in self.hosts
         ):
             raise HTTPError(
-                403, reason="this dashboard answers requests to its own address alone; see --host"
+                403,
+                reason="this dashboard answers requests to its own address alone; see --host",
             )
 
     def set_default_headers(self) -> None:
@@ -250,7 +260,9 @@ class _Files(_Handler):
         except OSError:  # another report has just replaced this one
             raise HTTPError(404) from None
         kinds = {".html": "text/html; charset=utf-8", ".svg": "image/svg+xml"}
-        self.set_header("Content-Type", kinds.get(file.suffix, "application/octet-stream"))
+        self.set_header(
+            "Content-Type", kinds.get(file.suffix, "application/octet-stream")
+        )
         await self.give(content)
 
 
@@ -261,7 +273,9 @@ class _Report(_Files):
 
 class _Night(_Files):
     async def get(self, number: str, night: str, name: str) -> None:
-        await self.give_file(await self.made(self.dashboard.night, int(number), night), name)
+        await self.give_file(
+            await self.made(self.dashboard.night, int(number), night), name
+        )
 
 
 class _Icon(RequestHandler):

@@ -111,7 +111,9 @@ class FigureProcess:
         # Only this process writes to the folder, so the child can trust its contents.
         self._scratch = tempfile.TemporaryDirectory(prefix="olscale-report-")
         self._child = subprocess.Popen(
-            [sys.executable, "-c", _CHILD], stdin=subprocess.PIPE, stderr=subprocess.PIPE
+            [sys.executable, "-c", _CHILD],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
         self._write(pickle.dumps(sys.path))
         return self
@@ -185,7 +187,12 @@ def _failure(
     try:
         draw_here(drawings, folder, formats, size)
     except Exception as fault:
-        print(traceback.format_exception_only(fault)[-1], end="", file=sys.stderr, flush=True)
+        print(
+            traceback.format_exception_only(fault)[-1],
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )
         return 1
     return 0
 
@@ -201,4 +208,9 @@ def draw_here(
 
     with seldom_collected(), sized(size):
         for drawing in drawings:
-            save(drawing.make(drawing.shown, **drawing.options), folder, drawing.name, formats)
+            save(
+                drawing.make(drawing.shown, **drawing.options),
+                folder,
+                drawing.name,
+                formats,
+            )

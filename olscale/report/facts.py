@@ -59,7 +59,9 @@ def _speed_tables(summaries: Sequence[Summary]) -> list[Table]:
     return tables([*by_processor, *earlier], "rows_per_cpu_second")
 
 
-def planned_facts(store: Store, on_damage: OnDamage = "raise") -> dict[str, Mapping[str, Any]]:
+def planned_facts(
+    store: Store, on_damage: OnDamage = "raise"
+) -> dict[str, Mapping[str, Any]]:
     """Return the facts that plans record on data sets, by fingerprint."""
     return {
         dataset.fingerprint: dataset.facts
@@ -78,7 +80,9 @@ def _with(summaries: Sequence[Summary], metric: str) -> list[Summary]:
     return [s for s in summaries if s.metric == metric]
 
 
-def _datasets(summaries: Sequence[Summary], known: Mapping[str, Mapping[str, Any]]) -> str:
+def _datasets(
+    summaries: Sequence[Summary], known: Mapping[str, Mapping[str, Any]]
+) -> str:
     columns = sorted({column_of(s) for s in summaries})
     lines = []
     for column, label in zip(columns, column_labels(columns), strict=True):
@@ -124,14 +128,17 @@ def _shares(facts: Mapping[str, Any]) -> str:
     if len(names) > _CLASSES or len(rows) != len(names) or not sum(rows):
         return f"{len(names):,} classes"
     return ", ".join(
-        f"{name}: {100 * count / sum(rows):.3g} %" for name, count in zip(names, rows, strict=True)
+        f"{name}: {100 * count / sum(rows):.3g} %"
+        for name, count in zip(names, rows, strict=True)
     )
 
 
 def _learners(summaries: Sequence[Summary]) -> str:
     lines: dict[tuple[str, ...], list[str]] = {}
     for s in one_of_each_setting(summaries):
-        params = ", ".join(f"{name}={value_text(value)}" for name, value in s.params.items())
+        params = ", ".join(
+            f"{name}={value_text(value)}" for name, value in s.params.items()
+        )
         chosen = "by tuning" if s.tuned else ""
         if s.tuned and "metric" in s.tuned:
             chosen += f", {s.tuned['metric']}"
@@ -140,15 +147,22 @@ def _learners(summaries: Sequence[Summary]) -> str:
             names.append(s.dataset_label)
     every = len({s.dataset_label for s in summaries})
     rows: list[tuple[str, ...]] = [
-        (*line, "all" if len(of) == every else ", ".join(of)) for line, of in lines.items()
+        (*line, "all" if len(of) == every else ", ".join(of))
+        for line, of in lines.items()
     ]
     head: tuple[str, ...] = ("learner", "version", "parameters", "chosen", "data sets")
     # The column is dropped if no parameter was tuned.
     if not any(line[3] for line in rows):
         head = head[:3] + head[4:]
         rows = [line[:3] + line[4:] for line in rows]
-    notes = [f"The first {_SETTINGS:,} of {len(rows):,} settings."] if len(rows) > _SETTINGS else []
-    return rows_html(head, rows[:_SETTINGS], text=(0, 1, 2, 3, 4)) + paragraphs(notes, "note")
+    notes = (
+        [f"The first {_SETTINGS:,} of {len(rows):,} settings."]
+        if len(rows) > _SETTINGS
+        else []
+    )
+    return rows_html(head, rows[:_SETTINGS], text=(0, 1, 2, 3, 4)) + paragraphs(
+        notes, "note"
+    )
 
 
 def _machines(store: Store, on_damage: OnDamage) -> str:
@@ -173,7 +187,9 @@ def _machines(store: Store, on_damage: OnDamage) -> str:
     for where in sorted(runs):
         of = json.loads(where)
         versions = ", ".join(
-            f"{name} {text}" for name, text in of.items() if name not in ("host", "cpus")
+            f"{name} {text}"
+            for name, text in of.items()
+            if name not in ("host", "cpus")
         )
         when = f"{last[where]:%Y-%m-%d %H:%M} UTC" if where in last else "-"
         cells = (
@@ -185,5 +201,12 @@ def _machines(store: Store, on_damage: OnDamage) -> str:
             versions,
         )
         lines.append(cells)
-    head = ("machine", "cores", "runs", "seconds learning", "last run ended", "versions")
+    head = (
+        "machine",
+        "cores",
+        "runs",
+        "seconds learning",
+        "last run ended",
+        "versions",
+    )
     return rows_html(head, lines, text=(0, 4, 5)) if lines else ""

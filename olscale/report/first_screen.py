@@ -125,16 +125,24 @@ def _cards(
     good = status.outcomes.get("ok", 0)
     cards = [Card("runs", f"{good:,}", f"ok, of {total:,}")]
     if total > good:
-        outcomes = [f"{n:,} {name}" for name, n in status.outcomes.items() if name != "ok"]
+        outcomes = [
+            f"{n:,} {name}" for name, n in status.outcomes.items() if name != "ok"
+        ]
         cards.append(
             Card(
-                "failed", f"{total - good:,}", ", ".join(outcomes), link.get("failed", ""), "failed"
+                "failed",
+                f"{total - good:,}",
+                ", ".join(outcomes),
+                link.get("failed", ""),
+                "failed",
             )
         )
     done = sum(p.done for p in status.experiments)
     planned = sum(p.total for p in status.experiments)
     if planned > done:
-        cards.append(Card("to do", f"{planned - done:,}", f"of {planned:,} planned runs"))
+        cards.append(
+            Card("to do", f"{planned - done:,}", f"of {planned:,} planned runs")
+        )
     cards.append(Card("data sets", f"{len(status.datasets):,}", _few(status.datasets)))
     cards.append(Card("learners", f"{len(status.learners):,}", _few(status.learners)))
     if comparisons:
@@ -187,7 +195,11 @@ def _leaderboard(source: FigureSource, one: Compared) -> dict[str, Any]:
         letters = {}
     looks = looks_of_comparison(source, one)
     sparks = _sparklines(source, one, shown)
-    speeds = {s.key: s.mean for s in source.summaries if s.metric == "rows_per_cpu_second" and s.n}
+    speeds = {
+        s.key: s.mean
+        for s in source.summaries
+        if s.metric == "rows_per_cpu_second" and s.n
+    }
     rows = []
     for i, name in enumerate(shown):
         look = looks[name]
@@ -245,7 +257,9 @@ def _letters(cliques: Sequence[Sequence[str]]) -> dict[str, str]:
     return letters
 
 
-def _sparklines(source: FigureSource, one: Compared, shown: Sequence[str]) -> dict[str, str]:
+def _sparklines(
+    source: FigureSource, one: Compared, shown: Sequence[str]
+) -> dict[str, str]:
     """Return the points of each learner's mean error along the streams, as SVG has them.
 
     The mean is over the data sets that all of them have a curve on; the height is common to all.
@@ -253,7 +267,9 @@ def _sparklines(source: FigureSource, one: Compared, shown: Sequence[str]) -> di
     curves = _curves(source, one, shown)
     lines = {}
     for name in shown:
-        of_learner = [_resampled(curves[s.key]) for s in one.behind(name) if s.key in curves]
+        of_learner = [
+            _resampled(curves[s.key]) for s in one.behind(name) if s.key in curves
+        ]
         if of_learner:
             lines[name] = np.mean(of_learner, axis=0)
     if not lines:
@@ -271,16 +287,21 @@ def _sparklines(source: FigureSource, one: Compared, shown: Sequence[str]) -> di
     for name, line in lines.items():
         heights = 20 - 18 * np.clip((line - low) / span, 0, 1)
         texts[name] = " ".join(
-            f"{96 * i / (_POINTS - 1):.1f},{height:.1f}" for i, height in enumerate(heights)
+            f"{96 * i / (_POINTS - 1):.1f},{height:.1f}"
+            for i, height in enumerate(heights)
         )
     return texts
 
 
-def _curves(source: FigureSource, one: Compared, shown: Sequence[str]) -> dict[SettingKey, Curve]:
+def _curves(
+    source: FigureSource, one: Compared, shown: Sequence[str]
+) -> dict[SettingKey, Curve]:
     """Return the error along the stream of the settings behind a comparison's figures."""
     metric = "rmse" if one.metric.endswith("rmse") else "cumulative_error"
     keys = {s.key for name in shown for s in one.behind(name)}
-    of_metric = [s for s in source.summaries if s.metric == metric and s.n and s.key in keys]
+    of_metric = [
+        s for s in source.summaries if s.metric == metric and s.n and s.key in keys
+    ]
     return {curve.summary.key: curve for curve in source.curves(of_metric, metric)}
 
 
@@ -310,14 +331,18 @@ def curves_by_dataset(
     return sets
 
 
-def curves_for_paper(source: FigureSource, one: Compared, most: int) -> dict[str, dict[str, Curve]]:
+def curves_for_paper(
+    source: FigureSource, one: Compared, most: int
+) -> dict[str, dict[str, Curve]]:
     """Return the curves of the learners of a comparison, by name, on its first `most` data sets."""
     shown = [name for name in one.outcome.learners if name in one.shown]
     curves = _curves(source, one, shown)
     sets = {}
     for dataset in one.outcome.datasets[:most]:
         keys = {name: one.settings(name, dataset)[0].key for name in shown}
-        if of_dataset := {name: curves[key] for name, key in keys.items() if key in curves}:
+        if of_dataset := {
+            name: curves[key] for name, key in keys.items() if key in curves
+        }:
             sets[dataset] = of_dataset
     return sets
 

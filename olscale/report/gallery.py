@@ -101,7 +101,9 @@ class Gallery:
         **options: Any,
     ) -> Drawing:
         """Queue a figure for drawing, under a free name like `name`."""
-        self._waiting.append(Drawing(self._free(name), caption, make, shown, options, topic))
+        self._waiting.append(
+            Drawing(self._free(name), caption, make, shown, options, topic)
+        )
         return self._waiting[-1]
 
     def paper(self, figure: PaperFigure, source: FigureSource) -> str:
@@ -116,9 +118,13 @@ class Gallery:
                 cure = f"; to have it: {figure.needs}"
             self.absent.append(f"{figure.name} is not drawn: {reason}{cure}")
             return paragraphs([self.absent[-1]], "note")
-        files = save(drawn, self.folder / "figures", self._free(figure.name), self._formats)
+        files = save(
+            drawn, self.folder / "figures", self._free(figure.name), self._formats
+        )
         self.files += files
-        return figure_html(files, f"{figure.name}. {figure.caption}", beside=self.folder)
+        return figure_html(
+            files, f"{figure.name}. {figure.caption}", beside=self.folder
+        )
 
     def draw(self) -> None:
         """Draw the queued figures, or wait until they are drawn."""
@@ -126,10 +132,14 @@ class Gallery:
             self._process.finish()
         else:
             draw(self._waiting, self.folder / "figures", self._formats, size=self._size)
-        self.files += [path for drawing in self._waiting for path in self._files(drawing)]
+        self.files += [
+            path for drawing in self._waiting for path in self._files(drawing)
+        ]
         self._waiting = []
 
-    def write_index(self, path: Path, sections: Iterable[tuple[str, Sequence[Part]]]) -> None:
+    def write_index(
+        self, path: Path, sections: Iterable[tuple[str, Sequence[Part]]]
+    ) -> None:
         """Write a table of the figures of sections, which have names, to a path in the folder."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
@@ -153,10 +163,14 @@ class Gallery:
             specs = charts(part)
         # The section has its name already.
         heading = first_clause(part.caption.removeprefix(f"{section}: "))
-        return figure_html(self._files(part), part.caption, self.folder, specs, part.topic, heading)
+        return figure_html(
+            self._files(part), part.caption, self.folder, specs, part.topic, heading
+        )
 
     def _files(self, one: Drawing) -> list[Path]:
-        return [self.folder / "figures" / f"{one.name}.{suffix}" for suffix in self._formats]
+        return [
+            self.folder / "figures" / f"{one.name}.{suffix}" for suffix in self._formats
+        ]
 
     def _free(self, name: str) -> str:
         # Names of users' learners and data sets become names of files on any system.

@@ -58,13 +58,19 @@ class PageSection(NamedTuple):
 
 def _css_string(text: str) -> Markup:
     """Return text as a string of a style sheet, within an element of a page."""
-    escaped = "".join(f"\\{ord(one):x} " if one in "\"\\<>&'" else one for one in printable(text))
+    escaped = "".join(
+        f"\\{ord(one):x} " if one in "\"\\<>&'" else one for one in printable(text)
+    )
     return Markup(f'"{escaped}"')
 
 
-def _in_groups(sections: Sequence[PageSection], name: str) -> list[tuple[str, list[PageSection]]]:
+def _in_groups(
+    sections: Sequence[PageSection], name: str
+) -> list[tuple[str, list[PageSection]]]:
     """Return neighbours with one value of an attribute together, in their order."""
-    return [(value, list(group)) for value, group in groupby(sections, key=attrgetter(name))]
+    return [
+        (value, list(group)) for value, group in groupby(sections, key=attrgetter(name))
+    ]
 
 
 @cache
@@ -123,7 +129,9 @@ def figure_html(
     picture = quote(svg.relative_to(beside).as_posix())
     if not specs:
         data = Markup()
-        picture = f"data:image/svg+xml;base64,{base64.b64encode(svg.read_bytes()).decode()}"
+        picture = (
+            f"data:image/svg+xml;base64,{base64.b64encode(svg.read_bytes()).decode()}"
+        )
     return str(macros().figure(picture, caption, links, data, topic, heading))
 
 
@@ -160,8 +168,18 @@ def matrix_html(pairs: Sequence[Any], alpha: float) -> str:
     for pair in pairs:
         sure = pair.p_corrected <= alpha
         better = pair.wins >= pair.losses
-        counts[pair.a, pair.b] = (pair.wins, pair.ties, pair.losses, sure and (1 if better else 5))
-        counts[pair.b, pair.a] = (pair.losses, pair.ties, pair.wins, sure and (5 if better else 1))
+        counts[pair.a, pair.b] = (
+            pair.wins,
+            pair.ties,
+            pair.losses,
+            sure and (1 if better else 5),
+        )
+        counts[pair.b, pair.a] = (
+            pair.losses,
+            pair.ties,
+            pair.wins,
+            sure and (5 if better else 1),
+        )
     return str(macros().matrix(names, counts))
 
 
@@ -186,7 +204,9 @@ def page_html(
     scripts = []
     if interactive:
         folder = Path(__file__).parent / "scripts"
-        scripts = [Markup((folder / name).read_text(encoding="utf-8")) for name in SCRIPTS]
+        scripts = [
+            Markup((folder / name).read_text(encoding="utf-8")) for name in SCRIPTS
+        ]
     numbered = []
     for number, parts in enumerate(sections):
         section = PageSection(*parts)

@@ -86,7 +86,9 @@ def protocol_parts(protocol: Mapping[str, Any]) -> list[str]:
         shown["delay"] += f" (column {position})"
     if digest := shown.pop("from_model", ""):
         shown["from_model"] = digest[:_DIGEST_DIGITS]
-    options = [f"{name.replace('_', ' ')} {text}".rstrip() for name, text in shown.items()]
+    options = [
+        f"{name.replace('_', ' ')} {text}".rstrip() for name, text in shown.items()
+    ]
     return [words.get(order, f"{order} order"), *options]
 
 
@@ -152,7 +154,9 @@ def _parsed(text: str) -> ParsedJson:
     return ParsedJson(text)
 
 
-def row_labels(cells: Iterable[tuple[Row, Column]]) -> tuple[dict[Row, str], dict[str, list[str]]]:
+def row_labels(
+    cells: Iterable[tuple[Row, Column]],
+) -> tuple[dict[Row, str], dict[str, list[str]]]:
     """Name each row by its learner's label and by what distinguishes it from its namesakes.
 
     Returns
@@ -178,7 +182,11 @@ def row_labels(cells: Iterable[tuple[Row, Column]]) -> tuple[dict[Row, str], dic
         kinds = {row.learner for row in rows}
         versions = {row.version for row in rows}
         spread = [column for columns in rows.values() for column in columns]
-        if len(rows) > 1 and len(kinds) == len(versions) == 1 and len(set(spread)) == len(spread):
+        if (
+            len(rows) > 1
+            and len(kinds) == len(versions) == 1
+            and len(set(spread)) == len(spread)
+        ):
             # Tuned for each dataset: each column has one setting, so one row suffices.
             labels |= dict.fromkeys(rows, label)
             own[label] = differing
@@ -204,10 +212,15 @@ def column_labels(columns: Sequence[Column]) -> list[str]:
     """Name each dataset, with what distinguishes it from its namesakes."""
     labels = []
     for column in columns:
-        namesakes = [candidate for candidate in columns if candidate.label == column.label]
+        namesakes = [
+            candidate for candidate in columns if candidate.label == column.label
+        ]
         label = column.label
         # Two contents under one name, such as a dataset ingested again with other rows.
-        if len({(candidate.dataset, candidate.fingerprint) for candidate in namesakes}) > 1:
+        if (
+            len({(candidate.dataset, candidate.fingerprint) for candidate in namesakes})
+            > 1
+        ):
             label += f" #{column.fingerprint[:8]}"
         if len({candidate.transforms for candidate in namesakes}) > 1:
             label += f" [{','.join(column.transforms) or 'raw'}]"

@@ -33,7 +33,9 @@ def escape(text: str) -> str:
     covariance\_kind 100\%
     """
     return re.sub(
-        f"[{re.escape(''.join(_SPECIAL))}]", lambda match: _SPECIAL[match.group()], printable(text)
+        f"[{re.escape(''.join(_SPECIAL))}]",
+        lambda match: _SPECIAL[match.group()],
+        printable(text),
     )
 
 
@@ -71,7 +73,9 @@ def _caption(table: Table) -> str:
         if not note.startswith(_PARTIAL)
     ]
     left_out = [
-        note.removeprefix(_PARTIAL).rstrip(".") for note in table.notes if note.startswith(_PARTIAL)
+        note.removeprefix(_PARTIAL).rstrip(".")
+        for note in table.notes
+        if note.startswith(_PARTIAL)
     ]
     sentences = [escape(text) for text in (table.title, *notes, *best)]
     sentences += [f"$^{{!}}${escape(text)}" for text in left_out]
@@ -82,7 +86,9 @@ def _labels(tables: Sequence[Table]) -> list[str]:
     """Return a unique label for each table, made of its title."""
     labels: list[str] = []
     for table in tables:
-        stem = "tab:" + (re.sub(r"[^a-z0-9]+", "-", table.title.lower()).strip("-") or "results")
+        stem = "tab:" + (
+            re.sub(r"[^a-z0-9]+", "-", table.title.lower()).strip("-") or "results"
+        )
         # Titles that differ in signs alone give one stem, and LaTeX warns of labels given twice.
         count = sum(label == stem or label.startswith(f"{stem}--") for label in labels)
         if count:
@@ -105,7 +111,8 @@ def latex(tables: Sequence[Table]) -> str:
         ]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         rows = [
-            " & ".join(t.ljust(w) for t, w in zip(line, widths, strict=True)).rstrip() + r" \\"
+            " & ".join(t.ljust(w) for t, w in zip(line, widths, strict=True)).rstrip()
+            + r" \\"
             for line in lines
         ]
         blocks.append(

@@ -60,7 +60,9 @@ class Leaderboard(TableView):
         summaries = select(summarise(store), (), datasets, learners)
         self.metrics = list(dict.fromkeys(metrics)) or usual_metrics(summaries)
         self._all = summaries
-        self._summaries = [s for s in summaries if s.metric in (*self.metrics, "outcome")]
+        self._summaries = [
+            s for s in summaries if s.metric in (*self.metrics, "outcome")
+        ]
         self._unfinished = unfinished_experiments(store)
         self._tables = leaderboard_tables(store, summaries, self.metrics)
 
@@ -100,7 +102,9 @@ class Leaderboard(TableView):
                 "first metric is an error"
             )
         check_metrics(self._all, [cost])
-        values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+        values: dict[str, dict[str, list[float]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
         for summary in self._all:
             if summary.metric in (metric, cost) and math.isfinite(summary.mean):
                 values[summary.label][summary.metric].append(summary.mean)
@@ -110,7 +114,9 @@ class Leaderboard(TableView):
             for label, of_label in values.items()
             if len(of_label) == len({metric, cost})
         ]
-        return pareto_figure({cost: points}, {cost: measure_of(cost).better == "higher"}, metric)
+        return pareto_figure(
+            {cost: points}, {cost: measure_of(cost).better == "higher"}, metric
+        )
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         by_setting: dict[SettingKey, dict[str, Any]] = {}

@@ -40,7 +40,9 @@ def means_table(
             continue
         comparison = compared_with_best(arranged, protocol, metric, figures)
         if comparison is None:
-            notes.append(f"{heading(metric)}: no two learners have it on common data sets.")
+            notes.append(
+                f"{heading(metric)}: no two learners have it on common data sets."
+            )
         elif len(comparison.outcome.datasets) == 1:
             [dataset] = comparison.outcome.datasets
             notes.append(f"{heading(metric)} stands in the table of {dataset} alone.")
@@ -79,11 +81,15 @@ def _ranked_learners(comparisons: Mapping[str, Compared]) -> list[str]:
     first = next(iter(comparisons))
     means = _means(comparisons[first])
     names = dict.fromkeys(
-        name for comparison in comparisons.values() for name in comparison.outcome.learners
+        name
+        for comparison in comparisons.values()
+        for name in comparison.outcome.learners
     )
     return sorted(
         names,
-        key=lambda name: distance_from_best(first, means[name]) if name in means else math.inf,
+        key=lambda name: (
+            distance_from_best(first, means[name]) if name in means else math.inf
+        ),
     )
 
 
@@ -103,7 +109,9 @@ def _mean_entries(metric: str, comparison: Compared) -> dict[str, list[Entry]]:
         alike = set(outcome.alike()) - {outcome.learners[0]}
     behind = comparison.behind_all()
     seen = {
-        name: dict.fromkeys(what for setting in settings for what in looked_ahead(setting))
+        name: dict.fromkeys(
+            what for setting in settings for what in looked_ahead(setting)
+        )
         for name, settings in behind.items()
     }
     ahead = look_ahead_mark(what for of_learner in seen.values() for what in of_learner)
@@ -134,7 +142,9 @@ def _datasets_notes(comparisons: Mapping[str, Compared]) -> list[str]:
             else "Means over "
         )
         notes.append(f"{of[0].upper()}{of[1:]}{which}.")
-        others = max(len(comparisons[metric].outcome.learners) - 1 for metric in metrics)
+        others = max(
+            len(comparisons[metric].outcome.learners) - 1 for metric in metrics
+        )
         if len(datasets) < least_blocks(others):
             notes.append(f"Not tested: {too_few(len(datasets), 'data sets', others)}.")
     return notes

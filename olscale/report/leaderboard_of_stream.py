@@ -13,7 +13,14 @@ from olscale.analysis.replicates import ReplicateFigures, Within, compare_within
 from olscale.analysis.standing import is_comparable, why_incomparable
 from olscale.analysis.summary import Summary
 from olscale.measures import distance_from_best, measure_of, metric_words
-from olscale.report.labels import Row, column_of, metric_text, protocol_text, row_labels, rows_of
+from olscale.report.labels import (
+    Row,
+    column_of,
+    metric_text,
+    protocol_text,
+    row_labels,
+    rows_of,
+)
 from olscale.report.leaderboard_words import (
     ALIKE,
     column_words,
@@ -43,7 +50,10 @@ class _Line:
 
 
 def stream_table(
-    title: str, summaries: Sequence[Summary], asked: Sequence[str], figures: ReplicateFigures
+    title: str,
+    summaries: Sequence[Summary],
+    asked: Sequence[str],
+    figures: ReplicateFigures,
 ) -> Table:
     """Return the leaderboard of one data set under one protocol."""
     available = {summary.metric for summary in summaries}
@@ -60,13 +70,17 @@ def stream_table(
         lines.sort(key=lambda line: _distance(line.by_metric.get(metrics[0])))
 
     absent = {
-        metric: reference_mark(why_incomparable(s for s in summaries if s.metric == metric))
+        metric: reference_mark(
+            why_incomparable(s for s in summaries if s.metric == metric)
+        )
         for metric in metrics
     }
     grid: list[list[Summary | None]] = []
     entries: list[list[Entry]] = []
     for line in lines:
-        cells_of_line = [_cell(line.by_metric, metric, absent[metric]) for metric in metrics]
+        cells_of_line = [
+            _cell(line.by_metric, metric, absent[metric]) for metric in metrics
+        ]
         grid.append([summary for summary, _ in cells_of_line])
         entries.append([entry for _, entry in cells_of_line])
     mark_figures(grid, entries, metrics)
@@ -86,7 +100,12 @@ def stream_table(
 
     protocol = summaries[0].protocol
     transforms = ", ".join(summaries[0].transforms)
-    counts = {summary.n for line in grid for summary in line if summary is not None and summary.n}
+    counts = {
+        summary.n
+        for line in grid
+        for summary in line
+        if summary is not None and summary.n
+    }
     has_alike = any(entry.alike for line in entries for entry in line)
     return Table(
         title=f"Leaderboard of {_with_protocol(title, protocol_text(protocol))}",
@@ -95,7 +114,11 @@ def stream_table(
         entries=tuple(tuple(line) for line in entries),
         notes=(
             *([ALIKE] if has_alike else []),
-            *([f"No run on this data set has {', '.join(missing)}."] if missing else []),
+            *(
+                [f"No run on this data set has {', '.join(missing)}."]
+                if missing
+                else []
+            ),
             *untested_notes(untested),
             *count_notes(counts),
             *([f"Transforms: {transforms}."] if transforms else []),

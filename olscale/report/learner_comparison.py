@@ -13,7 +13,11 @@ from olscale.analysis.compare import Test
 from olscale.analysis.summary import Summary
 from olscale.errors import ReportError
 from olscale.report.comparison import compared, learners_by_protocol, within_each
-from olscale.report.comparison_tables import comparison_json, comparison_tables, verdicts
+from olscale.report.comparison_tables import (
+    comparison_json,
+    comparison_tables,
+    verdicts,
+)
 from olscale.report.labels import metric_text, protocol_text
 from olscale.report.mcnemar import rows_compared, rows_objects, rows_table
 from olscale.report.notes import unfinished_notes
@@ -57,7 +61,9 @@ class LearnerComparison(TableView):
         rope: float | None = None,
         on_damage: OnDamage = "raise",
     ) -> None:
-        comparisons = compared(store, summaries, metric, test, rope, baseline, on_damage=on_damage)
+        comparisons = compared(
+            store, summaries, metric, test, rope, baseline, on_damage=on_damage
+        )
         if not comparisons:
             learners_text = learners_by_protocol(summaries) or "no finished runs"
             raise ReportError(
@@ -68,11 +74,14 @@ class LearnerComparison(TableView):
         self._comparisons = comparisons
         self._unfinished = unfinished_experiments(store, on_damage)
         self._within = [
-            [] if comparison.outcome.tested else within_each(comparison, store, on_damage)
+            []
+            if comparison.outcome.tested
+            else within_each(comparison, store, on_damage)
             for comparison in comparisons
         ]
         self._rows = [
-            list(rows_compared(comparison, store, on_damage)) for comparison in comparisons
+            list(rows_compared(comparison, store, on_damage))
+            for comparison in comparisons
         ]
 
     def tables(self) -> list[Table]:
@@ -108,7 +117,9 @@ class LearnerComparison(TableView):
 
     def verdicts(self) -> list[str]:
         """Return what the tests say, a sentence each."""
-        return [line for comparison in self._comparisons for line in verdicts(comparison)]
+        return [
+            line for comparison in self._comparisons for line in verdicts(comparison)
+        ]
 
     def to_json(self) -> str:
         """Return what ``olscale compare --format json`` prints."""

@@ -10,7 +10,14 @@ from olscale.analysis.replicates import SettingFigures
 from olscale.analysis.standing import is_comparable, why_incomparable
 from olscale.analysis.summary import Summary, by_setting, one_of_each_setting
 from olscale.measures import metric_words
-from olscale.report.labels import Column, Row, column_labels, column_of, row_labels, rows_of
+from olscale.report.labels import (
+    Column,
+    Row,
+    column_labels,
+    column_of,
+    row_labels,
+    rows_of,
+)
 from olscale.results.settings import SettingKey
 
 
@@ -37,8 +44,12 @@ class Candidates:
     """
 
     learners: tuple[str, ...]
-    figures: dict[str, dict[RunBlock, float]] = field(default_factory=lambda: defaultdict(dict))
-    runs: dict[str, dict[RunBlock, Summary]] = field(default_factory=lambda: defaultdict(dict))
+    figures: dict[str, dict[RunBlock, float]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    runs: dict[str, dict[RunBlock, Summary]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
     settings: dict[tuple[str, Way], Summary] = field(default_factory=dict)
     ways: tuple[Way, ...] = ()
     names: dict[str, str] = field(default_factory=dict)
@@ -86,7 +97,9 @@ def arrange_settings(summaries: Sequence[Summary]) -> ArrangedSettings:
     columns = sorted({column for _, column in cells})
     ways = {column: _way(column) for column in columns}
     return ArrangedSettings(
-        learners=tuple(dict.fromkeys(labels[row] for row in sorted(labels, key=Row.order))),
+        learners=tuple(
+            dict.fromkeys(labels[row] for row in sorted(labels, key=Row.order))
+        ),
         ways=tuple(dict.fromkeys(ways.values())),
         names=_dataset_names(columns),
         copies=_copies(columns),
@@ -155,7 +168,9 @@ def _of_newest_transforms(summaries: Sequence[Summary]) -> list[Summary]:
     if max(newest.values(), default=1) == 1:
         return list(summaries)
     return [
-        s for s in summaries if _transforms_version(s) == newest[Way(s.fingerprint, s.transforms)]
+        s
+        for s in summaries
+        if _transforms_version(s) == newest[Way(s.fingerprint, s.transforms)]
     ]
 
 
@@ -210,7 +225,9 @@ class Omission:
     reason: str
 
 
-def left_out(candidates: Candidates, matched: MatchedBlocks, metric: str) -> list[Omission]:
+def left_out(
+    candidates: Candidates, matched: MatchedBlocks, metric: str
+) -> list[Omission]:
     """Return the candidates that are not compared by a metric."""
     entries = [
         Omission(learner, "", None, 0, _no_figure(candidates, learner, metric))
@@ -220,11 +237,15 @@ def left_out(candidates: Candidates, matched: MatchedBlocks, metric: str) -> lis
     for learner, datasets in matched.learners_left_out.items():
         runs = len(candidates.figures[learner])
         entries.append(
-            Omission(learner, "", None, runs, _lacks_datasets(candidates, learner, datasets))
+            Omission(
+                learner, "", None, runs, _lacks_datasets(candidates, learner, datasets)
+            )
         )
     for dataset, learners in matched.datasets_left_out.items():
         runs = sum(
-            block.way.dataset == dataset for own in candidates.figures.values() for block in own
+            block.way.dataset == dataset
+            for own in candidates.figures.values()
+            for block in own
         )
         entries.append(
             Omission(
@@ -236,34 +257,50 @@ def left_out(candidates: Candidates, matched: MatchedBlocks, metric: str) -> lis
             )
         )
     # Data sets without any figure appear in no match, so they are added here.
-    measured = {block.way.dataset for own in candidates.figures.values() for block in own}
+    measured = {
+        block.way.dataset for own in candidates.figures.values() for block in own
+    }
     for dataset, name in candidates.names.items():
         if dataset not in measured:
             entries.append(Omission("", name, None, 0, _no_metric(metric)))
-    entries += [_unmatched_runs(candidates, unmatched) for unmatched in matched.unmatched]
+    entries += [
+        _unmatched_runs(candidates, unmatched) for unmatched in matched.unmatched
+    ]
     return entries
 
 
 def _no_figure(candidates: Candidates, learner: str, metric: str) -> str:
-    settings = (setting for (name, _), setting in candidates.settings.items() if name == learner)
+    settings = (
+        setting for (name, _), setting in candidates.settings.items() if name == learner
+    )
     # The most specific reason first.
-    return why_incomparable(settings) or _failures(candidates, learner) or _no_metric(metric)
+    return (
+        why_incomparable(settings)
+        or _failures(candidates, learner)
+        or _no_metric(metric)
+    )
 
 
 def _no_metric(metric: str) -> str:
     return f"no {metric_words(metric)}"
 
 
-def _failures(candidates: Candidates, learner: str, datasets: Collection[str] | None = None) -> str:
+def _failures(
+    candidates: Candidates, learner: str, datasets: Collection[str] | None = None
+) -> str:
     """Describe how many runs of a learner failed and how; empty if none failed."""
     counts: Counter[str] = Counter()
     for (name, way), setting in candidates.settings.items():
         if name == learner and (datasets is None or way.dataset in datasets):
             counts.update(setting.failures)
-    return ", ".join(f"{_runs_text(count)} {outcome}" for outcome, count in sorted(counts.items()))
+    return ", ".join(
+        f"{_runs_text(count)} {outcome}" for outcome, count in sorted(counts.items())
+    )
 
 
-def _lacks_datasets(candidates: Candidates, learner: str, datasets: Sequence[str]) -> str:
+def _lacks_datasets(
+    candidates: Candidates, learner: str, datasets: Sequence[str]
+) -> str:
     if not datasets:
         return "no run in common with the others"
     failures = _failures(candidates, learner, datasets)
@@ -273,18 +310,25 @@ def _lacks_datasets(candidates: Candidates, learner: str, datasets: Sequence[str
     return reason
 
 
-def _lacks_learners(candidates: Candidates, dataset: str, learners: Sequence[str]) -> str:
+def _lacks_learners(
+    candidates: Candidates, dataset: str, learners: Sequence[str]
+) -> str:
     absent = [
         learner
         for learner in learners
-        if all(block.way.dataset != dataset for block in candidates.figures.get(learner, {}))
+        if all(
+            block.way.dataset != dataset
+            for block in candidates.figures.get(learner, {})
+        )
     ]
     if not absent:
         return "no run in common"
     return f"none of {few(_with_failures(candidates, absent, dataset))}"
 
 
-def _with_failures(candidates: Candidates, learners: Sequence[str], dataset: str) -> list[str]:
+def _with_failures(
+    candidates: Candidates, learners: Sequence[str], dataset: str
+) -> list[str]:
     """Return names of learners, with the number of failures on a data set."""
     names = []
     for learner in learners:
@@ -299,7 +343,9 @@ def _unmatched_runs(candidates: Candidates, unmatched: Unmatched) -> Omission:
     verb = "lack"
     if len(unmatched.lacking) == 1:
         verb = "lacks"
-    reason = f"{few(_with_failures(candidates, unmatched.lacking, dataset))} {verb} them"
+    reason = (
+        f"{few(_with_failures(candidates, unmatched.lacking, dataset))} {verb} them"
+    )
     return Omission(
         unmatched.learner, candidates.names[dataset], transforms, unmatched.runs, reason
     )
@@ -310,10 +356,14 @@ def left_out_notes(entries: Sequence[Omission], metric: str) -> list[str]:
     notes = []
     unmeasured = unmeasured_datasets(entries, metric)
     lacking = [
-        entry for entry in entries if entry.transforms is None and entry.dataset not in unmeasured
+        entry
+        for entry in entries
+        if entry.transforms is None and entry.dataset not in unmeasured
     ]
     if lacking:
-        names = "; ".join(f"{entry.learner or entry.dataset} ({entry.reason})" for entry in lacking)
+        names = "; ".join(
+            f"{entry.learner or entry.dataset} ({entry.reason})" for entry in lacking
+        )
         notes.append(f"Left out for want of figures: {names}.")
     if unmeasured:
         notes.append(f"Left out, having {_no_metric(metric)}: {', '.join(unmeasured)}.")
@@ -329,7 +379,9 @@ def left_out_notes(entries: Sequence[Omission], metric: str) -> list[str]:
 def unmeasured_datasets(entries: Sequence[Omission], metric: str) -> list[str]:
     """Return the data sets without a figure to compare, such as a test error without test rows."""
     return [
-        entry.dataset for entry in entries if entry.dataset and entry.reason == _no_metric(metric)
+        entry.dataset
+        for entry in entries
+        if entry.dataset and entry.reason == _no_metric(metric)
     ]
 
 
@@ -346,7 +398,9 @@ def _partly(entries: Sequence[Omission]) -> list[str]:
         under = "no transforms"
         if transforms:
             under = f"transforms {', '.join(transforms)}"
-        texts.append(f"{_runs_text(runs)} of {learners} on {datasets} with {under} ({reason})")
+        texts.append(
+            f"{_runs_text(runs)} of {learners} on {datasets} with {under} ({reason})"
+        )
     return texts
 
 

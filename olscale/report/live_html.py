@@ -24,7 +24,13 @@ from olscale.report.live_text import (
     state_text,
 )
 from olscale.report.marks import footnotes
-from olscale.report.palette import BASELINES, DASH_LENGTHS, Look, baseline_look, series_look
+from olscale.report.palette import (
+    BASELINES,
+    DASH_LENGTHS,
+    Look,
+    baseline_look,
+    series_look,
+)
 from olscale.report.ticks import nice_ticks
 from olscale.results.live import LiveEvaluation
 from olscale.system.sizes import duration_text, size_text
@@ -62,7 +68,9 @@ def _evaluation(evaluation: LiveEvaluation, now: float) -> dict[str, Any]:
     """
     by_dataset = learners_of(evaluation)
     # A stable sort: running data sets first, otherwise in the order of the experiment.
-    first = sorted(by_dataset, key=lambda name: not _goes_on(by_dataset[name]))[:_MOST_SETS]
+    first = sorted(by_dataset, key=lambda name: not _goes_on(by_dataset[name]))[
+        :_MOST_SETS
+    ]
     running = [group for group in evaluation.groups.values() if group.going]
     return {
         "name": evaluation.name,
@@ -73,8 +81,14 @@ def _evaluation(evaluation: LiveEvaluation, now: float) -> dict[str, Any]:
         "total": f"{evaluation.total:,}",
         "failed": evaluation.failed,
         "pace": pace_text(evaluation, now),
-        "datasets": [_dataset(name, by_dataset[name]) for name in by_dataset if name in first],
-        "others": [_in_brief(name, by_dataset[name]) for name in by_dataset if name not in first],
+        "datasets": [
+            _dataset(name, by_dataset[name]) for name in by_dataset if name in first
+        ],
+        "others": [
+            _in_brief(name, by_dataset[name])
+            for name in by_dataset
+            if name not in first
+        ],
         "workers": [
             {
                 "worker": group.worker or "this process",
@@ -118,7 +132,9 @@ def _in_brief(name: str, learners: Sequence[LiveLearner]) -> dict[str, Any]:
 
 def _dataset(name: str, learners: Sequence[LiveLearner]) -> dict[str, Any]:
     ranked = sorted(learners, key=_by_error)
-    best = {learner.label for learner in ranked[:_MOST_LINES] if not isnan(learner.error)}
+    best = {
+        learner.label for learner in ranked[:_MOST_LINES] if not isnan(learner.error)
+    }
     # Lines keep their colours while ranks change.
     drawn = [learner for learner in learners if learner.label in best]
     chart_looks = _looks(learners)
@@ -128,7 +144,9 @@ def _dataset(name: str, learners: Sequence[LiveLearner]) -> dict[str, Any]:
     listed = ranked
     if len(ranked) > _MOST_LINES:
         # Very many settings stay hidden until they report something.
-        listed = [learner for learner in ranked if _has_reported(learner)][: 2 * _MOST_LINES]
+        listed = [learner for learner in ranked if _has_reported(learner)][
+            : 2 * _MOST_LINES
+        ]
     marks = live_marks(listed)
     return {
         "name": name,
@@ -152,7 +170,8 @@ def _dataset(name: str, learners: Sequence[LiveLearner]) -> dict[str, Any]:
 
 
 def curves_html(
-    sets: Mapping[str, Sequence[LiveLearner]], of_label: Mapping[str, Look] | None = None
+    sets: Mapping[str, Sequence[LiveLearner]],
+    of_label: Mapping[str, Look] | None = None,
 ) -> str:
     """Return a picture of the curves on each data set; lines look as `of_label` says."""
     charts = {}
@@ -186,7 +205,10 @@ def _looks(learners: Sequence[LiveLearner]) -> dict[str, dict[str, str]]:
 def _stroke(look: Look) -> dict[str, str]:
     """Return a look as SVG has it."""
     dash = DASH_LENGTHS[look["linestyle"]]
-    return {"colour": look["color"], "dash": " ".join(map(str, dash)) if dash[1] else ""}
+    return {
+        "colour": look["color"],
+        "dash": " ".join(map(str, dash)) if dash[1] else "",
+    }
 
 
 def _chart(
@@ -231,7 +253,10 @@ def _chart(
     return {
         "heading": heading,
         "words": f"{heading} of {len(lines)} learners{along} of {name}, up to row {most:,}",
-        "ticks": [{"y": f"{height(tick / scale):.1f}", "text": f"{tick:.4g}"} for tick in ticks],
+        "ticks": [
+            {"y": f"{height(tick / scale):.1f}", "text": f"{tick:.4g}"}
+            for tick in ticks
+        ],
         "lines": [
             {
                 "label": learner.label,
@@ -252,7 +277,9 @@ def _chart(
 
 def _far(lines: Sequence[LiveLearner]) -> set[str]:
     """Return the learners that would squeeze all others: above three times the best error."""
-    errors = {line.label: line.errors[-1] for line in lines if isfinite(line.errors[-1])}
+    errors = {
+        line.label: line.errors[-1] for line in lines if isfinite(line.errors[-1])
+    }
     least = min(errors.values(), default=0.0)
     far = {label for label, error in errors.items() if error > _FAR * least}
     return far if least > 0.0 and len(lines) - len(far) > 1 else set()

@@ -74,7 +74,11 @@ def failure_lines(evaluation: LiveEvaluation, most: int = _MOST_FAILURES) -> lis
     failed: dict[tuple[str, str, str], list[LiveRun]] = {}
     for run in evaluation.runs.values():
         if run.outcome not in ("", "ok"):
-            kind = (run.label or run.learner, run.dataset, run.outcome.replace("_", " "))
+            kind = (
+                run.label or run.learner,
+                run.dataset,
+                run.outcome.replace("_", " "),
+            )
             failed.setdefault(kind, []).append(run)
     lines = []
     for (learner, dataset, outcome), runs in failed.items():
@@ -148,5 +152,8 @@ def _one(evaluation: LiveEvaluation, now: float | None) -> str:
         if group.going and not evaluation.end
     ]
     return "\n".join(
-        map(printable, [*lines, *(f"note: {note}" for note in evaluation.notes[-_MOST_NOTES:])])
+        map(
+            printable,
+            [*lines, *(f"note: {note}" for note in evaluation.notes[-_MOST_NOTES:])],
+        )
     )

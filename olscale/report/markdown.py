@@ -25,7 +25,9 @@ from olscale.results.settings import ExperimentSettings
 
 
 def page(
-    store: Store, ledgers: Sequence[tuple[ExperimentSettings, Sequence[Cell]]], words: Sequence[str]
+    store: Store,
+    ledgers: Sequence[tuple[ExperimentSettings, Sequence[Cell]]],
+    words: Sequence[str],
 ) -> str:
     """Return the page of one or more reproductions.
 
@@ -36,7 +38,9 @@ def page(
     words : sequence of str
         The command's arguments besides the store.
     """
-    command = " ".join(["olscale reproduce", *words, "--store STORE --no-run --markdown FILE"])
+    command = " ".join(
+        ["olscale reproduce", *words, "--store STORE --no-run --markdown FILE"]
+    )
     parts = [
         "# Reproduction of published tables",
         f"Made by `{command}` from a metrics store; do not edit.",
@@ -48,7 +52,9 @@ def page(
     return "\n\n".join(parts) + "\n"
 
 
-def _reproduction(store: Store, experiment: ExperimentSettings, cells: Sequence[Cell]) -> list[str]:
+def _reproduction(
+    store: Store, experiment: ExperimentSettings, cells: Sequence[Cell]
+) -> list[str]:
     parts = [f"## {_plain(experiment.name)}"]
     if not cells:
         parts.append("Its paper has no table to set beside these figures.")
@@ -62,16 +68,25 @@ def _reproduction(store: Store, experiment: ExperimentSettings, cells: Sequence[
     parts += _titled(
         [
             *(
-                replace(table, notes=tuple(note for note in table.notes if note not in common))
+                replace(
+                    table,
+                    notes=tuple(note for note in table.notes if note not in common),
+                )
                 for table in published
             ),
             *rank_tables(cells),
         ]
     )
     # The figures themselves are in the table of all cells.
-    lines = [[line.partition(":")[0], "; ".join(causes)] for line, causes in differences(cells)]
+    lines = [
+        [line.partition(":")[0], "; ".join(causes)]
+        for line, causes in differences(cells)
+    ]
     if lines:
-        parts += ["### Figures that differ", _grid([["cell", "settings tried"], *lines])]
+        parts += [
+            "### Figures that differ",
+            _grid([["cell", "settings tried"], *lines]),
+        ]
     parts += ["### All cells", _ledger(cells)]
     return parts
 
@@ -160,7 +175,9 @@ def _tuned(cell: Cell) -> str:
     if how is None:
         return ""
     parts = PART_WORDS[how["split"]]
-    grid = ", ".join(f"{name} ({_values(values)})" for name, values in how["grid"].items())
+    grid = ", ".join(
+        f"{name} ({_values(values)})" for name, values in how["grid"].items()
+    )
     return f"{grid} on {how['folds']} {parts}"
 
 
@@ -177,6 +194,8 @@ def _plain(text: str) -> str:
 
 
 def _grid(lines: Sequence[Sequence[str]]) -> str:
-    head, *body = [[_plain(text).replace("|", "\\|") for text in line] for line in lines]
+    head, *body = [
+        [_plain(text).replace("|", "\\|") for text in line] for line in lines
+    ]
     rows = [head, ["---"] * len(head), *body]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

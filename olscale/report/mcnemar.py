@@ -20,10 +20,10 @@ _WARNING = (
     "learner: prequential "
     "folds, compared by Wilcoxon's test, are the better answer (Bifet et al. 2015)."
 )
-_OF_PASSES = (
-    " A row counts once in each of {} passes, though these are not independent: p is too small."
+_OF_PASSES = " A row counts once in each of {} passes, though these are not independent: p is too small."
+_OF_TEST_ROWS = (
+    "The test speaks of these two final models, not of learners trained on other rows."
 )
-_OF_TEST_ROWS = "The test speaks of these two final models, not of learners trained on other rows."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,15 +88,18 @@ def rows_compared(
                     if passes > 1:
                         note += _OF_PASSES.format(passes)
                 if late:
-                    note += (
-                        f" Left out, as they predict nothing by the first rows: {', '.join(late)}."
-                    )
+                    note += f" Left out, as they predict nothing by the first rows: {', '.join(late)}."
                 if pairs:
                     note = " ".join([note, *one.cautions("error", learners)])
                 # Learners are in the order of their mean ranks.
                 best = outcome.baseline or learners[0]
                 yield RowsCompared(
-                    dataset_text(one, dataset, way), way.transforms, rows, pairs, best, note
+                    dataset_text(one, dataset, way),
+                    way.transforms,
+                    rows,
+                    pairs,
+                    best,
+                    note,
                 )
 
 
@@ -117,7 +120,9 @@ def rows_table(found: RowsCompared) -> Table:
     """Return one row per pair: rows that only one of them predicts correctly, and p."""
     title = f"McNemar's test on {found.rows} of {found.dataset}"
     if not found.pairs:
-        return Table(title, ("common runs",), ("all learners",), ((Entry("0"),),), (found.note,))
+        return Table(
+            title, ("common runs",), ("all learners",), ((Entry("0"),),), (found.note,)
+        )
     pairs, note = shown_pairs(found.pairs, found.best)
     n = len(pairs[0].p)
     columns = ["first only", "second only", "p", "corrected p"]
@@ -125,7 +130,9 @@ def rows_table(found: RowsCompared) -> Table:
         columns.append("significant")
     entries = []
     for pair in pairs:
-        counts = [Entry(_count(float(of.mean()))) for of in (pair.a_alone, pair.b_alone)]
+        counts = [
+            Entry(_count(float(of.mean()))) for of in (pair.a_alone, pair.b_alone)
+        ]
         # The median, because means of p values over runs have no meaning.
         corrected = float(np.median(pair.p_corrected))
         significant = int((pair.p_corrected <= ALPHA).sum())
@@ -156,7 +163,9 @@ def rows_table(found: RowsCompared) -> Table:
     )
 
 
-def rows_data(comparisons: Sequence[RowsCompared], learners: Sequence[str]) -> list[dict[str, Any]]:
+def rows_data(
+    comparisons: Sequence[RowsCompared], learners: Sequence[str]
+) -> list[dict[str, Any]]:
     """Return what a page shows of two learners that its reader chooses among `learners`.
 
     Each pair is the places of both, the rows that only one of them predicts rightly, and p.
@@ -201,5 +210,6 @@ def rows_objects(found: Sequence[RowsCompared]) -> list[dict[str, Any]]:
 def _object(pair: PairCounts) -> dict[str, Any]:
     values = {field.name: getattr(pair, field.name) for field in fields(pair)}
     return {
-        name: value if isinstance(value, str) else value.tolist() for name, value in values.items()
+        name: value if isinstance(value, str) else value.tolist()
+        for name, value in values.items()
     }

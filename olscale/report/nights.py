@@ -29,6 +29,8 @@ def linked_calendar(number: int, page: Path) -> str:
         if night not in nights:
             return cell[0]
         address = f"night/{number}/{quote(nights[night], safe='')}/"
-        return f'{head}<a href="{address}" aria-label="report of {night}">{sign}</a></td>'
+        return (
+            f'{head}<a href="{address}" aria-label="report of {night}">{sign}</a></td>'
+        )
 
     return _NIGHT.sub(linked, calendar.read_text(encoding="utf-8"))

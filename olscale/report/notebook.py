@@ -59,7 +59,9 @@ class Results(TableView):
         # An empty selection must not mean all runs.
         nothing = ids is not None and not ids
         experiments = [experiment] if experiment else []
-        self._summaries = [] if nothing else summarise(opened, experiments=experiments, ids=ids)
+        self._summaries = (
+            [] if nothing else summarise(opened, experiments=experiments, ids=ids)
+        )
         self._unfinished = [
             progress
             for progress in unfinished_experiments(opened)
@@ -67,7 +69,10 @@ class Results(TableView):
         ]
 
     def select(
-        self, metric: str | None = None, dataset: str | None = None, learner: str | None = None
+        self,
+        metric: str | None = None,
+        dataset: str | None = None,
+        learner: str | None = None,
     ) -> Results:
         """Return the results of one metric, dataset or learner, by experiment name or by label.
 
@@ -119,7 +124,9 @@ class Results(TableView):
         by_stream = streams(curves(self._store, self._summaries, metric=metric))
         shown = {title: labelled(of_stream) for title, of_stream in by_stream.items()}
         if not shown:
-            raise ReportError(f"no run has {metric} along the stream; [protocol] asks for curves")
+            raise ReportError(
+                f"no run has {metric} along the stream; [protocol] asks for curves"
+            )
         alarms = curves(self._store, self._summaries, metric="drift_alarms")
         # Alarms have no place on the curves of another stream.
         of_one_stream = labelled(alarms) if len(shown) == 1 else {}

@@ -26,16 +26,21 @@ def partial_notes(
     return notes
 
 
-def own_setting_notes(own: Mapping[str, list[str]], grid: list[list[Summary | None]]) -> list[str]:
+def own_setting_notes(
+    own: Mapping[str, list[str]], grid: list[list[Summary | None]]
+) -> list[str]:
     """Say which learners change settings between datasets, if no note on tuning does."""
     tuned: dict[str, set[str]] = defaultdict(set)
     for s in (s for line in grid for s in line if s is not None and s.tuned):
         tuned[s.label] |= set((s.tuned or {})["grid"])
     other_params = {
-        label: [name for name in names if name not in tuned[label]] for label, names in own.items()
+        label: [name for name in names if name not in tuned[label]]
+        for label, names in own.items()
     }
     which = ", ".join(
-        f"{label} ({', '.join(names)})" for label, names in other_params.items() if names
+        f"{label} ({', '.join(names)})"
+        for label, names in other_params.items()
+        if names
     )
     if which:
         return [f"Each dataset has its own setting of {which}."]
@@ -54,7 +59,9 @@ def version_notes(shown: Iterable[Summary]) -> list[str]:
         last[summary.learner] = summary.last_version
     # Without a time of its last run, no version can be called the newest.
     learners = [
-        learner for learner in sorted(versions) if len(versions[learner]) > 1 and last[learner]
+        learner
+        for learner in sorted(versions)
+        if len(versions[learner]) > 1 and last[learner]
     ]
     return [
         f"{name}: {len(versions[name])} versions of it; v{last[name]} was computed last."
@@ -76,13 +83,14 @@ def tuned_notes(grid: list[list[Summary | None]]) -> list[str]:
             search = ""
             if "search" in how:
                 search = f"{_SEARCHES[how['search']]} {how['budget']} candidates "
-            by_sentence[f"{search}on {how['folds']} {parts} of the training split, by {by}"][
-                summary.label
-            ] |= set(how["grid"])
+            by_sentence[
+                f"{search}on {how['folds']} {parts} of the training split, by {by}"
+            ][summary.label] |= set(how["grid"])
     notes = []
     for sentence, learners in sorted(by_sentence.items()):
         which = ", ".join(
-            f"{learner} ({', '.join(sorted(names))})" for learner, names in learners.items()
+            f"{learner} ({', '.join(sorted(names))})"
+            for learner, names in learners.items()
         )
         notes.append(f"Tuned {sentence}: {which}.")
     return notes

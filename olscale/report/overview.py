@@ -15,10 +15,14 @@ from olscale.system.sizes import left_text, size_text, speed_text
 def overview_html(status: Status, evaluations: Sequence[LiveEvaluation]) -> str:
     """Return the head of a store on the dashboard as HTML."""
     running = [one for one in evaluations if one.state() == "running"]
-    experiments = [_experiment(progress, evaluations) for progress in status.experiments]
+    experiments = [
+        _experiment(progress, evaluations) for progress in status.experiments
+    ]
     known = {progress.experiment for progress in status.experiments}
     # Tuning has no plan of its own name, and a first evaluation has none before it begins.
-    experiments += [_in_hand(evaluation) for evaluation in running if evaluation.name not in known]
+    experiments += [
+        _in_hand(evaluation) for evaluation in running if evaluation.name not in known
+    ]
     return str(macros("runs.html").overview(_cards(status, running), experiments, ()))
 
 
@@ -30,8 +34,12 @@ def _cards(status: Status, running: Sequence[LiveEvaluation]) -> list[Card]:
         ended = f"ok, of {total:,} that have ended"
     cards = [Card("runs", f"{good:,}", ended)]
     if total > good:
-        outcomes = [f"{n:,} {name}" for name, n in status.outcomes.items() if name != "ok"]
-        cards.append(Card("failed", f"{total - good:,}", ", ".join(outcomes), "", "failed"))
+        outcomes = [
+            f"{n:,} {name}" for name, n in status.outcomes.items() if name != "ok"
+        ]
+        cards.append(
+            Card("failed", f"{total - good:,}", ", ".join(outcomes), "", "failed")
+        )
     # What a first evaluation is at is not in the store yet.
     in_hand = [run for one in running for run in one.runs.values()]
     datasets = {*status.datasets, *(run.dataset for run in in_hand)}
@@ -39,12 +47,19 @@ def _cards(status: Status, running: Sequence[LiveEvaluation]) -> list[Card]:
     cards.append(Card("data sets", f"{len(datasets):,}"))
     cards.append(Card("learners", f"{max(len(learners), len(status.learners)):,}"))
     if running:
-        workers = {group.worker for one in running for group in one.groups.values() if group.going}
+        workers = {
+            group.worker
+            for one in running
+            for group in one.groups.values()
+            if group.going
+        }
         speed = sum(one.rows_per_second for one in running)
         left = [left_text(one.seconds_left) for one in running]
         words = speed_text(speed) if speed else ""
         cards.append(Card("workers", f"{len(workers):,}", words, "", "running"))
-        cards.append(Card("time left", left[0].removesuffix(" left").removeprefix("time left ")))
+        cards.append(
+            Card("time left", left[0].removesuffix(" left").removeprefix("time left "))
+        )
     elif status.last_finished:
         ended = f"{status.last_finished:%Y-%m-%d}"
         cards.append(Card("last run", ended, f"{status.last_finished:%H:%M} UTC"))

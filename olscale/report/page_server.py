@@ -62,7 +62,11 @@ class PageServer(HTTPServer):
     """
 
     def initialize(
-        self, *args: Any, most: int | None = None, seconds: float = SECONDS_TO_ASK, **kwargs: Any
+        self,
+        *args: Any,
+        most: int | None = None,
+        seconds: float = SECONDS_TO_ASK,
+        **kwargs: Any,
     ) -> None:
         """Set the limits."""
         (application,) = args
@@ -114,7 +118,8 @@ class PageServer(HTTPServer):
         except OSError as fault:
             # Most often no descriptor is left; the connection stays in the system's queue.
             LOG.warning(
-                "cannot take a connection: %s; others make room, or it waits", fault.strerror
+                "cannot take a connection: %s; others make room, or it waits",
+                fault.strerror,
             )
             if not self._make_room():
                 self._look_later(listening)
@@ -137,7 +142,9 @@ class PageServer(HTTPServer):
                 return True
         return False
 
-    def start_request(self, server_conn: object, request_conn: Any) -> HTTPMessageDelegate:
+    def start_request(
+        self, server_conn: object, request_conn: Any
+    ) -> HTTPMessageDelegate:
         """Begin to wait for a request."""
         # Last in the order again: a dict keeps the order in which keys are set.
         self._oldest_first.pop(request_conn.stream, None)
@@ -177,9 +184,7 @@ class _OnceForAKind(logging.Filter):
         if kind in self._kinds or len(self._kinds) >= _MOST_KINDS:
             return False
         self._kinds.add(kind)
-        record.msg = (
-            f"olscale dashboard: {printable(text)[:300]} (others of this kind are not shown)"
-        )
+        record.msg = f"olscale dashboard: {printable(text)[:300]} (others of this kind are not shown)"
         record.args = record.exc_info = record.exc_text = None
         return True
 

@@ -83,7 +83,9 @@ def _tested(one: Compared, outcome: Comparison, gallery: Gallery) -> list[Part]:
     n = len(outcome.datasets)
     best = outcome.learners[0]
     among = (
-        f" among {len(one.outcome.learners)}" if len(one.shown) < len(one.outcome.learners) else ""
+        f" among {len(one.outcome.learners)}"
+        if len(one.shown) < len(one.outcome.learners)
+        else ""
     )
     caption = (
         f"Mean ranks{among} over {n} data sets by {how}; a bar spans learners of which no "
@@ -98,14 +100,27 @@ def _tested(one: Compared, outcome: Comparison, gallery: Gallery) -> list[Part]:
         f"Differences to {best}, which has the best mean rank, by {how}: a point a data set, "
         "the bar their mean."
     )
-    options: dict[str, Any] = {"baseline": best, "metric": one.metric, "datasets": outcome.datasets}
+    options: dict[str, Any] = {
+        "baseline": best,
+        "metric": one.metric,
+        "datasets": outcome.datasets,
+    }
     pairs = outcome.with_posteriors(outcome.pairs, one.rope)
     pairs_title = f"Pairs by {metric_text(one.metric)}"
     cautions = one.cautions(one.metric, outcome.learners)
     return [
         gallery.add(f"ranks-{one.metric}", caption, rank_figure, {"": outcome}),
-        *_folded(pairs, table_html(pair_table(pairs, one.metric, pairs_title, cautions, one.rope))),
-        gallery.add(f"differences-{one.metric}", minus, difference_figure, differences, **options),
+        *_folded(
+            pairs,
+            table_html(pair_table(pairs, one.metric, pairs_title, cautions, one.rope)),
+        ),
+        gallery.add(
+            f"differences-{one.metric}",
+            minus,
+            difference_figure,
+            differences,
+            **options,
+        ),
     ]
 
 
@@ -113,7 +128,9 @@ def _folded(pairs: Sequence[Pair], table: str) -> list[str]:
     """Return the table of pairs behind a fold, with a matrix or a sentence in front."""
     sure = sum(pair.p_corrected <= ALPHA for pair in pairs)
     if not sure:
-        sentence = f"No two of the learners differ significantly ({len(pairs)} pairs tested)."
+        sentence = (
+            f"No two of the learners differ significantly ({len(pairs)} pairs tested)."
+        )
         return [paragraphs([sentence]), fold_html(f"All {len(pairs)} pairs", table)]
     return [
         matrix_html(pairs, ALPHA),
@@ -134,10 +151,16 @@ def _costs(
     for cost, figures in costs.items():
         points = []
         for i, name in enumerate(outcome.learners):
-            of_datasets = [_mean_cost(one, name, dataset, figures) for dataset in outcome.datasets]
+            of_datasets = [
+                _mean_cost(one, name, dataset, figures) for dataset in outcome.datasets
+            ]
             if min(of_datasets) > 0.0 and math.isfinite(max(of_datasets)):
                 points.append(
-                    CostPoint(name, float(np.exp(np.mean(np.log(of_datasets)))), float(errors[i]))
+                    CostPoint(
+                        name,
+                        float(np.exp(np.mean(np.log(of_datasets)))),
+                        float(errors[i]),
+                    )
                 )
         if len(points) == len(outcome.learners):
             shown[cost] = points
@@ -146,23 +169,33 @@ def _costs(
     if not shown:
         return []
     speed = next((cost for cost in shown if cost != "model_bytes"), "rows_per_second")
-    over = f", means over {len(outcome.datasets)} data sets" if len(outcome.datasets) > 1 else ""
+    over = (
+        f", means over {len(outcome.datasets)} data sets"
+        if len(outcome.datasets) > 1
+        else ""
+    )
     caption = (
         f"{heading(one.metric)} against {metric_words(speed)}, which are measured and differ from "
         "one evaluation to the "
         f"next, and bytes of the model{over} ({protocol_text(one.protocol)}); "
         "filled: no other learner is both better and cheaper."
     )
-    first = {name: one.settings(name, outcome.datasets[0])[0] for name in outcome.learners}
+    first = {
+        name: one.settings(name, outcome.datasets[0])[0] for name in outcome.learners
+    }
     options: dict[str, Any] = {
         "higher": _COSTS,
         "metric": one.metric,
         "of_label": source.looks.of(first),
     }
-    return [gallery.add(f"costs-{one.metric}", caption, pareto_figure, shown, **options)]
+    return [
+        gallery.add(f"costs-{one.metric}", caption, pareto_figure, shown, **options)
+    ]
 
 
-def _mean_cost(one: Compared, learner: str, dataset: str, costs: SettingFigures) -> float:
+def _mean_cost(
+    one: Compared, learner: str, dataset: str, costs: SettingFigures
+) -> float:
     """Return the mean cost of a learner's compared runs on a data set; 0 if one is missing."""
     values: list[float] = []
     for blocks in one.ways(dataset).values():

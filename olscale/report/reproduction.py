@@ -5,7 +5,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from olscale.analysis.ledger import DIFFERING, VERDICTS, Cell, Ranks, Trial, figures, rank_methods
+from olscale.analysis.ledger import (
+    DIFFERING,
+    VERDICTS,
+    Cell,
+    Ranks,
+    Trial,
+    figures,
+    rank_methods,
+)
 from olscale.analysis.published import AFTER, CLOSE, LIMIT, REPRODUCED
 from olscale.analysis.standing import looked_ahead
 from olscale.analysis.summary import summarise
@@ -15,7 +23,12 @@ from olscale.report.tables import Entry, Table, select, tables
 from olscale.results import Store
 from olscale.results.settings import ExperimentSettings, Setting
 
-MARKS = {"reproduced": "=", "compatible, wide": "~", "better": "<", "not reproduced": "x"}
+MARKS = {
+    "reproduced": "=",
+    "compatible, wide": "~",
+    "better": "<",
+    "not reproduced": "x",
+}
 LEGEND = (
     f"= reproduced: within {LIMIT:g} joint standard deviations, sqrt(ours^2 + published^2), of "
     "the published mean, "
@@ -48,7 +61,10 @@ def published_tables(cells: Sequence[Cell]) -> list[Table]:
         for method in methods:
             line = [of.get((method, dataset)) for dataset in datasets]
             rows += [method, "  published"]
-            entries += [tuple(_ours(cell, look_ahead) for cell in line), tuple(map(_theirs, line))]
+            entries += [
+                tuple(_ours(cell, look_ahead) for cell in line),
+                tuple(map(_theirs, line)),
+            ]
         first = next(iter(of.values())).published
         results.append(
             Table(
@@ -127,12 +143,16 @@ def _notes(cells: Sequence[Cell]) -> list[str]:
         notes.append(f"Protocol: {next(iter(met.values()))}.")
     elif met:
         notes.append(
-            "Protocol: " + "; ".join(f"{name} {how}" for name, how in sorted(met.items())) + "."
+            "Protocol: "
+            + "; ".join(f"{name} {how}" for name, how in sorted(met.items()))
+            + "."
         )
     notes += _transform_notes(cells)
     # One note per data set that is absent, not one per method.
     absent = {
-        cell.published.dataset: cell.reason for cell in cells if cell.verdict == "data absent"
+        cell.published.dataset: cell.reason
+        for cell in cells
+        if cell.verdict == "data absent"
     }
     notes += [f"{name}: data not present: {reason}." for name, reason in absent.items()]
     missing: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -145,7 +165,9 @@ def _notes(cells: Sequence[Cell]) -> list[str]:
         notes.append(f"{', '.join(dict.fromkeys(names))}: {verdict}: {reason}.")
     for cell in cells:
         if cell.reason and cell.verdict in (*DIFFERING, REPRODUCED):
-            notes.append(f"! {cell.published.learner} on {cell.published.dataset}: {cell.reason}.")
+            notes.append(
+                f"! {cell.published.learner} on {cell.published.dataset}: {cell.reason}."
+            )
     return notes
 
 
@@ -173,10 +195,13 @@ def _transform_notes(cells: Sequence[Cell]) -> list[str]:
         # One sentence per kind of exception, instead of one per data set.
         for transforms in sorted(set(own.values())):
             exceptions[
-                transforms, ", ".join(sorted(name for name in own if own[name] == transforms))
+                transforms,
+                ", ".join(sorted(name for name in own if own[name] == transforms)),
             ].append(learner)
     return [
-        "Transforms: " + "; ".join(f"{name} {usual[name]}" for name in sorted(usual)) + ".",
+        "Transforms: "
+        + "; ".join(f"{name} {usual[name]}" for name in sorted(usual))
+        + ".",
         *(
             f"{', '.join(learners)} on {names}: transforms {transforms}."
             for (transforms, names), learners in exceptions.items()
@@ -187,12 +212,18 @@ def _transform_notes(cells: Sequence[Cell]) -> list[str]:
 def counts(cells: Iterable[Cell]) -> str:
     """Return the number of cells with each verdict, on one line."""
     number = Counter(cell.verdict for cell in cells)
-    return "; ".join(f"{number[verdict]} {verdict}" for verdict in VERDICTS if number[verdict])
+    return "; ".join(
+        f"{number[verdict]} {verdict}" for verdict in VERDICTS if number[verdict]
+    )
 
 
 def differences(cells: Iterable[Cell]) -> list[tuple[str, list[str]]]:
     """Return, for each cell that differs from the published one, a line on it and its causes."""
-    return [(_difference(cell), _causes(cell)) for cell in cells if cell.verdict in DIFFERING]
+    return [
+        (_difference(cell), _causes(cell))
+        for cell in cells
+        if cell.verdict in DIFFERING
+    ]
 
 
 def _difference(cell: Cell) -> str:
@@ -222,14 +253,17 @@ def p_text(p: float) -> str:
 def _causes(cell: Cell) -> list[str]:
     # A cause found in one pass needs no second one; the sort keeps the nearest first.
     met = sorted(
-        (trial for trial in cell.trials if trial.meets), key=lambda trial: _passes(trial.setting)
+        (trial for trial in cell.trials if trial.meets),
+        key=lambda trial: _passes(trial.setting),
     )
     if met:
         more = ""
         if len(met) > SHOWN_TRIALS:
             more = f" and {len(met) - SHOWN_TRIALS} more"
         trials = "; ".join(_trial(trial, cell.setting) for trial in met[:SHOWN_TRIALS])
-        return [f"met by {trials}{more} ({len(met)} of {_settings(len(cell.trials))} tried)"]
+        return [
+            f"met by {trials}{more} ({len(met)} of {_settings(len(cell.trials))} tried)"
+        ]
     if cell.trials:
         return [
             f"nothing tried explains it ({_settings(len(cell.trials))}: {_tried(cell)}); nearest: "
@@ -245,9 +279,7 @@ def _settings(count: int) -> str:
 
 
 def _trial(trial: Trial, usual: Setting | None) -> str:
-    return (
-        f"{_unlike(trial.setting, usual)}: {with_deviation(trial.summary.mean, trial.summary.std)}"
-    )
+    return f"{_unlike(trial.setting, usual)}: {with_deviation(trial.summary.mean, trial.summary.std)}"
 
 
 def _unlike(setting: Setting, usual: Setting | None) -> str:
@@ -272,13 +304,19 @@ def _unlike(setting: Setting, usual: Setting | None) -> str:
 
 def _tried(cell: Cell) -> str:
     """Sum up the trials, one list per varied parameter."""
-    transforms = sorted({" + ".join(trial.setting.transforms) or "none" for trial in cell.trials})
+    transforms = sorted(
+        {" + ".join(trial.setting.transforms) or "none" for trial in cell.trials}
+    )
     passes = sorted({_passes(trial.setting) for trial in cell.trials})
-    names = sorted({name for trial in cell.trials for name in trial.setting.params or {}})
+    names = sorted(
+        {name for trial in cell.trials for name in trial.setting.params or {}}
+    )
     parts = [f"transforms {' | '.join(transforms)}"]
     for name in names:
         # Parameters with one value were not varied.
-        values = {value((trial.setting.params or {}).get(name)) for trial in cell.trials}
+        values = {
+            value((trial.setting.params or {}).get(name)) for trial in cell.trials
+        }
         if len(values) > 1:
             parts.append(f"{name} {' | '.join(sorted(values, key=_number))}")
     parts.append(f"passes {' | '.join(map(str, passes))}")
@@ -334,7 +372,10 @@ def rank_table(ranks: Ranks, metric: str) -> Table:
         entries.append(
             (
                 Entry(f"{means[0]:.2f} ({means[1]:.2f})"),
-                *(Entry(f"{a:g} ({b:g})") for a, b in zip(our_rank, theirs, strict=True)),
+                *(
+                    Entry(f"{a:g} ({b:g})")
+                    for a, b in zip(our_rank, theirs, strict=True)
+                ),
             )
         )
     notes = [

@@ -68,7 +68,11 @@ def _repeats(protocol: Mapping[str, Any]) -> int:
     index = int(protocol.get("permutation", protocol.get("projection", 0)))
     fold = int(protocol.get("fold", 0))
     # Each fold has a range of numbers of its own, as long as that of the first.
-    if fold and "share" not in protocol and not str(protocol.get("split", "")).startswith("preq"):
+    if (
+        fold
+        and "share" not in protocol
+        and not str(protocol.get("split", "")).startswith("preq")
+    ):
         return max(1, index // fold)
     return index + 1
 

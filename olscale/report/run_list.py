@@ -23,7 +23,15 @@ from olscale.results.settings import SettingKey, without_replicate
 PER_PAGE = 100
 """Runs on one page of the table."""
 
-_COLUMNS = ("data set", "learner", "parameters", "state", "error", "rows per CPU second", "reason")
+_COLUMNS = (
+    "data set",
+    "learner",
+    "parameters",
+    "state",
+    "error",
+    "rows per CPU second",
+    "reason",
+)
 _MOST_WORDS = 20
 
 MOST_ADDED = 12
@@ -138,7 +146,14 @@ def list_runs(store: Store) -> list[ListedRun]:
         figures = seconds | metrics
         metric = next((name for name in HEADLINES if name in metrics), "")
         replicate = _replicate(row["protocol"])
-        line = [*name, row["dataset"], row["learner"], params, replicate, row["outcome"]]
+        line = [
+            *name,
+            row["dataset"],
+            row["learner"],
+            params,
+            replicate,
+            row["outcome"],
+        ]
         runs.append(
             ListedRun(
                 id=row["id"],
@@ -159,7 +174,12 @@ def list_runs(store: Store) -> list[ListedRun]:
     # Of many runs there are few names: each is taken apart once.
     natural = cache(natural_text)
     runs.sort(
-        key=lambda run: (natural(run.dataset), natural(run.learner), natural(run.params), run.id)
+        key=lambda run: (
+            natural(run.dataset),
+            natural(run.learner),
+            natural(run.params),
+            run.id,
+        )
     )
     return runs
 
@@ -170,7 +190,10 @@ def runs_in_hand(evaluations: Iterable[LiveEvaluation]) -> list[ListedRun]:
     for evaluation in evaluations:
         labels = {run.id: run.label or run.learner for run in evaluation.runs.values()}
         texts = _differing_params(
-            {(labels[run.id], canonical_json(run.params)) for run in evaluation.runs.values()}
+            {
+                (labels[run.id], canonical_json(run.params))
+                for run in evaluation.runs.values()
+            }
         )
         if evaluation.state() != "running":
             continue
@@ -207,7 +230,9 @@ def key_of_row(row: Mapping[str, Any]) -> SettingKey:
     return SettingKey(**values)
 
 
-def _differing_params(settings: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
+def _differing_params(
+    settings: Collection[tuple[str, str]],
+) -> dict[tuple[str, str], str]:
     """Return the parameters that tell the settings under one label apart, by label and parameters.
 
     The page of a run has all of them.
@@ -265,7 +290,9 @@ def table_of_runs(runs: Sequence[ListedRun], query: Query, number: int = 0) -> s
                 "columns": _headings(runs),
                 "added": [(metric, metric_text(metric)) for metric in added],
                 "offered": [
-                    (metric, metric_text(metric)) for metric in offered if metric not in _ALWAYS
+                    (metric, metric_text(metric))
+                    for metric in offered
+                    if metric not in _ALWAYS
                 ],
                 "runs": selected[page * PER_PAGE : (page + 1) * PER_PAGE],
                 "count": len(selected),
@@ -295,7 +322,10 @@ def _is_unknown(value: Any) -> bool:
 def natural_text(text: str) -> list[tuple[bool, float, str]]:
     """Return a sort key by which 2 comes before 10."""
     parts = re.split(r"(\d+(?:\.\d+)?)", text)
-    return [(i % 2 == 0, float(part) if i % 2 else 0.0, part) for i, part in enumerate(parts)]
+    return [
+        (i % 2 == 0, float(part) if i % 2 else 0.0, part)
+        for i, part in enumerate(parts)
+    ]
 
 
 def _sort_key(run: ListedRun, column: int, added: Sequence[str]) -> Any:

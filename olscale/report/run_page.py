@@ -99,7 +99,9 @@ def run_html(record: Record, names: Names, place: str, back: str) -> str:
                 "environment": sorted(record.environment.items()),
                 "chart": Markup(curve),
                 "rerun": rerun_line(run),
-                "command": shlex.join(["olscale", "models", "save", place, record.id, "model.olm"]),
+                "command": shlex.join(
+                    ["olscale", "models", "save", place, record.id, "model.olm"]
+                ),
             },
             style(),
         )
@@ -116,7 +118,9 @@ def compare_runs(store: Store, ids: Sequence[str], number: int = 0) -> str:
     """
     ids = list(dict.fromkeys(ids))[:MOST_COMPARED]
     if len(ids) < 2:
-        raise StoreError("two runs or more are needed to compare them; choose them in the table")
+        raise StoreError(
+            "two runs or more are needed to compare them; choose them in the table"
+        )
     records = [store.get(id) for id in ids]
     names = names_of(store)
     keys = [_key(record.run) for record in records]
@@ -124,25 +128,33 @@ def compare_runs(store: Store, ids: Sequence[str], number: int = 0) -> str:
     unlike = _unlike(records, keys)
     labels = _labels(records, named)
     looks = {label: series_look(number) for number, label in enumerate(labels)}
-    lines = [_line(record, label) for record, label in zip(records, labels, strict=True)]
+    lines = [
+        _line(record, label) for record, label in zip(records, labels, strict=True)
+    ]
     curves = curves_html({"along the stream": [line for line in lines if line]}, looks)
     heads = []
     for label, record in zip(labels, records, strict=True):
         dash = DASH_LENGTHS[looks[label]["linestyle"]]
         stroke = " ".join(map(str, dash)) if dash[1] else ""
         look = {"colour": looks[label]["color"], "dash": stroke}
-        heads.append({"id": record.id, "label": label, "outcome": record.outcome, "look": look})
+        heads.append(
+            {"id": record.id, "label": label, "outcome": record.outcome, "look": look}
+        )
     return str(
         macros("runs.html").compared(
             {
                 "number": number,
                 "runs": heads,
                 "chart": Markup(curves),
-                "definitions": _differences([_definition(record) for record in records]),
+                "definitions": _differences(
+                    [_definition(record) for record in records]
+                ),
                 "unlike": unlike,
                 "metrics": _measures(records, marks_best=not unlike),
                 "timings": _aligned([record.timings for record in records]),
-                "environment": _differences([dict(record.environment) for record in records]),
+                "environment": _differences(
+                    [dict(record.environment) for record in records]
+                ),
             },
             style(),
         )
@@ -158,7 +170,9 @@ def _labels(records: Sequence[Record], named: Sequence[NamedSetting]) -> list[st
         of_run = [f"{part} {protocol[part]}" for part in REPLICATES if part in protocol]
         replicates.append(", ".join(of_run))
     labels = []
-    for number, (name, replicate) in enumerate(zip(named, replicates, strict=True), start=1):
+    for number, (name, replicate) in enumerate(
+        zip(named, replicates, strict=True), start=1
+    ):
         label = f"{number}. {name.learner}" + f" on {name.dataset}" * (not one_set)
         if len(set(replicates)) > 1 and replicate:
             label += f", {replicate}"
@@ -236,7 +250,8 @@ def _unlike(records: Sequence[Record], keys: Sequence[SettingKey]) -> str:
         "transforms": [key.transforms for key in keys],
         "protocol": [key.protocol for key in keys],
         "permutation or fold": [
-            replicate_text(canonical_json(dict(record.run["protocol"]))) for record in records
+            replicate_text(canonical_json(dict(record.run["protocol"])))
+            for record in records
         ],
     }
     return ", ".join(name for name, values in blocks.items() if len(set(values)) > 1)
@@ -258,7 +273,9 @@ def _measures(records: Sequence[Record], marks_best: bool) -> list[dict[str, Any
         if measure.name in _MATRICES:
             continue
         values = [record.metrics.get(name, math.nan) for record in records]
-        cells = ["-" if math.isnan(value) else figure_of(name, value) for value in values]
+        cells = [
+            "-" if math.isnan(value) else figure_of(name, value) for value in values
+        ]
         best = [False] * len(values)
         distances = [
             distance_from_best(name, value)
@@ -267,7 +284,12 @@ def _measures(records: Sequence[Record], marks_best: bool) -> list[dict[str, Any
             for record, value in zip(records, values, strict=True)
         ]
         compared = [distance for distance in distances if distance < math.inf]
-        if marks_best and measure.better and len(compared) > 1 and len(set(compared)) > 1:
+        if (
+            marks_best
+            and measure.better
+            and len(compared) > 1
+            and len(set(compared)) > 1
+        ):
             best = [distance == min(compared) for distance in distances]
         rows.append({"name": heading(name), "cells": cells, "best": best})
     return rows

@@ -32,7 +32,9 @@ def run_pages(
 
     Of many learners and data sets those that come first have pages: each is read from the store.
     """
-    shown = [name for name in one.outcome.learners if name in one.shown][:_MOST_LEARNERS]
+    shown = [name for name in one.outcome.learners if name in one.shown][
+        :_MOST_LEARNERS
+    ]
     datasets = list(one.outcome.datasets)[:_MOST_DATASETS]
     settings = {
         (name, dataset): one.settings(name, dataset)[0].key
@@ -87,7 +89,9 @@ def _first_runs(
     return {key: id for key, (_, id) in first.items()}
 
 
-def _records(store: Store, ids: Collection[str], on_damage: OnDamage) -> dict[str, Record]:
+def _records(
+    store: Store, ids: Collection[str], on_damage: OnDamage
+) -> dict[str, Record]:
     """Return the records of runs, under "skip" without those that are damaged."""
     try:
         return store.get_many(ids)

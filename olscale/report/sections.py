@@ -21,8 +21,19 @@ from olscale.analysis.status import Status
 from olscale.analysis.summary import Summary, by_setting
 from olscale.analysis.sweeps import Sweep, find_sweeps
 from olscale.learners.foresight import ahead_text
-from olscale.measures import HEADLINES, base_name, distance_from_best, measure_of, metric_words
-from olscale.report.choice import best_of_each, labelled, stream_key, streams_of_settings
+from olscale.measures import (
+    HEADLINES,
+    base_name,
+    distance_from_best,
+    measure_of,
+    metric_words,
+)
+from olscale.report.choice import (
+    best_of_each,
+    labelled,
+    stream_key,
+    streams_of_settings,
+)
 from olscale.report.classes import class_table
 from olscale.report.facts import class_names, planned_facts
 from olscale.report.figures import (
@@ -60,11 +71,14 @@ _STREAMS = 60
 
 def overview(status: Status, unfinished: Sequence[str]) -> list[str]:
     """Return the experiments with their runs, the runs by outcome, and `unfinished` sentences."""
-    outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in status.outcomes.items())
+    outcomes = ", ".join(
+        f"{count:,} {outcome}" for outcome, count in status.outcomes.items()
+    )
     parts = [f"<p>{sum(status.outcomes.values()):,} runs: {escape(outcomes)}.</p>"]
     if status.experiments:
         lines = [
-            (p.experiment, f"{p.done:,}", f"{p.total:,}", f"{p.lost:,}") for p in status.experiments
+            (p.experiment, f"{p.done:,}", f"{p.total:,}", f"{p.lost:,}")
+            for p in status.experiments
         ]
         parts.append(rows_html(("experiment", "runs done", "planned", "lost"), lines))
     return [*parts, paragraphs(unfinished)]
@@ -72,13 +86,20 @@ def overview(status: Status, unfinished: Sequence[str]) -> list[str]:
 
 def failures(status: Status) -> str:
     """Return a table of failed runs with their reasons."""
-    lines = [(f.learner, f.dataset, f.outcome, f"{f.runs:,}", f.reason) for f in status.failures]
+    lines = [
+        (f.learner, f.dataset, f.outcome, f"{f.runs:,}", f.reason)
+        for f in status.failures
+    ]
     return rows_html(
-        ("learner", "data set", "outcome", "runs", "reason (of one run)"), lines, text=(0, 1, 2, 4)
+        ("learner", "data set", "outcome", "runs", "reason (of one run)"),
+        lines,
+        text=(0, 1, 2, 4),
     )
 
 
-def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, list[Part]]]:
+def stream_sections(
+    source: FigureSource, gallery: Gallery
+) -> list[tuple[str, list[Part]]]:
     """Return one section per data set and view of it: curves, alarms, segments, parameters."""
     # Curves of references that skip the first rows are not comparable with others.
     comparable = [s for s in source.summaries if s.n and is_comparable(s)]
@@ -91,27 +112,41 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
         if name in measured | {"cumulative_error"}
     }
     if "drift_alarms" in chosen:
-        chosen["drift_alarms"] |= _alarms_of(chosen["cumulative_error"], source.summaries)
+        chosen["drift_alarms"] |= _alarms_of(
+            chosen["cumulative_error"], source.summaries
+        )
     series = {
         metric: _by_stream(
-            source.curves([s for shown, _ in of.values() for s in shown.values()], metric)
+            source.curves(
+                [s for shown, _ in of.values() for s in shown.values()], metric
+            )
         )
         for metric, of in chosen.items()
     }
-    ends = [s for shown, _ in chosen["cumulative_error"].values() for s in shown.values()]
+    ends = [
+        s for shown, _ in chosen["cumulative_error"].values() for s in shown.values()
+    ]
     segments = _by_stream(segment_errors(source.store, ends, source.on_damage))
     # Measures of the test split exist without a stream's error as well.
     with_errors = chosen | {"test_error": _settings_of(groups.values(), "test_error")}
     found_rocs = {
-        name: _by_stream(source.roc_curves(_asked(with_errors, name, "roc"), name)) for name in ROCS
+        name: _by_stream(source.roc_curves(_asked(with_errors, name, "roc"), name))
+        for name in ROCS
     }
     by_class = {
         name: _by_stream(
-            confusions(source.store, _asked(with_errors, name, "confusion"), name, source.on_damage)
+            confusions(
+                source.store,
+                _asked(with_errors, name, "confusion"),
+                name,
+                source.on_damage,
+            )
         )
         for name in CONFUSIONS
     }
-    facts = planned_facts(source.store, source.on_damage) if any(by_class.values()) else {}
+    facts = (
+        planned_facts(source.store, source.on_damage) if any(by_class.values()) else {}
+    )
     measured_on: dict[Hashable, list[Summary]] = defaultdict(list)
     for of_setting in by_setting(s for s in source.summaries if s.n):
         measured_on[stream_key(of_setting[0])] += of_setting
@@ -126,14 +161,25 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
             if metric == "drift_alarms":
                 # The raster has all alarms; on curves they stand where they are few enough to read.
                 parts.append(
-                    _alarms(title, shown, note, series["cumulative_error"][stream], gallery, source)
+                    _alarms(
+                        title,
+                        shown,
+                        note,
+                        series["cumulative_error"][stream],
+                        gallery,
+                        source,
+                    )
                 )
             else:
                 raised = series.get("drift_alarms", {}).get(stream, [])
-                parts.append(_curves(title, metric, shown, note, raised, gallery, source))
+                parts.append(
+                    _curves(title, metric, shown, note, raised, gallery, source)
+                )
         # A single segment is the whole stream: its error stands in every table.
         if segments[stream] and len(segments[stream][0].names) > 1:
-            by_label, note = _labelled(chosen["cumulative_error"][stream], segments[stream])
+            by_label, note = _labelled(
+                chosen["cumulative_error"][stream], segments[stream]
+            )
             note = _means(by_label, band=False) + note
             caption = f"{title}: error on each segment{note}."
             parts.append(
@@ -151,7 +197,11 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
                 caption = f"{title}: error of learners on each segment, as a map{note}."
                 parts.append(
                     gallery.add(
-                        f"{title}-segments-map", caption, heat_figure, by_label, topic="segments"
+                        f"{title}-segments-map",
+                        caption,
+                        heat_figure,
+                        by_label,
+                        topic="segments",
                     )
                 )
         for name, rocs in found_rocs.items():
@@ -173,7 +223,9 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
                 )
         for name, matrices in by_class.items():
             if matrices[stream]:
-                of_label, _ = _labelled(with_errors[error_beside(name)][stream], matrices[stream])
+                of_label, _ = _labelled(
+                    with_errors[error_beside(name)][stream], matrices[stream]
+                )
                 names = class_names(facts.get(group[0].fingerprint, {}))
                 parts += _classes(title, name, of_label, names, gallery)
         parts += _swept(title, group, gallery, source)
@@ -193,7 +245,10 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
             "meeting them), not of:"
         )
         sections.append(
-            ("Without figures", [paragraphs([f"{sentence} {'; '.join(hidden)}."], "note")])
+            (
+                "Without figures",
+                [paragraphs([f"{sentence} {'; '.join(hidden)}."], "note")],
+            )
         )
     return sections
 
@@ -213,9 +268,13 @@ Chosen = tuple[dict[str, S], str]
 """The content of a panel, by label, and what its caption must say about the rest."""
 
 
-def _chosen(groups: Iterable[Sequence[Summary]], metric: str) -> dict[Hashable, Chosen[Summary]]:
+def _chosen(
+    groups: Iterable[Sequence[Summary]], metric: str
+) -> dict[Hashable, Chosen[Summary]]:
     """Return, by stream, the settings whose curves are shown; no other curves are read."""
-    return _settings_of(([s for s in group if has_curve(s)] for group in groups), metric)
+    return _settings_of(
+        ([s for s in group if has_curve(s)] for group in groups), metric
+    )
 
 
 def _settings_of(
@@ -229,7 +288,9 @@ def _asked(
     chosen: Mapping[str, Mapping[Hashable, Chosen[Summary]]], name: str, measure: str
 ) -> list[Summary]:
     """Return the settings that show the series `name`: their protocol includes `measure`."""
-    every = (s for shown, _ in chosen[error_beside(name)].values() for s in shown.values())
+    every = (
+        s for shown, _ in chosen[error_beside(name)].values() for s in shown.values()
+    )
     return [s for s in every if measure in s.protocol.get("measures", ())]
 
 
@@ -249,7 +310,9 @@ def _labelled(chosen: Chosen[Summary], found: Sequence[T]) -> tuple[dict[str, T]
     """Return the chosen items of `found`, by label; a setting may have no curve."""
     shown, note = chosen
     by_setting = {id(item.summary): item for item in found}
-    return {label: by_setting[id(s)] for label, s in shown.items() if id(s) in by_setting}, note
+    return {
+        label: by_setting[id(s)] for label, s in shown.items() if id(s) in by_setting
+    }, note
 
 
 def _curves(
@@ -277,7 +340,9 @@ def _curves(
         else {}
     )
     triangles = (
-        "; triangles: drift alarms" if any(len(curve.rows) for curve in marks.values()) else ""
+        "; triangles: drift alarms"
+        if any(len(curve.rows) for curve in marks.values())
+        else ""
     )
     caption = f"{title}: {metric_words(metric)}{which}{_means(shown)}{note}{triangles}."
     name = "curves" if metric == "cumulative_error" else metric.replace("_", "-")
@@ -285,11 +350,18 @@ def _curves(
         {"alarms": marks} if triangles else {}
     )
     return gallery.add(
-        f"{title}-{name}", caption, curve_figure, {"": shown}, metric_words(metric), **options
+        f"{title}-{name}",
+        caption,
+        curve_figure,
+        {"": shown},
+        metric_words(metric),
+        **options,
     )
 
 
-def _marks_alarms(metric: str, protocol: Mapping[str, Any], raised: Sequence[Curve]) -> bool:
+def _marks_alarms(
+    metric: str, protocol: Mapping[str, Any], raised: Sequence[Curve]
+) -> bool:
     """Return whether alarms stand on a curve: that of recent errors, and only if they are few."""
     recent = "window_error" if protocol.get("window") else "cumulative_error"
     return metric == recent and all(len(curve.rows) <= _MOST_ALARMS for curve in raised)
@@ -393,7 +465,9 @@ def _means(shown: Mapping[str, AlongStream], band: bool = True) -> str:
         return ""
     fewer = [f"{label} {count}" for label, count in runs.items() if count < most]
     unequal = f" (of {', '.join(fewer)})" if fewer else ""
-    deviation = ", the band one standard deviation" if band and len(shown) <= BANDS else ""
+    deviation = (
+        ", the band one standard deviation" if band and len(shown) <= BANDS else ""
+    )
     return f", mean over {most} runs{unequal}{deviation}"
 
 
@@ -401,7 +475,9 @@ def _swept(
     title: str, group: Sequence[Summary], gallery: Gallery, source: FigureSource
 ) -> list[Part]:
     """Return a figure per parameter, with a line per learner, and a map per parameter pair."""
-    metric = next((name for name in HEADLINES if any(s.metric == name for s in group)), None)
+    metric = next(
+        (name for name in HEADLINES if any(s.metric == name for s in group)), None
+    )
     of_names: dict[tuple[str, ...], list[Sweep]] = defaultdict(list)
     for sweep in find_sweeps(s for s in group if s.metric == metric):
         of_names[sweep.names].append(sweep)
@@ -432,7 +508,11 @@ def _swept(
 
 
 def _lines(
-    title: str, shown: Mapping[str, Sweep], note: str, gallery: Gallery, source: FigureSource
+    title: str,
+    shown: Mapping[str, Sweep],
+    note: str,
+    gallery: Gallery,
+    source: FigureSource,
 ) -> Part:
     sweeps = list(shown.values())
     [name], metric = sweeps[0].names, sweeps[0].summary.metric
@@ -457,21 +537,30 @@ def _lines(
         of = name
     panel = {sweeps[0].summary.label if len(sweeps) == 1 else "": shown}
     return gallery.add(
-        f"{title}-{of}", caption, parameter_figure, panel, "parameters", of_learner=source.looks
+        f"{title}-{of}",
+        caption,
+        parameter_figure,
+        panel,
+        "parameters",
+        of_learner=source.looks,
     )
 
 
 def _map(title: str, sweep: Sweep, gallery: Gallery) -> Part:
     learner = sweep.summary.label
     name = f"{title}-{learner}-{'-'.join(sweep.names)}"
-    return gallery.add(name, _caption(title, sweep), surface_figure, {learner: sweep}, "parameters")
+    return gallery.add(
+        name, _caption(title, sweep), surface_figure, {learner: sweep}, "parameters"
+    )
 
 
 def _caption(title: str, sweep: Sweep) -> str:
     learner = sweep.summary.label
     metric = sweep.summary.metric
     other_params = {
-        name: value for name, value in sweep.summary.params.items() if name not in sweep.names
+        name: value
+        for name, value in sweep.summary.params.items()
+        if name not in sweep.names
     }
     fixed = f", with {params_text(other_params)}" if other_params else ""
     best = params_text({name: sweep.summary.params[name] for name in sweep.names})

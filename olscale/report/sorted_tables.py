@@ -53,7 +53,10 @@ def _figures(table: Table, by: Order) -> list[tuple[int, float]]:
     if by == "rank":
         values = rankdata(np.where(np.isnan(values), np.inf, values), axis=0)
         return [(0, mean) for mean in values.mean(axis=1).tolist()]
-    means = [float(np.nanmean(line)) if not all(np.isnan(line)) else math.inf for line in values]
+    means = [
+        float(np.nanmean(line)) if not all(np.isnan(line)) else math.inf
+        for line in values
+    ]
     return list(zip(lacks.tolist(), means, strict=True))
 
 

@@ -21,4 +21,6 @@ def sparkline(values: Sequence[float], width: int) -> str:
     picked = [known[round(i * (len(known) - 1) / (count - 1))] for i in range(count)]
     low = min(picked)
     span = (max(picked) - low) or 1.0
-    return "".join(_BLOCKS[round((value - low) / span * (len(_BLOCKS) - 1))] for value in picked)
+    return "".join(
+        _BLOCKS[round((value - low) / span * (len(_BLOCKS) - 1))] for value in picked
+    )

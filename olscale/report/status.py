@@ -10,7 +10,11 @@ from olscale.system.sizes import size_text
 def status_text(status: Status) -> str:
     """Return aligned lines: runs by outcome, datasets, learners, dates, size, progress, faults."""
     total = sum(status.outcomes.values())
-    finished = f"{status.last_finished:%Y-%m-%d %H:%M:%S} UTC" if status.last_finished else "never"
+    finished = (
+        f"{status.last_finished:%Y-%m-%d %H:%M:%S} UTC"
+        if status.last_finished
+        else "never"
+    )
     lines = {
         "store": status.store,
         "runs": f"{total:,}" + (f" ({_counts(status.outcomes)})" if total else ""),
@@ -36,7 +40,9 @@ def status_text(status: Status) -> str:
         for f in status.failures:
             like = "e.g. " if f.runs > 1 else ""
             reason = f.reason.removeprefix(f"{f.outcome} ")
-            text.append(f"  {f.learner} on {f.dataset}: {f.runs:,} {f.outcome}, {like}{reason}")
+            text.append(
+                f"  {f.learner} on {f.dataset}: {f.runs:,} {f.outcome}, {like}{reason}"
+            )
     return "\n".join(map(printable, text)) + "\n"
 
 

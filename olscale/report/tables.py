@@ -105,7 +105,9 @@ class Entry:
 
     def _with(self, best: bool, alike: bool, marks: tuple[Mark, ...]) -> "Entry":
         # Tables of thousands of learners mark each entry: `replace` takes five times as long.
-        return Entry(self.mean, self.std, self.note, best, self.partial, alike, self.shade, marks)
+        return Entry(
+            self.mean, self.std, self.note, best, self.partial, alike, self.shade, marks
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,10 @@ def select(
     spared = ("outcome",) if failed else ()
     called: dict[str, Callable[[Summary], set[str]]] = {
         "dataset": lambda s: {s.dataset, s.dataset_label},
-        "learner": lambda s: {s.learner, *(name.text for name in s.learner_names if name.text)},
+        "learner": lambda s: {
+            s.learner,
+            *(name.text for name in s.learner_names if name.text),
+        },
         "metric": lambda s: {s.metric},
     }
     for field, requested in (
@@ -195,7 +200,9 @@ def select(
     ):
         if not requested:
             continue
-        available = {name for summary in selection for name in called[field](summary)} - {"outcome"}
+        available = {
+            name for summary in selection for name in called[field](summary)
+        } - {"outcome"}
         for name in requested:
             if name not in available:
                 raise UnknownNameError(f"{field} in this store", name, available)
@@ -271,7 +278,9 @@ def usual_metrics(summaries: Sequence[Summary]) -> list[str]:
     They are the errors, the measures that experiments ask for, and a speed.
     """
     available = {summary.metric for summary in summaries}
-    measures = [name for s in one_of_each_setting(summaries) for name in _asked(s.protocol)]
+    measures = [
+        name for s in one_of_each_setting(summaries) for name in _asked(s.protocol)
+    ]
     names = [*HEADLINES, *measures, "rows_per_cpu_second"]
     return [name for name in dict.fromkeys(names) if name in available]
 
@@ -291,9 +300,13 @@ def _asked(protocol: Mapping[str, Any]) -> list[str]:
     return [name for measure in measures for name in (f"test_{measure}", measure)]
 
 
-def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: list[Column]) -> Table:
+def _table(
+    metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: list[Column]
+) -> Table:
     at_column = {column: j for j, column in enumerate(columns)}
-    present = {place: metrics for place, metrics in cells.items() if place[1] in at_column}
+    present = {
+        place: metrics for place, metrics in cells.items() if place[1] in at_column
+    }
     labels, own = row_labels(present)
     # Rows may share a label, and then share a line of the table.
     names = list(dict.fromkeys(labels[row] for row in sorted(labels, key=Row.order)))
@@ -302,7 +315,9 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
     grid: list[list[Summary | None]] = [[None] * len(columns) for _ in names]
     entries = [[Entry(note="-") for _ in columns] for _ in names]
     absent = reference_mark(
-        why_incomparable(metrics[metric] for metrics in present.values() if metric in metrics)
+        why_incomparable(
+            metrics[metric] for metrics in present.values() if metric in metrics
+        )
     )
     for (row, column), metrics in present.items():
         i = at_row[labels[row]]
@@ -316,7 +331,12 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
         advice.append("`--format json` shows all parameters.")
     if any(entry.note not in ("", "-", "nan") for line in entries for entry in line):
         advice.append(_WHY)
-    counts = {summary.n for line in grid for summary in line if summary is not None and summary.n}
+    counts = {
+        summary.n
+        for line in grid
+        for summary in line
+        if summary is not None and summary.n
+    }
     return Table(
         title=f"{heading(metric)}, {protocol_text(protocol)}",
         columns=tuple(labels_of),
@@ -327,7 +347,9 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
             *transforms_note(columns, labels_of),
             *partial_notes(names, labels_of, grid),
             *own_setting_notes(own, grid),
-            *version_notes(next(iter(metrics.values())) for metrics in present.values()),
+            *version_notes(
+                next(iter(metrics.values())) for metrics in present.values()
+            ),
             *tuned_notes(grid),
         ),
         advice=tuple(advice),
@@ -383,7 +405,9 @@ def _entry(summary: Summary | None, group: Summary, metric: str) -> Entry:
     if summary is None or summary.n == 0:
         if group.metric != "outcome" or not group.failures:
             return Entry(note="-")
-        return Entry(note=", ".join(_WORDS.get(outcome, outcome) for outcome in group.failures))
+        return Entry(
+            note=", ".join(_WORDS.get(outcome, outcome) for outcome in group.failures)
+        )
     if math.isnan(summary.mean):
         return Entry(note="nan")
     mean = figure_of(metric, summary.mean)
@@ -395,7 +419,9 @@ def _entry(summary: Summary | None, group: Summary, metric: str) -> Entry:
     )
 
 
-def _mark_looks_ahead(grid: list[list[Summary | None]], entries: list[list[Entry]]) -> None:
+def _mark_looks_ahead(
+    grid: list[list[Summary | None]], entries: list[list[Entry]]
+) -> None:
     """Mark the figures that rest on rows of the future."""
     items = {
         (i, j): looked_ahead(summary)
@@ -409,12 +435,18 @@ def _mark_looks_ahead(grid: list[list[Summary | None]], entries: list[list[Entry
             entries[i][j] = entries[i][j].marked(mark)
 
 
-def _mark_runs(column: list[Summary | None], entries: list[list[Entry]], j: int) -> set[int]:
+def _mark_runs(
+    column: list[Summary | None], entries: list[list[Entry]], j: int
+) -> set[int]:
     """Mark the means of a column that average other runs than most; return their rows."""
     usual = usual_replicates(column)
     not_comparable = set()
     for i, summary in enumerate(column):
-        if summary is not None and summary.n and (summary.n, summary.replicates) != usual:
+        if (
+            summary is not None
+            and summary.n
+            and (summary.n, summary.replicates) != usual
+        ):
             entries[i][j] = entries[i][j].marked(runs_mark(summary.n))
             not_comparable.add(i)
     return not_comparable
@@ -430,7 +462,11 @@ def _of_classes(metric: str, column: list[Summary | None]) -> set[int]:
 
 
 def _mark_best(
-    metric: str, column: list[Summary | None], others: set[int], entries: list[list[Entry]], j: int
+    metric: str,
+    column: list[Summary | None],
+    others: set[int],
+    entries: list[list[Entry]],
+    j: int,
 ) -> None:
     """Mark the best figure of a column, except among `others`; a single figure has no best."""
     if len(column) < 2 or not measure_of(metric).better:
@@ -442,8 +478,11 @@ def _mark_best(
     }
     if not means or (others and len(means) == 1):
         return
-    best = figure_of(metric, min(means.values(), key=lambda mean: distance_from_best(metric, mean)))
+    best = figure_of(
+        metric, min(means.values(), key=lambda mean: distance_from_best(metric, mean))
+    )
     for i in means:
         entry = entries[i][j]
-        if entry.mean == best:  # compares figures as shown, so that visible ties are marked as ties
+        # compares figures as shown, so that visible ties are marked as ties
+        if entry.mean == best:
             entries[i][j] = entry.as_best()

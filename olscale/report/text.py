@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 GAP = "  "
 
 
-def cell_texts(column: Sequence[Entry], plus_minus: str = "±", mark: str = "*") -> list[str]:
+def cell_texts(
+    column: Sequence[Entry], plus_minus: str = "±", mark: str = "*"
+) -> list[str]:
     """Lay out one column with equal widths, so that means, deviations and marks line up.
 
     Examples
@@ -77,7 +79,9 @@ def _shown(table: Table) -> Table:
         title=printable(table.title),
         columns=tuple(map(printable, table.columns)),
         rows=tuple(map(printable, table.rows)),
-        entries=tuple(tuple(_printable_entry(entry) for entry in line) for line in table.entries),
+        entries=tuple(
+            tuple(_printable_entry(entry) for entry in line) for line in table.entries
+        ),
         notes=tuple(map(printable, table.notes)),
         advice=tuple(map(printable, table.advice)),
     )
@@ -116,7 +120,12 @@ def plain(tables: Sequence[Table], ascii_only: bool = False) -> str:
             for name, column in zip(table.columns, cells, strict=True)
         ]
         first = max(len("learner"), *map(width, table.rows))
-        lines = [[_right(name, room) for name, room in zip(table.columns, widths, strict=True)]]
+        lines = [
+            [
+                _right(name, room)
+                for name, room in zip(table.columns, widths, strict=True)
+            ]
+        ]
         lines += [
             [column[i].rjust(room) for column, room in zip(cells, widths, strict=True)]
             for i in range(len(table.rows))
@@ -130,7 +139,9 @@ def plain(tables: Sequence[Table], ascii_only: bool = False) -> str:
         if any(entry.best for line in table.entries for entry in line):
             best = [f"* {table.best}."]
         below = [*best, *table.footnotes, *table.notes, *table.advice]
-        blocks.append("\n".join([table.title, "", body[0], rule, *body[1:], rule, *below]))
+        blocks.append(
+            "\n".join([table.title, "", body[0], rule, *body[1:], rule, *below])
+        )
     text = ""
     if blocks:
         text = "\n\n".join(blocks) + "\n"
@@ -158,7 +169,10 @@ def print_rich(
     from rich.text import Text
 
     console = Console(
-        file=file, width=columns, highlight=False, force_terminal=True if columns else None
+        file=file,
+        width=columns,
+        highlight=False,
+        force_terminal=True if columns else None,
     )
     for table in map(_shown, tables):
         cells = _grid(table, "±", "")
@@ -172,16 +186,23 @@ def print_rich(
         for block in _blocks(widths, console.width - first - 3):
             console.print(Text(title, style="bold"))
             title = f"{table.title} (continued)"
-            drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="")
+            drawn = RichTable(
+                box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style=""
+            )
             drawn.add_column("learner", no_wrap=True)
             for j in block:
                 # Padded here: right justification by rich would drop the blanks that keep figures
                 # in line.
-                drawn.add_column(Text(_right(table.columns[j], widths[j])), no_wrap=True)
+                drawn.add_column(
+                    Text(_right(table.columns[j], widths[j])), no_wrap=True
+                )
             for i, row in enumerate(table.rows):
                 drawn.add_row(
                     Text(row),
-                    *(_styled(cells[j][i].rjust(widths[j]), table.entries[i][j]) for j in block),
+                    *(
+                        _styled(cells[j][i].rjust(widths[j]), table.entries[i][j])
+                        for j in block
+                    ),
                 )
             console.print(drawn)
             console.print()
@@ -278,7 +299,10 @@ def as_csv(summaries: Iterable[Summary]) -> str:
 
 def _fields(summary: Summary) -> dict[str, Any]:
     values = {name: getattr(summary, name) for name in _ATTRIBUTES}
-    values |= {"looks_ahead": looked_ahead(summary), "comparable": is_comparable(summary)}
+    values |= {
+        "looks_ahead": looked_ahead(summary),
+        "comparable": is_comparable(summary),
+    }
     # JSON has no NaN; CSV then has an empty cell.
     for name in ("mean", "std"):
         if not math.isfinite(values[name]):

@@ -32,7 +32,9 @@ def tuning_html(store: Store) -> str:
     with store.adding_damage():
         selections = [one for one in read_selections(store, "skip") if one.points]
     if not selections:
-        return paragraphs(["No search has ended here: nothing is tuned, or its candidates run."])
+        return paragraphs(
+            ["No search has ended here: nothing is tuned, or its candidates run."]
+        )
     names = names_of(store)
     searches = [_search(selection, names) for selection in selections]
     searches.sort(key=lambda search: (search["dataset"], search["learner"]))
@@ -83,7 +85,9 @@ def _search(selection: Selection, names: Names) -> dict[str, Any]:
         "learner": name.learner,
         "dataset": name.dataset,
         "metric": metric_text(metric),
-        "axes": [{"name": a.name, **end} for a, end in zip([*axes, score], ends, strict=True)],
+        "axes": [
+            {"name": a.name, **end} for a, end in zip([*axes, score], ends, strict=True)
+        ],
         "names": tried,
         "importance": _importance(metric, ranked, tried),
         "lines": lines,
@@ -93,13 +97,17 @@ def _search(selection: Selection, names: Names) -> dict[str, Any]:
     }
 
 
-def _importance(metric: str, points: Sequence[Point], names: Sequence[str]) -> list[dict[str, str]]:
+def _importance(
+    metric: str, points: Sequence[Point], names: Sequence[str]
+) -> list[dict[str, str]]:
     """Return what each parameter explains of the places of candidates, the most first."""
     known = [point for point in points if point.error is not None]
     # Candidates that were dropped early stand behind all that saw more of the stream.
     keys = [_distance(metric, point) for point in known]
     place = {key: i for i, key in enumerate(sorted(set(keys)))}
-    shares = importance([point.params for point in known], [place[key] for key in keys], names)
+    shares = importance(
+        [point.params for point in known], [place[key] for key in keys], names
+    )
     most_first = sorted(shares.items(), key=lambda share: -share[1])
     return [{"name": name, "share": f"{100 * share:.0f}"} for name, share in most_first]
 
@@ -127,7 +135,9 @@ def _kind(point: Point, place: int, is_chosen: bool) -> str:
 
 def _points(heights: Sequence[float], steps: int) -> str:
     """Return the points of a line, in percent of the picture; a failed one ends before the score."""
-    return " ".join(f"{100 * i / steps:.2f},{height:.2f}" for i, height in enumerate(heights))
+    return " ".join(
+        f"{100 * i / steps:.2f},{height:.2f}" for i, height in enumerate(heights)
+    )
 
 
 @dataclass(slots=True)
@@ -142,7 +152,9 @@ class _Axis:
         numbers = self._numbers()
         if numbers is None:
             texts = self._texts()
-            return 100.0 - 100.0 * texts.index(value_text(value)) / max(1, len(texts) - 1)
+            return 100.0 - 100.0 * texts.index(value_text(value)) / max(
+                1, len(texts) - 1
+            )
         low = min(numbers)
         high = max(numbers)
         if low == high:
@@ -163,7 +175,10 @@ class _Axis:
         return {"top": top, "bottom": bottom}
 
     def _numbers(self) -> list[float] | None:
-        if all(isinstance(one, int | float) and not isinstance(one, bool) for one in self.values):
+        if all(
+            isinstance(one, int | float) and not isinstance(one, bool)
+            for one in self.values
+        ):
             return [float(one) for one in self.values if math.isfinite(one)]
         return None
 

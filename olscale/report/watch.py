@@ -66,13 +66,19 @@ class LiveView:
     def evaluations(self) -> list[LiveEvaluation]:
         """Return the evaluations shown: those that are running, or else the newest."""
         try:
-            store = self._store if isinstance(self._store, Store) else open_store(self._store)
+            store = (
+                self._store
+                if isinstance(self._store, Store)
+                else open_store(self._store)
+            )
         except StoreError:  # the store does not exist yet
             return []
         self._reader = self._reader or LiveReader(store)
         evaluations = self._reader.read()
         if self._only:
-            return [evaluation for evaluation in evaluations if evaluation.id == self._only]
+            return [
+                evaluation for evaluation in evaluations if evaluation.id == self._only
+            ]
         return going_on(evaluations)
 
     def _follow(self) -> None:
@@ -81,7 +87,8 @@ class LiveView:
             shown = self.evaluations()
             # Update only after changes, since each update sends the whole view.
             state = tuple(
-                (evaluation.id, evaluation.heard, evaluation.state()) for evaluation in shown
+                (evaluation.id, evaluation.heard, evaluation.state())
+                for evaluation in shown
             )
             if state != self._shown or over:
                 self._shown = state

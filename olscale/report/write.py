@@ -132,7 +132,9 @@ def write_report(
     size.check()
     folder = Path(out)
     with _unfinished(folder) as part:
-        report = _write(store, part, papers, on_damage, also, static, metric, learners, size)
+        report = _write(
+            store, part, papers, on_damage, also, static, metric, learners, size
+        )
         for file in (*report.figures, part / _INDEX, *report.runs, report.page):
             (folder / file.relative_to(part)).parent.mkdir(exist_ok=True)
             file.replace(folder / file.relative_to(part))
@@ -251,7 +253,10 @@ def _write(
         on_rows = [list(rows_compared(one, store, on_damage)) for one in comparisons]
         ranks = rank_section(source, gallery, comparisons, replicates, on_rows)
         of_papers = [
-            _Parts(f"Figures of {paper}", [gallery.paper(figure, source) for figure in figures])
+            _Parts(
+                f"Figures of {paper}",
+                [gallery.paper(figure, source) for figure in figures],
+            )
             for paper, figures in figures_of
         ]
         of_datasets = [
@@ -290,7 +295,9 @@ def _write(
         store.damaged = damaged
 
         gallery.draw()
-        gallery.write_index(_INDEX, [(section.name, section.parts) for section in sections])
+        gallery.write_index(
+            _INDEX, [(section.name, section.parts) for section in sections]
+        )
         shown = [_drawn(section, gallery) for section in sections]
     page = folder / "index.html"
     name = redacted_name(store.path) or store.path
@@ -300,20 +307,34 @@ def _write(
     return Report(page, tuple(gallery.files), tuple(gallery.absent), tuple(pages))
 
 
-def _results(summaries: list[Summary], metric: str | None, failed: bool) -> tuple[_Parts, bool]:
+def _results(
+    summaries: list[Summary], metric: str | None, failed: bool
+) -> tuple[_Parts, bool]:
     """Return the section of tables of results, and whether it is too long to come first."""
     result_tables = tables(select(summaries, [metric] if metric else []), metric)
     reasons = "#failed" if failed else ""
     parts: list[Part] = [table_html(table, reasons) for table in result_tables]
-    return _Parts("Results", parts, "results"), any(len(t.rows) > _LONG for t in result_tables)
+    return _Parts("Results", parts, "results"), any(
+        len(t.rows) > _LONG for t in result_tables
+    )
 
 
 def _queue_paper_curves(
-    source: FigureSource, gallery: Gallery, comparisons: Sequence[Compared], wanted: bool
+    source: FigureSource,
+    gallery: Gallery,
+    comparisons: Sequence[Compared],
+    wanted: bool,
 ) -> None:
     """Queue one figure of the curves of all data sets, where there are several."""
     if not wanted or not comparisons:
         return
     datasets = curves_for_paper(source, comparisons[0], _MOST_PANELS)
     if len(datasets) > 1:
-        gallery.add("paper-curves", "", curve_figure, datasets, across=3, of_learner=source.looks)
+        gallery.add(
+            "paper-curves",
+            "",
+            curve_figure,
+            datasets,
+            across=3,
+            of_learner=source.looks,
+        )

@@ -9,7 +9,14 @@ from olscale.results.plans import (
     read_plans,
     write_plan,
 )
-from olscale.results.record import FAILED, OUTCOMES, Record, SegmentMistakes, Series, run_id
+from olscale.results.record import (
+    FAILED,
+    OUTCOMES,
+    Record,
+    SegmentMistakes,
+    Series,
+    run_id,
+)
 from olscale.results.store import Store
 from olscale.storage.canonical_json import canonical_json
 

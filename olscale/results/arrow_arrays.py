@@ -45,10 +45,13 @@ def arrow_array(values: Sequence[Any] | Array, kind: pa.DataType) -> pa.Array:
     """
     if pa.types.is_string(kind):
         texts = [value.encode() for value in values]
-        return _from_buffers(kind, values, _offsets(texts), pa.py_buffer(b"".join(texts)))
+        return _from_buffers(
+            kind, values, _offsets(texts), pa.py_buffer(b"".join(texts))
+        )
     if pa.types.is_struct(kind):
         fields = [
-            arrow_array([value[field.name] for value in values], field.type) for field in kind
+            arrow_array([value[field.name] for value in values], field.type)
+            for field in kind
         ]
         return _from_buffers(kind, values, children=fields)
     if pa.types.is_map(kind):
@@ -80,7 +83,9 @@ def _from_buffers(
     children: Sequence[pa.Array] = (),
 ) -> pa.Array:
     """Return an array of as many values; its first buffer, None, would say which are missing."""
-    return pa.Array.from_buffers(kind, len(values), [None, *buffers], children=list(children))
+    return pa.Array.from_buffers(
+        kind, len(values), [None, *buffers], children=list(children)
+    )
 
 
 def _joined(parts: Sequence[Any] | Array) -> Sequence[Any]:
@@ -140,12 +145,16 @@ def times_of(
     [datetime.datetime(2026, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)]
     """
     numbers = times.cast(pa.int64()).to_pylist()
-    return [None if count is None else _EPOCH + count * _MICROSECOND for count in numbers]
+    return [
+        None if count is None else _EPOCH + count * _MICROSECOND for count in numbers
+    ]
 
 
 def empty_table(schema: pa.Schema) -> pa.Table:
     """Return a table of no rows."""
-    return pa.Table.from_arrays([arrow_array([], field.type) for field in schema], schema=schema)
+    return pa.Table.from_arrays(
+        [arrow_array([], field.type) for field in schema], schema=schema
+    )
 
 
 def check_times(times: pa.ChunkedArray) -> None:

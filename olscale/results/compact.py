@@ -153,7 +153,8 @@ def _compact_kind(store: Store, kind: str, result: Compaction) -> None:
         try:
             _merge(store, kind, result)
         except FileNotFoundError:
-            continue  # another compaction has removed a compacted file that was to be read
+            # another compaction has removed a compacted file that was to be read
+            continue
         # What was set aside changes the number of runs, and so perhaps the prefixes.
         if len(result.damaged) == before:
             return
@@ -190,7 +191,9 @@ def _merge(store: Store, kind: str, result: Compaction) -> None:
         if table.num_rows:
             written = store.put_compacted(kind, prefix, table, old[prefix])
         # A single file that was gone is in a compacted file of another compaction.
-        read_ids = {id for single_table in tables for id in single_table["id"].to_pylist()}
+        read_ids = {
+            id for single_table in tables for id in single_table["id"].to_pylist()
+        }
         merged = [name for name in single[prefix] if stem(name) in read_ids]
         store.discard([*merged, *(name for name in old[prefix] if name != written)])
         if kind == "runs":

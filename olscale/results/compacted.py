@@ -80,7 +80,9 @@ def table_of(kind: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Return the table of rows of runs or timings."""
     schema = SCHEMAS[kind]
     # `Table.from_pylist` takes thirty times as long.
-    columns = [arrow_array([row[field.name] for row in rows], field.type) for field in schema]
+    columns = [
+        arrow_array([row[field.name] for row in rows], field.type) for field in schema
+    ]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -158,7 +160,9 @@ def _read(
     except KeyError as fault:
         raise ValueError(f"has no column {fault}") from fault
     _check_types(source.schema_arrow, kind, columns)
-    group_rows = [source.metadata.row_group(i).num_rows for i in range(source.num_row_groups)]
+    group_rows = [
+        source.metadata.row_group(i).num_rows for i in range(source.num_row_groups)
+    ]
     if sum(group_rows) != source.metadata.num_rows:
         raise ValueError(
             f"has {source.metadata.num_rows} rows, and {sum(group_rows)} in its row groups"
@@ -263,7 +267,9 @@ def salvage(kind: str, data: bytes) -> pa.Table:
         return tables[0]
     for group in range(source.num_row_groups):
         try:
-            rows = source.read_row_group(group, use_threads=False).replace_schema_metadata(None)
+            rows = source.read_row_group(
+                group, use_threads=False
+            ).replace_schema_metadata(None)
             tables.append(rows.select(schema.names).cast(schema))
         except (ValueError, OSError, KeyError, pa.ArrowException):
             continue

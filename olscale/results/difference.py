@@ -119,7 +119,9 @@ class StoreDifference:
         return not (self.differing or self.only_a or self.only_b)
 
 
-def store_difference(a: Store, b: Store, on_damage: OnDamage = "raise") -> StoreDifference:
+def store_difference(
+    a: Store, b: Store, on_damage: OnDamage = "raise"
+) -> StoreDifference:
     """Compare the runs of two stores; times and machines do not count.
 
     Runs of one setting with other versions of a learner, or of a dataset with other content, are
@@ -151,11 +153,17 @@ def store_difference(a: Store, b: Store, on_damage: OnDamage = "raise") -> Store
             [row_b] = alone_b.pop(setting)
             differing.append(_difference(row_a, row_b))
     differing.sort(key=lambda difference: (difference.a.setting, difference.a.id))
-    equal = len(shared) - sum(difference.a.id == difference.b.id for difference in differing)
-    return StoreDifference(equal, tuple(differing), _runs_of(alone_a), _runs_of(alone_b))
+    equal = len(shared) - sum(
+        difference.a.id == difference.b.id for difference in differing
+    )
+    return StoreDifference(
+        equal, tuple(differing), _runs_of(alone_a), _runs_of(alone_b)
+    )
 
 
-def differing_rows(a: pa.Table, b: pa.Table) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def differing_rows(
+    a: pa.Table, b: pa.Table
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield the rows of runs that two tables both have, where these are not equal."""
     shared = sorted(set(a["id"].to_pylist()) & set(b["id"].to_pylist()))
     ids = arrow_array(shared, pa.string())
@@ -213,17 +221,25 @@ def _difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> RunDifference:
     metrics_a = dict(a["metrics"] or ())
     metrics_b = dict(b["metrics"] or ())
     names = sorted({*metrics_a, *metrics_b})
-    unequal = [name for name in names if not _is_equal(metrics_a.get(name), metrics_b.get(name))]
+    unequal = [
+        name
+        for name in names
+        if not _is_equal(metrics_a.get(name), metrics_b.get(name))
+    ]
     return RunDifference(run_of(a), run_of(b), _first(a, b, unequal), len(unequal))
 
 
-def _first(a: Mapping[str, Any], b: Mapping[str, Any], metrics: Sequence[str]) -> FirstDifference:
+def _first(
+    a: Mapping[str, Any], b: Mapping[str, Any], metrics: Sequence[str]
+) -> FirstDifference:
     """Return the first figure that differs: outcome, metric, point of a curve, or another part."""
     if a["outcome"] != b["outcome"]:
         return FirstDifference("outcome", a["outcome"], b["outcome"])
     if metrics:
         name = metrics[0]
-        return FirstDifference(name, dict(a["metrics"]).get(name), dict(b["metrics"]).get(name))
+        return FirstDifference(
+            name, dict(a["metrics"]).get(name), dict(b["metrics"]).get(name)
+        )
     curve_a = dict(zip(a["curve_rows"] or (), a["curve_mistakes"] or (), strict=True))
     curve_b = dict(zip(b["curve_rows"] or (), b["curve_mistakes"] or (), strict=True))
     for row in sorted({*curve_a, *curve_b}):

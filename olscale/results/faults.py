@@ -24,12 +24,18 @@ def why(fault: BaseException) -> str:
 def is_damage(fault: BaseException) -> bool:
     """Return whether a file itself is at fault, not the way to it, as with a denied permission."""
     # Arrow raises an OSError without a number where the bytes make no sense.
-    return not isinstance(fault, OSError) or (type(fault) is OSError and fault.errno is None)
+    return not isinstance(fault, OSError) or (
+        type(fault) is OSError and fault.errno is None
+    )
 
 
-def unreadable(store: str, name: str, fault: BaseException, cure: str = _CURE) -> StoreError:
+def unreadable(
+    store: str, name: str, fault: BaseException, cure: str = _CURE
+) -> StoreError:
     """Return the error that a file of a store, which may be whole, cannot be read."""
-    return StoreError(f"cannot read {name} of the metrics store {store}: {why(fault)}; {cure}")
+    return StoreError(
+        f"cannot read {name} of the metrics store {store}: {why(fault)}; {cure}"
+    )
 
 
 def refuse_damage(store: str, damaged: Mapping[str, Exception]) -> None:

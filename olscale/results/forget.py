@@ -46,7 +46,15 @@ def forget_matching(
         )
     if everything:
         return _forget_everything(store)
-    columns = ["id", "learner", "version", "params", "dataset", "fingerprint", "transforms"]
+    columns = [
+        "id",
+        "learner",
+        "version",
+        "params",
+        "dataset",
+        "fingerprint",
+        "transforms",
+    ]
     runs = store.read(columns, on_damage="skip").to_pylist()
     with store.adding_damage():
         selections = read_selections(store, "skip")
@@ -54,10 +62,21 @@ def forget_matching(
     names = PlannedNames(plans)
     learners_of = {run["id"]: names.learner(run) for run in runs}
     datasets_of = {run["id"]: names.dataset(run) for run in runs}
-    tuned = {selection_file(selection): selection.learner_and_dataset for selection in selections}
+    tuned = {
+        selection_file(selection): selection.learner_and_dataset
+        for selection in selections
+    }
     for kind, asked, known in (
-        ("learner", learners, [*learners_of.values(), {name for name, _ in tuned.values()}]),
-        ("dataset", datasets, [*datasets_of.values(), {name for _, name in tuned.values()}]),
+        (
+            "learner",
+            learners,
+            [*learners_of.values(), {name for name, _ in tuned.values()}],
+        ),
+        (
+            "dataset",
+            datasets,
+            [*datasets_of.values(), {name for _, name in tuned.values()}],
+        ),
     ):
         known_names = set().union(*known)
         for name in asked:
@@ -76,7 +95,9 @@ def forget_matching(
     forget(store, ids)
     # After the runs: without its selection, what tuning compared would be taken for results.
     store.discard(
-        file for file, (learner, dataset) in tuned.items() if is_asked({learner}, {dataset})
+        file
+        for file, (learner, dataset) in tuned.items()
+        if is_asked({learner}, {dataset})
     )
     remaining = learners_of.keys() - ids
     store.discard(
@@ -109,7 +130,9 @@ def forget(store: Store, ids: set[str]) -> None:
     _forget_models(store, ids)
     # Results go first: readers pass over timings without a run.
     for folder in _FOLDERS:
-        store.discard([name for name in store.single_files(folder) if stem(name) in ids])
+        store.discard(
+            [name for name in store.single_files(folder) if stem(name) in ids]
+        )
         if folder in SCHEMAS:
             _drop_rows(store, folder, ids)
 
@@ -232,7 +255,9 @@ def forget_checkpoints(
     )
 
 
-def _forget_groups(store: Store, is_forgotten: Callable[[dict[str, Any]], bool]) -> None:
+def _forget_groups(
+    store: Store, is_forgotten: Callable[[dict[str, Any]], bool]
+) -> None:
     """Remove checkpoints of groups, by their pack.json, and what their class shards have left."""
     names = [name for name in store.names("checkpoints") if name.endswith("/pack.json")]
     for name, data in store.files.read_many(names):

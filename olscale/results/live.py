@@ -132,7 +132,9 @@ class LiveGroup:
     def run_costs(self) -> Iterator[tuple[str, float]]:
         """Return its runs with what each costs: equal parts, where nothing else is known."""
         runs = self.runs or ("",)
-        return zip(runs, self.costs or (self.cost / len(runs),) * len(runs), strict=False)
+        return zip(
+            runs, self.costs or (self.cost / len(runs),) * len(runs), strict=False
+        )
 
     @property
     def share_begun(self) -> float:
@@ -217,7 +219,9 @@ class LiveEvaluation:
             if run in self.runs:
                 self.runs[run].outcome = str(outcome)
         self.end = str(line.get("end", self.end))
-        if self._first_step is None and any(at[0] for at in line.get("at", {}).values()):
+        if self._first_step is None and any(
+            at[0] for at in line.get("at", {}).values()
+        ):
             self._note_first_step()
 
     def _start(self, start: dict[str, Any]) -> None:
@@ -391,7 +395,9 @@ class LiveEvaluation:
         scoring = [group for group in self.groups.values() if group.scoring]
         if not scoring:
             return nan
-        return sum(group.scored for group in scoring) / sum(group.to_score for group in scoring)
+        return sum(group.scored for group in scoring) / sum(
+            group.to_score for group in scoring
+        )
 
     def errors(self) -> dict[str, tuple[str, float]]:
         """Return the measure and the mean error so far of the runs on each dataset."""
@@ -406,7 +412,9 @@ class LiveEvaluation:
 
 def going_on(evaluations: list[LiveEvaluation], most: int = 3) -> list[LiveEvaluation]:
     """Return the evaluations that are running, or else the newest."""
-    running = [evaluation for evaluation in evaluations if evaluation.state() == "running"]
+    running = [
+        evaluation for evaluation in evaluations if evaluation.state() == "running"
+    ]
     return (running or evaluations[:1])[:most]
 
 

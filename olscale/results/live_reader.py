@@ -52,11 +52,15 @@ class LiveReader:
     def read(self) -> list[LiveEvaluation]:
         """Return the evaluations that have a journal, newest first, by all readable lines."""
         try:
-            names = [name for name in self._files.names(FOLDER) if name.endswith(".jsonl")]
+            names = [
+                name for name in self._files.names(FOLDER) if name.endswith(".jsonl")
+            ]
         except OSError:
             names = []
         # A journal that was away and is there again is read from its begin.
-        self._read = {name: position for name, position in self._read.items() if name in names}
+        self._read = {
+            name: position for name, position in self._read.items() if name in names
+        }
         journals = {journal_of(name) for name in names}
         for journal in self._known.keys() - journals:
             del self._known[journal]
@@ -65,7 +69,9 @@ class LiveReader:
             # Parts before the last that was read are never added to.
             for name in parts:
                 self._read_part(journal, name, is_last=name == parts[-1])
-        evaluations = [evaluation for evaluation in self._known.values() if evaluation.began]
+        evaluations = [
+            evaluation for evaluation in self._known.values() if evaluation.began
+        ]
         return sorted(
             evaluations,
             key=lambda one: (one.began, one.id),
@@ -77,7 +83,8 @@ class LiveReader:
         if position == _READ_TO_ITS_END:
             return
         data = self._added(name, position)
-        lines = data[: data.rfind(b"\n") + 1]  # the last line may still be in the making
+        # the last line may still be in the making
+        lines = data[: data.rfind(b"\n") + 1]
         evaluation = self._known.setdefault(journal, LiveEvaluation(journal))
         for line in lines.splitlines():
             try:
@@ -95,7 +102,8 @@ class LiveReader:
                 file.seek(start)
                 added: bytes = file.read()
                 return added
-        except Exception as fault:  # removed meanwhile, or the object store does not answer
+        except Exception as fault:
+            # removed meanwhile, or the object store does not answer
             let_interrupt_out(fault)
             return b""
 

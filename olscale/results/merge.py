@@ -90,11 +90,20 @@ def merge_stores(into: Store, source: Store) -> Merge:
     for selection in read_selections(source):
         write_selection(into, selection)
     for plan in sorted(read_plans(source), key=lambda plan: plan.number):
-        write_plan(into, plan.experiment, plan.runs, plan.left_out, plan.datasets, plan.learners)
+        write_plan(
+            into,
+            plan.experiment,
+            plan.runs,
+            plan.left_out,
+            plan.datasets,
+            plan.learners,
+        )
     return Merge(copied=len(ids), present=len(results) - len(ids))
 
 
-def _refuse_other_records(into: Store, source: Store, ours: pa.Table, theirs: pa.Table) -> None:
+def _refuse_other_records(
+    into: Store, source: Store, ours: pa.Table, theirs: pa.Table
+) -> None:
     differing = [
         run_of(row)
         for row, other in differing_rows(ours, theirs)

@@ -167,7 +167,9 @@ def own_names(plans: Iterable[Plan]) -> dict[str, Plan]:
     for plan in plans:
         name = plan.experiment
         if len(numbered[name]) > 1:
-            number = 1 + next(i for i, other in enumerate(numbered[name]) if other is plan)
+            number = 1 + next(
+                i for i, other in enumerate(numbered[name]) if other is plan
+            )
             # The end of the name says what is tuning, and stays the end.
             end = TUNING if name.endswith(TUNING) else ""
             name = f"{name.removesuffix(TUNING)} #{number}{end}"
@@ -251,7 +253,9 @@ def _number(store: Store, plan: Plan, stored: Plan | None) -> int:
     """Return the number of a plan, or the next one if it is not the newest of its experiment."""
     # A damaged plan is named by those who need it.
     plans = read_plans(store, "skip")
-    numbers = [planned.number for planned in plans if planned.experiment == plan.experiment]
+    numbers = [
+        planned.number for planned in plans if planned.experiment == plan.experiment
+    ]
     newest = max(numbers, default=0)
     if stored is not None and 0 < newest <= stored.number:
         return stored.number
@@ -289,7 +293,9 @@ def plan_file(plan: Plan) -> str:
         "runs": plan.runs,
     }
     if plan.left_out:
-        content["left_out"] = [{"kind": part.kind, "name": part.name} for part in plan.left_out]
+        content["left_out"] = [
+            {"kind": part.kind, "name": part.name} for part in plan.left_out
+        ]
     # Stores have files of these names: the text that is hashed stays what it is.
     text = json.dumps(content, indent=0) + "\n"
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -318,7 +324,11 @@ def _plan(content: Any, file: str) -> Plan:
     datasets = tuple(map(_dataset, content.get("datasets", ())))
     learners = tuple(map(_learner, content.get("learners", ())))
     # What a damaged or hostile file says is compared before it is used as an index.
-    if any(not 0 <= place < len(datasets) for learner in learners for place in learner.datasets):
+    if any(
+        not 0 <= place < len(datasets)
+        for learner in learners
+        for place in learner.datasets
+    ):
         raise ValueError("a learner meets a dataset that the plan has not")
     plan = Plan(
         experiment=str(content["experiment"]),
@@ -328,7 +338,9 @@ def _plan(content: Any, file: str) -> Plan:
         learners=learners,
         number=_integer(content.get("number", 0)),
     )
-    texts = [text for part in plan.left_out for text in (part.kind, part.name, part.reason)]
+    texts = [
+        text for part in plan.left_out for text in (part.kind, part.name, part.reason)
+    ]
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("what was left out is no text")
     if not all(map(is_run_id, plan.runs)) or plan_file(plan) != file:

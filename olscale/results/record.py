@@ -136,7 +136,9 @@ class Record:
 
     def __post_init__(self) -> None:
         if not is_run_id(self.id):
-            raise ParameterError(f"a run id is 32 lowercase hexadecimal digits, got {self.id!r}")
+            raise ParameterError(
+                f"a run id is 32 lowercase hexadecimal digits, got {self.id!r}"
+            )
         if self.outcome not in OUTCOMES:
             raise ParameterError(
                 f"outcome of run {self.id} is {self.outcome!r}, expected one of "

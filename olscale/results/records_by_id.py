@@ -32,7 +32,9 @@ def read_records(store: Store, ids: Collection[str]) -> dict[str, Record]:
     return {id: _record(store, id, runs[id], timings.get(id)) for id in ids}
 
 
-def _record(store: Store, id: str, run: dict[str, Any], timing: dict[str, Any] | None) -> Record:
+def _record(
+    store: Store, id: str, run: dict[str, Any], timing: dict[str, Any] | None
+) -> Record:
     try:
         return record_of(run, timing)
     except (ValueError, TypeError, AttributeError, RecursionError) as fault:
@@ -49,12 +51,16 @@ def _rows(store: Store, folder: str, ids: Sequence[str]) -> dict[str, dict[str, 
     files = store.files_in(folder)
     # pyarrow imports pandas for a timestamp, and no record has one.
     columns = [name for name in SCHEMAS[files.kind].names if name != "finished_at"]
-    result = files.read_single([file_of(folder, id) for id in ids], columns, store.checked)
+    result = files.read_single(
+        [file_of(folder, id) for id in ids], columns, store.checked
+    )
     rows = _by_id(result.tables)
     missing = sorted(set(ids) - rows.keys())
     if missing and folder != "lost":
         with store.reading(f"compacted/{folder}"):
-            compacted = files.read_compacted(columns, ids=arrow_array(missing, pa.string()))
+            compacted = files.read_compacted(
+                columns, ids=arrow_array(missing, pa.string())
+            )
         rows = _by_id(compacted.tables) | rows
         result.add(compacted)
     if set(ids) - rows.keys():

@@ -101,7 +101,9 @@ def run_row(record: Record) -> dict[str, Any]:
         "protocol": canonical_json(run["protocol"]),
         "outcome": record.outcome,
         "reason": record.reason,
-        "metrics": [(name, float(record.metrics[name])) for name in sorted(record.metrics)],
+        "metrics": [
+            (name, float(record.metrics[name])) for name in sorted(record.metrics)
+        ],
         "curve_rows": np.asarray(record.curve_rows, dtype=np.int64),
         "curve_mistakes": np.asarray(record.curve_mistakes, dtype=np.int64),
         "segments": [
@@ -132,7 +134,9 @@ def timing_row(record: Record, finished_at: datetime) -> dict[str, Any]:
     """Return the row of `TIMING_SCHEMA` of a record."""
     return {
         "id": record.id,
-        "timings": [(name, float(record.timings[name])) for name in sorted(record.timings)],
+        "timings": [
+            (name, float(record.timings[name])) for name in sorted(record.timings)
+        ],
         "environment": [
             (name, str(record.environment[name])) for name in sorted(record.environment)
         ],
@@ -183,7 +187,11 @@ def unvalidated(data: bytes, schema: pa.Schema, columns: Sequence[str]) -> pa.Ta
         If the file has not these columns.
     """
     file = pq.ParquetFile(pa.BufferReader(data))
-    absent = [name for name in OPTIONAL if name in columns and name not in file.schema_arrow.names]
+    absent = [
+        name
+        for name in OPTIONAL
+        if name in columns and name not in file.schema_arrow.names
+    ]
     stored = [name for name in columns if name not in absent]
     table = file.read(columns=stored, use_threads=False)
     for name in absent:

@@ -109,7 +109,11 @@ class RunFiles:
     def single_names(self, folder: str) -> list[str]:
         """Return the single files in a folder, sorted."""
         names = self._files.names(folder)
-        return [name for name in names if name.endswith(".parquet") and is_run_id(stem(name))]
+        return [
+            name
+            for name in names
+            if name.endswith(".parquet") and is_run_id(stem(name))
+        ]
 
     def compacted_names(self) -> list[str]:
         """Return the compacted files, sorted."""
@@ -157,7 +161,9 @@ class RunFiles:
             single.tables = encode_dictionaries(single.tables, self.kind)
         tables = compacted.tables + single.tables
         if not tables:
-            return empty_table(pa.schema([self._schema.field(name) for name in fetched])), damaged
+            return empty_table(
+                pa.schema([self._schema.field(name) for name in fetched])
+            ), damaged
         table = deduplicate(pa.concat_tables(tables), self.kind)
         if not dictionaries:
             table = table.combine_chunks()
@@ -207,7 +213,9 @@ class RunFiles:
         for folder in dict.fromkeys(name.partition("/")[0] for name in names):
             stamps |= self._files.stamps(folder)
         # Readers in other threads see the batches of before, or those of after.
-        batches = [batch for batch in self._batches if batch.stamps.items() <= stamps.items()]
+        batches = [
+            batch for batch in self._batches if batch.stamps.items() <= stamps.items()
+        ]
         held = {name for batch in batches for name in batch.stamps}
         fresh = [name for name in names if name not in held]
         result = ReadResult()
@@ -291,7 +299,9 @@ class RunFiles:
             however often that is tried.
         """
         damaged, tables = self._read_each(
-            lambda name: read_compacted(self._files, self.kind, name, columns, dictionaries, ids),
+            lambda name: read_compacted(
+                self._files, self.kind, name, columns, dictionaries, ids
+            ),
             {},
         )
         return ReadResult(list(tables.values()), damaged)
@@ -334,8 +344,12 @@ class RunFiles:
                     faults[file] = fault
             else:
                 if self._stamped() == files:
-                    damaged = {file[0]: faults[file] for file in files if file in faults}
-                    return damaged, {file: tables[file] for file in files if file in tables}
+                    damaged = {
+                        file[0]: faults[file] for file in files if file in faults
+                    }
+                    return damaged, {
+                        file: tables[file] for file in files if file in tables
+                    }
         raise StoreError(
             f"the files in compacted/{self.kind} of the metrics store changed {_TRIES} times "
             "while they were read; try again when fewer compactions run"
@@ -343,7 +357,9 @@ class RunFiles:
 
     def _stamped(self) -> list[_StampedName]:
         stamps = self._files.stamps(f"compacted/{self.kind}")
-        return [(name, stamps[name]) for name in sorted(stamps) if name.endswith(".parquet")]
+        return [
+            (name, stamps[name]) for name in sorted(stamps) if name.endswith(".parquet")
+        ]
 
 
 def read_together(

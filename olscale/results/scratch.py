@@ -62,7 +62,8 @@ class Scratch:
             if isinstance(data, Exception):
                 raise data
             return read_arrays(io.BytesIO(data))
-        except Exception as fault:  # zipfile and NumPy raise nearly anything at damaged bytes
+        except Exception as fault:
+            # zipfile and NumPy raise nearly anything at damaged bytes
             raise StoreError(
                 f"cannot read {file} of the metrics store {self._store.path}: "
                 f"{type(fault).__name__}; run the same command again"

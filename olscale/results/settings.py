@@ -154,7 +154,9 @@ def _asked_text(protocol: str) -> str:
 def without_replicate(protocol: str) -> str:
     """Return the text of a protocol without the keys in which replicates differ."""
     options = json.loads(protocol)
-    return canonical_json({key: options[key] for key in options if key not in REPLICATES})
+    return canonical_json(
+        {key: options[key] for key in options if key not in REPLICATES}
+    )
 
 
 @cache

@@ -34,7 +34,13 @@ import pyarrow as pa
 from olscale.addresses import redacted
 from olscale.errors import StoreError
 from olscale.results.arrow_arrays import arrow_array
-from olscale.results.compacted import SCHEMAS, compacted_bytes, compacted_name, rows_of, table_of
+from olscale.results.compacted import (
+    SCHEMAS,
+    compacted_bytes,
+    compacted_name,
+    rows_of,
+    table_of,
+)
 from olscale.results.faults import is_damage, refuse_damage, unreadable, why
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes, run_row, timing_bytes, timing_row
@@ -271,7 +277,9 @@ class Store:
         """
         moment = datetime.now(UTC)
         ordered = sorted(records, key=lambda record: record.id)
-        timings = table_of("timings", [timing_row(record, moment) for record in ordered])
+        timings = table_of(
+            "timings", [timing_row(record, moment) for record in ordered]
+        )
         runs = table_of("runs", [run_row(record) for record in ordered])
         self.put_compacted("timings", "", timings)
         return self.put_compacted("runs", "", runs)
@@ -462,7 +470,9 @@ class Store:
             return True
         # An Arrow scalar: pyarrow imports pandas to make one of a text.
         value = arrow_array([id], pa.string())[0]
-        return any(ids.index(value).as_py() >= 0 for ids in self.compacted_ids().values())
+        return any(
+            ids.index(value).as_py() >= 0 for ids in self.compacted_ids().values()
+        )
 
 
 def model_file(id: str) -> str:

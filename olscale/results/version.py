@@ -118,11 +118,15 @@ def is_store(files: Storage, path: str) -> bool:
             "AWS_ENDPOINT_URL"
         ) from fault
     except OSError as fault:
-        raise StoreError(f"cannot look into {path}: {why(fault)}; check its permissions") from fault
+        raise StoreError(
+            f"cannot look into {path}: {why(fault)}; check its permissions"
+        ) from fault
     content = "(it has no store.json)"
     if is_dataset:
         content = "but a dataset (it has a manifest.json)"
-    raise StoreError(f"{path} is not a metrics store {content}; name a store, or a new directory")
+    raise StoreError(
+        f"{path} is not a metrics store {content}; name a store, or a new directory"
+    )
 
 
 def make_store(files: Storage, path: str) -> None:

@@ -104,7 +104,9 @@ class Storage(ABC):
         """Return the bytes of a file."""
 
     @abstractmethod
-    def read_many(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | Exception]]:
+    def read_many(
+        self, names: Iterable[str]
+    ) -> Iterator[tuple[str, bytes | Exception]]:
         """Yield each name with the file's bytes, or with the error that reading it gave."""
 
     @abstractmethod

@@ -16,7 +16,13 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.pages import BLOCK, aligned_zeros, filled_blocks, put_blocks, take_blocks
+from olscale.compiled.pages import (
+    BLOCK,
+    aligned_zeros,
+    filled_blocks,
+    put_blocks,
+    take_blocks,
+)
 from olscale.errors import OlscaleError
 from olscale.storage.npz import read_npz, write_member
 
@@ -122,7 +128,8 @@ def read_arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
         arrays = read_npz(file)
     except OSError:  # an error of access, while the file may be intact
         raise
-    except Exception as fault:  # zipfile and NumPy raise nearly anything at damaged bytes
+    except Exception as fault:
+        # zipfile and NumPy raise nearly anything at damaged bytes
         raise ValueError(str(fault) or type(fault).__name__) from fault
     checksum = arrays.pop("checksum", None)
     digest = hashlib.sha256()

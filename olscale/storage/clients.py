@@ -102,4 +102,6 @@ def split_url(path: str) -> tuple[Any, str]:
         ) from fault
     except (ValueError, OSError) as error:
         raise DatasetError(f"{path} cannot be opened ({error})") from error
-    return (fs if isinstance(fs, LocalFileSystem) else Client(fs)), root.rstrip("/") or root
+    return (fs if isinstance(fs, LocalFileSystem) else Client(fs)), root.rstrip(
+        "/"
+    ) or root

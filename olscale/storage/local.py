@@ -51,7 +51,11 @@ def discard_parts(target: Path) -> None:
     with suppress(OSError):
         for entry in os.scandir(target.parent):
             mark = _PART.fullmatch(entry.name.removeprefix(target.name))
-            if entry.name.startswith(target.name) and mark and not _is_alive(int(mark[1])):
+            if (
+                entry.name.startswith(target.name)
+                and mark
+                and not _is_alive(int(mark[1]))
+            ):
                 with suppress(OSError):
                     _discard(Path(entry.path))
 
@@ -121,7 +125,8 @@ class LocalStorage(Storage):
                 hold(file.fileno())
                 yield file
                 file.flush()
-                os.fsync(file.fileno())  # else a power cut may leave the new name with no content
+                # else a power cut may leave the new name with no content
+                os.fsync(file.fileno())
             temporary.replace(target)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -157,7 +162,9 @@ class LocalStorage(Storage):
         import pyarrow as pa
 
         require_regular(self.local / name)
-        file: AbstractContextManager[IO[bytes]] = pa.OSFile(str(self.local / name), "rb")
+        file: AbstractContextManager[IO[bytes]] = pa.OSFile(
+            str(self.local / name), "rb"
+        )
         return file
 
     def map(self, name: str) -> memoryview:
@@ -167,7 +174,9 @@ class LocalStorage(Storage):
     def read(self, name: str) -> bytes:
         return read_regular(self.local / name)
 
-    def read_many(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | Exception]]:
+    def read_many(
+        self, names: Iterable[str]
+    ) -> Iterator[tuple[str, bytes | Exception]]:
         for name in names:
             try:
                 yield name, self.read(name)
@@ -215,7 +224,12 @@ class LocalStorage(Storage):
                 continue
             # Includes the time of change, which cannot be set back, as the time of
             # modification can be.
-            stamps[name] = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+            stamps[name] = (
+                status.st_ino,
+                status.st_size,
+                status.st_mtime_ns,
+                status.st_ctime_ns,
+            )
         return stamps
 
     def size(self) -> int:
@@ -278,7 +292,11 @@ class LocalStorage(Storage):
         return os.access(self.local, os.W_OK | os.X_OK)
 
     def missing(self) -> list[str]:
-        return [str(folder) for folder in (self.local, *self.local.parents) if not folder.exists()]
+        return [
+            str(folder)
+            for folder in (self.local, *self.local.parents)
+            if not folder.exists()
+        ]
 
     def remove_empty(self, folders: list[str]) -> None:
         with suppress(OSError):  # not empty: another process uses it by now

@@ -74,7 +74,8 @@ def array_header(
     readers = {(1, 0): read_array_header_1_0, (2, 0): read_array_header_2_0}
     with archive.open(_member(archive, key)) as member:
         version = read_magic(member)
-        if version not in readers:  # a version for named fields, which none of these arrays have
+        # a version for named fields, which none of these arrays have
+        if version not in readers:
             return None
         shape, _, dtype = readers[version](member)
     return shape, dtype
@@ -92,7 +93,8 @@ def write_member(
     data: Iterable[Any],
 ) -> None:
     """Write array `name` from consecutive stretches of bytes, without all of it in memory."""
-    info = zipfile.ZipInfo(f"{name}.npy")  # a fixed date: the same arrays give the same bytes
+    # a fixed date: the same arrays give the same bytes
+    info = zipfile.ZipInfo(f"{name}.npy")
     info.compress_type = archive.compression
     with archive.open(info, "w", force_zip64=True) as member:
         write_array_header_1_0(

@@ -69,7 +69,9 @@ class RemoteStorage(Storage):
     def read(self, name: str) -> bytes:
         return bytes(self.fs.cat_file(self._at(name)))
 
-    def read_many(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | Exception]]:
+    def read_many(
+        self, names: Iterable[str]
+    ) -> Iterator[tuple[str, bytes | Exception]]:
         waiting = iter(names)
         # One by one in threads: fsspec's cat of many paths would treat a bracket in the store's
         # path as a pattern.
@@ -111,14 +113,18 @@ class RemoteStorage(Storage):
         """Return the service's tag of each file's content, or else a digest of the content."""
         details = self._details(folder)
         # Amazon's client writes the key in capitals, others do not.
-        tags = {name: detail.get("ETag") or detail.get("etag") for name, detail in details.items()}
+        tags = {
+            name: detail.get("ETag") or detail.get("etag")
+            for name, detail in details.items()
+        }
         if all(tags.values()):
             return tags
         return super().stamps(folder)
 
     def _details(self, folder: str) -> dict[str, dict[str, Any]]:
         """Return what a listing says of each file in a folder."""
-        self.fs.invalidate_cache()  # a cached listing hides what other writers have finished
+        # a cached listing hides what other writers have finished
+        self.fs.invalidate_cache()
         top = f"{self._at('')}/{folder}"
         try:
             details = self.fs.find(top, detail=True)

@@ -101,5 +101,6 @@ def keep_freed_memory() -> bool:
         return False
     # Setting either threshold also ends glibc's own adjusting of both.
     return bool(
-        mallopt(_M_MMAP_THRESHOLD, _LARGEST_MMAP_THRESHOLD) and mallopt(_M_TRIM_THRESHOLD, _KEPT)
+        mallopt(_M_MMAP_THRESHOLD, _LARGEST_MMAP_THRESHOLD)
+        and mallopt(_M_TRIM_THRESHOLD, _KEPT)
     )

@@ -23,9 +23,13 @@ def path_text(path: Any, what: str = "path") -> str:
     ...
     olscale.errors.ParameterError: store is an empty path: a variable that is not set?
     """
-    if not isinstance(path, str | os.PathLike) or not isinstance(text := os.fspath(path), str):
+    if not isinstance(path, str | os.PathLike) or not isinstance(
+        text := os.fspath(path), str
+    ):
         cure = _cure(path)
-        raise ParameterError(f"{what} is a {type(path).__name__}, expected a path{cure}")
+        raise ParameterError(
+            f"{what} is a {type(path).__name__}, expected a path{cure}"
+        )
     if not text.strip():
         raise ParameterError(f"{what} is an empty path: a variable that is not set?")
     if "\0" in text:

@@ -27,7 +27,9 @@ def masked_values(array: Any) -> int:
     if isinstance(array, list | tuple):
         parts = list(array)
     return sum(
-        int(np.ma.getmaskarray(part).sum()) for part in parts if isinstance(part, np.ma.MaskedArray)
+        int(np.ma.getmaskarray(part).sum())
+        for part in parts
+        if isinstance(part, np.ma.MaskedArray)
     )
 
 

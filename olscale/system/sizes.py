@@ -3,7 +3,9 @@
 import re
 from math import isfinite, isnan
 
-_SIZE = re.compile(r"\s*((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?)\s*(?:([kmgtp])(i?))?b?\s*")
+_SIZE = re.compile(
+    r"\s*((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?)\s*(?:([kmgtp])(i?))?b?\s*"
+)
 _UNITS = ("", "k", "m", "g", "t", "p")
 
 
@@ -26,7 +28,8 @@ def parse_size(text: str) -> int:
     try:
         if parts is not None:
             return int(
-                float(parts[1]) * (1024 if parts[3] else 1000) ** _UNITS.index(parts[2] or "")
+                float(parts[1])
+                * (1024 if parts[3] else 1000) ** _UNITS.index(parts[2] or "")
             )
     except OverflowError:  # of 1e999
         pass

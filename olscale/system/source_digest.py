@@ -32,8 +32,13 @@ def package_digest(*folders: str) -> str:
 
     Two checkouts of one version differ in it.
     """
-    files = (path for folder in folders or ("",) for path in (_PACKAGE / folder).rglob("*.py"))
+    files = (
+        path
+        for folder in folders or ("",)
+        for path in (_PACKAGE / folder).rglob("*.py")
+    )
     # Sorted and by relative name: the order of a directory and its place differ among machines.
     return text_digest(
-        (path.relative_to(_PACKAGE).as_posix(), path.read_bytes()) for path in sorted(files)
+        (path.relative_to(_PACKAGE).as_posix(), path.read_bytes())
+        for path in sorted(files)
     )

@@ -44,16 +44,18 @@ def source_digest(modules: Iterable[str], packages: Collection[str] = ()) -> str
     sources = _closure(modules, packages)
     if not sources:
         return None
-    return text_digest((name, source.text.encode()) for name, source in sorted(sources.items()))[
-        :DIGITS
-    ]
+    return text_digest(
+        (name, source.text.encode()) for name, source in sorted(sources.items())
+    )[:DIGITS]
 
 
 def edited(modules: Iterable[str], packages: Collection[str] = ()) -> list[str]:
     """Return the modules under a digest whose files have been edited since the first look."""
     sources = _closure(modules, packages)
     return sorted(
-        name for name, source in sources.items() if _read(name) not in (None, source.text)
+        name
+        for name, source in sources.items()
+        if _read(name) not in (None, source.text)
     )
 
 
@@ -74,7 +76,8 @@ def _closure(modules: Iterable[str], packages: Collection[str]) -> dict[str, _So
         if source is not None:
             sources[name] = source
             waiting += [
-                _imported(module, attribute, packages) for module, attribute in source.imports
+                _imported(module, attribute, packages)
+                for module, attribute in source.imports
             ]
     return sources
 
@@ -96,7 +99,10 @@ def _source(name: str, packages: Collection[str]) -> _Source | None:
         text = None
         if key is not None:
             text = _read(name)
-        _LOADED[name] = key, None if text is None else _Source(text, tuple(_imports(text, name)))
+        _LOADED[name] = (
+            key,
+            None if text is None else _Source(text, tuple(_imports(text, name))),
+        )
     return _LOADED[name][1]
 
 
@@ -169,5 +175,7 @@ def _imports(text: str, name: str) -> Iterator[tuple[str, str]]:
                 above = package.split(".")[: len(package.split(".")) - node.level + 1]
                 module = ".".join([*above, module]).strip(".")
             yield from (
-                (module, "" if alias.name == "*" else alias.name) for alias in node.names if module
+                (module, "" if alias.name == "*" else alias.name)
+                for alias in node.names
+                if module
             )

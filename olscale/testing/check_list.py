@@ -26,7 +26,9 @@ def name_check(check: Callable[..., None], *arguments: Any, of: str = "") -> Che
 def check_plain_arrays(what: str, arrays: Mapping[str, object]) -> None:
     """Refuse what cannot be saved as a plain array of numbers."""
     for name, array in arrays.items():
-        assert isinstance(array, np.ndarray), f"{what} {name} is a {type(array).__name__}"
+        assert isinstance(array, np.ndarray), (
+            f"{what} {name} is a {type(array).__name__}"
+        )
         assert array.dtype.kind in "fiub", f"{what} {name} has dtype {array.dtype}"
 
 

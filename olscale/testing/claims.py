@@ -13,7 +13,12 @@ from olscale.arrays import Array, FloatArray
 from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, to_csr, to_dense
 from olscale.data.chunk import Chunk
 from olscale.errors import DivergedError
-from olscale.learners.contract.capability import ExplainsNoScore, LooksAhead, ShiftFree, shift_free
+from olscale.learners.contract.capability import (
+    ExplainsNoScore,
+    LooksAhead,
+    ShiftFree,
+    shift_free,
+)
 from olscale.learners.contract.class_axes import ShardsClasses, class_axes, join_classes
 from olscale.learners.contract.class_shards import ClassShard
 from olscale.learners.contract.compilation import CompilesLoops
@@ -21,7 +26,11 @@ from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.fused_settings import FusesSettings, fuse, grid_key
 from olscale.learners.contract.learner import Learner, State, hide_labels
 from olscale.learners.contract.merged_sums import MergesSums, mergeable, sums_key
-from olscale.learners.contract.usable_rows import learn_usable, learn_usable_together, score_usable
+from olscale.learners.contract.usable_rows import (
+    learn_usable,
+    learn_usable_together,
+    score_usable,
+)
 from olscale.testing.check_list import Check, check_plain_arrays, name_check
 from olscale.testing.other_values import goes_together
 from olscale.testing.small_streams import (
@@ -91,12 +100,18 @@ def claim_checks(learner: type[Learner]) -> list[Check]:
             blind = check_a_large_offset_does_not_blind_a_distance
             checks.append(name_check(blind, learner, params, of=words))
         if class_axes(learner(**params), CLASSES) is not None:
-            checks.append(name_check(check_class_shards_are_the_whole, learner, params, of=words))
+            checks.append(
+                name_check(check_class_shards_are_the_whole, learner, params, of=words)
+            )
         if mergeable(learner(**params)):
             checks.append(
-                name_check(check_merged_sums_make_the_final_model, learner, params, of=words)
+                name_check(
+                    check_merged_sums_make_the_final_model, learner, params, of=words
+                )
             )
-            checks.append(name_check(check_sums_go_on_from_copies, learner, params, of=words))
+            checks.append(
+                name_check(check_sums_go_on_from_copies, learner, params, of=words)
+            )
         if grid_key(learner(**params)) is not None:
             fused = check_fused_settings_have_the_bits_of_settings_alone
             checks.append(name_check(fused, learner, params, of=words))
@@ -133,7 +148,9 @@ def check_a_large_offset_does_not_blind_a_distance(
             # Negated, so that a score of NaN is wrong as well.
             wrong = ~(np.abs(scores - expected) <= tolerance)
             share = np.mean(wrong)
-            assert share <= 0.02, f"{share:.0%} of the scores differ with an offset of 1e8"
+            assert share <= 0.02, (
+                f"{share:.0%} of the scores differ with an offset of 1e8"
+            )
 
 
 def check_rows_of_unknown_class_are_only_scored(
@@ -187,7 +204,8 @@ def check_rows_that_cannot_be_used_end_learning(
         for value, at in product(unusable_values, (0, 40)):
             X: Any = np.array(chunk.X)
             if np.isfinite(value):
-                X[at] = 0.0  # so that the length of the row is exactly that of its one value
+                # so that the length of the row is exactly that of its one value
+                X[at] = 0.0
             X[at, 3] = value
             rows = Chunk(in_layout(X, kind), chunk.y, COLUMNS)
             where = f"{classes} classes, {kind}, {value:.3g} in row {at}"
@@ -200,11 +218,15 @@ def check_rows_that_cannot_be_used_end_learning(
                     f"learn went on as if nothing were the matter: {where}"
                 )
             scores = score_usable(fresh, rows.X)
-            assert not np.isfinite(scores[at]).any(), f"scores has a number for it: {where}"
+            assert not np.isfinite(scores[at]).any(), (
+                f"scores has a number for it: {where}"
+            )
             np.testing.assert_array_equal(scores[:at], scored[:at], err_msg=where)
 
 
-def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, Any]) -> None:
+def check_class_shards_are_the_whole(
+    learner: type[Learner], params: dict[str, Any]
+) -> None:
     """Class shards of any size give the whole learner's results, if it has `class_axes`.
 
     Results are scores, updates and state.
@@ -241,7 +263,9 @@ def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, A
                 err_msg=f"scores of shards {cuts}",
             )
             axes = class_axes(full, CLASSES) or {}
-            axes_of_shards = [class_axes(full, len(classes)) or {} for classes in ranges]
+            axes_of_shards = [
+                class_axes(full, len(classes)) or {} for classes in ranges
+            ]
             states = [shard.state() for shard in shards]
             state = join_classes(states, axes, axes_of_shards)
             state["updates"] = np.array([moved.sum()])
@@ -253,7 +277,9 @@ def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, A
                 )
 
 
-def check_merged_sums_make_the_final_model(learner: type[Learner], params: dict[str, Any]) -> None:
+def check_merged_sums_make_the_final_model(
+    learner: type[Learner], params: dict[str, Any]
+) -> None:
     """The scores equal those of learning row by row, up to rounding.
 
     No cut of a block changes a bit. The same holds for each other setting that claims to have the
@@ -310,13 +336,19 @@ def check_fused_settings_have_the_bits_of_settings_alone(
     key = grid_key(learner(**params))
     names = real_names(learner, params)
     # Settings share a pass if their keys are equal, whatever this number is.
-    numbers = [name for name in names if grid_key(learner(**params, **{name: 0.5})) == key]
+    numbers = [
+        name for name in names if grid_key(learner(**params, **{name: 0.5})) == key
+    ]
     assert numbers or not names, (
         "settings of which a number differs do not share a pass; grid_key is to be None then"
     )
     for varied in {tuple(numbers), *((name,) for name in numbers)}:
-        settings = [{**params, **dict.fromkeys(varied, value)} for value in (0.1, 0.5, 0.9)]
-        settings = [setting for setting in settings if goes_together(learner(**setting))]
+        settings = [
+            {**params, **dict.fromkeys(varied, value)} for value in (0.1, 0.5, 0.9)
+        ]
+        settings = [
+            setting for setting in settings if goes_together(learner(**setting))
+        ]
         for classes, kind in product(class_counts(learner), ("dense", "csr")):
             _check_fused(learner, settings, classes, kind)
 
@@ -384,7 +416,9 @@ def same_sums(learner: type[Learner], params: dict[str, Any]) -> list[dict[str, 
     ]
 
 
-def check_sums_go_on_from_copies(learner: type[Learner], params: dict[str, Any]) -> None:
+def check_sums_go_on_from_copies(
+    learner: type[Learner], params: dict[str, Any]
+) -> None:
     """Another learner continues from the sums between any two rows to the same bits.
 
     The summing learner keeps nothing of the rows, and any setting that claims the same sums may
@@ -411,4 +445,6 @@ def check_sums_go_on_from_copies(learner: type[Learner], params: dict[str, Any])
                 check_plain_arrays("sum", running_sums)
                 continuing.add_rows(rows, labels, running_sums)
             continuing = start_with(learner, setting, chunk.X, classes)
-            assert_same_arrays(continuing.end_sums(copies(running_sums)), expected, "sum")
+            assert_same_arrays(
+                continuing.end_sums(copies(running_sums)), expected, "sum"
+            )

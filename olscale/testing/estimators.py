@@ -49,7 +49,9 @@ def estimator_checks(learner: type[Learner]) -> list[Check]:
     return checks
 
 
-def check_parameters_set_after_fit_change_updates_or_are_refused(learner: type[Learner]) -> None:
+def check_parameters_set_after_fit_change_updates_or_are_refused(
+    learner: type[Learner],
+) -> None:
     """After `set_params` a model predicts as before, or says that `fit` must be called.
 
     It continues only with other `update_params`, and `fit` works with all parameters.
@@ -65,9 +67,14 @@ def check_parameters_set_after_fit_change_updates_or_are_refused(learner: type[L
             if goes_together(changed):
                 _quietly(changed.partial_fit, X, y)
         else:
-            refusals = (_refusal(changed.predict, X), _refusal(changed.partial_fit, X, y))
+            refusals = (
+                _refusal(changed.predict, X),
+                _refusal(changed.partial_fit, X, y),
+            )
             for refusal in refusals:
-                assert "changed after fit; call fit" in refusal, f"{setting}: {refusal or 'taken'}"
+                assert "changed after fit; call fit" in refusal, (
+                    f"{setting}: {refusal or 'taken'}"
+                )
             assert_same_state(changed, model)
         assert "predict" in dir(changed)  # looks at properties, as notebooks do
         if goes_together(changed):
@@ -89,13 +96,19 @@ def check_update_params_are_of_updates_only(learner: type[Learner]) -> None:
             changed_learner = learner(**{name: value})
             if name not in learner.update_params or not goes_together(changed_learner):
                 continue
-            assert_same_state(start_with(learner, {name: value}, chunk.X, classes), begun)
+            assert_same_state(
+                start_with(learner, {name: value}, chunk.X, classes), begun
+            )
             changed = copy.deepcopy(trained).set_params(**{name: value})
             setting = f"{name} = {value!r}"
-            np.testing.assert_array_equal(changed.scores(chunk.X), expected, err_msg=setting)
+            np.testing.assert_array_equal(
+                changed.scores(chunk.X), expected, err_msg=setting
+            )
 
 
-def check_the_arrays_of_the_caller_are_left_as_they_were(learner: type[Learner]) -> None:
+def check_the_arrays_of_the_caller_are_left_as_they_were(
+    learner: type[Learner],
+) -> None:
     """Sparse rows with unsorted entries in parts count like others, also if they are read-only."""
     X, y = _small_set(learner)
     rows = _unsorted(X)

@@ -77,7 +77,10 @@ def foreign_checks(name: str, params: Mapping[str, Any] | None = None) -> list[C
             check_a_smooth_target_is_learned,
             check_features_and_classes_may_have_names,
         ),
-        "novelty": (check_predictions_are_numbers, check_rows_far_from_all_others_score_lower),
+        "novelty": (
+            check_predictions_are_numbers,
+            check_rows_far_from_all_others_score_lower,
+        ),
     }
     of_streams = (
         *by_task[task],
@@ -96,11 +99,15 @@ def foreign_checks(name: str, params: Mapping[str, Any] | None = None) -> list[C
             for count in counts
         ),
         name_check(check_a_copy_has_the_same_parameters, make),
-        name_check(check_another_process_gives_the_same_predictions, name, dict(params or {})),
+        name_check(
+            check_another_process_gives_the_same_predictions, name, dict(params or {})
+        ),
     ]
 
 
-def check_an_untrained_model_predicts_a_class_or_says_it_cannot(make: _Make, classes: int) -> None:
+def check_an_untrained_model_predicts_a_class_or_says_it_cannot(
+    make: _Make, classes: int
+) -> None:
     """Before its first row a model predicts a class or None, or raises.
 
     olscale calls River's models before the first row, but not scikit-learn's.
@@ -129,7 +136,9 @@ def check_predictions_are_classes(make: _Make, classes: int) -> None:
     assert np.isfinite(scores).all(), (
         f"it breaks down after {int(learner.measures()['updates'])} rows: {_NOT_FINITE}"
     )
-    assert np.isfinite(learner.scores(X)).all(), f"at the end of the stream {_NOT_FINITE}"
+    assert np.isfinite(learner.scores(X)).all(), (
+        f"at the end of the stream {_NOT_FINITE}"
+    )
 
 
 def check_predictions_are_numbers(make: _Make, classes: int) -> None:
@@ -195,7 +204,9 @@ def check_rows_of_zeros_break_nothing(make: _Make, classes: int) -> None:
     assert np.isfinite(learner.learn(X, y)).all(), f"after a row of zeros {_NOT_FINITE}"
 
 
-def check_a_stream_that_begins_with_one_class_is_fine(make: _Make, classes: int) -> None:
+def check_a_stream_that_begins_with_one_class_is_fine(
+    make: _Make, classes: int
+) -> None:
     """The first rows may all be of one class, as in many streams in time order."""
     X, y = stream(classes)
     # Sorted by class is the extreme case: each class appears only after the previous ones.
@@ -218,7 +229,9 @@ def check_a_separable_stream_is_learned(make: _Make, classes: int) -> None:
     )
 
 
-def check_the_class_that_is_predicted_is_the_likely_one(make: _Make, classes: int) -> None:
+def check_the_class_that_is_predicted_is_the_likely_one(
+    make: _Make, classes: int
+) -> None:
     """Probabilities are in the order of the classes: the likeliest class is the prediction."""
     learner = start(make, classes)
     if not learner.show_probabilities():
@@ -333,7 +346,9 @@ def check_a_copy_has_the_same_parameters(make: _Make) -> None:
     assert got == expected, f"a copy has the parameters {got}, expected {expected}"
 
 
-def check_another_process_gives_the_same_predictions(name: str, params: dict[str, Any]) -> None:
+def check_another_process_gives_the_same_predictions(
+    name: str, params: dict[str, Any]
+) -> None:
     """A separate process, such as a worker, predicts the same, also with other hash seeds."""
     code = (
         "import json, sys; name, params, path = json.loads(sys.argv[1]); sys.path[:] = path; "
@@ -371,7 +386,9 @@ def predictions_digest(name: str, params: dict[str, Any]) -> str:
     ).hexdigest()
 
 
-def stream(classes: int, rows: int = ROWS, noise: float = 0.3) -> tuple[FloatArray, Array]:
+def stream(
+    classes: int, rows: int = ROWS, noise: float = 0.3
+) -> tuple[FloatArray, Array]:
     """Return read-only clusters, well separated if noise is low, or rows with targets."""
     rng = np.random.default_rng(classes)
     y: Array = rng.integers(0, classes or CLASSES, rows)

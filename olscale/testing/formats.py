@@ -17,7 +17,9 @@ from olscale.testing.check_list import Check, check_list
 DENSE = ("uint8", "int8", "uint16", "int16", "float32", "float64")
 
 
-def format_checks(format: Format, source: str, options: ReadOptions | None = None) -> list[Check]:
+def format_checks(
+    format: Format, source: str, options: ReadOptions | None = None
+) -> list[Check]:
     """Return the checks that a source format must pass, with a readable name for each.
 
     Parameters
@@ -49,7 +51,9 @@ def format_checks(format: Format, source: str, options: ReadOptions | None = Non
     return check_list(checks, format, source, options or ReadOptions())
 
 
-def check_name_and_suffixes_are_plain(format: Format, source: str, options: ReadOptions) -> None:
+def check_name_and_suffixes_are_plain(
+    format: Format, source: str, options: ReadOptions
+) -> None:
     """The name is a lower-case word, suffixes begin with a dot, matching content never fails."""
     assert format.name.isidentifier(), f"name {format.name!r} is no word"
     assert format.name == format.name.lower(), f"name {format.name!r} is not lower case"
@@ -73,7 +77,9 @@ def check_batches_are_sound(format: Format, source: str, options: ReadOptions) -
     columns = 0
     for size in (2, options.chunk_rows):
         for batch in format.read(source, replace(options, chunk_rows=size)):
-            assert 0 < len(batch) <= size, f"a batch has {len(batch)} rows, expected 1 to {size}"
+            assert 0 < len(batch) <= size, (
+                f"a batch has {len(batch)} rows, expected 1 to {size}"
+            )
             target = batch.target
             assert isinstance(target, list) or target.dtype == np.float64, (
                 f"targets are {target.dtype}"
@@ -81,14 +87,17 @@ def check_batches_are_sound(format: Format, source: str, options: ReadOptions) -
             _check_rows(batch)
             _check_weights(batch, options)
             columns = max(columns, batch.columns)
-        assert batch.columns == columns, "the width of a batch is less than that of one before"
+        assert batch.columns == columns, (
+            "the width of a batch is less than that of one before"
+        )
 
 
 def _check_weights(batch: Batch, options: ReadOptions) -> None:
     weights = batch.weights
     if options.weights is None:
         assert weights is None, "a batch has weights, which the options do not ask for"
-    elif weights is not None:  # not every format has weights, and those that have none say nothing
+    elif weights is not None:
+        # not every format has weights, and those that have none say nothing
         assert weights.dtype == np.float64, f"weights are {weights.dtype}"
         assert weights.shape == (len(batch),), (
             f"weights have shape {weights.shape} for {len(batch)} rows"
@@ -101,10 +110,14 @@ def _check_rows(batch: Batch) -> None:
     X = batch.X
     if not isinstance(X, CSR):
         assert X.shape == (len(batch), batch.columns), f"rows have shape {X.shape}"
-        assert X.dtype.name in DENSE, f"rows are {X.dtype}, expected one of {', '.join(DENSE)}"
+        assert X.dtype.name in DENSE, (
+            f"rows are {X.dtype}, expected one of {', '.join(DENSE)}"
+        )
         assert X.flags.c_contiguous, "rows are not in C order"
         return
-    assert len(X.indptr) == len(batch) + 1, f"{len(X.indptr)} offsets for {len(batch)} rows"
+    assert len(X.indptr) == len(batch) + 1, (
+        f"{len(X.indptr)} offsets for {len(batch)} rows"
+    )
     types = [array.dtype.name for array in X]
     assert types == ["int64", "int32", "float64"], f"sparse rows are of {types}"
     for start, stop in pairwise(X.indptr.tolist()):
@@ -199,7 +212,9 @@ def _refusal(format: Format, source: str, options: ReadOptions) -> str | None:
     return None
 
 
-def _read(format: Format, source: str, options: ReadOptions) -> tuple[FloatArray, list[object]]:
+def _read(
+    format: Format, source: str, options: ReadOptions
+) -> tuple[FloatArray, list[object]]:
     """Return all rows, as wide as the widest, and their targets, with weights if they exist."""
     batches = list(format.read(source, options))
     columns = max(batch.columns for batch in batches)

@@ -107,7 +107,9 @@ class StoredSplit:
     def reader(self, reader: type[SplitReader], columns: int = COLUMNS) -> SplitReader:
         """Return a reader of the split."""
         kind = "csr" if self.kind == "csr" else "dense"
-        shape = SplitShape("train", kind, columns, ROWS, CHUNK_ROWS, dict(self.writer.files))
+        shape = SplitShape(
+            "train", kind, columns, ROWS, CHUNK_ROWS, dict(self.writer.files)
+        )
         return reader(self.directory, shape)
 
     def compare(self, result: SplitReader, order: Sequence[int]) -> None:
@@ -126,7 +128,9 @@ class StoredSplit:
 CHUNKS = range(-(-ROWS // CHUNK_ROWS))
 
 
-def check_rows_are_read_bit_for_bit(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
+def check_rows_are_read_bit_for_bit(
+    writer: type[SplitWriter], reader: type[SplitReader]
+) -> None:
     """Dense rows of every type and sparse rows come back as they were given, labels too."""
     for kind in KINDS:
         with StoredSplit(writer, kind) as split:
@@ -143,7 +147,9 @@ def check_chunks_are_read_in_any_order(
             split.compare(split.reader(reader), [4, 0, 2, 2, 1, 3, 0])
 
 
-def check_a_chunk_may_come_in_parts(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
+def check_a_chunk_may_come_in_parts(
+    writer: type[SplitWriter], reader: type[SplitReader]
+) -> None:
     """The parts of a chunk are joined, and give the files that the whole chunk gives."""
     for kind in ("uint8", "csr"):
         with (
@@ -156,14 +162,18 @@ def check_a_chunk_may_come_in_parts(writer: type[SplitWriter], reader: type[Spli
             )
 
 
-def check_sparse_rows_may_grow_wider(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
+def check_sparse_rows_may_grow_wider(
+    writer: type[SplitWriter], reader: type[SplitReader]
+) -> None:
     """The width is known only at the end: more columns than any row uses are valid."""
     with StoredSplit(writer, "csr", finish=False) as split:
         split.writer.finish(10 * COLUMNS)
         split.compare(split.reader(reader, 10 * COLUMNS), CHUNKS)
 
 
-def check_every_file_has_its_checksum(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
+def check_every_file_has_its_checksum(
+    writer: type[SplitWriter], reader: type[SplitReader]
+) -> None:
     """`files` names files that are there, and the same rows give the same bytes."""
     for kind in ("float64", "csr"):
         with StoredSplit(writer, kind) as split, StoredSplit(writer, kind) as again:
@@ -177,7 +187,9 @@ def check_every_file_has_its_checksum(writer: type[SplitWriter], reader: type[Sp
             )
 
 
-def check_a_changed_file_is_noticed(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
+def check_a_changed_file_is_noticed(
+    writer: type[SplitWriter], reader: type[SplitReader]
+) -> None:
     """A flipped bit, or a file that is cut short, makes reading its chunks fail."""
     for kind in ("float64", "csr"):
         with StoredSplit(writer, kind) as split:
@@ -188,7 +200,9 @@ def check_a_changed_file_is_noticed(writer: type[SplitWriter], reader: type[Spli
                 cut_short = content[: len(content) // 2]
                 for changed in (flipped, cut_short):
                     file.write_bytes(changed)
-                    assert _fails(split.reader(reader)), f"{name} was changed and nobody noticed"
+                    assert _fails(split.reader(reader)), (
+                        f"{name} was changed and nobody noticed"
+                    )
                 file.write_bytes(content)
             split.compare(split.reader(reader), CHUNKS)
 
@@ -238,9 +252,13 @@ def _same(got: Block, expected: Block, what: str) -> None:
     assert isinstance(got.X, CSR), f"{what} came back dense"
     rows_read = trim(got.X)
     theirs = trim(expected.X)
-    np.testing.assert_array_equal(rows_read.indptr, theirs.indptr, err_msg=f"lengths of {what}")
+    np.testing.assert_array_equal(
+        rows_read.indptr, theirs.indptr, err_msg=f"lengths of {what}"
+    )
     np.testing.assert_array_equal(rows_read.indices, theirs.indices, err_msg=what)
-    np.testing.assert_array_equal(_bits(rows_read.data), _bits(theirs.data), err_msg=what)
+    np.testing.assert_array_equal(
+        _bits(rows_read.data), _bits(theirs.data), err_msg=what
+    )
 
 
 def _bits(values: Array) -> IntArray:

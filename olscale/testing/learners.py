@@ -72,11 +72,16 @@ def learner_checks(learner: type[Learner]) -> list[Check]:
         check_parameters_are_checked,
     ]
     if learner.task == "novelty":
-        single_checks += [check_labels_do_not_matter, check_rows_far_from_all_others_are_novelties]
+        single_checks += [
+            check_labels_do_not_matter,
+            check_rows_far_from_all_others_are_novelties,
+        ]
     elif not learner.baseline:
         smooth = learner.task == "regression"
         single_checks.append(
-            check_a_smooth_target_is_learned if smooth else check_a_separable_stream_is_learned
+            check_a_smooth_target_is_learned
+            if smooth
+            else check_a_separable_stream_is_learned
         )
     of_streams = [
         name_check(check, learner, n, kind, of=text)
@@ -84,10 +89,17 @@ def learner_checks(learner: type[Learner]) -> list[Check]:
         for text, n, kind in variants(learner)
     ]
     of_contract = of_streams + check_list(single_checks, learner)
-    return of_contract + claim_checks(learner) + weight_checks(learner) + estimator_checks(learner)
+    return (
+        of_contract
+        + claim_checks(learner)
+        + weight_checks(learner)
+        + estimator_checks(learner)
+    )
 
 
-def check_label_comes_after_the_prediction(learner: type[Learner], classes: int, kind: str) -> None:
+def check_label_comes_after_the_prediction(
+    learner: type[Learner], classes: int, kind: str
+) -> None:
     """The scores of a row do not depend on its own label."""
     chunk = stream(classes, kind)
     for row in (0, 1, ROWS // 2, ROWS - 1):
@@ -111,7 +123,9 @@ def check_any_cut_into_chunks_gives_the_same_bits(
     chunk = stream(classes, kind)
     reference = start(learner, classes)
     expected = reference.learn(chunk.X, chunk.y)
-    assert expected.shape == (ROWS, score_columns(classes)), f"scores have shape {expected.shape}"
+    assert expected.shape == (ROWS, score_columns(classes)), (
+        f"scores have shape {expected.shape}"
+    )
     for cuts in ANY_CUTS:
         parts = start(learner, classes)
         scores = learn_in_parts(parts, chunk, cuts)
@@ -136,11 +150,15 @@ def check_saving_and_restoring_in_mid_stream_is_exact(
         state = reference.state()
         expected = reference.learn(*second)
         restored = continue_from(learner, {}, state, classes)
-        np.testing.assert_array_equal(restored.learn(*second), expected, err_msg=f"after row {at}")
+        np.testing.assert_array_equal(
+            restored.learn(*second), expected, err_msg=f"after row {at}"
+        )
         assert_same_state(restored, reference)
 
 
-def check_empty_rows_break_nothing(learner: type[Learner], classes: int, kind: str) -> None:
+def check_empty_rows_break_nothing(
+    learner: type[Learner], classes: int, kind: str
+) -> None:
     """A stream with rows of only zeros, first ones included, gives finite scores and state."""
     chunk = stream(classes, "dense")
     assert not isinstance(chunk.X, CSR)
@@ -166,10 +184,14 @@ def check_a_sample_of_no_rows_breaks_nothing(
         # Each choice, since each may look ahead in a different way.
         fresh = start_with(learner, params, rows, classes)
         for name, array in fresh.state().items():
-            assert np.isfinite(array).all(), f"state array {name} is not finite with {params}"
+            assert np.isfinite(array).all(), (
+                f"state array {name} is not finite with {params}"
+            )
 
 
-def check_the_stream_is_left_as_it_was(learner: type[Learner], classes: int, kind: str) -> None:
+def check_the_stream_is_left_as_it_was(
+    learner: type[Learner], classes: int, kind: str
+) -> None:
     """Learning from rows does not change them, even where they could be written to."""
     chunk = stream(classes, "dense")
     X: Any = np.array(chunk.X)
@@ -185,7 +207,9 @@ def check_the_stream_is_left_as_it_was(learner: type[Learner], classes: int, kin
         np.testing.assert_array_equal(array, expected)
 
 
-def check_scoring_learns_nothing(learner: type[Learner], classes: int, kind: str) -> None:
+def check_scoring_learns_nothing(
+    learner: type[Learner], classes: int, kind: str
+) -> None:
     """`scores` changes no bit of the state and repeats its answer, also before the first row."""
     chunk = stream(classes, kind)
     fresh = start(learner, classes)
@@ -246,7 +270,9 @@ def check_counts_below_zero_are_refused(learner: type[Learner]) -> None:
             continue_from(learner, {}, crafted, classes)
         except ValueError:
             continue
-        raise AssertionError(f"{name} of -1 is restored; _can_continue is to say that it cannot")
+        raise AssertionError(
+            f"{name} of -1 is restored; _can_continue is to say that it cannot"
+        )
 
 
 def check_parameters_are_checked(learner: type[Learner]) -> None:
@@ -261,7 +287,9 @@ def check_parameters_are_checked(learner: type[Learner]) -> None:
             learner(**{name: wrong}).begin(COLUMNS, class_counts(learner)[0])
         except ParameterError as error:
             if name not in str(error):
-                raise AssertionError(f"the message does not name {name}: {error}") from None
+                raise AssertionError(
+                    f"the message does not name {name}: {error}"
+                ) from None
         else:
             raise AssertionError(f"{name} = {wrong!r} was accepted")
 
@@ -316,7 +344,9 @@ _PRESENT = 1 << 63
 """Bit of an entry in the page map that says the page was touched."""
 
 
-def check_scoring_reads_no_label(learner: type[Learner], classes: int, kind: str) -> None:
+def check_scoring_reads_no_label(
+    learner: type[Learner], classes: int, kind: str
+) -> None:
     """A loop that scores without learning reads no label, as none exists (Linux only)."""
     chunk = stream(classes, kind)
     fresh = start(learner, classes)
@@ -330,7 +360,9 @@ def check_scoring_reads_no_label(learner: type[Learner], classes: int, kind: str
         fresh._run(chunk.X, labels, learning=False)
         touched = _is_touched(labels.ctypes.data)
         del labels  # otherwise the pages could not be released
-    assert not touched, "it reads a label although it does not learn: labels have no rows then"
+    assert not touched, (
+        "it reads a label although it does not learn: labels have no rows then"
+    )
 
 
 def _none_before_the_second_page(pages: mmap.mmap, none: Array) -> Array:

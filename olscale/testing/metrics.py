@@ -54,7 +54,9 @@ def metric_checks(metric: type[Metric], scoring: Scoring = PLAIN) -> list[Check]
     return check_list(checks, metric, scoring)
 
 
-def events(metric: type[Metric], rows: int, seed: int) -> tuple[Array, Array, FloatArray]:
+def events(
+    metric: type[Metric], rows: int, seed: int
+) -> tuple[Array, Array, FloatArray]:
     """Return targets, mostly right (or near) predictions, and scores that imply them."""
     rng = np.random.default_rng(seed)
     task = metric.tasks[0]
@@ -68,7 +70,11 @@ def events(metric: type[Metric], rows: int, seed: int) -> tuple[Array, Array, Fl
             odds = np.exp(scores)
             scores = odds / odds.sum(axis=1, keepdims=True)
         return y, predictions_of(scores, task), scores
-    y = rng.normal(size=rows) if task == "regression" else rng.integers(0, CLASSES[task], rows)
+    y = (
+        rng.normal(size=rows)
+        if task == "regression"
+        else rng.integers(0, CLASSES[task], rows)
+    )
     noise = rng.normal(size=(rows, 1))
     # Scores of novelty detectors are negative for novelties, whose code is 0.
     scores = noise + 2.0 * y[:, np.newaxis] - (task == "novelty")
@@ -118,7 +124,9 @@ def feed(
             counter.held_out(*events(type(counter), TEST_ROWS, stop)[:2])
 
 
-def end(counter: Metric, scoring: Scoring, cuts: tuple[int, ...] = (0, TEST_ROWS)) -> list[Any]:
+def end(
+    counter: Metric, scoring: Scoring, cuts: tuple[int, ...] = (0, TEST_ROWS)
+) -> list[Any]:
     """Show `counter` the test rows and return all its results, as plain values."""
     y, codes, scores = events(type(counter), TEST_ROWS, 1)
     for start, stop in pairwise(cuts):
@@ -127,10 +135,13 @@ def end(counter: Metric, scoring: Scoring, cuts: tuple[int, ...] = (0, TEST_ROWS
         counter.test(y[rows], codes[rows], scores[rows])
         counter.train(y[rows], codes[rows])
     series = [
-        (curve.name, curve.rows.tolist(), curve.values.tolist()) for curve in counter.series()
+        (curve.name, curve.rows.tolist(), curve.values.tolist())
+        for curve in counter.series()
     ]
     # As bytes, in which NaN equals NaN and -0.0 differs from 0.0.
-    sums = {name: (array.shape, array.tobytes()) for name, array in counter.sums.items()}
+    sums = {
+        name: (array.shape, array.tobytes()) for name, array in counter.sums.items()
+    }
     return [counter.values() | counter.timings(), series, sums]
 
 
@@ -139,10 +150,14 @@ def check_the_protocol_asks_for_it(metric: type[Metric], scoring: Scoring) -> No
     assert metric.wanted(scoring), f"the options do not ask for {metric.__name__}"
     counter = begin(metric, scoring)
     feed(counter, scoring, 0, ROWS)
-    assert any(end(counter, scoring)[:2]), "nothing was measured in a stream with test rows"
+    assert any(end(counter, scoring)[:2]), (
+        "nothing was measured in a stream with test rows"
+    )
 
 
-def check_any_cut_into_chunks_gives_the_same_bits(metric: type[Metric], scoring: Scoring) -> None:
+def check_any_cut_into_chunks_gives_the_same_bits(
+    metric: type[Metric], scoring: Scoring
+) -> None:
     """One chunk, single rows, ragged and empty chunks give equal values, series and sums."""
     reference = begin(metric, scoring)
     feed(reference, scoring, 0, ROWS)
@@ -172,7 +187,9 @@ def check_saving_and_restoring_in_mid_stream_is_exact(
         feed(counter, scoring, 0, at)
         restored.sums = {name: array.copy() for name, array in counter.sums.items()}
         feed(restored, scoring, at, ROWS)
-        assert end(restored, scoring) == expected, f"restored after {at} rows it gives other values"
+        assert end(restored, scoring) == expected, (
+            f"restored after {at} rows it gives other values"
+        )
 
 
 def check_sums_are_plain_arrays(metric: type[Metric], scoring: Scoring) -> None:
@@ -201,7 +218,9 @@ def check_values_are_finite_and_what_was_not_measured_is_left_out(
         assert len(rows) == len(series.values), (
             f"series {series.name}: {len(rows)} rows, {len(series.values)} values"
         )
-        assert (np.diff(rows) > 0).all(), f"series {series.name}: numbers of rows do not increase"
+        assert (np.diff(rows) > 0).all(), (
+            f"series {series.name}: numbers of rows do not increase"
+        )
 
 
 def check_arrays_are_left_as_they_were(metric: type[Metric], scoring: Scoring) -> None:
@@ -225,10 +244,14 @@ def check_scores_are_not_read(metric: type[Metric], scoring: Scoring) -> None:
         counter.see(y, codes, shown)
         counter.test(y, codes, shown)
         values.append(counter.values())
-    assert values[0] == values[1], "values depend on the scores, and reads_scores is False"
+    assert values[0] == values[1], (
+        "values depend on the scores, and reads_scores is False"
+    )
 
 
-def check_certain_probabilities_give_finite_values(metric: type[Metric], scoring: Scoring) -> None:
+def check_certain_probabilities_give_finite_values(
+    metric: type[Metric], scoring: Scoring
+) -> None:
     """Probabilities of 0 and 1, right for some rows and wrong for others, are no exception."""
     y, codes, scores = events(metric, ROWS, 0)
     guesses = np.where(np.arange(ROWS) % 3 > 0, y, (y + 1) % scores.shape[1])
@@ -238,7 +261,9 @@ def check_certain_probabilities_give_finite_values(metric: type[Metric], scoring
     counter.see(y, codes, certain)
     counter.test(y, codes, certain)
     for name, value in counter.values().items():
-        assert math.isfinite(value), f"{name} of probabilities that are 0 or 1 is {value}"
+        assert math.isfinite(value), (
+            f"{name} of probabilities that are 0 or 1 is {value}"
+        )
 
 
 def check_weights_of_1_change_nothing(metric: type[Metric], scoring: Scoring) -> None:

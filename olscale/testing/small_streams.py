@@ -98,7 +98,9 @@ def rows_and_novelties(columns: int) -> tuple[FloatArray, ...]:
 def assert_known(predicted: FloatArray, y: FloatArray) -> None:
     """Refuse predictions that miss half the variance of the targets."""
     missed = float(np.mean((predicted - y) ** 2) / np.var(y))
-    assert missed < 0.5, f"{100 * missed:.0f} % of the variance of a smooth target is not known"
+    assert missed < 0.5, (
+        f"{100 * missed:.0f} % of the variance of a smooth target is not known"
+    )
 
 
 def assert_apart(alike: FloatArray, far: FloatArray) -> None:
@@ -158,7 +160,9 @@ def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
         elif isinstance(domain, Whole | Real) and domain.words:
             words[name] = (default,)
             in_place += [(name, word) for word in domain.words if word != default]
-    combinations = [dict(zip(words, chosen, strict=True)) for chosen in product(*words.values())]
+    combinations = [
+        dict(zip(words, chosen, strict=True)) for chosen in product(*words.values())
+    ]
     of_defaults = learner().get_params(deep=False)
     defaults = {name: of_defaults[name] for name in of_defaults if name in words}
     # One choice at a time: all combinations with every rule would be hundreds of loops to compile.
@@ -206,4 +210,6 @@ def assert_same_arrays(got: State, expected: State, what: str) -> None:
     names = sorted(expected)
     assert sorted(got) == names, f"{what} has {sorted(got)}, expected {names}"
     for name in expected:
-        np.testing.assert_array_equal(got[name], expected[name], err_msg=f"{what} array {name}")
+        np.testing.assert_array_equal(
+            got[name], expected[name], err_msg=f"{what} array {name}"
+        )

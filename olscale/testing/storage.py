@@ -235,7 +235,8 @@ def _it_travels_as_its_path(storage: Storage) -> None:
     data = pickle.dumps(storage)
     # Small: it goes to workers with every task.
     assert len(data) < 1000
-    copied = copy.deepcopy(storage)  # as unpickling does; olscale itself unpickles nothing
+    # as unpickling does; olscale itself unpickles nothing
+    copied = copy.deepcopy(storage)
     assert copied.path == storage.path
     assert copied.temporaries == storage.temporaries
     assert copied.name == storage.name

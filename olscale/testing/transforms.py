@@ -7,7 +7,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from olscale.arrays import BoolArray, FloatArray
-from olscale.compiled.csr import CSR, Rows, read_only, rows_of, slice_rows, to_csr, to_dense, trim
+from olscale.compiled.csr import (
+    CSR,
+    Rows,
+    read_only,
+    rows_of,
+    slice_rows,
+    to_csr,
+    to_dense,
+    trim,
+)
 from olscale.data.transforms.base import Transform
 from olscale.data.transforms.streaming import StreamingTransform, StreamLabels
 from olscale.testing.check_list import Check, check_list
@@ -162,7 +171,9 @@ def check_features_have_a_name_each(make: Make) -> None:
         for name in kept_names:
             kept_values = result[:, names.index(name)]
             values = rows[:, before.index(name)]
-            assert np.array_equal(kept_values, values), f"{name} has other values than before"
+            assert np.array_equal(kept_values, values), (
+                f"{name} has other values than before"
+            )
 
 
 def check_rows_are_left_as_they_were(make: Make) -> None:
@@ -284,7 +295,9 @@ def check_rows_that_do_not_train_leave_no_trace(make: Make) -> None:
     held_out = step.learn(X[25:], COLUMNS, none_trains)
     _same(step.apply(X[25:], COLUMNS), held_out)
     for name, array in before.items():
-        np.testing.assert_array_equal(step.learned[name], array, err_msg=f"{name} has changed")
+        np.testing.assert_array_equal(
+            step.learned[name], array, err_msg=f"{name} has changed"
+        )
 
 
 def check_rows_to_come_are_not_known(make: Make) -> None:
@@ -312,7 +325,9 @@ def check_arrays_that_no_rows_lead_to_are_refused(make: Make) -> None:
             begin(make).restore({**state, name: crafted}, COLUMNS)
         except ValueError:
             continue
-        raise AssertionError(f"{name} of -1 is restored; can_continue is to say that it cannot")
+        raise AssertionError(
+            f"{name} of -1 is restored; can_continue is to say that it cannot"
+        )
 
 
 def _categories() -> FloatArray:
@@ -328,7 +343,9 @@ def _stream_labels(seed: int = 6) -> StreamLabels:
     return StreamLabels(read_only(rng.normal(size=ROWS)), rng.integers(-1, 9, ROWS))
 
 
-def _learned(step: StreamingTransform, labels: StreamLabels, start: int, stop: int) -> Rows:
+def _learned(
+    step: StreamingTransform, labels: StreamLabels, start: int, stop: int
+) -> Rows:
     span = slice(start, stop)
     part = StreamLabels(labels.y[span], labels.waits[span])
     return step.learn_labelled(_categories()[span], COLUMNS, _trains()[span], part)
@@ -341,7 +358,9 @@ def check_any_cut_into_chunks_learns_the_same_bits_from_labels(make: Make) -> No
     for cuts in CUTS:
         step = begin(make)
         for start, stop in pairwise(cuts):
-            _same(_learned(step, labels, start, stop), slice_rows(expected, start, stop))
+            _same(
+                _learned(step, labels, start, stop), slice_rows(expected, start, stop)
+            )
 
 
 def check_labels_that_wait_go_on_in_another(make: Make) -> None:
@@ -362,7 +381,9 @@ def check_a_label_counts_once_it_has_arrived(make: Make) -> None:
     for row in range(ROWS):
         y = np.array(labels.y)
         y[row] += 1000.0
-        result = _learned(begin(make), StreamLabels(read_only(y), labels.waits), 0, ROWS)
+        result = _learned(
+            begin(make), StreamLabels(read_only(y), labels.waits), 0, ROWS
+        )
         wait = int(labels.waits[row])
         last = ROWS if wait < 0 else min(ROWS, row + wait + 1)
         _same(slice_rows(result, 0, last), slice_rows(expected, 0, last))
@@ -388,7 +409,9 @@ def check_missing_values_stay_where_they_are(make: Make) -> None:
     filled = _dense(step, without_gaps)
     gaps_before = np.isnan(X).sum(axis=1)
     spread = np.isnan(transformed).sum(axis=1) > gaps_before
-    assert not spread.any(), f"row {int(np.argmax(spread))} has more missing values than before"
+    assert not spread.any(), (
+        f"row {int(np.argmax(spread))} has more missing values than before"
+    )
     assert np.isfinite(filled).all(), "a value is missing where none was"
 
 

@@ -37,7 +37,9 @@ from olscale.testing.small_streams import (
 
 def weight_checks(learner: type[Learner]) -> list[Check]:
     """Return a check per promise of the class `learner` about weights; one if it takes none."""
-    checks = check_list([check_sample_weight_is_an_argument_where_weights_are_taken], learner)
+    checks = check_list(
+        [check_sample_weight_is_an_argument_where_weights_are_taken], learner
+    )
     if not learner.takes_weights:
         return [*checks, name_check(check_weights_are_refused, learner)]
     for classes in class_counts(learner):
@@ -63,13 +65,19 @@ def weight_checks(learner: type[Learner]) -> list[Check]:
             continue
         words = ", ".join(map(str, params.values()))
         if grid_key(learner(**params)) is not None:
-            checks.append(name_check(check_fused_settings_take_weights, learner, params, of=words))
+            checks.append(
+                name_check(check_fused_settings_take_weights, learner, params, of=words)
+            )
         if class_axes(learner(**params), CLASSES) is not None:
-            checks.append(name_check(check_class_shards_take_weights, learner, params, of=words))
+            checks.append(
+                name_check(check_class_shards_take_weights, learner, params, of=words)
+            )
     return checks
 
 
-def check_sample_weight_is_an_argument_where_weights_are_taken(learner: type[Learner]) -> None:
+def check_sample_weight_is_an_argument_where_weights_are_taken(
+    learner: type[Learner],
+) -> None:
     """`fit` and `partial_fit` have the argument `sample_weight` if the learner takes weights."""
     if not issubclass(learner, Estimator):
         return
@@ -108,7 +116,9 @@ def check_weights_of_one_are_no_weights(learner: type[Learner], classes: int) ->
     assert_same_state(weighted, plain)
 
 
-def check_any_cut_gives_the_same_bits_with_weights(learner: type[Learner], classes: int) -> None:
+def check_any_cut_gives_the_same_bits_with_weights(
+    learner: type[Learner], classes: int
+) -> None:
     """One chunk, rows one by one and ragged chunks give equal scores and equal state."""
     chunk = stream(classes, "dense")
     weights = _weights()
@@ -121,7 +131,9 @@ def check_any_cut_gives_the_same_bits_with_weights(learner: type[Learner], class
         assert_same_state(parts, reference)
 
 
-def check_a_weight_comes_after_the_prediction(learner: type[Learner], classes: int) -> None:
+def check_a_weight_comes_after_the_prediction(
+    learner: type[Learner], classes: int
+) -> None:
     """The scores of a row do not depend on its own weight."""
     chunk = stream(classes, "dense")
     weights = _weights()
@@ -151,7 +163,9 @@ def check_the_label_of_a_row_without_weight_is_not_learned(
     first = start(learner, classes)
     second = start(learner, classes)
     expected = learn_rows(first, chunk.X, chunk.y, weights)
-    np.testing.assert_array_equal(learn_rows(second, chunk.X, changed, weights), expected)
+    np.testing.assert_array_equal(
+        learn_rows(second, chunk.X, changed, weights), expected
+    )
     np.testing.assert_array_equal(second.scores(chunk.X), first.scores(chunk.X))
 
 
@@ -169,8 +183,12 @@ def check_balanced_classes_weigh_by_the_rows_so_far(learner: type[Learner]) -> N
             product = read_only(of_classes if own is None else of_classes * own)
             expected = learn_rows(start(learner, classes), chunk.X, chunk.y, product)
             for cuts in ([0, ROWS], [0, 1, 64, 65, ROWS]):
-                balanced = start_with(learner, {"class_weight": BALANCED}, chunk.X, classes)
-                scores = [learn_rows(balanced, *part) for part in _cut(chunk, own, cuts)]
+                balanced = start_with(
+                    learner, {"class_weight": BALANCED}, chunk.X, classes
+                )
+                scores = [
+                    learn_rows(balanced, *part) for part in _cut(chunk, own, cuts)
+                ]
                 np.testing.assert_array_equal(np.concatenate(scores), expected)
 
 
@@ -198,7 +216,9 @@ def check_balanced_runs_continue_from_their_state(learner: type[Learner]) -> Non
         assert_same_state(restored, reference)
 
 
-def check_fused_settings_take_weights(learner: type[Learner], params: dict[str, Any]) -> None:
+def check_fused_settings_take_weights(
+    learner: type[Learner], params: dict[str, Any]
+) -> None:
     """Settings that share a pass over weighted rows have the bits of separate passes."""
     key = grid_key(learner(**params))
     names = [
@@ -227,7 +247,9 @@ def check_fused_settings_take_weights(learner: type[Learner], params: dict[str, 
                 assert_same_state(grouped[n], single)
 
 
-def check_class_shards_take_weights(learner: type[Learner], params: dict[str, Any]) -> None:
+def check_class_shards_take_weights(
+    learner: type[Learner], params: dict[str, Any]
+) -> None:
     """Class shards give the scores of the whole learner for rows with weights too."""
     chunk = stream(CLASSES, "dense")
     weights = _weights()
@@ -261,7 +283,9 @@ def _balanced(y: IntArray) -> FloatArray:
     return weights
 
 
-def _cut(chunk: Chunk, weights: FloatArray | None, at: list[int]) -> Iterator[tuple[Any, ...]]:
+def _cut(
+    chunk: Chunk, weights: FloatArray | None, at: list[int]
+) -> Iterator[tuple[Any, ...]]:
     """Yield rows, labels and weights between the positions `at`."""
     for first, stop in pairwise(at):
         own = None if weights is None else weights[first:stop]

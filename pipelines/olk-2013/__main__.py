@@ -27,7 +27,13 @@ FEW: dict[str, Callable[[], BackgroundModel]] = {
     "OLK-N, p = 5": OLKBackground,
 }
 EXAMPLES: dict[
-    str, tuple[Callable[[], Frames], dict[str, Callable[[], BackgroundModel]], tuple[int, ...], int]
+    str,
+    tuple[
+        Callable[[], Frames],
+        dict[str, Callable[[], BackgroundModel]],
+        tuple[int, ...],
+        int,
+    ],
 ] = {
     "olk-2013-fig10": (ripples, MODELS, (45, 75, 105), 51),
     "olk-2013-fig12": (indoor, MODELS, (45, 70, 95), 51),
@@ -41,7 +47,9 @@ def main(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
-        sys.exit(f"cannot write figures to {folder}: {fault.strerror}; give another folder")
+        sys.exit(
+            f"cannot write figures to {folder}: {fault.strerror}; give another folder"
+        )
     print("figure | model | precision | recall | F1 | false alarms")
     for name, (sequence, models, shown, first) in EXAMPLES.items():
         made = list(sequence())
@@ -53,7 +61,9 @@ def main(folder: Path) -> None:
         draw(folder / f"{name}.png", [frame for frame, _ in made], masks, shown)
 
 
-def learned(model: BackgroundModel, sequence: list[tuple[NDArray[np.uint8], object]]) -> Masks:
+def learned(
+    model: BackgroundModel, sequence: list[tuple[NDArray[np.uint8], object]]
+) -> Masks:
     """Return the masks of frames, each as it is before the frame is learned."""
     return [model.learn(frame) for frame, _ in sequence]
 
@@ -82,7 +92,10 @@ def agreement(masks: Masks, truth: Masks) -> tuple[float, float, float, float]:
 
 
 def draw(
-    file: Path, frames: list[NDArray[np.uint8]], masks: dict[str, Masks], shown: tuple[int, ...]
+    file: Path,
+    frames: list[NDArray[np.uint8]],
+    masks: dict[str, Masks],
+    shown: tuple[int, ...],
 ) -> None:
     """Draw frames, and below them what each model takes for foreground, white."""
     with styled():
@@ -101,5 +114,7 @@ def draw(
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit(f"got {len(sys.argv) - 1} arguments, expected a folder: python {sys.argv[0]} OUT")
+        sys.exit(
+            f"got {len(sys.argv) - 1} arguments, expected a folder: python {sys.argv[0]} OUT"
+        )
     main(Path(sys.argv[1]))

@@ -24,7 +24,9 @@ BLOCK = 1024
 
 
 @compiled
-def add_kernels(frame: Any, frames: Any, alpha: Any, weights: Any, gamma: float, f: Any) -> None:
+def add_kernels(
+    frame: Any, frames: Any, alpha: Any, weights: Any, gamma: float, f: Any
+) -> None:
     """Set ``f[p] = sum_t weights[t] alpha[t, p] exp(-gamma |frame[:, p] - frames[t, :, p]|^2)``."""
     channels, pixels = frame.shape
     distance = np.empty(BLOCK)
@@ -97,8 +99,13 @@ class BackgroundModel(ABC):
         if not self.state_:
             self.state_ = {"shape": shape, **self._begin(planes)}
         state = self.state_
-        if not np.array_equal(shape, state["shape"]) or planes.dtype != state["frames"].dtype:
-            before = f"{state['frames'].dtype} of shape {tuple(state['shape'].tolist())}"
+        if (
+            not np.array_equal(shape, state["shape"])
+            or planes.dtype != state["frames"].dtype
+        ):
+            before = (
+                f"{state['frames'].dtype} of shape {tuple(state['shape'].tolist())}"
+            )
             raise FormatError(
                 f"frame {number}",
                 f"{planes.dtype} of shape {frame.shape}, expected {before} as before",
@@ -106,7 +113,12 @@ class BackgroundModel(ABC):
         seen = number - 1
         f = np.empty(planes.shape[1])
         add_kernels(
-            planes, state["frames"], state["alpha"], self._weights(seen), 1.0 / self.p**2, f
+            planes,
+            state["frames"],
+            state["alpha"],
+            self._weights(seen),
+            1.0 / self.p**2,
+            f,
         )
         scores, alpha = self._step(f)
         slot = seen % self.terms
@@ -162,7 +174,12 @@ class OLKBackground(BackgroundModel):
     name = "olk-n"
 
     def __init__(
-        self, p: float = 5.0, C: float = 0.2, v: float = 0.1, r: float = 0.001, terms: int = 128
+        self,
+        p: float = 5.0,
+        C: float = 0.2,
+        v: float = 0.1,
+        r: float = 0.001,
+        terms: int = 128,
     ) -> None:
         super().__init__(p, terms)
         if not (0.0 <= v <= C and C > 0.0 and r >= 0.0):

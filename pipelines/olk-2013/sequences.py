@@ -32,7 +32,9 @@ _WAVES = ((0.11, 0.05, 0.9, 8.0), (-0.04, 0.17, 1.3, 6.0), (0.23, 0.02, 2.1, 4.0
 """Of each: waves across and down a pixel and on a frame, in radians, and height in grey values."""
 
 
-def ripples(seed: int = 0, count: int = FRAMES, height: int = HEIGHT, width: int = WIDTH) -> Frames:
+def ripples(
+    seed: int = 0, count: int = FRAMES, height: int = HEIGHT, width: int = WIDTH
+) -> Frames:
     """Yield frames and their masks, True where the body is.
 
     Examples
@@ -45,7 +47,8 @@ def ripples(seed: int = 0, count: int = FRAMES, height: int = HEIGHT, width: int
 
     def water(t: int) -> NDArray[np.float64]:
         return np.asarray(
-            110.0 + sum(a * np.sin(x * across + y * down + s * t) for x, y, s, a in _WAVES)
+            110.0
+            + sum(a * np.sin(x * across + y * down + s * t) for x, y, s, a in _WAVES)
         )
 
     return cross(water, seed, count, height, width)
@@ -78,7 +81,11 @@ def indoor_nine() -> Frames:
 
 
 def cross(
-    background: Callable[[int], NDArray[np.float64]], seed: int, count: int, height: int, width: int
+    background: Callable[[int], NDArray[np.float64]],
+    seed: int,
+    count: int,
+    height: int,
+    width: int,
 ) -> Frames:
     """Yield frames of `background`, a function of the frame's number, with noise and the body, and their masks."""
     generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
@@ -104,4 +111,6 @@ def cross(
 
 def _place(t: int) -> tuple[float, float]:
     """Return where the body is, as shares of height and width: it drifts to the right and bobs."""
-    return 0.4 + 0.05 * float(np.sin(0.4 * t)), 0.05 + 0.6 * ((t - FIRST) / (FRAMES - FIRST)) % 0.75
+    return 0.4 + 0.05 * float(np.sin(0.4 * t)), 0.05 + 0.6 * (
+        (t - FIRST) / (FRAMES - FIRST)
+    ) % 0.75

@@ -26,7 +26,9 @@ from olscale.analysis.paired_tests import (
 )
 from olscale.analysis.rank_tests import friedman, rank
 
-FIXTURE = json.loads((Path(__file__).parent / "fixtures" / "comparisons.json").read_text("utf-8"))
+FIXTURE = json.loads(
+    (Path(__file__).parent / "fixtures" / "comparisons.json").read_text("utf-8")
+)
 """Made by fixtures/make_comparisons.py."""
 
 DEMSAR = """
@@ -56,7 +58,9 @@ def test_ranks_p_values_and_groups_are_those_of_scikit_posthocs_and_autorank(
                 table[test][at[pair.a]][at[pair.b]], rel=1e-6, abs=1e-12
             )
         theirs = [
-            {names[i] for i in clique} for clique in table[f"cliques_{test}"] if len(clique) > 1
+            {names[i] for i in clique}
+            for clique in table[f"cliques_{test}"]
+            if len(clique) > 1
         ]
         ours = [set(clique) for clique in found.cliques]
         places = {name: i for i, name in enumerate(found.learners)}
@@ -97,10 +101,14 @@ def test_demsars_example_comes_out_as_in_his_paper() -> None:
     k = 4
     n = 14
     sizes = [np.unique(row, return_counts=True)[1] for row in values]
-    ties = 1 - sum(int((size**3 - size).sum()) for size in sizes) / (n * k * (k * k - 1))
+    ties = 1 - sum(int((size**3 - size).sum()) for size in sizes) / (
+        n * k * (k * k - 1)
+    )
     chi_square = found.friedman.statistic * ties
     assert chi_square == pytest.approx(9.28, abs=5e-3)
-    assert (n - 1) * chi_square / (n * (k - 1) - chi_square) == pytest.approx(3.69, abs=5e-3)
+    assert (n - 1) * chi_square / (n * (k - 1) - chi_square) == pytest.approx(
+        3.69, abs=5e-3
+    )
     assert found.critical == pytest.approx(1.25, abs=5e-3)
     # His pairs differ by less than that, though the test over all learners says that some differ.
     assert found.friedman.f_p < 0.05
@@ -123,10 +131,18 @@ def test_differences_that_are_equal_but_for_rounding_share_a_rank() -> None:
 
 def test_scales_of_data_sets_make_no_ties() -> None:
     """Beside figures of a hundred thousand, a difference of a third of 2e-8 is none of rounding: pairs agree with ranks."""
-    figures = np.array([[1e5, 1.1e5]] * 3 + [[2e-8, 3e-8]] * 6) * np.linspace(1, 2, 9)[:, None]
+    figures = (
+        np.array([[1e5, 1.1e5]] * 3 + [[2e-8, 3e-8]] * 6)
+        * np.linspace(1, 2, 9)[:, None]
+    )
     outcome = compare(figures, ["a", "b"], list("123456789"))
     [pair] = outcome.pairs
-    assert (outcome.mean_ranks.tolist(), pair.wins, pair.ties, pair.p) == ([1.0, 2.0], 9, 0, 2**-8)
+    assert (outcome.mean_ranks.tolist(), pair.wins, pair.ties, pair.p) == (
+        [1.0, 2.0],
+        9,
+        0,
+        2**-8,
+    )
 
 
 @given(
@@ -147,10 +163,16 @@ def test_pairs_tie_where_ranks_do(rows: list[tuple[float, float, int]]) -> None:
 def test_figures_that_are_equal_but_for_rounding_share_a_rank() -> None:
     """Pairs call them a tie, and so do ranks."""
     found = compare(
-        np.array([[0.1 + 0.2, 0.3, 0.4], [0.3, 0.1 + 0.2, 0.4]]), list("abc"), list("xy")
+        np.array([[0.1 + 0.2, 0.3, 0.4], [0.3, 0.1 + 0.2, 0.4]]),
+        list("abc"),
+        list("xy"),
     )
     assert found.ranks.tolist() == [[1.5, 1.5, 3.0]] * 2
-    assert (found.pairs[0].wins, found.pairs[0].ties, found.pairs[0].losses) == (0, 2, 0)
+    assert (found.pairs[0].wins, found.pairs[0].ties, found.pairs[0].losses) == (
+        0,
+        2,
+        0,
+    )
 
 
 def test_wilcoxon_counts_every_pattern_of_signs() -> None:
@@ -162,7 +184,9 @@ def test_wilcoxon_counts_every_pattern_of_signs() -> None:
         kept = step[step != 0]
         ranks = rank(np.abs(kept))
         sums = (signs[:, : len(kept)] * ranks).sum(axis=1)
-        expected = float(np.mean(np.abs(sums) >= abs((np.sign(kept) * ranks).sum()) - 1e-9))
+        expected = float(
+            np.mean(np.abs(sums) >= abs((np.sign(kept) * ranks).sum()) - 1e-9)
+        )
         assert wilcoxon(step[None])[0] == pytest.approx(expected)
 
 
@@ -170,14 +194,19 @@ def test_many_differences_take_the_normal_approximation() -> None:
     from scipy.stats import wilcoxon as theirs
 
     step = np.random.default_rng(0).normal(0.1, 1, 80)
-    assert wilcoxon(step[None])[0] == pytest.approx(theirs(step, method="asymptotic").pvalue)
+    assert wilcoxon(step[None])[0] == pytest.approx(
+        theirs(step, method="asymptotic").pvalue
+    )
 
 
 def test_small_tests_by_hand() -> None:
     assert wilcoxon(np.zeros((1, 4))).tolist() == [1.0]
     assert sign_test(np.array([[1.0] * 8 + [-1.0]])) == pytest.approx(2 * 10 / 2**9)
-    assert sign_test(np.tile([1.0, -1.0], (1, 600))).tolist() == [1.0]  # 2 to the 1200 is no float
-    np.testing.assert_allclose(holm(np.array([0.01, 0.02, 0.9, 0.04])), [0.04, 0.06, 0.9, 0.08])
+    # 2 to the 1200 is no float
+    assert sign_test(np.tile([1.0, -1.0], (1, 600))).tolist() == [1.0]
+    np.testing.assert_allclose(
+        holm(np.array([0.01, 0.02, 0.9, 0.04])), [0.04, 0.06, 0.9, 0.08]
+    )
     # Ten folds: the correction takes 1/10 to 1/10 + 1/9, so t falls by a factor of 1.453.
     step = np.random.default_rng(1).normal(0.5, 1, 10)
     from scipy.stats import t, ttest_1samp
@@ -202,7 +231,9 @@ def test_fewer_than_five_data_sets_are_ranked_and_not_tested() -> None:
     assert found.cliques == ()
     assert math.isnan(found.friedman.p)
     assert all(math.isnan(pair.p) and pair.posterior is None for pair in found.pairs)
-    assert [(pair.a, pair.b) for pair in found.pairs] == list(combinations(found.learners, 2))
+    assert [(pair.a, pair.b) for pair in found.pairs] == list(
+        combinations(found.learners, 2)
+    )
 
 
 def test_a_part_has_the_ranks_and_p_values_that_it_has_among_all() -> None:
@@ -214,9 +245,13 @@ def test_a_part_has_the_ranks_and_p_values_that_it_has_among_all() -> None:
     assert part.learners == names
     assert part.mean_ranks.tolist() == every.mean_ranks[1:4].tolist()
     assert part.friedman == every.friedman
-    assert part.pairs == tuple(pair for pair in every.pairs if {pair.a, pair.b} <= set(names))
+    assert part.pairs == tuple(
+        pair for pair in every.pairs if {pair.a, pair.b} <= set(names)
+    )
     assert part.cliques
-    assert all(not set(one) < set(other) for one in part.cliques for other in part.cliques)
+    assert all(
+        not set(one) < set(other) for one in part.cliques for other in part.cliques
+    )
 
 
 @pytest.mark.parametrize("rope", [0.0, 0.01])
@@ -227,7 +262,9 @@ def test_probabilities_of_a_pair_do_not_depend_on_the_other_pairs(
     """A page that shows twelve of many learners has the digits of the JSON that has all."""
     values = np.random.default_rng(5).normal(0.2, 0.02, (datasets, 20)).round(3)
     values[:, 1] = values[:, 0]
-    every = compare(values, [f"m{i}" for i in range(20)], list(map(str, range(datasets))))
+    every = compare(
+        values, [f"m{i}" for i in range(20)], list(map(str, range(datasets)))
+    )
     pairs = every.with_posteriors(every.pairs, rope)
     assert len(pairs) == 190
     for pair in pairs[::17]:
@@ -236,7 +273,9 @@ def test_probabilities_of_a_pair_do_not_depend_on_the_other_pairs(
         assert every.with_posteriors([replace(pair, posterior=None)], rope) == (pair,)
     part = every.part(every.learners[2:9])
     own = part.with_posteriors(part.pairs, rope)
-    assert own == tuple(pair for pair in pairs if {pair.a, pair.b} <= set(part.learners))
+    assert own == tuple(
+        pair for pair in pairs if {pair.a, pair.b} <= set(part.learners)
+    )
 
 
 @pytest.mark.parametrize("rope", [0.0, 0.01])
@@ -245,7 +284,9 @@ def test_probabilities_are_the_shares_of_draws_counted_one_by_one(rope: float) -
     differences = np.random.default_rng(6).normal(0.0, 0.02, (4, 7)).round(2)
     differences[0] = 0.0
     draws = np.random.default_rng(0).dirichlet([0.5, *[1.0] * 7], 10_000)
-    for step, posterior in zip(differences, signed_rank(differences, rope), strict=True):
+    for step, posterior in zip(
+        differences, signed_rank(differences, rope), strict=True
+    ):
         z = np.array([0.0, *step])
         sums = z[:, None] + z
         shares = [
@@ -256,7 +297,9 @@ def test_probabilities_are_the_shares_of_draws_counted_one_by_one(rope: float) -
         assert posterior == tuple(np.bincount(largest, minlength=3) / 10_000)
 
 
-def test_groups_of_many_learners_are_the_longest_stretches_without_a_difference() -> None:
+def test_groups_of_many_learners_are_the_longest_stretches_without_a_difference() -> (
+    None
+):
     rng = np.random.default_rng(7)
     found = compare(
         rng.random((16, 30)) + 0.08 * np.arange(30),
@@ -270,7 +313,11 @@ def test_groups_of_many_learners_are_the_longest_stretches_without_a_difference(
         for stop in range(first + 2, 31)
         if not apart.intersection(combinations(found.learners[first:stop], 2))
     ]
-    longest = [one for one in stretches if not any(set(one) < set(other) for other in stretches)]
+    longest = [
+        one
+        for one in stretches
+        if not any(set(one) < set(other) for other in stretches)
+    ]
     assert len(longest) > 1
     assert list(found.cliques) == longest
 

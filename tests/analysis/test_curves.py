@@ -26,7 +26,11 @@ def store(tmp_path, make_record):
                     segments=[("Day0", 40, 4 * factor), ("Day1", 60, i)],
                 )
             )
-    store.write(make_record(learner="pa", permutation=3, outcome="diverged", reason="norm is inf"))
+    store.write(
+        make_record(
+            learner="pa", permutation=3, outcome="diverged", reason="norm is inf"
+        )
+    )
     return store
 
 
@@ -36,7 +40,9 @@ def test_curves_are_the_mistakes_over_the_rows_of_each_replicate_that_ended_ok(s
     assert list(found) == ["arow", "pa"]
     assert found["pa"].rows.tolist() == list(range(10, 101, 10))
     expected = [(np.arange(1, 11) + i) / np.arange(10, 101, 10) for i in range(3)]
-    np.testing.assert_allclose(sorted(map(list, found["pa"].errors)), sorted(map(list, expected)))
+    np.testing.assert_allclose(
+        sorted(map(list, found["pa"].errors)), sorted(map(list, expected))
+    )
 
 
 def test_fewer_points_keep_the_last_row(store):
@@ -52,7 +58,9 @@ def test_only_the_curves_asked_for(store):
     assert [curve.summary.learner for curve in curves(store, wanted)] == ["pa"]
 
 
-def test_replicates_of_different_lengths_share_the_positions_of_the_shortest(tmp_path, make_record):
+def test_replicates_of_different_lengths_share_the_positions_of_the_shortest(
+    tmp_path, make_record
+):
     store = open_store(tmp_path / "folds", create=True)
     for i, rows in enumerate(([5, 10], [5, 11])):
         record = make_record(
@@ -70,7 +78,10 @@ def test_replicates_of_different_lengths_share_the_positions_of_the_shortest(tmp
 
 
 def test_segment_errors(store):
-    found = {errors.summary.learner: errors for errors in segment_errors(store, summarise(store))}
+    found = {
+        errors.summary.learner: errors
+        for errors in segment_errors(store, summarise(store))
+    }
 
     assert found["arow"].names == ("Day0", "Day1")
     np.testing.assert_allclose(found["arow"].errors.mean(axis=0), [8 / 40, 1 / 60])
@@ -84,7 +95,9 @@ def watched(tmp_path, make_record):
         series = [
             Series("window_error", np.array([50, 100]), np.array([0.5, 0.1 * i])),
             Series(
-                "drift_alarms", np.array(alarms, dtype=np.int64), np.arange(1.0, len(alarms) + 1)
+                "drift_alarms",
+                np.array(alarms, dtype=np.int64),
+                np.arange(1.0, len(alarms) + 1),
             ),
         ]
         metrics = {
@@ -119,7 +132,8 @@ def test_alarms_are_counted_at_the_rows_of_all_replicates(watched):
 def test_matrices_and_rocs_are_what_records_have_of_them(tmp_path, make_record):
     store = open_store(tmp_path / "measured", create=True)
     cells = [
-        Series("confusion", np.array([0, 65536, 65537]), np.array([5.0, i, 3.0])) for i in (1, 2)
+        Series("confusion", np.array([0, 65536, 65537]), np.array([5.0, i, 3.0]))
+        for i in (1, 2)
     ]
     roc = Series("roc", np.array([0, 4]), np.array([0.5, 1.0]))
     for i, matrix in enumerate(cells):

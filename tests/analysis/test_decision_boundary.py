@@ -29,7 +29,9 @@ def test_the_principal_plane_has_the_largest_variances_uncorrelated(shelf):
 
 
 def test_the_plane_of_sparse_rows_is_that_of_dense_ones(shelf):
-    dense, sparse = (principal_plane(str(shelf / name)).X for name in ("dense", "sparse"))
+    dense, sparse = (
+        principal_plane(str(shelf / name)).X for name in ("dense", "sparse")
+    )
 
     np.testing.assert_allclose(sparse, dense, atol=1e-9)
 

@@ -29,13 +29,21 @@ from olscale.report.reproduction import (
 from olscale.results import Store, open_store, run_id, write_plan
 from olscale.results.plans import LeftOut
 from olscale.results.record import Series
-from olscale.results.selections import Point, Selection, read_selections, write_selection
+from olscale.results.selections import (
+    Point,
+    Selection,
+    read_selections,
+    write_selection,
+)
 
 Write = Callable[..., None]
 
 
 def published(
-    dataset: str = "ring", learner: str = "PA", mean: float = 0.20, std: float | None = 0.01
+    dataset: str = "ring",
+    learner: str = "PA",
+    mean: float = 0.20,
+    std: float | None = 0.01,
 ) -> PublishedCell:
     return PublishedCell("paper", "Table 1", dataset, learner, "test_error", mean, std)
 
@@ -44,7 +52,10 @@ def experiment(**changes: Any) -> Experiment:
     content = {
         "name": "paper",
         "protocol": {"permutations": 2},
-        "datasets": [{"name": "ring", "transforms": ["bias"]}, {"name": "gone", "optional": True}],
+        "datasets": [
+            {"name": "ring", "transforms": ["bias"]},
+            {"name": "gone", "optional": True},
+        ],
         "learners": [
             {"name": "pa1", "label": "PA", "params": {"C": 0.5}},
             {"name": "lol", "label": "LOL"},
@@ -55,12 +66,18 @@ def experiment(**changes: Any) -> Experiment:
 
 
 def ledger_of(
-    store: Store, asked: Experiment, cells: list[PublishedCell], causes: Experiment | None = None
+    store: Store,
+    asked: Experiment,
+    cells: list[PublishedCell],
+    causes: Experiment | None = None,
 ) -> list[Cell]:
     """Return the ledger of the settings of an experiment."""
     chosen = read_selections(store)
     return make_ledger(
-        store, settings(asked, chosen), cells, settings(causes, chosen) if causes else None
+        store,
+        settings(asked, chosen),
+        cells,
+        settings(causes, chosen) if causes else None,
     )
 
 
@@ -81,14 +98,22 @@ def write(store: Store, make_record: Callable[..., Any]) -> Write:
     ) -> None:
         made = make_learner(learner, {"C": 0.5} if given is None else given)
         params = made.resolved_params()
-        rest = {"dataset": "ring", "transforms": ("bias",), "version": made.version} | rest
+        rest = {
+            "dataset": "ring",
+            "transforms": ("bias",),
+            "version": made.version,
+        } | rest
         for permutation, error in enumerate(errors):
             result: dict[str, Any] = {"outcome": "diverged", "reason": "at row 3"}
             if error is not None:
                 result = {"outcome": "ok", "metrics": {"test_error": error}}
             store.write(
                 make_record(
-                    learner=learner, params=params, permutation=permutation, **rest, **result
+                    learner=learner,
+                    params=params,
+                    permutation=permutation,
+                    **rest,
+                    **result,
                 )
             )
 
@@ -113,15 +138,27 @@ def test_welchs_test_is_that_of_the_runs_themselves() -> None:
     mean = float(ours.mean())
     std = float(ours.std(ddof=1))
     cell = PublishedCell(
-        "p", "T", "d", "PA", "test_error", float(theirs.mean()), float(theirs.std(ddof=1)), 6
+        "p",
+        "T",
+        "d",
+        "PA",
+        "test_error",
+        float(theirs.mean()),
+        float(theirs.std(ddof=1)),
+        6,
     )
     assert difference(mean, std, 4, cell).p == pytest.approx(
         ttest_ind(ours, theirs, equal_var=False).pvalue
     )
     exact = published(mean=0.15, std=None)
-    assert difference(mean, std, 4, exact).p == pytest.approx(ttest_1samp(ours, 0.15).pvalue)
+    assert difference(mean, std, 4, exact).p == pytest.approx(
+        ttest_1samp(ours, 0.15).pvalue
+    )
     assert math.isnan(difference(0.2, 0.0, 1, cell).p)
-    assert [difference(m, 0.0, 2, published(std=None)).p for m in (0.2, 0.21)] == [1.0, 0.0]
+    assert [difference(m, 0.0, 2, published(std=None)).p for m in (0.2, 0.21)] == [
+        1.0,
+        0.0,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -147,27 +184,33 @@ def test_welchs_test_is_that_of_the_runs_themselves() -> None:
             (0.2084, 0.1820),
             "compatible, wide",
         ),  # Pegasos on cbcl_face: p = 0.09, since they do
-        ((0.0440, 0.0010, 20), (0.0375, 0.0131), "reproduced"),  # p = 0.04, but within 20 %
+        # p = 0.04, but within 20 %
+        ((0.0440, 0.0010, 20), (0.0375, 0.0131), "reproduced"),
         ((0.0460, 0.0010, 20), (0.0375, 0.0131), "compatible, wide"),
         ((0.0660, 0.0010, 20), (0.0375, 0.0131), "not reproduced"),
         ((0.0060, 0.0010, 20), (0.0375, 0.0131), "better"),
         ((0.0460, 0.0100, 20), (0.0375, None), "compatible, wide"),
         ((0.0440, 0.0100, 20), (0.0375, None), "reproduced"),
-        ((0.0460, 0.0100, 1), (0.0375, 0.0131), "compatible, wide"),  # one run: no p, and not close
+        # one run: no p, and not close
+        ((0.0460, 0.0100, 1), (0.0375, 0.0131), "compatible, wide"),
     ],
 )
 def test_a_wide_band_alone_reproduces_nothing(
     ours: tuple[float, float, int], theirs: tuple[float, float | None], verdict: str
 ) -> None:
     assert (
-        difference(*ours, PublishedCell("p", "T", "d", "PA", "test_error", *theirs)).verdict
+        difference(
+            *ours, PublishedCell("p", "T", "d", "PA", "test_error", *theirs)
+        ).verdict
         == verdict
     )
 
 
 def test_verdicts_of_the_page_follow_from_its_figures() -> None:
     """Those of docs/reproduction.md, whose figures have two decimals: none of them is near a limit."""
-    page = (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text(
+        encoding="utf-8"
+    )
     verdicts: Counter[str] = Counter()
     for line in page.splitlines():
         parts = [part.strip() for part in line.strip("|").split("|")]
@@ -177,9 +220,13 @@ def test_verdicts_of_the_page_follow_from_its_figures() -> None:
         if parts[7]:
             theirs, ours = (list(map(float, part.split("±"))) for part in parts[3:5])
             cell = published(mean=theirs[0], std=theirs[1] if len(theirs) > 1 else None)
-            assert difference(ours[0], ours[1], int(parts[5]), cell).verdict == parts[9], line
+            assert (
+                difference(ours[0], ours[1], int(parts[5]), cell).verdict == parts[9]
+            ), line
     counted: Counter[str] = Counter()
-    for counts_text in re.findall(r"^[0-9]+ published cells: (.*)\.$", page, re.MULTILINE):
+    for counts_text in re.findall(
+        r"^[0-9]+ published cells: (.*)\.$", page, re.MULTILINE
+    ):
         for part in counts_text.split("; "):
             number, _, verdict = part.partition(" ")
             counted[verdict] += int(number)
@@ -210,8 +257,15 @@ def test_the_verdict_follows_from_mean_and_deviation(
 
 def test_what_is_not_there_is_said_and_why(store: Store, write: Write) -> None:
     write([0.2, 0.2])
-    write_plan(store, "paper", store.done(), [LeftOut("dataset", "gone", "its owner keeps it")])
-    write_plan(store, "other", ["a" * 32], [LeftOut("dataset", "ring", "of another experiment")])
+    write_plan(
+        store, "paper", store.done(), [LeftOut("dataset", "gone", "its owner keeps it")]
+    )
+    write_plan(
+        store,
+        "other",
+        ["a" * 32],
+        [LeftOut("dataset", "ring", "of another experiment")],
+    )
     cells = [
         published(),
         published("gone"),
@@ -233,31 +287,54 @@ def test_what_is_not_there_is_said_and_why(store: Store, write: Write) -> None:
     assert counts(ledger) == "1 reproduced; 1 data absent; 2 method absent; 2 not run"
 
 
-def test_runs_that_only_other_experiments_planned_do_not_count(store: Store, write: Write) -> None:
+def test_runs_that_only_other_experiments_planned_do_not_count(
+    store: Store, write: Write
+) -> None:
     """Another experiment in the store went through further permutations of the same setting."""
     write([0.20, 0.22, 0.40, 0.50])
     ids = store.read(["id", "protocol"]).to_pylist()
     write_plan(store, "other", [row["id"] for row in ids])
     (cell,) = ledger_of(store, experiment(), [published()])
     assert cell.summary is not None
-    assert cell.summary.n == 4  # there is no plan of the paper: the runs came from elsewhere
-    write_plan(store, "paper", [row["id"] for row in ids if '"permutation":1' in row["protocol"]])
+    # there is no plan of the paper: the runs came from elsewhere
+    assert cell.summary.n == 4
+    write_plan(
+        store,
+        "paper",
+        [row["id"] for row in ids if '"permutation":1' in row["protocol"]],
+    )
     (cell,) = ledger_of(store, experiment(), [published()])
     assert cell.summary is not None
     assert (cell.summary.n, cell.summary.mean) == (1, 0.22)
 
 
-def test_a_dataset_that_was_absent_once_is_not_for_ever(store: Store, write: Write) -> None:
-    write_plan(store, "paper", store.done(), [LeftOut("dataset", "ring", "no connection")])
-    assert ledger_of(store, experiment(), [published(learner="LOL")])[0].verdict == "data absent"
+def test_a_dataset_that_was_absent_once_is_not_for_ever(
+    store: Store, write: Write
+) -> None:
+    write_plan(
+        store, "paper", store.done(), [LeftOut("dataset", "ring", "no connection")]
+    )
+    assert (
+        ledger_of(store, experiment(), [published(learner="LOL")])[0].verdict
+        == "data absent"
+    )
     write([0.2, 0.2])
-    assert ledger_of(store, experiment(), [published(learner="LOL")])[0].verdict == "not run"
+    assert (
+        ledger_of(store, experiment(), [published(learner="LOL")])[0].verdict
+        == "not run"
+    )
 
 
-def test_a_learner_that_all_runs_diverged_is_not_reproduced(store: Store, write: Write) -> None:
+def test_a_learner_that_all_runs_diverged_is_not_reproduced(
+    store: Store, write: Write
+) -> None:
     write([None, None])
     [cell] = ledger_of(store, experiment(), [published()])
-    assert (cell.verdict, cell.summary, cell.reason) == ("not reproduced", None, "2 runs diverged")
+    assert (cell.verdict, cell.summary, cell.reason) == (
+        "not reproduced",
+        None,
+        "2 runs diverged",
+    )
     [(line, _)] = differences([cell])
     assert line == "Table 1, ring, PA: 2 runs diverged, published 20.00 ± 1.00"
 
@@ -296,7 +373,10 @@ def test_other_transforms_parameters_and_passes_are_not_taken_for_the_setting(
 
 CAUSES = {
     "name": "paper-causes",
-    "datasets": [{"name": "ring", "transforms": []}, {"name": "ring", "transforms": ["bias"]}],
+    "datasets": [
+        {"name": "ring", "transforms": []},
+        {"name": "ring", "transforms": ["bias"]},
+    ],
     "learners": [
         {"name": "pa1", "label": "PA", "params": {"C": [0.5, 4.0]}},
         {"name": "lol", "label": "LOL"},
@@ -316,7 +396,9 @@ def test_the_causes_that_meet_a_figure_are_named(store: Store, write: Write) -> 
     assert causes == ["met by transforms none: 21.00 ± 0.00 (1 of 2 settings tried)"]
 
 
-def test_a_cause_that_only_spreads_widely_meets_nothing(store: Store, write: Write) -> None:
+def test_a_cause_that_only_spreads_widely_meets_nothing(
+    store: Store, write: Write
+) -> None:
     write([0.40, 0.42])
     write([0.05, 0.65] * 10, transforms=())
     [cell] = ledger_of(store, experiment(), [published()], experiment(**CAUSES))
@@ -325,7 +407,9 @@ def test_a_cause_that_only_spreads_widely_meets_nothing(store: Store, write: Wri
     assert not trial.meets
 
 
-def test_where_nothing_explains_it_what_was_tried_is_named(store: Store, write: Write) -> None:
+def test_where_nothing_explains_it_what_was_tried_is_named(
+    store: Store, write: Write
+) -> None:
     write([0.40, 0.42])
     write([0.30, 0.30], given={"C": 4.0})
     write([0.31, 0.31], given={"C": 4.0}, transforms=())
@@ -359,7 +443,9 @@ def test_how_to_get_absent_data_is_said_without_paths(
     assert ledger[0].reason.startswith(
         "its owner keeps it; with a copy of your own: `olscale ingest FILES HOME/gone`"
     )
-    assert ledger[1].reason.startswith("`olscale datasets fetch lost HOME/lost` gets it")
+    assert ledger[1].reason.startswith(
+        "`olscale datasets fetch lost HOME/lost` gets it"
+    )
     assert ledger[2].reason == "not in /home/me/elsewhere"
 
 
@@ -370,8 +456,12 @@ def test_cells_that_are_reproduced_need_no_causes(store: Store, write: Write) ->
     assert cell.trials == ()
 
 
-def test_tuned_parameters_are_those_of_the_selection(store: Store, write: Write) -> None:
-    tuned = experiment(learners=[{"name": "pa1", "label": "PA", "tune": {"C": [0.5, 4.0]}}])
+def test_tuned_parameters_are_those_of_the_selection(
+    store: Store, write: Write
+) -> None:
+    tuned = experiment(
+        learners=[{"name": "pa1", "label": "PA", "tune": {"C": [0.5, 4.0]}}]
+    )
     write([0.2, 0.22], given={"C": 4.0})
     assert ledger_of(store, tuned, [published()])[0].verdict == "not run"
     chosen = make_learner("pa1", {"C": 4.0}).resolved_params()
@@ -382,7 +472,10 @@ def test_tuned_parameters_are_those_of_the_selection(store: Store, write: Write)
         "grid": {"C": [0.5, 4.0]},
         "protocol": {"split": "half", "folds": 10, "seed": 0, "metric": "test_error"},
     }
-    points = (Point(make_learner("pa1", {"C": 0.5}).resolved_params(), 0.2), Point(chosen, 0.1))
+    points = (
+        Point(make_learner("pa1", {"C": 0.5}).resolved_params(), 0.2),
+        Point(chosen, 0.1),
+    )
     write_selection(store, Selection(definition, run_id(definition), points, chosen))
     [cell] = ledger_of(store, tuned, [published()])
     assert cell.setting is not None
@@ -456,15 +549,27 @@ def test_a_figure_after_so_many_rows_is_a_point_of_the_curve_on_the_test_split(
             metrics={"test_error": errors[1], "holdout_error": sum(errors) / 2},
             series=(Series("holdout_error", np.array([40, 80]), np.array(errors)),),
         )
-        run = {**record.run, "protocol": {**record.run["protocol"], "holdout_every": 40}}
+        run = {
+            **record.run,
+            "protocol": {**record.run["protocol"], "holdout_every": 40},
+        }
         store.write(replace(record, run=run, id=run_id(run)))
     asked = experiment(protocol={"permutations": 2, "holdout_every": 40})
-    cells = [replace(published(mean=0.32), metric=f"test_error@{rows}") for rows in (40, 60)]
+    cells = [
+        replace(published(mean=0.32), metric=f"test_error@{rows}") for rows in (40, 60)
+    ]
     first, none = ledger_of(store, asked, cells)
     assert first.summary is not None
-    assert (first.summary.n, round(first.summary.mean, 9), first.verdict) == (2, 0.32, "reproduced")
+    assert (first.summary.n, round(first.summary.mean, 9), first.verdict) == (
+        2,
+        0.32,
+        "reproduced",
+    )
     assert (none.summary, none.reason) == (None, "its runs have no test_error@60")
-    assert published_tables([first])[0].title == "paper, Table 1: test error after 40 rows (%)"
+    assert (
+        published_tables([first])[0].title
+        == "paper, Table 1: test error after 40 rows (%)"
+    )
 
 
 def test_the_published_tables_are_read() -> None:
@@ -472,7 +577,9 @@ def test_the_published_tables_are_read() -> None:
     assert len(cells) == 187
     assert {cell.source for cell in cells} == {"lol-2016", "pamo-2018", "ospvm-2016"}
     assert {
-        cell.dataset for cell in cells if (cell.source, cell.table) == ("pamo-2018", "Table 2")
+        cell.dataset
+        for cell in cells
+        if (cell.source, cell.table) == ("pamo-2018", "Table 2")
     } == {
         "a9a-joined",
         "w7a",
@@ -480,7 +587,9 @@ def test_the_published_tables_are_read() -> None:
         "ijcnn1-joined",
     }
     assert [
-        cell.std for cell in cells if cell.dataset == "webspam" and cell.source == "lol-2016"
+        cell.std
+        for cell in cells
+        if cell.dataset == "webspam" and cell.source == "lol-2016"
     ] == [None] * 11
 
 
@@ -494,11 +603,11 @@ def test_the_published_tables_are_read() -> None:
         ("p,T,d,LOL,test_error,5", "6 fields, expected 7"),
     ],
 )
-def test_a_line_that_does_not_fit_is_named(tmp_path: Path, line: str, said: str) -> None:
+def test_a_line_that_does_not_fit_is_named(
+    tmp_path: Path, line: str, said: str
+) -> None:
     file = tmp_path / "tables.csv"
-    head = (
-        "source,table,dataset,learner,metric,mean_percent,std_percent\np,T,d,PA,test_error,5.0,\n"
-    )
+    head = "source,table,dataset,learner,metric,mean_percent,std_percent\np,T,d,PA,test_error,5.0,\n"
     file.write_text(head + line + "\n")
     with pytest.raises(FormatError, match="line 3") as fault:
         read_published(file)

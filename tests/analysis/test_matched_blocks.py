@@ -33,7 +33,10 @@ def blocks(
 
 
 def ways(datasets: str) -> list[Way]:
-    return [Way(dataset, transforms) for dataset, transforms in product(datasets, (SCALED, RAW))]
+    return [
+        Way(dataset, transforms)
+        for dataset, transforms in product(datasets, (SCALED, RAW))
+    ]
 
 
 def test_a_learner_met_otherwise_is_left_out() -> None:
@@ -47,7 +50,12 @@ def test_a_learner_met_otherwise_is_left_out() -> None:
 
 def test_what_lacks_the_largest_share_goes_first() -> None:
     matched = match_blocks(
-        {"a": blocks("vwxyz"), "b": blocks("vwxyz"), "c": blocks("wxyz"), "d": blocks("v")},
+        {
+            "a": blocks("vwxyz"),
+            "b": blocks("vwxyz"),
+            "c": blocks("wxyz"),
+            "d": blocks("v"),
+        },
         ways("vwxyz"),
     )
     assert matched.learners == ("a", "b", "c")
@@ -57,7 +65,9 @@ def test_what_lacks_the_largest_share_goes_first() -> None:
 
 
 def test_data_sets_of_one_learner_drive_nobody_out() -> None:
-    matched = match_blocks({"a": blocks("stuvwxyz"), "b": blocks("z")}, ways("stuvwxyz"))
+    matched = match_blocks(
+        {"a": blocks("stuvwxyz"), "b": blocks("z")}, ways("stuvwxyz")
+    )
     assert (matched.learners, list(matched.blocks)) == (("a", "b"), ["z"])
 
 
@@ -78,7 +88,10 @@ def test_a_baseline_stays() -> None:
 def test_nothing_in_common_is_nothing_to_compare() -> None:
     assert match_blocks({}, []).blocks == {}
     assert match_blocks({"a": blocks("x")}, ways("x")).blocks == {}
-    assert match_blocks({"a": blocks("xy"), "b": blocks("xy", RAW)}, ways("xy")).blocks == {}
+    assert (
+        match_blocks({"a": blocks("xy"), "b": blocks("xy", RAW)}, ways("xy")).blocks
+        == {}
+    )
 
 
 @settings(max_examples=50)
@@ -96,9 +109,13 @@ def test_runs_that_not_all_have_decide_nothing(data: st.DataObject) -> None:
         for name in data.draw(st.sets(st.sampled_from(names), max_size=len(names) - 1)):
             more[name].add(block)
     for dataset in data.draw(st.sets(st.sampled_from("rst"[: len(datasets)]))):
-        for name in data.draw(st.sets(st.sampled_from(names), max_size=(len(names) - 1) // 2)):
+        for name in data.draw(
+            st.sets(st.sampled_from(names), max_size=(len(names) - 1) // 2)
+        ):
             more[name].update(blocks(dataset))
-    new = data.draw(st.sets(st.sampled_from(datasets), max_size=(len(datasets) - 1) // 2))
+    new = data.draw(
+        st.sets(st.sampled_from(datasets), max_size=(len(datasets) - 1) // 2)
+    )
     more["new"] = set(blocks("".join(new)) + blocks(datasets, RAW))
 
     matched = match_blocks(more, ways("rst" + datasets))
@@ -111,11 +128,15 @@ def test_runs_that_not_all_have_decide_nothing(data: st.DataObject) -> None:
 def test_the_runs_compared_alone_give_the_same(data: st.DataObject) -> None:
     """Whatever is in a store: what is left out could as well not be there."""
     every = [RunBlock(way, replicate) for way in ways("xyz") for replicate in "01"]
-    of = {name: data.draw(st.sets(st.sampled_from(every), min_size=1)) for name in "abcd"}
+    of = {
+        name: data.draw(st.sets(st.sampled_from(every), min_size=1)) for name in "abcd"
+    }
     matched = match_blocks(of, ways("xyz"))
     used = {block for own in matched.blocks.values() for block in own}
     assert all(used <= of[name] for name in matched.learners if matched.blocks)
-    again = match_blocks({name: of[name] & used for name in matched.learners}, ways("xyz"))
+    again = match_blocks(
+        {name: of[name] & used for name in matched.learners}, ways("xyz")
+    )
     if matched.blocks:
         assert (again.learners, again.blocks) == (matched.learners, matched.blocks)
         assert not again.unmatched
@@ -143,7 +164,8 @@ def verdict(records: Iterable[Record]) -> dict[str, Any]:
         "learners": outcome.learners,
         "friedman": outcome.friedman,
         "pairs": [
-            (pair.a, pair.b, pair.wins, pair.difference, pair.p_corrected) for pair in outcome.pairs
+            (pair.a, pair.b, pair.wins, pair.difference, pair.p_corrected)
+            for pair in outcome.pairs
         ],
         "cliques": outcome.cliques,
     }
@@ -157,12 +179,21 @@ def run(make_record: Run) -> Run:
         learner: str, dataset: int, permutation: int = 0, name: str = "", **rest: Any
     ) -> Record:
         order = (permutation * 5 + dataset) % 3
-        error = 0.1 + 0.03 * ("cw", *LEARNERS).index(learner) + 0.01 * dataset + 0.007 * order
+        error = (
+            0.1
+            + 0.03 * ("cw", *LEARNERS).index(learner)
+            + 0.01 * dataset
+            + 0.007 * order
+        )
         given = {"transforms": SCALED, "metrics": {"test_error": error}} | rest
         content = f"{dataset:x}" * 64
         name = name or f"set-{dataset}"
         return make_record(
-            dataset=name, fingerprint=content, learner=learner, permutation=permutation, **given
+            dataset=name,
+            fingerprint=content,
+            learner=learner,
+            permutation=permutation,
+            **given,
         )
 
     return make
@@ -190,7 +221,10 @@ def test_no_figure_of_a_store_changes_with_runs_that_not_all_have(
     extreme = st.sampled_from([0.0, 0.9]).map(lambda error: {"test_error": error})
     more = {
         "transforms": lambda: run(
-            data.draw(others), data.draw(SETS), transforms=RAW, metrics=data.draw(extreme)
+            data.draw(others),
+            data.draw(SETS),
+            transforms=RAW,
+            metrics=data.draw(extreme),
         ),
         "permutation": lambda: run(
             data.draw(others), data.draw(SETS), 7, metrics=data.draw(extreme)
@@ -205,7 +239,8 @@ def test_no_figure_of_a_store_changes_with_runs_that_not_all_have(
 
 def test_means_are_over_transforms_that_all_have(run: Run) -> None:
     raw = [
-        run("arow", dataset, transforms=RAW, metrics={"test_error": 0.9}) for dataset in range(6)
+        run("arow", dataset, transforms=RAW, metrics={"test_error": 0.9})
+        for dataset in range(6)
     ]
     one = only([*full(run), *raw])
     assert [pair.wins for pair in one.outcome.pairs if pair.a == "arow"] == [6, 6]
@@ -213,14 +248,18 @@ def test_means_are_over_transforms_that_all_have(run: Run) -> None:
         "6 runs of arow on set-0, set-1, set-2 and 3 more with no transforms (pa1, perceptron "
         "lack them)"
     )
-    assert f"Only runs that all learners have are compared; left out: {said}." in one.notes
+    assert (
+        f"Only runs that all learners have are compared; left out: {said}." in one.notes
+    )
     assert {(left.learner, left.transforms, left.runs) for left in one.left_out} == {
         ("arow", RAW, 1)
     }
 
 
 def test_one_data_set_under_two_names_counts_once(run: Run) -> None:
-    copies = [run(*of, name=f"copy-{of[1]}") for of in product(LEARNERS, range(6), range(2))]
+    copies = [
+        run(*of, name=f"copy-{of[1]}") for of in product(LEARNERS, range(6), range(2))
+    ]
     one = only([*full(run), *copies])
     assert one.outcome.datasets == tuple(f"copy-{dataset}" for dataset in range(6))
     assert "copy-0, set-0 have the same rows and count as one data set." in one.notes
@@ -229,7 +268,9 @@ def test_one_data_set_under_two_names_counts_once(run: Run) -> None:
 def test_learners_on_copies_of_one_data_set_are_compared(run: Run) -> None:
     """Each has met the rows under another name."""
     runs = [
-        record for i in range(5) for record in (run("arow", 1, i), run("pa1", 1, i, name="again"))
+        record
+        for i in range(5)
+        for record in (run("arow", 1, i), run("pa1", 1, i, name="again"))
     ]
     assert only(runs).outcome.learners == ("arow", "pa1")
 
@@ -241,7 +282,8 @@ def test_a_learner_without_a_figure_is_named(run: Run) -> None:
         for dataset in range(6)
     ]
     nothing += [
-        replaced(run("cw", dataset, metrics={"test_rmse": 2.0}), "ridge") for dataset in range(6)
+        replaced(run("cw", dataset, metrics={"test_rmse": 2.0}), "ridge")
+        for dataset in range(6)
     ]
     [note] = [
         note
@@ -289,7 +331,11 @@ def test_rows_of_an_older_transform_are_not_those_of_today(run: Run) -> None:
 
 def test_protocols_of_one_learner_each_are_named(run: Run) -> None:
     alone = [replaced(run("arow", dataset), burn_in=10) for dataset in range(6)]
-    [note] = [note for note in only([*full(run), *alone]).notes if note.startswith("Not compared")]
+    [note] = [
+        note
+        for note in only([*full(run), *alone]).notes
+        if note.startswith("Not compared")
+    ]
     assert (
         note
         == "Not compared, for want of a second learner: arow in permuted order, burn in 10, seed 0."

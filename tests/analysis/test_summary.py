@@ -22,7 +22,9 @@ def test_mean_and_sample_deviation_over_permutations(store, make_record):
     for i, error in enumerate(errors):
         store.write(
             make_record(
-                permutation=i, metrics={"test_error": error}, timings={"fit_seconds": 1.0 + i}
+                permutation=i,
+                metrics={"test_error": error},
+                timings={"fit_seconds": 1.0 + i},
             )
         )
 
@@ -48,7 +50,9 @@ def test_one_run_has_no_deviation(store, make_record):
 
 def test_failed_runs_are_counted_and_not_averaged(store, make_record):
     store.write(make_record(permutation=0, metrics={"test_error": 0.1}))
-    store.write(make_record(permutation=1, outcome="diverged", metrics={"test_error": math.nan}))
+    store.write(
+        make_record(permutation=1, outcome="diverged", metrics={"test_error": math.nan})
+    )
     store.write(make_record(learner="cw", outcome="timeout"))
 
     failed, partial = summarise(store)
@@ -61,7 +65,9 @@ def test_failed_runs_are_counted_and_not_averaged(store, make_record):
 def test_order_of_summaries_is_by_value_not_by_arrival(store, make_record):
     for C in (10, 2.0, 1e-3):
         for dataset in ("b", "a"):
-            store.write(make_record(dataset=dataset, params={"C": C}, metrics={"mistakes": 1}))
+            store.write(
+                make_record(dataset=dataset, params={"C": C}, metrics={"mistakes": 1})
+            )
 
     assert [(s.dataset, s.params["C"]) for s in summarise(store)] == [
         (d, C) for d in "ab" for C in (1e-3, 2.0, 10)
@@ -89,10 +95,18 @@ def test_status_counts_outcomes_names_and_plans(store, make_record):
     status = store_status(store)
 
     assert status.outcomes == {"ok": 1, "oom": 1, "lost": 1}
-    assert (status.datasets, status.learners) == ({"digits": 3}, {"cw": 1, "pa": 1, "pa1": 1})
+    assert (status.datasets, status.learners) == (
+        {"digits": 3},
+        {"cw": 1, "pa": 1, "pa1": 1},
+    )
     assert status.last_finished is not None
     [progress] = status.experiments
-    assert (progress.experiment, progress.done, progress.lost, progress.total) == ("demo", 2, 1, 4)
+    assert (progress.experiment, progress.done, progress.lost, progress.total) == (
+        "demo",
+        2,
+        1,
+        4,
+    )
     assert status.bytes > 0
 
 
@@ -100,7 +114,9 @@ def test_status_says_why_runs_failed(store, make_record):
     store.write(make_record())
     store.write(
         make_record(
-            learner="cw", outcome="diverged", reason="diverged at row 3: score is not finite"
+            learner="cw",
+            outcome="diverged",
+            reason="diverged at row 3: score is not finite",
         )
     )
 
@@ -117,11 +133,15 @@ def test_status_says_why_runs_failed(store, make_record):
     )
 
 
-def test_damaged_files_are_named_where_a_learner_has_several_versions(store, make_record):
+def test_damaged_files_are_named_where_a_learner_has_several_versions(
+    store, make_record
+):
     """Which version is the last is read from the store as well."""
     for version in (1, 2):
         store.write(make_record(version=version, metrics={"test_error": 0.1}))
     store.put("selections/bad.json", b"{}")
 
-    assert {summary.last_version for summary in summarise(store, on_damage="skip")} == {"2"}
+    assert {summary.last_version for summary in summarise(store, on_damage="skip")} == {
+        "2"
+    }
     assert store.damaged == ("selections/bad.json",)

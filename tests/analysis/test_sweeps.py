@@ -11,7 +11,9 @@ from olscale.analysis.sweeps import find_sweeps, sweep
 
 
 def made(mean: float, n: int = 2, **params: object) -> Summary:
-    return Summary("d", "f", (), "lol", "1", params, {"order": "time"}, "test_error", mean, 0.01, n)
+    return Summary(
+        "d", "f", (), "lol", "1", params, {"order": "time"}, "test_error", mean, 0.01, n
+    )
 
 
 CROSS = [made(0.3 - k / 1000, k=k, lam=1.0) for k in (10, 20, 60, 100)] + [

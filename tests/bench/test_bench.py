@@ -34,7 +34,8 @@ from tests.cluster import Cluster
 def test_contestants_take_turns_and_the_first_round_does_not_count() -> None:
     order: list[str] = []
     table = [
-        Contestant(name, lambda _, name=name: order.append(name), 1.0, peer="a") for name in "ab"
+        Contestant(name, lambda _, name=name: order.append(name), 1.0, peer="a")
+        for name in "ab"
     ]
     figures = compare(table, "calls/s", 2, _clock(9.0))
     assert order == list("ababab")
@@ -44,8 +45,13 @@ def test_contestants_take_turns_and_the_first_round_does_not_count() -> None:
 def test_short_rounds_are_more() -> None:
     """Two contestants of half a second each: two rounds are not enough, five are."""
     order: list[str] = []
-    table = [Contestant(name, lambda _, name=name: order.append(name), 1.0) for name in "ab"]
-    assert [figure.value for figure in compare(table, "calls/s", 2, _clock(0.5))] == [2.0, 2.0]
+    table = [
+        Contestant(name, lambda _, name=name: order.append(name), 1.0) for name in "ab"
+    ]
+    assert [figure.value for figure in compare(table, "calls/s", 2, _clock(0.5))] == [
+        2.0,
+        2.0,
+    ]
     assert len(order) == 2 * 6
     order.clear()
     compare(table, "calls/s", 2, _clock(0.001))
@@ -68,7 +74,9 @@ def _clock(step: float) -> Callable[[], float]:
 
 
 def test_a_target_is_met_or_missed() -> None:
-    assert [Figure("f", 1.0, ratio=r, target=">= 0.9").met for r in (0.9, 0.8, None)] == [
+    assert [
+        Figure("f", 1.0, ratio=r, target=">= 0.9").met for r in (0.9, 0.8, None)
+    ] == [
         True,
         False,
         None,
@@ -114,7 +122,9 @@ def test_rows_that_move_pamo_are_found() -> None:
     assert 0.0 < at_a_loss.mean() < 1.0
 
 
-def test_soft_lol_is_measured_beside_lol_for_every_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_soft_lol_is_measured_beside_lol_for_every_shape(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from olscale.bench import local
     from olscale.bench.local import _SHAPES, soft_figures
 
@@ -139,7 +149,10 @@ def test_soft_lol_is_measured_where_it_costs_most() -> None:
     from olscale.bench.local import wide_figures
 
     *peers, soft = wide_figures(rows=30, rounds=1, features=2_000, classes=20)
-    assert [figure.name.split(",")[1].strip() for figure in peers] == ["one-vs-all", "max-score"]
+    assert [figure.name.split(",")[1].strip() for figure in peers] == [
+        "one-vs-all",
+        "max-score",
+    ]
     assert soft.peer == peers[0].name
     assert soft.ratio is not None
 
@@ -149,7 +162,9 @@ def test_reading_is_measured_on_rows_of_both_kinds() -> None:
 
     assert _rows_like_adult().count(b":") == 28_000
     found = figures(megabytes=1, rounds=1)
-    assert [figure.name.rpartition(" ")[2] for figure in found] == ["a9a"] * 3 + ["URL"] * 3
+    assert [figure.name.rpartition(" ")[2] for figure in found] == ["a9a"] * 3 + [
+        "URL"
+    ] * 3
     assert all(figure.value is not None and figure.value > 0.0 for figure in found)
 
 
@@ -160,7 +175,9 @@ def test_the_numpy_versions_are_the_learners() -> None:
     y = (X[:, 0] * X[:, 1] > 0.0).astype(np.int64)
     model = LOL(k=8)
     model.begin(5, 2)
-    np.testing.assert_allclose(model.learn(X, y)[:, 0], lol_numpy(X, y, 8, 1.0, 1.0), atol=1e-9)
+    np.testing.assert_allclose(
+        model.learn(X, y)[:, 0], lol_numpy(X, y, 8, 1.0, 1.0), atol=1e-9
+    )
     assert np.mean((X @ arow_numpy(X, X[:, 0] > 0.0) > 0.0) == (X[:, 0] > 0.0)) > 0.95
 
 
@@ -177,7 +194,9 @@ def test_permuting_is_measured_with_its_peak() -> None:
     assert len(measured) == (8 if sys.platform == "linux" else 4)
     assert all(figure.value is not None and figure.value > 0.0 for figure in measured)
     assert all(
-        figure.ratio is not None and figure.ratio > 0.0 for figure in measured if figure.peer
+        figure.ratio is not None and figure.ratio > 0.0
+        for figure in measured
+        if figure.peer
     )
 
 
@@ -188,9 +207,13 @@ def test_a_missing_peer_says_how_to_get_it() -> None:
     assert missing("NumPy", "numpy") == []
 
 
-def test_an_unknown_benchmark_ends_before_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_benchmark_ends_before_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The nearest name is in the message, and nothing runs before it, however many names are right."""
-    monkeypatch.setattr("olscale.bench.parse.figures", lambda: pytest.fail("a benchmark has run"))
+    monkeypatch.setattr(
+        "olscale.bench.parse.figures", lambda: pytest.fail("a benchmark has run")
+    )
     with pytest.raises(UnknownNameError, match="linear"):
         run(["parse", "linaer"])
 
@@ -212,14 +235,20 @@ def test_the_command_prints_a_table_and_writes_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "olscale.bench.parse.figures", lambda: [Figure("reader", 650.0, "MB/s", 29.0, "peer")]
+        "olscale.bench.parse.figures",
+        lambda: [Figure("reader", 650.0, "MB/s", 29.0, "peer")],
     )
     result = CliRunner().invoke(
-        olscale, ["bench", "parse", "--json", str(tmp_path / "f.json")], standalone_mode=False
+        olscale,
+        ["bench", "parse", "--json", str(tmp_path / "f.json")],
+        standalone_mode=False,
     )
     assert result.exception is None
     assert "reader" in result.output
-    assert json.loads((tmp_path / "f.json").read_text())["benchmarks"]["parse"][0]["ratio"] == 29.0
+    assert (
+        json.loads((tmp_path / "f.json").read_text())["benchmarks"]["parse"][0]["ratio"]
+        == 29.0
+    )
 
 
 def test_scale_measures_every_step_from_the_archive_to_the_results(
@@ -230,15 +259,19 @@ def test_scale_measures_every_step_from_the_archive_to_the_results(
 
     def on_cluster(experiment: Experiment, store: Path, **options: Any) -> Evaluation:
         asked.append(options)
-        where = options if "workers" not in options else {"scheduler": cluster.scheduler}
+        where = (
+            options if "workers" not in options else {"scheduler": cluster.scheduler}
+        )
         return evaluate(experiment, store, **where)
 
     monkeypatch.setattr("olscale.bench.scale.evaluate", on_cluster)
     monkeypatch.setattr(
-        "olscale.bench.peers.missing", lambda name, module: [Figure(name, note="left out")]
+        "olscale.bench.peers.missing",
+        lambda name, module: [Figure(name, note="left out")],
     )
     monkeypatch.setattr(
-        "olscale.bench.scale.stream_learners", lambda: [{"name": "perceptron"}, {"name": "pa1"}]
+        "olscale.bench.scale.stream_learners",
+        lambda: [{"name": "perceptron"}, {"name": "pa1"}],
     )
     figures = {figure.name: figure for figure in run(["scale"], rows=1500)["scale"]}
     assert asked == [{"in_process": True}, {"workers": 2}] * 2
@@ -270,7 +303,9 @@ def test_memory_of_a_short_stream_is_not_measured() -> None:
     assert "too soon" in figure.note
 
 
-def test_small_runs_are_measured_beside_learning_and_where_all_are_there(tmp_path: Path) -> None:
+def test_small_runs_are_measured_beside_learning_and_where_all_are_there(
+    tmp_path: Path,
+) -> None:
     from olscale.bench import runs
 
     runs._generate(tmp_path)
@@ -280,7 +315,10 @@ def test_small_runs_are_measured_beside_learning_and_where_all_are_there(tmp_pat
     assert (learning.value or 0.0) + (beside.value or 0.0) == pytest.approx(2000 / 8)
     assert processor.value == pytest.approx(1000 / 8)
     figures = runs._nothing_to_compute(experiment, tmp_path / "loose")
-    assert all("nothing to compute, 8 runs" in figure.name and figure.value for figure in figures)
+    assert all(
+        "nothing to compute, 8 runs" in figure.name and figure.value
+        for figure in figures
+    )
     assert open_store(tmp_path / "loose").done() == done.store.done()
 
 
@@ -306,7 +344,9 @@ def test_a_dashboard_is_read_beside_an_evaluation() -> None:
     assert figure.ratio is not None
 
 
-def test_drift_has_a_speed_of_each_and_a_ratio_to_river(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drift_has_a_speed_of_each_and_a_ratio_to_river(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pytest.importorskip("river", reason="river")
     from olscale.bench import drift
 

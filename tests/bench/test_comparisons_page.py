@@ -10,7 +10,9 @@ from tests.comparisons.__main__ import PAGE, figures_of, table, with_code
 from tests.comparisons.contenders import SNIPPETS, TASKS, Contender
 from tests.comparisons.measure import Bench, Measured, error_of
 
-_ROWS = "".join(f"{1 - 2 * (n % 3 % 2):+d} {n % 3 + 1}:1 {n % 4 + 4}:0.5\n" for n in range(200))
+_ROWS = "".join(
+    f"{1 - 2 * (n % 3 % 2):+d} {n % 3 + 1}:1 {n % 4 + 4}:0.5\n" for n in range(200)
+)
 
 
 def test_the_page_has_the_code_and_every_contender() -> None:
@@ -22,7 +24,9 @@ def test_the_page_has_the_code_and_every_contender() -> None:
         assert (SNIPPETS / name).exists()
     assert list(figures_of(page)) == ["", *(task.title for task in TASKS)]
     for task in TASKS:
-        assert not [one.name for one in task.contenders if f"| {one.name} | " not in page]
+        assert not [
+            one.name for one in task.contenders if f"| {one.name} | " not in page
+        ]
     assert "not measured" not in page
 
 
@@ -48,7 +52,9 @@ def test_a_contender_that_is_not_installed_is_named() -> None:
     lines = table(task, found).splitlines()
     assert lines[2] == "| olscale `pa1` | 20.87 | 1 | 0.5 | 1 |"
     assert "not measured: needs river" in lines[3]
-    assert not Bench("", "").can(Contender("none", "river_pa1.py", needs="no_such_module"))
+    assert not Bench("", "").can(
+        Contender("none", "river_pa1.py", needs="no_such_module")
+    )
     assert not Bench("", "").can(Contender("LIBOL", "libol_pa1.m", needs=""))
 
 
@@ -59,7 +65,9 @@ def test_snippets_of_one_rule_make_the_same_mistakes(tmp_path: Path) -> None:
     bench = Bench(sys.executable, "")
     errors = {}
     for one in TASKS[0].contenders:
-        if one.needs in ("olscale", "river", "sklearn") and importlib.util.find_spec(one.needs):
+        if one.needs in ("olscale", "river", "sklearn") and importlib.util.find_spec(
+            one.needs
+        ):
             errors[one.name] = error_of(bench.run(one, rows)[0])
     del errors["scikit-learn, 1,000 rows at once"]
     assert max(errors.values()) - min(errors.values()) <= 0.5, errors  # the first row

@@ -16,7 +16,10 @@ MACHINE = {"processor": "Abacus", "cores": 2, "load": 0.1}
 
 def test_a_table_is_replaced_by_new_figures() -> None:
     written = json.loads(
-        as_json({"parse": [Figure("a | b", 650.0, "MB/s", 29.0, "peer"), Figure("peer")]}, MACHINE)
+        as_json(
+            {"parse": [Figure("a | b", 650.0, "MB/s", 29.0, "peer"), Figure("peer")]},
+            MACHINE,
+        )
     )
     text = table(written["benchmarks"]["parse"], written["machine"])
     assert text.splitlines()[2:] == [

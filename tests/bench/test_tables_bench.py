@@ -10,7 +10,9 @@ from olscale.bench import base, tables
 from olscale.data.ingest.ingest import ingest
 
 
-def test_every_table_is_ingested_beside_its_peers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_table_is_ingested_beside_its_peers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(tables, "_ROUNDS", 1)
     monkeypatch.setattr(tables, "_CELLS", 20_000)
     monkeypatch.setattr(tables, "_peak", lambda source, dest: 0.0)
@@ -23,7 +25,11 @@ def test_every_table_is_ingested_beside_its_peers(monkeypatch: pytest.MonkeyPatc
         assert figures[f"memory of the ingest, {what}"].unit == "MB"
     for what in ("9 columns", "like kdd99"):
         figure = figures[f"olscale ingest, a process, {what}, 0.1 MB"]
-        assert (figure.unit, figure.target, figure.ratio is not None) == ("MB/s", ">= 0.5", True)
+        assert (figure.unit, figure.target, figure.ratio is not None) == (
+            "MB/s",
+            ">= 0.5",
+            True,
+        )
     assert not any(name.endswith(" 36 MB") for name in figures)
     assert figures["ingest ARFF, 9 columns"].peer == "ingest CSV, 9 columns"
 

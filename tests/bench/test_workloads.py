@@ -41,10 +41,24 @@ def test_same_seed_same_dataset(tmp_path: Path):
         "two-gaussians",
         "two-gaussians-narrow",
     }
-    drifting = {"agrawal", "hyperplane", "led", "rbf", "sea", "sine", "stagger", "waveform"}
-    assert papers | drifting | {"multipie-like", "url-like", "webspam-like"} == set(names)
+    drifting = {
+        "agrawal",
+        "hyperplane",
+        "led",
+        "rbf",
+        "sea",
+        "sine",
+        "stagger",
+        "waveform",
+    }
+    assert papers | drifting | {"multipie-like", "url-like", "webspam-like"} == set(
+        names
+    )
     for name in names:
-        made = [generate(name, tmp_path / f"{name}{i}", seed=i // 2, rows=120) for i in range(3)]
+        made = [
+            generate(name, tmp_path / f"{name}{i}", seed=i // 2, rows=120)
+            for i in range(3)
+        ]
         assert made[0].fingerprint == made[1].fingerprint != made[2].fingerprint
 
 
@@ -59,14 +73,23 @@ def test_url_like_rows_are_canonical_and_do_not_depend_on_the_cut():
     assert X.indices.min() >= 0
     assert X.indices.max() < 5_000
     np.testing.assert_array_equal(np.concatenate([part.y for part in parts]), whole.y)
-    np.testing.assert_array_equal(np.concatenate([part.X.indices for part in parts]), X.indices)
-    np.testing.assert_array_equal(np.concatenate([part.X.data for part in parts]), X.data)
+    np.testing.assert_array_equal(
+        np.concatenate([part.X.indices for part in parts]), X.indices
+    )
+    np.testing.assert_array_equal(
+        np.concatenate([part.X.data for part in parts]), X.data
+    )
 
 
 def test_url_like_features_are_born_over_time():
     """Later days have newer features; the head is real-valued and all others are 0 or 1."""
     first, last = list(url_like.chunks(2_000, chunk_rows=1_000))
-    assert first.X.indices.max() < 0.6 * url_like.COLUMNS < last.X.indices.max() < url_like.COLUMNS
+    assert (
+        first.X.indices.max()
+        < 0.6 * url_like.COLUMNS
+        < last.X.indices.max()
+        < url_like.COLUMNS
+    )
     head = last.X.indices < url_like.REAL
     assert head.sum() == 12_000
     assert ((last.X.data[head] > 0.0) & (last.X.data[head] <= 1.0)).all()
@@ -82,7 +105,9 @@ def test_url_like_rows_are_as_real_ones():
     assert 11 < (chunk.X.data != 1.0).sum() / rows < 12
     assert 0.70 < frequent[:100].sum() < 0.74
     assert 0.89 < frequent[:1000].sum() < 0.93
-    text = svmlight_text(Batch(chunk.X, np.where(chunk.y == 1, 1.0, -1.0), chunk.columns))
+    text = svmlight_text(
+        Batch(chunk.X, np.where(chunk.y == 1, 1.0, -1.0), chunk.columns)
+    )
     assert 890 < len(text) / rows < 930
     assert 7.0 < len(text) / len(zlib.compress(text, 6)) < 9.0
 
@@ -110,14 +135,17 @@ def test_webspam_like_is_local(tmp_path: Path):
     """Unit rows, a third of the entries not zero; local hyperplanes do far better than one."""
     batches = list(webspam_like.batches(24_576, seed=0))
     X, target = (
-        np.concatenate(parts) for parts in zip(*((b.X, b.target) for b in batches), strict=True)
+        np.concatenate(parts)
+        for parts in zip(*((b.X, b.target) for b in batches), strict=True)
     )
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0)
     assert 0.28 < np.mean(X != 0.0) < 0.38
     errors = []
     for learner in (PA1(C=0.1), LOL(k=60)):
         learner.begin(254, 2)
-        wrong = codes_of(learner.learn(X, (target > 0.0).astype(np.int64))) != (target > 0.0)
+        wrong = codes_of(learner.learn(X, (target > 0.0).astype(np.int64))) != (
+            target > 0.0
+        )
         errors.append(wrong[12_288:].mean())
     assert errors[1] < 0.8 * errors[0]
 
@@ -126,7 +154,8 @@ def test_multipie_like_has_249_faces_that_local_hyperplanes_tell_apart() -> None
     """Every class is there from the beginning; LOL errs less than half as often as one hyperplane a class."""
     batches = list(multipie_like.batches(24_576, seed=0))
     X, target = (
-        np.concatenate(parts) for parts in zip(*((b.X, b.target) for b in batches), strict=True)
+        np.concatenate(parts)
+        for parts in zip(*((b.X, b.target) for b in batches), strict=True)
     )
     assert X.shape == (24_576, 100)
     np.testing.assert_array_equal(np.sort(target[:249]), np.arange(249))
@@ -155,7 +184,9 @@ def test_url_like_archive_is_as_the_published_one_and_holds_the_same_rows(
     dataset = ingest(file, tmp_path / "url", segments="files", note=notes.append)
     assert len(notes) == 1
     assert notes[0].endswith("passed over as no data: url_svmlight/FeatureTypes")
-    assert [name for name, _ in dataset.segments()] == [f"Day{day}" for day in range(12)]
+    assert [name for name, _ in dataset.segments()] == [
+        f"Day{day}" for day in range(12)
+    ]
     pairs = zip(
         dataset.chunks(),
         url_like.chunks(rows, columns=columns, day_rows=url_like.DAY_ROWS),

@@ -16,9 +16,14 @@ def main() -> int:
         description="Kill processes of evaluations at random; exit 1 where it shows.",
     )
     parser.add_argument(
-        "--minutes", type=float, default=10.0, help="how long processes are hit (default: 10)"
+        "--minutes",
+        type=float,
+        default=10.0,
+        help="how long processes are hit (default: 10)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="which processes are hit when")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="which processes are hit when"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="olscale-chaos-") as folder:
         report = run_chaos(60 * given.minutes, Path(folder), given.seed)

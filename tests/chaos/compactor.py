@@ -38,7 +38,9 @@ class Compactor:
         Exit codes of those that ended otherwise.
     """
 
-    def __init__(self, store: Path, dice: random.Random, start: Start, pause: float = 2.0) -> None:
+    def __init__(
+        self, store: Path, dice: random.Random, start: Start, pause: float = 2.0
+    ) -> None:
         self._store = store
         self._dice = dice
         self._start = start
@@ -48,7 +50,9 @@ class Compactor:
         self._seconds = 0.1
         self.ended = self.killed = 0
         self.failures: list[str] = []
-        self._thread = threading.Thread(target=self._go_on, name="compactor", daemon=True)
+        self._thread = threading.Thread(
+            target=self._go_on, name="compactor", daemon=True
+        )
         self._thread.start()
 
     def hit(self) -> None:
@@ -66,14 +70,20 @@ class Compactor:
                 self._compact_once()
             pause = self._dice.uniform(0, 2 * self._pause)
             end = monotonic() + pause
-            while monotonic() < end and not self._wanted.is_set() and not self._over.wait(0.05):
+            while (
+                monotonic() < end
+                and not self._wanted.is_set()
+                and not self._over.wait(0.05)
+            ):
                 pass
 
     def _compact_once(self) -> None:
         """Start a compaction and see it through, or kill it between the first thing it does and the line it ends with."""
         before = self._mark()
         process = self._start(
-            "compactor", [sys.executable, "-m", "olscale", "compact", str(self._store)], PIPE
+            "compactor",
+            [sys.executable, "-m", "olscale", "compact", str(self._store)],
+            PIPE,
         )
         # The first thing is to write a compacted file of timings.
         while self._mark() == before and process.poll() is None:

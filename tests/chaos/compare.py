@@ -32,12 +32,14 @@ def differences(store: Path, undisturbed: Path) -> list[str]:
     ours = open_store(store)
     theirs = open_store(undisturbed)
     wanted = {
-        Path(name).stem: data for name, data in theirs.files.read_many(theirs.single_files("runs"))
+        Path(name).stem: data
+        for name, data in theirs.files.read_many(theirs.single_files("runs"))
     }
     found = {id: run_bytes(ours.get(id)) for id in ours.done()}
     wrong = _unlike(found, wanted)
     loose = {
-        Path(name).stem: data for name, data in ours.files.read_many(ours.single_files("runs"))
+        Path(name).stem: data
+        for name, data in ours.files.read_many(ours.single_files("runs"))
     }
     wrong += _unlike(loose, {id: wanted.get(id) for id in loose})
     wrong += [
@@ -51,7 +53,9 @@ def differences(store: Path, undisturbed: Path) -> list[str]:
     copy = undisturbed.with_name(f"{undisturbed.name}-compacted")
     shutil.copytree(undisturbed, copy)
     compact(open_store(copy))
-    wrong += _unlike(_files(store / "compacted" / "runs"), _files(copy / "compacted" / "runs"))
+    wrong += _unlike(
+        _files(store / "compacted" / "runs"), _files(copy / "compacted" / "runs")
+    )
     wrong += [f"{name}: still loose" for name in ours.single_files("runs")]
     if not ours.read().equals(open_store(copy).read()):
         wrong.append("the records, as read")
@@ -63,7 +67,9 @@ def differences(store: Path, undisturbed: Path) -> list[str]:
 
 def _unlike(found: Mapping[str, object], wanted: Mapping[str, object]) -> list[str]:
     return sorted(
-        name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name)
+        name
+        for name in found.keys() | wanted.keys()
+        if found.get(name) != wanted.get(name)
     )
 
 
@@ -92,4 +98,8 @@ def _left_over(store: Path) -> list[str]:
 
 
 def _files(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        path.name: path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }

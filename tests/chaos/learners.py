@@ -79,7 +79,9 @@ def write_experiments(folder: Path) -> None:
     """Write data, learners and an experiment for each of `ORDERS` to `folder`."""
     from olscale.data.generators import generate
 
-    generate("rotating-xor", folder / "xor", rows=CHUNKS * CHUNK_ROWS, chunk_rows=CHUNK_ROWS)
+    generate(
+        "rotating-xor", folder / "xor", rows=CHUNKS * CHUNK_ROWS, chunk_rows=CHUNK_ROWS
+    )
     (folder / "chaos_learners.py").write_text(LEARNERS)
     for order, repeats in ORDERS.items():
         text = EXPERIMENT.format(order=order, repeats=repeats, data=folder / "xor")

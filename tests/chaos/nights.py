@@ -118,7 +118,16 @@ class Nights:
 
     def begin(self, night: str) -> subprocess.Popen[bytes]:
         """Begin a night, or go on with it."""
-        command = [sys.executable, "-m", "olscale", "jobs", "run", "nights.toml", "--night", night]
+        command = [
+            sys.executable,
+            "-m",
+            "olscale",
+            "jobs",
+            "run",
+            "nights.toml",
+            "--night",
+            night,
+        ]
         environment = os.environ | {"PYTHONPATH": str(self.folder / "code")}
         with (self.folder / "log").open("ab") as log:
             return subprocess.Popen(
@@ -145,7 +154,9 @@ class Nights:
         kept = shutil.copy2(file, self.folder / "kept")
         text = file.read_text()
         if text.count(before) != 1:
-            raise RuntimeError(f"{name} has no line {before!r}; plant the fault elsewhere")
+            raise RuntimeError(
+                f"{name} has no line {before!r}; plant the fault elsewhere"
+            )
         file.write_text(text.replace(before, after))
         yield
         shutil.copy2(kept, file)
@@ -173,7 +184,9 @@ class Nights:
         """Return how far the ratio of the loop that is to be slower is off its median before, as a share of it."""
         ratios = read_series(self.home, self.job.alarm.speed, "ratio")
         [values] = [
-            series.values[: NIGHTS.index(SLOW[0])] for series in ratios if series.name == _SLOWED
+            series.values[: NIGHTS.index(SLOW[0])]
+            for series in ratios
+            if series.name == _SLOWED
         ]
         return median(abs(value / median(values) - 1.0) for value in values)
 
@@ -184,7 +197,11 @@ class Nights:
         """
         seen = self.noise() < _MOST_NOISE
         rows = {row["night"]: row for row in night_rows(self.home)}
-        text = (self.folder / "said").read_text() if (self.folder / "said").exists() else ""
+        text = (
+            (self.folder / "said").read_text()
+            if (self.folder / "said").exists()
+            else ""
+        )
         messages = {
             message["night"]: message
             for message in map(json.loads, filter(None, text.splitlines()))
@@ -206,7 +223,9 @@ class Nights:
             judge(series, self.job.alarm)
             for series in read_series(self.home, self.job.alarm.speed, "ratio")
         ]
-        slower = {verdict.series.name for verdict in ratios if verdict.verdict == "slower"}
+        slower = {
+            verdict.series.name for verdict in ratios if verdict.verdict == "slower"
+        }
         if (_SLOWED in slower) != seen or any(": pa1" not in name for name in slower):
             found.append(f"slower were {slower}")
         for series in read_series(self.home, self.job.alarm.speed, "error"):
@@ -214,18 +233,25 @@ class Nights:
                 found.append(f"{series.name} has no mark of other data")
         table = read_history(self.home, ["night", "digest"], ["results"]).to_pylist()
         digests = {
-            night: {row["digest"] for row in table if row["night"] == night} for night in NIGHTS
+            night: {row["digest"] for row in table if row["night"] == night}
+            for night in NIGHTS
         }
         if digests[KILLED] != digests["01"] or digests["10"] != digests["07"]:
             found.append("a night that was killed, or slow, has other results")
         return found
 
     @staticmethod
-    def _is_right(rows: dict[str, dict[str, object]], night: str, alarms: tuple[str, ...]) -> bool:
+    def _is_right(
+        rows: dict[str, dict[str, object]], night: str, alarms: tuple[str, ...]
+    ) -> bool:
         state = "alarm" if night in alarms else "good"
         calls = 3 if night == KILLED else 1
         row = rows.get(night, {})
-        return (row.get("state"), row.get("calls"), list(row.get("failures") or ())) == (
+        return (
+            row.get("state"),
+            row.get("calls"),
+            list(row.get("failures") or ()),
+        ) == (
             state,
             calls,
             [],
@@ -249,7 +275,9 @@ def main() -> int:
         for fault in faults:
             print(f"WRONG: {fault}")
         if "--keep" in sys.argv:
-            shutil.copytree(folder, sys.argv[sys.argv.index("--keep") + 1], dirs_exist_ok=True)
+            shutil.copytree(
+                folder, sys.argv[sys.argv.index("--keep") + 1], dirs_exist_ok=True
+            )
         return int(bool(faults))
 
 

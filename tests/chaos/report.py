@@ -8,7 +8,14 @@ from statistics import fmean
 
 __all__ = ["CHECKPOINT_SECONDS", "KINDS", "Report"]
 
-KINDS = {"worker": 6, "frozen worker": 1, "nanny": 2, "driver": 2, "scheduler": 1, "compactor": 2}
+KINDS = {
+    "worker": 6,
+    "frozen worker": 1,
+    "nanny": 2,
+    "driver": 2,
+    "scheduler": 1,
+    "compactor": 2,
+}
 """What is hit, and how often against the others."""
 
 CHECKPOINT_SECONDS = 1.0

@@ -50,7 +50,9 @@ class Chaos:
         When nothing is hit any more; 0 until rows have been learned.
     """
 
-    def __init__(self, folder: Path, dice: random.Random, workers: int, every: float) -> None:
+    def __init__(
+        self, folder: Path, dice: random.Random, workers: int, every: float
+    ) -> None:
         self._folder = folder
         self._dice = dice
         self._count = workers
@@ -69,7 +71,11 @@ class Chaos:
             command = self._driver(order, self._folder / "undisturbed", "--in-process")
             quick = {**self._environment(), "OLSCALE_CHAOS_SLEEP": "0"}
             subprocess.run(
-                command, env=quick, check=True, capture_output=True, timeout=GIVE_UP_SECONDS
+                command,
+                env=quick,
+                check=True,
+                capture_output=True,
+                timeout=GIVE_UP_SECONDS,
             )
         notes = read_notes(self._rows)
         self._places = places(notes)
@@ -85,7 +91,9 @@ class Chaos:
         compactor = Compactor(store, random.Random(self._dice.random()), self._popen)
         while open_drivers:
             if monotonic() > max(start, self.end) + GIVE_UP_SECONDS:
-                report.failures.append(f"not finished {GIVE_UP_SECONDS:.0f} s after the last hit")
+                report.failures.append(
+                    f"not finished {GIVE_UP_SECONDS:.0f} s after the last hit"
+                )
                 self.end = self.end or monotonic()
                 break
             self._keep_cluster()
@@ -97,7 +105,8 @@ class Chaos:
                 self.end = monotonic() + seconds
             if size == learned or monotonic() > self.end:
                 hit = (
-                    0.0  # nothing is being learned since the last hit: there is nothing to lose yet
+                    # nothing is being learned since the last hit: there is nothing to lose yet
+                    0.0
                 )
             elif not hit:
                 hit = monotonic() + self._dice.uniform(0.25, 1.75) * self._every
@@ -137,7 +146,10 @@ class Chaos:
                 # seems to be frozen.
                 options += ["--preload", "olscale.execution.on_worker"]
                 self._start(
-                    f"nanny{number}", "distributed.cli.dask_worker", self._address, *options
+                    f"nanny{number}",
+                    "distributed.cli.dask_worker",
+                    self._address,
+                    *options,
                 )
 
     def _ended(self, order: str, store: Path, report: Report) -> bool:
@@ -146,10 +158,16 @@ class Chaos:
         process = self._processes.get(name)
         if process is not None and process.poll() is None:
             return False
-        if process is not None and process.returncode == 0 and not open_store(store).lost():
+        if (
+            process is not None
+            and process.returncode == 0
+            and not open_store(store).lost()
+        ):
             return True
         if process is not None and process.returncode not in (0, -signal.SIGKILL):
-            lines = (self._folder / f"{name}.log").read_text().strip().splitlines() or [""]
+            lines = (self._folder / f"{name}.log").read_text().strip().splitlines() or [
+                ""
+            ]
             # The scheduler's being away, and its answers' being late, are ends that a driver may
             # come to.
             if process.returncode != 1 or not any(
@@ -188,12 +206,18 @@ class Chaos:
                 and name.startswith(kind)
             ):
                 yield process.pid
-            if process.poll() is None and name.startswith("nanny") and kind.endswith("worker"):
+            if (
+                process.poll() is None
+                and name.startswith("nanny")
+                and kind.endswith("worker")
+            ):
                 try:
                     # Of a nanny's children one is multiprocessing's resource tracker.
                     children = psutil.Process(process.pid).children()
                     yield from (
-                        c.pid for c in children if "resource_tracker" not in " ".join(c.cmdline())
+                        c.pid
+                        for c in children
+                        if "resource_tracker" not in " ".join(c.cmdline())
                     )
                 except psutil.Error:
                     continue
@@ -207,7 +231,8 @@ class Chaos:
         report.rows_learned += sum(note.rows for note in notes)
         report.setbacks += setbacks(notes, self._places)
         pauses = (
-            later - earlier for earlier, later in pairwise(sorted(note.when for note in notes))
+            later - earlier
+            for earlier, later in pairwise(sorted(note.when for note in notes))
         )
         report.longest_pause = max(report.longest_pause, *pauses)
 
@@ -270,9 +295,9 @@ class Chaos:
 
     def stop(self) -> None:
         """End all that was started here, gently."""
-        for (
-            pid
-        ) in self._frozen:  # one whose nanny was killed as well: nobody else would ever wake it
+        for pid in (
+            self._frozen
+        ):  # one whose nanny was killed as well: nobody else would ever wake it
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
         self._frozen.clear()
@@ -296,7 +321,10 @@ class Chaos:
 
         for process in psutil.process_iter():
             try:
-                alive = process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE
+                alive = (
+                    process.pid != os.getpid()
+                    and process.status() != psutil.STATUS_ZOMBIE
+                )
                 if alive and process.environ().get("OLSCALE_CHAOS") == self._token:
                     yield process
             except psutil.Error:

@@ -21,7 +21,9 @@ SECONDS = float(os.environ.get("OLSCALE_CHAOS_SECONDS", "40"))
 
 @pytest.mark.chaos
 @pytest.mark.timeout(SECONDS + 1200)
-def test_whatever_dies_the_bytes_are_those_of_the_undisturbed_evaluation(tmp_path: Path) -> None:
+def test_whatever_dies_the_bytes_are_those_of_the_undisturbed_evaluation(
+    tmp_path: Path,
+) -> None:
     """Workers, nannies, drivers, scheduler, compactor killed, workers frozen; `OLSCALE_CHAOS_SECONDS` makes it longer."""
     report = run_chaos(SECONDS, tmp_path)
     assert sum(report.hits.values()) >= 2
@@ -36,7 +38,9 @@ def undisturbed(make_record: Any, folder: Path, count: int = 5) -> Path:
     """Return a store of a few runs."""
     store = open_store(folder, create=True)
     for number in range(count):
-        store.write(make_record(permutation=number, metrics={"mistakes": float(number)}))
+        store.write(
+            make_record(permutation=number, metrics={"mistakes": float(number)})
+        )
     return folder
 
 
@@ -72,7 +76,9 @@ def half_a_part(store: Path) -> None:
 def test_a_store_that_is_another_one_is_noticed(
     make_record: Any, tmp_path: Path, harm: Callable[[Path], None]
 ) -> None:
-    wanted, found = (undisturbed(make_record, tmp_path / name) for name in ("wanted", "found"))
+    wanted, found = (
+        undisturbed(make_record, tmp_path / name) for name in ("wanted", "found")
+    )
     harm(found)
     assert differences(found, wanted) != []
 
@@ -91,10 +97,18 @@ def note(when: float, process: int, chunk: int, learner: str = "a") -> Note:
 
 def test_what_is_learned_again_is_counted_for_each_time_a_group_goes_back() -> None:
     """Two learners of one group: killed after chunk 3 with a checkpoint after 1, then once more at once."""
-    where = places(note(chunk, 1, chunk, learner) for learner in "ab" for chunk in range(CHUNKS))
+    where = places(
+        note(chunk, 1, chunk, learner) for learner in "ab" for chunk in range(CHUNKS)
+    )
     notes = [note(chunk, 1, chunk, learner) for chunk in range(4) for learner in "ab"]
-    notes += [note(10 + chunk, 2, chunk, learner) for chunk in range(1, 3) for learner in "ab"]
-    notes += [note(20 + chunk, 3, chunk, learner) for chunk in range(1, CHUNKS) for learner in "ab"]
+    notes += [
+        note(10 + chunk, 2, chunk, learner) for chunk in range(1, 3) for learner in "ab"
+    ]
+    notes += [
+        note(20 + chunk, 3, chunk, learner)
+        for chunk in range(1, CHUNKS)
+        for learner in "ab"
+    ]
     assert setbacks(notes, where) == [2 * 2 * 0.5, 3 * 2 * 0.5]
 
 

@@ -58,7 +58,14 @@ class _Driver:
     """An evaluation in a process of its own, and the runs that it has reported."""
 
     def __init__(self, folder: Path, store: Path, scheduler: str) -> None:
-        command = [sys.executable, "-m", __spec__.name, "--drive", str(folder), str(store)]
+        command = [
+            sys.executable,
+            "-m",
+            __spec__.name,
+            "--drive",
+            str(folder),
+            str(store),
+        ]
         self.process = subprocess.Popen(
             [*command, "--scheduler", scheduler],
             stdout=subprocess.PIPE,
@@ -72,14 +79,18 @@ class _Driver:
     def _read(self) -> None:
         assert self.process.stdout is not None
         # A line that the kill has cut in two is not a report.
-        self.runs.update(line.strip() for line in self.process.stdout if line.endswith("\n"))
+        self.runs.update(
+            line.strip() for line in self.process.stdout if line.endswith("\n")
+        )
 
     def wait(self) -> None:
         """Wait for the end; raise an error if it is neither a normal one nor a kill."""
         assert self.process.stderr is not None
         errors = self.process.stderr.read()
         if self.process.wait() not in (0, -signal.SIGKILL):
-            raise RuntimeError(f"a driver ended with {self.process.returncode}: {errors}")
+            raise RuntimeError(
+                f"a driver ended with {self.process.returncode}: {errors}"
+            )
         self._reader.join()
 
 
@@ -103,7 +114,9 @@ def check(folder: Path, kills: int, seed: int) -> int:
     """Return how many runs were reported and are missing, or stores are other than the undisturbed one."""
     dice = random.Random(seed)
     ingest(["sklearn:breast_cancer"], str(folder / "breast_cancer"))
-    undisturbed = evaluate(experiment(folder), folder / "undisturbed", in_process=True).store
+    undisturbed = evaluate(
+        experiment(folder), folder / "undisturbed", in_process=True
+    ).store
     compact(undisturbed)
     expected = dict(undisturbed.files.read_many(undisturbed.compacted_files("runs")))
     hits: Counter[str] = Counter()
@@ -130,7 +143,9 @@ def check(folder: Path, kills: int, seed: int) -> int:
             if len(done) == len(LEARNERS) * PERMUTATIONS:
                 kept = open_store(store)
                 compact(kept)
-                faults += dict(kept.files.read_many(kept.compacted_files("runs"))) != expected
+                faults += (
+                    dict(kept.files.read_many(kept.compacted_files("runs"))) != expected
+                )
                 stores += 1
                 store = folder / f"store-{stores}"
     for what, number in sorted(hits.items()):
@@ -140,15 +155,23 @@ def check(folder: Path, kills: int, seed: int) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.chaos.told_runs", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.chaos.told_runs", description=__doc__
+    )
     parser.add_argument("--kills", type=int, default=100, help="default: 100")
-    parser.add_argument("--seed", type=int, default=0, help="which processes are hit when")
-    parser.add_argument("--drive", nargs=2, metavar=("FOLDER", "STORE"), help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--seed", type=int, default=0, help="which processes are hit when"
+    )
+    parser.add_argument(
+        "--drive", nargs=2, metavar=("FOLDER", "STORE"), help=argparse.SUPPRESS
+    )
     parser.add_argument("--scheduler", default="", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.drive:
         folder, store = map(Path, given.drive)
-        where = {"scheduler": given.scheduler} if given.scheduler else {"in_process": True}
+        where = (
+            {"scheduler": given.scheduler} if given.scheduler else {"in_process": True}
+        )
         evaluate(experiment(folder), store, progress=_Printed(), **where)
         return 0
     with tempfile.TemporaryDirectory(prefix="olscale-told-") as folder:

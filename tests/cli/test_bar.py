@@ -30,9 +30,19 @@ def test_a_bar_shows_name_text_and_notes_and_goes() -> None:
     assert text.rstrip().endswith("\x1b[2K")
 
 
-@pytest.mark.parametrize(("columns", "shown"), [(200, 5), (100, 5), (60, 3), (40, 1), (20, 1)])
-def test_a_short_line_keeps_its_bar_and_its_first_words_whole(columns: int, shown: int) -> None:
-    words = ["13/294 runs", "2 failed", "0:12:43 left", "17.3 k rows/s", "error so far 7.15 %"]
+@pytest.mark.parametrize(
+    ("columns", "shown"), [(200, 5), (100, 5), (60, 3), (40, 1), (20, 1)]
+)
+def test_a_short_line_keeps_its_bar_and_its_first_words_whole(
+    columns: int, shown: int
+) -> None:
+    words = [
+        "13/294 runs",
+        "2 failed",
+        "0:12:43 left",
+        "17.3 k rows/s",
+        "error so far 7.15 %",
+    ]
     name, bar, text = fitted("permuted-and-quite-a-long-name", words, columns)
     assert text == "  ".join(words[:shown])
     assert bar >= 10
@@ -44,16 +54,24 @@ def test_the_line_of_a_terminal_fits_its_width(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("COLUMNS", "60")
     out = Terminal()
     with Bar(out) as bar:
-        bar.draw("permuted-and-quite-a-long-name", ["13/294 runs", "2 failed", 9 * "long "], 0.5)
+        bar.draw(
+            "permuted-and-quite-a-long-name",
+            ["13/294 runs", "2 failed", 9 * "long "],
+            0.5,
+        )
     last = out.getvalue().replace("\r", "\n").splitlines()
-    [line] = [re.sub("\x1b\\[[0-9;?]*[A-Za-z]", "", one) for one in last if "runs" in one][-1:]
+    [line] = [
+        re.sub("\x1b\\[[0-9;?]*[A-Za-z]", "", one) for one in last if "runs" in one
+    ][-1:]
     assert "13/294 runs  2 failed" in line
     assert "\N{HORIZONTAL ELLIPSIS}" not in line
     assert line.count("\u2501") >= 9
     assert len(line) <= 60
 
 
-def test_rows_that_are_read_are_shown_in_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_are_read_are_shown_in_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     out = Terminal()
     monkeypatch.setattr(sys, "stderr", out)
     with meter("reading") as progress:

@@ -76,7 +76,9 @@ def test_help_imports_nothing_heavy(args):
         f"sys.exit(' '.join(name for name in {HEAVY!r} if name in sys.modules) or 0)"
     )
 
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60
+    )
 
     assert (done.returncode, done.stderr.strip()) == (0, "")
 
@@ -149,7 +151,8 @@ def test_a_group_alone_prints_its_help_line_by_line(args):
 
 
 @pytest.mark.parametrize(
-    ("args", "near"), [(["datasets", "lst"], "'list'"), (["learners", "chek"], "'check'")]
+    ("args", "near"),
+    [(["datasets", "lst"], "'list'"), (["learners", "chek"], "'check'")],
 )
 def test_a_mistyped_subcommand_gets_the_nearest(args, near):
     result = run(*args)
@@ -182,10 +185,14 @@ def test_commands_print_through_one_place():
 
 
 def test_real_process_missing_store_on_a_terminal_that_cannot_encode_its_name():
-    done = process("results", "no/such/zähl", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    done = process(
+        "results", "no/such/zähl", env={**os.environ, "PYTHONIOENCODING": "ascii"}
+    )
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("olscale: error: there is no metrics store at no/such/z\\xe4hl")
+    assert done.stderr.startswith(
+        "olscale: error: there is no metrics store at no/such/z\\xe4hl"
+    )
     assert done.stderr.count("\n") == 1
 
 

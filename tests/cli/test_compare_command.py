@@ -22,7 +22,9 @@ def make_run(make_record):
 
     def make(dataset: str, learner: str, **rest):
         content = hashlib.sha256(dataset.encode()).hexdigest()
-        return make_record(dataset=dataset, fingerprint=content, learner=learner, params={}, **rest)
+        return make_record(
+            dataset=dataset, fingerprint=content, learner=learner, params={}, **rest
+        )
 
     return make
 
@@ -34,7 +36,11 @@ def fill(tmp_path, make_run):
     Some are missing: learners on a data set, or one permutation of theirs.
     """
 
-    def make(datasets: int, missing: tuple[tuple[str | int, ...], ...] = (), permutations: int = 2):
+    def make(
+        datasets: int,
+        missing: tuple[tuple[str | int, ...], ...] = (),
+        permutations: int = 2,
+    ):
         store = open_store(
             tmp_path / f"store-{datasets}-{permutations}-{len(missing)}", create=True
         )
@@ -52,7 +58,11 @@ def fill(tmp_path, make_run):
                         "model_bytes": 1000.0,
                         "updates": 3.0,
                     }
-                    store.write(make_run(f"set-{number}", learner, permutation=i, metrics=metrics))
+                    store.write(
+                        make_run(
+                            f"set-{number}", learner, permutation=i, metrics=metrics
+                        )
+                    )
         return store
 
     return make
@@ -81,7 +91,9 @@ def test_learners_are_ranked_and_tested(fill) -> None:
 
 def test_a_baseline_is_compared_with_each_other_learner_only(fill) -> None:
     store = fill(7)
-    found = json.loads(run("compare", store.path, "--format", "json", "--baseline", "pa1").stdout)
+    found = json.loads(
+        run("compare", store.path, "--format", "json", "--baseline", "pa1").stdout
+    )
     assert [(pair["a"], pair["b"]) for pair in found["pairs"]] == [
         ("pa1", "arow"),
         ("pa1", "perceptron"),
@@ -91,16 +103,24 @@ def test_a_baseline_is_compared_with_each_other_learner_only(fill) -> None:
     refused = run("compare", store.path, "--baseline", "pa2")
     assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
     assert "did you mean 'pa1'?" in refused.stderr
-    assert run("compare", store.path, "--baseline", "pa1", "--test", "nemenyi").returncode == 2
+    assert (
+        run("compare", store.path, "--baseline", "pa1", "--test", "nemenyi").returncode
+        == 2
+    )
 
 
 def test_five_data_sets_are_too_few_for_any_p_below_five_percent(fill) -> None:
     text = run("compare", fill(5).path).stdout
-    assert "With 5 data sets the least p of 3 tests is 0.19: none can be significant." in text
+    assert (
+        "With 5 data sets the least p of 3 tests is 0.19: none can be significant."
+        in text
+    )
 
 
 def test_on_few_data_sets_permutations_are_compared_on_each(fill) -> None:
-    found = json.loads(run("compare", fill(1, permutations=6).path, "--format", "json").stdout)
+    found = json.loads(
+        run("compare", fill(1, permutations=6).path, "--format", "json").stdout
+    )
     assert found["friedman_p"] is None
     assert found["pairs"][0]["p"] is None
     [within] = found["within"]
@@ -125,7 +145,9 @@ def test_a_data_set_without_the_figure_is_left_out_by_name(fill, make_run) -> No
         "Left out, having no test error: untested."
         in run("compare", store.path, "--metric", "test_error").stdout
     )
-    assert "untested" in run("compare", store.path, "--metric", "cumulative_error").stdout
+    assert (
+        "untested" in run("compare", store.path, "--metric", "cumulative_error").stdout
+    )
 
 
 def test_the_metric_that_most_data_sets_have_is_taken_and_the_other_stands_beside(
@@ -136,13 +158,21 @@ def test_the_metric_that_most_data_sets_have_is_taken_and_the_other_stands_besid
         for learner, shift in SHIFTS.items():
             metrics = {"cumulative_error": 0.2 - shift + 0.01 * number}
             for i in range(2):
-                store.write(make_run(f"stream-{number}", learner, permutation=i, metrics=metrics))
+                store.write(
+                    make_run(
+                        f"stream-{number}", learner, permutation=i, metrics=metrics
+                    )
+                )
     compared = json.loads(run("compare", store.path, "--format", "json").stdout)
     assert (compared["metric"], len(compared["datasets"])) == ("cumulative_error", 7)
     assert compared["friedman_p"] is not None
     assert compared["beside"]["metric"] == "test_error"
     assert compared["beside"]["datasets"] == ["set-0", "set-1"]
-    assert compared["beside"]["mean_ranks"] == {"arow": 1.0, "pa1": 2.0, "perceptron": 3.0}
+    assert compared["beside"]["mean_ranks"] == {
+        "arow": 1.0,
+        "pa1": 2.0,
+        "perceptron": 3.0,
+    }
 
     text = run("compare", store.path).stdout
     assert (
@@ -164,16 +194,26 @@ def test_unfinished_experiments_are_told(fill, tmp_path) -> None:
     store = fill(2)
     done = sorted(store.done())
     write_plan(store, "quick", [*done, "0" * 32, "1" * 32])
-    said = f"Experiment quick is unfinished: {len(done)} of {len(done) + 2} runs are done."
+    said = (
+        f"Experiment quick is unfinished: {len(done)} of {len(done) + 2} runs are done."
+    )
     for form in ("table", "latex", "markdown"):
         assert said in run("compare", store.path, "--format", form).stdout
         assert said in run("results", store.path, "--format", form).stdout
-    progress = {"experiment": "quick", "done": len(done), "lost": 0, "total": len(done) + 2}
-    assert json.loads(run("compare", store.path, "--format", "json").stdout)["unfinished"] == [
-        progress
-    ]
+    progress = {
+        "experiment": "quick",
+        "done": len(done),
+        "lost": 0,
+        "total": len(done) + 2,
+    }
+    assert json.loads(run("compare", store.path, "--format", "json").stdout)[
+        "unfinished"
+    ] == [progress]
     listed = run("results", store.path, "--format", "json")
-    assert (json.loads(listed.stdout) != [], listed.stderr) == (True, f"olscale: {said}\n")
+    assert (json.loads(listed.stdout) != [], listed.stderr) == (
+        True,
+        f"olscale: {said}\n",
+    )
     assert run("report", store.path, "--out", tmp_path / "out").returncode == 0
     assert said in (tmp_path / "out" / "index.html").read_text()
     assert said in repr(Results(store))
@@ -195,7 +235,9 @@ def test_means_of_other_runs_are_marked_and_are_not_called_the_best(fill) -> Non
     assert re.search(r"^pa1 .*\(3\)$", text, re.MULTILINE)
     assert "(n) is the mean of n runs, not those of the rest of its column" in text
     assert "*" not in text
-    latex = run("results", store.path, "--metric", "test_error", "--format", "latex").stdout
+    latex = run(
+        "results", store.path, "--metric", "test_error", "--format", "latex"
+    ).stdout
     assert r"\textsuperscript{(3)}" in latex
     compared = json.loads(run("compare", store.path, "--format", "json").stdout)
     assert compared["blocks"] == {"set-0": [{"transforms": [], "runs": 2}]}
@@ -237,7 +279,9 @@ def crowd(tmp_path, make_run):
     return store
 
 
-def test_terminal_page_json_and_latex_rank_and_test_all_learners(crowd, tmp_path) -> None:
+def test_terminal_page_json_and_latex_rank_and_test_all_learners(
+    crowd, tmp_path
+) -> None:
     """The page shows twelve of them, with the figures that the others have."""
     compared = json.loads(run("compare", crowd.path, "--format", "json").stdout)
     text = run("compare", crowd.path).stdout
@@ -246,9 +290,7 @@ def test_terminal_page_json_and_latex_rank_and_test_all_learners(crowd, tmp_path
     page = (tmp_path / "out" / "index.html").read_text()
     ranks = compared["mean_ranks"]
     assert len(ranks) == len(MANY)
-    friedman = (
-        f"chi-square {compared['friedman_statistic']:.2f}, p {p_text(compared['friedman_p'], '= ')}"
-    )
+    friedman = f"chi-square {compared['friedman_statistic']:.2f}, p {p_text(compared['friedman_p'], '= ')}"
     assert all(
         friedman in form
         for form in (text, tex.replace(r"\textless{}", "<"), page.replace("&lt;", "<"))
@@ -262,7 +304,9 @@ def test_terminal_page_json_and_latex_rank_and_test_all_learners(crowd, tmp_path
         assert (row is not None) == (learner in best)
     assert "12 of 16 learners and settings are shown" in page
     for pair in compared["pairs"]:
-        row = re.search(rf'<th scope="row">{pair["a"]} : {pair["b"]}</th>(.*?)</tr>', page)
+        row = re.search(
+            rf'<th scope="row">{pair["a"]} : {pair["b"]}</th>(.*?)</tr>', page
+        )
         assert (row is not None) == (pair["a"] in best and pair["b"] in best)
         if row:
             cells = re.findall(r"<td[^>]*>([^<]*)</td>", row[1])
@@ -275,7 +319,9 @@ def test_a_report_of_learners_named_before_tests_these(crowd, tmp_path) -> None:
     compared = json.loads(run("compare", crowd.path, "--format", "json", *named).stdout)
     out = tmp_path / "out"
     assert (
-        run("report", crowd.path, "--out", out, "--metric", "cumulative_error", *named).returncode
+        run(
+            "report", crowd.path, "--out", out, "--metric", "cumulative_error", *named
+        ).returncode
         == 0
     )
     page = (out / "index.html").read_text()
@@ -284,12 +330,17 @@ def test_a_report_of_learners_named_before_tests_these(crowd, tmp_path) -> None:
     assert f"chi-square {compared['friedman_statistic']:.2f}" in page
     assert MANY[3] not in page
     assert (
-        run("report", crowd.path, "--out", out, "--metric", "model_bytes", "--static").returncode
+        run(
+            "report", crowd.path, "--out", out, "--metric", "model_bytes", "--static"
+        ).returncode
         == 0
     )
     assert "<h2>Ranks</h2>" in (out / "index.html").read_text()
     assert (
-        run("report", crowd.path, "--out", out, "--metric", "updates", "--static").returncode == 0
+        run(
+            "report", crowd.path, "--out", out, "--metric", "updates", "--static"
+        ).returncode
+        == 0
     )
     assert "<h2>Ranks</h2>" not in (out / "index.html").read_text()
     for wrong in (("--learner", "learner-z"), ("--metric", "test_eror")):
@@ -312,7 +363,14 @@ def test_a_metric_without_a_direction_is_refused(fill) -> None:
 
 def test_a_report_ranks_and_tests_from_five_data_sets_on(fill, tmp_path) -> None:
     for number, figures in (
-        (7, {"ranks-test_error.svg", "differences-test_error.svg", "costs-test_error.svg"}),
+        (
+            7,
+            {
+                "ranks-test_error.svg",
+                "differences-test_error.svg",
+                "costs-test_error.svg",
+            },
+        ),
         (2, {"costs-test_error.svg"}),
     ):
         out = tmp_path / f"out-{number}"

@@ -27,7 +27,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def completed(*words: str) -> list[str]:
     """Return what a shell would be told to complete the last of `words` to."""
     completer = ShellComplete(olscale, {}, "olscale", "_OLSCALE_COMPLETE")
-    return [item.value for item in completer.get_completions(list(words[:-1]), words[-1])]
+    return [
+        item.value for item in completer.get_completions(list(words[:-1]), words[-1])
+    ]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +47,10 @@ def completed(*words: str) -> list[str]:
         (("evaluate", "--dataset", "da"), ["data/"]),
         (("evaluate", "--dataset", "data/"), ["data/iris"]),
         (("results", "st"), ["store"]),
-        (("results", "store", "--metrics", "auc,kap"), ["auc,kappa", "auc,kappa_m", "auc,kappa_t"]),
+        (
+            ("results", "store", "--metrics", "auc,kap"),
+            ["auc,kappa", "auc,kappa_m", "auc,kappa_t"],
+        ),
         (("learners", "show", "aro"), ["arow"]),
     ],
 )

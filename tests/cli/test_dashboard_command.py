@@ -28,7 +28,9 @@ def test_a_folder_of_nights_stands_for_its_last_night_also_when_another_has_come
         """Look at the stores before and behind the end of a night."""
         page = Dashboard(stores, given["pages"], given["latest"])
         for night in ("2", "3"):
-            shown.append([Path(page._store(number).path) for number in range(len(stores))])
+            shown.append(
+                [Path(page._store(number).path) for number in range(len(stores))]
+            )
             store_at(f"home/nights/{night}/store")
         page.close()
         pages.extend(given["pages"])
@@ -41,5 +43,10 @@ def test_a_folder_of_nights_stands_for_its_last_night_also_when_another_has_come
     done = run("dashboard", "new", plain, "home", cwd=tmp_path)
 
     assert done.returncode == 0, done.stderr
-    assert shown == [[plain, first], [plain, tmp_path / "home" / "nights" / "2" / "store"]]
-    assert pages == [tmp_path / name / "page" / "index.html" for name in ("new", "home")]
+    assert shown == [
+        [plain, first],
+        [plain, tmp_path / "home" / "nights" / "2" / "store"],
+    ]
+    assert pages == [
+        tmp_path / name / "page" / "index.html" for name in ("new", "home")
+    ]

@@ -42,7 +42,17 @@ def run(command, *args: str, code: int = 0) -> Result:
         (("a.csv", "--test", "c.csv", "D"), "a", "c"),
         (("a.csv", "b.csv", "D", "--test=c.csv"), "ab", "c"),
         (
-            ("--chunk-rows", "2", "a.csv", "D", "--layout", "parquet", "--test", "b.csv", "c.csv"),
+            (
+                "--chunk-rows",
+                "2",
+                "a.csv",
+                "D",
+                "--layout",
+                "parquet",
+                "--test",
+                "b.csv",
+                "c.csv",
+            ),
             "a",
             "bc",
         ),
@@ -70,7 +80,13 @@ def test_ingest_says_what_it_made(shelf: Path):
 
 
 @pytest.mark.parametrize(
-    "args", [(), ("a.csv",), ("a.csv", "D", "--layout", "tar"), ("a.csv", "D", "--chunk-rows", "0")]
+    "args",
+    [
+        (),
+        ("a.csv",),
+        ("a.csv", "D", "--layout", "tar"),
+        ("a.csv", "D", "--chunk-rows", "0"),
+    ],
 )
 def test_bad_usage_exits_with_2(shelf: Path, args: tuple[str, ...]):
     run(ingest, *args, code=2)
@@ -90,7 +106,9 @@ def test_list_show_verify_export_generate(shelf: Path):
     Path("D3").mkdir()
     Path("D3/ingest.json").write_text("{}")
     rows = [
-        line.split() for line in run(datasets, "list").output.splitlines() if line.startswith("D")
+        line.split()
+        for line in run(datasets, "list").output.splitlines()
+        if line.startswith("D")
     ]
     assert [row[:6] for row in rows] == [
         ["D2", "dense", "150", "-", "2", "2"],
@@ -106,13 +124,17 @@ def test_list_show_verify_export_generate(shelf: Path):
     assert facts["fingerprint"] == open_dataset("D10").fingerprint
     shown = run(datasets, "show", "D2").output
     assert "150 train" in shown
-    assert "2 train" in next(line for line in shown.splitlines() if line.startswith("segments"))
+    assert "2 train" in next(
+        line for line in shown.splitlines() if line.startswith("segments")
+    )
     assert "intact" in run(datasets, "verify", "D10").output
     run(datasets, "export", "D10", "out.csv", "--split", "test")
     assert Path("out.csv").read_text() == Path("b.csv").read_text()
 
 
-def test_fetch_makes_a_dataset_and_tells_the_notes(small_catalogue: dict[str, Any], tmp_path: Path):
+def test_fetch_makes_a_dataset_and_tells_the_notes(
+    small_catalogue: dict[str, Any], tmp_path: Path
+):
     lines = run(datasets, "fetch", "ring", str(tmp_path / "d")).output.splitlines()
     fingerprint = open_dataset(tmp_path / "d").fingerprint[:12]
     assert lines == [
@@ -123,12 +145,25 @@ def test_fetch_makes_a_dataset_and_tells_the_notes(small_catalogue: dict[str, An
         CliRunner().invoke(datasets, ["fetch", "rimg", "x"], catch_exceptions=False)
 
 
-def test_list_shows_the_catalogue_after_what_is_here(small_catalogue: dict[str, Any], shelf: Path):
+def test_list_shows_the_catalogue_after_what_is_here(
+    small_catalogue: dict[str, Any], shelf: Path
+):
     run(ingest, "a.csv", "D")
     output = run(datasets, "list").output
     assert output.index("\nD ") < output.index("\ncatalogue ")
     rows = {line.split()[0]: line.split() for line in output.splitlines() if line}
-    assert rows["ring"] == ["ring", "points", "on", "a", "ring", "30", "12", "3", "2", "mirror"]
+    assert rows["ring"] == [
+        "ring",
+        "points",
+        "on",
+        "a",
+        "ring",
+        "30",
+        "12",
+        "3",
+        "2",
+        "mirror",
+    ]
     assert rows["gone"][-1] == "absent"
     assert "ring" not in run(datasets, "list", ".").output
 
@@ -136,7 +171,11 @@ def test_list_shows_the_catalogue_after_what_is_here(small_catalogue: dict[str, 
 def test_ingest_cuts_and_drops(shelf: Path):
     run(ingest, "a.csv", "D", "--train-rows", "2", "--drop", "x")
     made = open_dataset("D")
-    assert (made.rows("train"), made.rows("test"), made.manifest.feature_names) == (2, 1, ("y",))
+    assert (made.rows("train"), made.rows("test"), made.manifest.feature_names) == (
+        2,
+        1,
+        ("y",),
+    )
 
 
 def test_show_lists_columns_and_classes(shelf: Path):

@@ -31,7 +31,10 @@ def test_what_is_wrong_is_told_with_what_to_do_and_the_rest_is_looked_at(
     found = {line[7:24].strip(): line for line in done.stdout.splitlines()}
     assert list(found) == list(doctor.CHECKS)
     assert "name another folder in OLSCALE_SCRATCH" in found["temporary files"]
-    assert "cannot be written to; name another folder in OLSCALE_DATASETS" in found["data home"]
+    assert (
+        "cannot be written to; name another folder in OLSCALE_DATASETS"
+        in found["data home"]
+    )
     assert [name for name, line in found.items() if line.startswith("FAULT")] == [
         "temporary files",
         "data home",
@@ -50,9 +53,13 @@ def test_a_mirror_that_is_no_folder_is_a_fault(
         doctor.CHECKS["data home"]()
 
 
-def test_machine_code_that_does_something_else_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_code_that_does_something_else_is_a_fault(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     make = doctor.make_learner
-    monkeypatch.setattr(doctor, "make_learner", lambda name, params: make(name, {"C": 1e-3}))
+    monkeypatch.setattr(
+        doctor, "make_learner", lambda name, params: make(name, {"C": 1e-3})
+    )
     with pytest.raises(
         ExecutionError,
         match=r"compiled pa1 made \d+ and \d+ mistakes .* expected \d+; make the machine code",
@@ -60,7 +67,9 @@ def test_machine_code_that_does_something_else_is_a_fault(monkeypatch: pytest.Mo
         doctor.CHECKS["machine code"]()
 
 
-def test_a_check_that_fails_itself_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_that_fails_itself_is_a_finding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def raises() -> str:
         raise ValueError("odd")
 

@@ -41,7 +41,11 @@ def one_line(done: subprocess.CompletedProcess[str], code: int) -> str:
         ),
         (["--learner", "pa1:c=1"], 1, "unknown parameter of learner pa1 'c'"),
         (["--learner", "pa1:C"], 2, "'C' is not param=value"),
-        (["--learner", "pa", "--transform", "standardise"], 1, "did you mean 'standardize'?"),
+        (
+            ["--learner", "pa", "--transform", "standardise"],
+            1,
+            "did you mean 'standardize'?",
+        ),
         (["--learner", "pa", "--dataset", "nowhere"], 1, "nowhere does not exist"),
         (
             ["--learner", "pa", "--order", "time", "--permutations", "3"],
@@ -49,9 +53,21 @@ def one_line(done: subprocess.CompletedProcess[str], code: int) -> str:
             "needs protocol.order = 'permuted'",
         ),
         (["--learner", "pa", "--permutations", "0"], 2, "not in the range x>=1"),
-        (["--learner", "pa", "--order", "random"], 2, "'random' is not one of 'time', 'permuted'"),
-        (["--learner", "pa", "--workers", "2", "--in-process"], 2, "exclude each other"),
-        (["--learner", "pa", "--scheduler", "tcp://h:1", "--in-process"], 2, "exclude each other"),
+        (
+            ["--learner", "pa", "--order", "random"],
+            2,
+            "'random' is not one of 'time', 'permuted'",
+        ),
+        (
+            ["--learner", "pa", "--workers", "2", "--in-process"],
+            2,
+            "exclude each other",
+        ),
+        (
+            ["--learner", "pa", "--scheduler", "tcp://h:1", "--in-process"],
+            2,
+            "exclude each other",
+        ),
         ([], 2, "expected an EXPERIMENT.toml, or --dataset and --learner"),
         (
             ["--learner", "pa", "--holdout-rows", "5"],
@@ -76,7 +92,13 @@ def test_a_fault_is_one_line_and_makes_no_store(
     shelf: Path, tmp_path: Path, options: list[str], code: int, said: str
 ) -> None:
     done = run(
-        "evaluate", "--store", tmp_path / "s", "--dataset", shelf / "dense", *options, cwd=tmp_path
+        "evaluate",
+        "--store",
+        tmp_path / "s",
+        "--dataset",
+        shelf / "dense",
+        *options,
+        cwd=tmp_path,
     )
     assert said in one_line(done, code)
     assert list(tmp_path.iterdir()) == []
@@ -93,7 +115,13 @@ def test_a_missing_experiment_and_an_unfinished_dataset_are_said_so(
     (tmp_path / "half").mkdir()
     (tmp_path / "half" / MARKER).write_text("{}")
     done = run(
-        "evaluate", "--dataset", tmp_path / "half", "--learner", "pa", "--store", tmp_path / "s"
+        "evaluate",
+        "--dataset",
+        tmp_path / "half",
+        "--learner",
+        "pa",
+        "--store",
+        tmp_path / "s",
     )
     assert "is not finished" in one_line(done, 1)
     assert not (tmp_path / "s").exists()
@@ -104,7 +132,14 @@ def test_a_scheduler_that_does_not_answer_is_one_line(
 ) -> None:
     monkeypatch.setitem(vars(SETTINGS), "connect_seconds", 1)
     start = time.monotonic()
-    options = ["--dataset", shelf / "dense", "--learner", "pa", "--scheduler", "tcp://127.0.0.1:1"]
+    options = [
+        "--dataset",
+        shelf / "dense",
+        "--learner",
+        "pa",
+        "--scheduler",
+        "tcp://127.0.0.1:1",
+    ]
     done = run("evaluate", *options, "--store", tmp_path / "s")
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
@@ -144,7 +179,9 @@ def test_every_option_reaches_the_runs_and_a_second_call_computes_nothing(
     assert set(table["protocol"].to_pylist()) == {
         f'{{"order":"permuted","permutation":{i},"seed":5}}' for i in (0, 1)
     }
-    assert run(*args).stdout == f"nothing to compute: all 8 runs are in {tmp_path / 's'}\n"
+    assert (
+        run(*args).stdout == f"nothing to compute: all 8 runs are in {tmp_path / 's'}\n"
+    )
 
 
 def test_a_memory_limit_changes_nothing_but_memory(shelf: Path, tmp_path: Path) -> None:
@@ -159,8 +196,13 @@ def test_a_memory_limit_changes_nothing_but_memory(shelf: Path, tmp_path: Path) 
         "--in-process",
     ]
     for store, limit in (("a", "1GB"), ("b", "36kB")):
-        assert run(*args, "--store", tmp_path / store, "--memory-limit", limit).returncode == 0
-    one, other = (sorted((tmp_path / store / "runs").rglob("*.parquet")) for store in "ab")
+        assert (
+            run(*args, "--store", tmp_path / store, "--memory-limit", limit).returncode
+            == 0
+        )
+    one, other = (
+        sorted((tmp_path / store / "runs").rglob("*.parquet")) for store in "ab"
+    )
     assert [path.read_bytes() for path in one] == [path.read_bytes() for path in other]
     for limit, said in (
         ("9kB", "a memory limit of 9.0 kB is too small"),
@@ -187,7 +229,9 @@ def test_class_shards_give_the_same_bytes(shelf: Path, tmp_path: Path) -> None:
     args += ["--permutations", "1"]
     for name, options in (("whole", []), ("shards", ["--class-shards", "4"])):
         done = run(*args, *options, "--store", tmp_path / name)
-        assert done.stdout == f"2 of 2 runs computed, results in {tmp_path / name}\n", done
+        assert done.stdout == f"2 of 2 runs computed, results in {tmp_path / name}\n", (
+            done
+        )
     stores = [
         {
             path.relative_to(tmp_path / name): path.read_bytes()
@@ -207,7 +251,9 @@ def alive(session: int) -> list[str]:
     for path in Path("/proc").iterdir():
         if path.name.isdigit():
             try:
-                state, _, _, sid = (path / "stat").read_text().rpartition(")")[2].split()[:4]
+                state, _, _, sid = (
+                    (path / "stat").read_text().rpartition(")")[2].split()[:4]
+                )
             except OSError:
                 continue
             if int(sid) == session and state != "Z":
@@ -245,16 +291,27 @@ def test_sigterm_saves_and_says_so_in_one_line(shelf: Path, tmp_path: Path) -> N
     command = [sys.executable, "-c", script, *map(str, args)]
     environment = os.environ | {"PAUSE": "0.5"}
     with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
-        assert [process.stdout.readline() for _ in range(2)] == ["chunk 0\n", "chunk 1\n"]
+        assert [process.stdout.readline() for _ in range(2)] == [
+            "chunk 0\n",
+            "chunk 1\n",
+        ]
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 143
-    assert said.splitlines()[-1].startswith("olscale: SIGTERM: digits, time order, lol, pa")
+    assert said.splitlines()[-1].startswith(
+        "olscale: SIGTERM: digits, time order, lol, pa"
+    )
     assert "was saved at chunk 2 of 8; run the same command again to go on" in said
-    again = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    again = subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=120
+    )
     assert again.stdout.splitlines()[0] == "chunk 2"
     assert "2 of 2 runs computed" in again.stdout
 
@@ -278,7 +335,10 @@ def test_an_evaluation_stops_by_itself_at_its_time(
     with monkeypatch.context() as patch:
         if how == "OLSCALE_STOP_AT":
             patch.setenv(how, "2026-01-01T00:00")
-        given = {"--stop-after": ["--stop-after", "0s"], "--stop-at": ["--stop-at", "1.5"]}
+        given = {
+            "--stop-after": ["--stop-after", "0s"],
+            "--stop-at": ["--stop-at", "1.5"],
+        }
         stopped = run(*args, *given.get(how, []))
     assert stopped.returncode == 75
     assert stopped.stderr.splitlines()[-1].startswith(
@@ -288,10 +348,23 @@ def test_an_evaluation_stops_by_itself_at_its_time(
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("--stop-after", "6"), ("--stop-at", "tomorrow"), ("--stop-at", "nan")]
+    ("option", "value"),
+    [("--stop-after", "6"), ("--stop-at", "tomorrow"), ("--stop-at", "nan")],
 )
-def test_a_stop_time_that_is_none_is_bad_usage(tmp_path: Path, option: str, value: str) -> None:
-    done = run("evaluate", "--dataset", "d", "--learner", "pa", "--store", tmp_path, option, value)
+def test_a_stop_time_that_is_none_is_bad_usage(
+    tmp_path: Path, option: str, value: str
+) -> None:
+    done = run(
+        "evaluate",
+        "--dataset",
+        "d",
+        "--learner",
+        "pa",
+        "--store",
+        tmp_path,
+        option,
+        value,
+    )
     assert done.returncode == 2
     assert "expected a" in done.stderr
     assert value in done.stderr
@@ -351,7 +424,10 @@ def test_ctrl_c_ends_everything_and_a_second_run_finishes_the_rest(
         start_new_session=True,
     )
     deadline = time.monotonic() + 90
-    while not list((tmp_path / "s").glob("runs/*/*.parquet")) and time.monotonic() < deadline:
+    while (
+        not list((tmp_path / "s").glob("runs/*/*.parquet"))
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=30)
@@ -395,7 +471,10 @@ def test_learners_are_listed_shown_and_checked(
     assert "did you mean 'lol'?" in one_line(run("learners", "show", "loll"), 1)
     checked = run("learners", "check", "pa1")
     assert checked.returncode == 0
-    assert [line.partition(" ")[0] for line in checked.stdout.splitlines()] == ["passed", "passed"]
+    assert [line.partition(" ")[0] for line in checked.stdout.splitlines()] == [
+        "passed",
+        "passed",
+    ]
     (tmp_path / "peeking.py").write_text(
         "from olscale.learners.linear.passive_aggressive import PA\n\n\n"
         "class Peeks(PA):\n    def learn(self, X, y):\n        super().learn(X, y)\n        "
@@ -408,7 +487,10 @@ def test_learners_are_listed_shown_and_checked(
 
 
 def test_a_word_that_is_no_directory_may_name_a_set_of_the_catalogue(
-    small_catalogue: dict[str, Any], shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small_catalogue: dict[str, Any],
+    shelf: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     args = [
@@ -435,7 +517,12 @@ def test_a_word_that_is_no_directory_may_name_a_set_of_the_catalogue(
 
 
 def test_transforms_given_one_by_one_all_count(shelf: Path, tmp_path: Path) -> None:
-    words = ["--transform", "standardize", "--transform", "project:features=2,kind=sparse,bias"]
+    words = [
+        "--transform",
+        "standardize",
+        "--transform",
+        "project:features=2,kind=sparse,bias",
+    ]
     args = [
         "--dataset",
         str(shelf / "dense"),
@@ -448,8 +535,14 @@ def test_transforms_given_one_by_one_all_count(shelf: Path, tmp_path: Path) -> N
     ]
     done = CliRunner().invoke(evaluate, [*args, "--store", str(tmp_path / "s")])
     assert done.exit_code == 0, done.output
-    [transforms] = open_store(str(tmp_path / "s")).read(["transforms"])["transforms"].to_pylist()
-    assert [name.partition(":")[0] for name in transforms] == ["standardize", "project", "bias"]
+    [transforms] = (
+        open_store(str(tmp_path / "s")).read(["transforms"])["transforms"].to_pylist()
+    )
+    assert [name.partition(":")[0] for name in transforms] == [
+        "standardize",
+        "project",
+        "bias",
+    ]
 
 
 def test_measures_given_one_by_one_all_count(shelf: Path, tmp_path: Path) -> None:
@@ -491,10 +584,14 @@ def test_the_delay_is_a_number_or_a_column(late: Path, tmp_path: Path) -> None:
         ("-3", 2, "x>=0"),
     ):
         refused = run(*words, "--delay", delay)
-        assert (refused.returncode, said in refused.stderr) == (code, True), refused.stderr
+        assert (refused.returncode, said in refused.stderr) == (code, True), (
+            refused.stderr
+        )
 
 
-def test_a_protocol_on_the_command_line_is_that_of_a_file(shelf: Path, tmp_path: Path) -> None:
+def test_a_protocol_on_the_command_line_is_that_of_a_file(
+    shelf: Path, tmp_path: Path
+) -> None:
     """Every option has the name of its key, and the same run behind it."""
     from olscale.evaluation.protocol import ProtocolSpec
 
@@ -508,7 +605,9 @@ def test_a_protocol_on_the_command_line_is_that_of_a_file(shelf: Path, tmp_path:
     }
     options |= {"drift": "ddm", "burn_in": 20}
     words = [
-        word for key, value in options.items() for word in (f"--{key.replace('_', '-')}", value)
+        word
+        for key, value in options.items()
+        for word in (f"--{key.replace('_', '-')}", value)
     ]
     learner = ["--learner", "pa", "--in-process", "--store", tmp_path / "s"]
     done = run("evaluate", "--dataset", shelf / "dense", *learner, *words)
@@ -520,7 +619,9 @@ def test_a_protocol_on_the_command_line_is_that_of_a_file(shelf: Path, tmp_path:
         "= 'pa'\n"
     )
     (tmp_path / "e.toml").write_text(content)
-    again = run("evaluate", tmp_path / "e.toml", "--in-process", "--store", tmp_path / "s")
+    again = run(
+        "evaluate", tmp_path / "e.toml", "--in-process", "--store", tmp_path / "s"
+    )
     assert "nothing to compute" in again.stdout, again.stderr
     there = {parameter.name for parameter in evaluate.params}
     assert {option.name for option in fields(ProtocolSpec)} - {

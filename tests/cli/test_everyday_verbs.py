@@ -59,7 +59,9 @@ def test_a_dry_run_counts_what_is_to_do_and_writes_nothing(
     assert forced.startswith(f"letter: 6 of 6 runs to compute, 0 in {store}\n")
 
 
-def test_a_value_set_beside_a_file_is_that_of_the_file(experiment: Path, tmp_path: Path) -> None:
+def test_a_value_set_beside_a_file_is_that_of_the_file(
+    experiment: Path, tmp_path: Path
+) -> None:
     """Also in a table of a list, by its label; the store names each experiment by its own name."""
     words = ("evaluate", experiment, "--in-process", "--store", tmp_path / "s")
     changes = ("--set", "protocol.order=time", "--set", "learners.PA-I.params.C=0.5")
@@ -72,15 +74,23 @@ def test_a_value_set_beside_a_file_is_that_of_the_file(experiment: Path, tmp_pat
     store = open_store(str(tmp_path / "s"))
     runs = store.read(["learner", "params", "protocol"]).to_pylist()
     assert {json.loads(row["protocol"])["order"] for row in runs} == {"time"}
-    assert [json.loads(row["params"])["C"] for row in runs if row["learner"] == "pa1"] == [0.5]
+    assert [
+        json.loads(row["params"])["C"] for row in runs if row["learner"] == "pa1"
+    ] == [0.5]
     assert [plan.experiment for plan in read_plans(store)] == ["stream"]
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("protocol.permutation=3", "unknown key in protocol 'permutation'; did you mean"),
-        ("learners.pa2.params.C=3", "unknown entry of learners.pa2.params.C 'pa2'; did you mean"),
+        (
+            "protocol.permutation=3",
+            "unknown key in protocol 'permutation'; did you mean",
+        ),
+        (
+            "learners.pa2.params.C=3",
+            "unknown entry of learners.pa2.params.C 'pa2'; did you mean",
+        ),
         ("protocol.permutations", "is not KEY=VALUE"),
         ("name.first=3", "there is a value ('letter') before 'first'"),
         ("seed=true", "expected no true or false"),
@@ -94,15 +104,21 @@ def test_a_value_that_cannot_be_set_is_bad_usage(
     assert not (tmp_path / "s").exists()
 
 
-def test_results_of_one_experiment_are_those_of_its_runs(experiment: Path, tmp_path: Path) -> None:
+def test_results_of_one_experiment_are_those_of_its_runs(
+    experiment: Path, tmp_path: Path
+) -> None:
     """Plans of one name are numbered; each name that `status` lists shows its runs alone."""
     store = tmp_path / "s"
     words = ("evaluate", experiment, "--in-process", "--store", store)
     for change in ("protocol.permutations=1", "protocol.permutations=3"):
         assert run(*words, "--set", change).returncode == 0
-    assert run(*words, "--set", "learners.perceptron.label=Rosenblatt", "--name", "other").stdout
+    assert run(
+        *words, "--set", "learners.perceptron.label=Rosenblatt", "--name", "other"
+    ).stdout
     listed = run("status", store).stdout
-    assert [line.split("  ")[1] for line in listed.splitlines() if "runs done" in line] == [
+    assert [
+        line.split("  ")[1] for line in listed.splitlines() if "runs done" in line
+    ] == [
         "letter #1",
         "letter #2",
         "other",
@@ -119,20 +135,28 @@ def test_results_of_one_experiment_are_those_of_its_runs(experiment: Path, tmp_p
     assert "did you mean 'letter'" in one_line(unknown, 1)
 
 
-def test_labels_stand_in_live_views_messages_and_options(experiment: Path, tmp_path: Path) -> None:
+def test_labels_stand_in_live_views_messages_and_options(
+    experiment: Path, tmp_path: Path
+) -> None:
     """A learner and a dataset are called what the experiment calls them; their names work as well."""
     store = tmp_path / "s"
     assert run("evaluate", experiment, "--in-process", "--store", store).returncode == 0
     [evaluation] = LiveReader(open_store(str(store))).read()
-    labels = {name: [one.label for one in of] for name, of in learners_of(evaluation).items()}
+    labels = {
+        name: [one.label for one in of] for name, of in learners_of(evaluation).items()
+    }
     assert labels == {"Letter": ["PA-I C=0.1", "PA-I C=1", "perceptron"]}
     assert all("PA-I, perceptron [" in name for name in evaluation.groups)
     for learner in ("PA-I", "pa1"):
-        listed = run("models", "list", store, "--learner", learner, "--dataset", "Letter").stdout
+        listed = run(
+            "models", "list", store, "--learner", learner, "--dataset", "Letter"
+        ).stdout
         assert len(listed.splitlines()) == 4
     unknown = run("store", "forget", store, "--learner", "PA-II")
     assert "did you mean 'PA-I'" in one_line(unknown, 1)
-    forgotten = run("store", "forget", store, "--learner", "PA-I", "--dataset", "Letter")
+    forgotten = run(
+        "store", "forget", store, "--learner", "PA-I", "--dataset", "Letter"
+    )
     assert forgotten.stdout.startswith("4 runs forgotten, 2 left")
     left = open_store(str(store)).read(["learner"])["learner"].to_pylist()
     assert left == ["perceptron"] * 2

@@ -29,7 +29,11 @@ with begin({argument}):
 def _run(module: str, name: str, argument: str) -> None:
     code = _CODE.format(module=module, name=name, argument=argument)
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert not done.returncode, done.stderr
 
@@ -46,6 +50,8 @@ def test_no_end_of_a_command_tells_of_leaks(tmp_path: Path) -> None:
     fill_loose(tmp_path / "store", WORTHWHILE)  # so many files are read together
     for word in ("results", "status"):
         command = [sys.executable, "-m", "olscale", word, str(tmp_path / "store")]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=300, check=False
+        )
         assert not done.returncode, done.stderr
         assert not done.stderr

@@ -13,7 +13,9 @@ from olscale.cli.help_texts import EXAMPLES, GROUPS
 from tests.cli.command import run
 
 
-def commands(group: click.Group, context: click.Context) -> Iterator[tuple[str, click.Command]]:
+def commands(
+    group: click.Group, context: click.Context
+) -> Iterator[tuple[str, click.Command]]:
     """Yield every command that is no group, by how it is called."""
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -45,7 +47,9 @@ def test_examples_are_as_they_would_be_typed(path: str) -> None:
         context = click.Context(command, info_name=path)
         values, left, _ = command.make_parser(context).parse_args(args=list(given))
         assert left == []
-        missing = [p.name for p in command.params if p.required and not values.get(str(p.name))]
+        missing = [
+            p.name for p in command.params if p.required and not values.get(str(p.name))
+        ]
         assert missing == []
 
 

@@ -61,7 +61,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     imported(made, *EVALUATE)
     shutil.copytree(made / "store", made / "forgotten")
     imported(made, *EVALUATE[:-1], "alone", "--order", "time")
-    imported(made, *EVALUATE[:-1], "compared", "--learner", "perceptron", "--permutations", "2")
+    imported(
+        made,
+        *EVALUATE[:-1],
+        "compared",
+        "--learner",
+        "perceptron",
+        "--permutations",
+        "2",
+    )
     imported(made, "models", "save", "alone", RUN_ID, "model.olm")
     numbers = ["a,b,class", *(f"{i}.5,{i % 7},{i % 2}" for i in range(30))]
     words = ["a,b,class", *(f"{i}.5,{'xyz'[i % 3]},{i % 2}" for i in range(29)), ",x,0"]
@@ -100,7 +108,9 @@ def test_a_command_imports_what_it_uses(folder: Path, command: tuple[str, ...]) 
     assert imported(folder, *command) <= MAY[command]
 
 
-def test_the_parts_of_numba_that_compile_are_not_loaded_with_machine_code(folder: Path) -> None:
+def test_the_parts_of_numba_that_compile_are_not_loaded_with_machine_code(
+    folder: Path,
+) -> None:
     """SciPy's linear algebra comes with them, and takes as long to import as numba itself."""
     script = "import sys; from olscale.learners import PA1\n"
     script += "from olscale.learners.contract.compilation import compile_loops\n"
@@ -109,10 +119,14 @@ def test_the_parts_of_numba_that_compile_are_not_loaded_with_machine_code(folder
         "learner = PA1(); learner.begin(2, 2); compile_loops(learner, "
         "read_only(np.zeros((1, 2))))\n"
     )
-    script += "assert 'sklearn' not in sys.modules; print('scipy.linalg' in sys.modules)"
+    script += (
+        "assert 'sklearn' not in sys.modules; print('scipy.linalg' in sys.modules)"
+    )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     said = [
-        subprocess.check_output([sys.executable, "-c", script], env=environment, text=True)
+        subprocess.check_output(
+            [sys.executable, "-c", script], env=environment, text=True
+        )
         for _ in range(2)
     ]
     assert said[1] == "False\n"

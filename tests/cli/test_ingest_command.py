@@ -166,7 +166,9 @@ def test_fault_is_one_line_and_leaves_nothing(
 
 def run(*args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "olscale", "ingest", *args], capture_output=True, text=True
+        [sys.executable, "-m", "olscale", "ingest", *args],
+        capture_output=True,
+        text=True,
     )
 
 
@@ -174,11 +176,14 @@ def test_the_process_says_the_same(here: Path):
     failed = run("value.svm", "p/q/D")
     assert (failed.returncode, failed.stdout) == (1, "")
     assert (
-        failed.stderr == "olscale: error: value.svm, line 2: the value in '3:abc' is not a number\n"
+        failed.stderr
+        == "olscale: error: value.svm, line 2: the value in '3:abc' is not a number\n"
     )
     assert not Path("p").exists()
     made = run("good.svm", "p/q/D")
-    assert (made.returncode, made.stderr) == (0, ""), "no progress where there is no terminal"
+    assert (made.returncode, made.stderr) == (0, ""), (
+        "no progress where there is no terminal"
+    )
     taken = run("good.svm", "p/q/D")
     assert (taken.returncode, taken.stderr.count("\n")) == (1, 1)
     assert "already is a dataset" in taken.stderr
@@ -194,7 +199,9 @@ def ingested(capsys: pytest.CaptureFixture[str], *args: str) -> list[str]:
 
 def test_taken_label_is_told(here: Path, capsys: pytest.CaptureFixture[str]):
     rng = np.random.default_rng(0)
-    np.savetxt("first", np.column_stack([rng.integers(0, 10, 200), rng.random((200, 3))]))
+    np.savetxt(
+        "first", np.column_stack([rng.integers(0, 10, 200), rng.random((200, 3))])
+    )
     np.savetxt("last", rng.random((200, 4)))
     space = "read as: delimiter white space, no header"
     other = "3 numbers; override with --delimiter, --header, --label, --target, --encode, --drop"
@@ -203,7 +210,10 @@ def test_taken_label_is_told(here: Path, capsys: pytest.CaptureFixture[str]):
         == f"{space}, label column 0, the first (10 classes), {other}"
     )
     real = "(regression, 200 distinct values; --target classes for classes)"
-    assert ingested(capsys, "last", "D2")[1] == f"{space}, label column 3, the last {real}, {other}"
+    assert (
+        ingested(capsys, "last", "D2")[1]
+        == f"{space}, label column 3, the last {real}, {other}"
+    )
     assert (
         ingested(capsys, "first", "D3", "--label", "1")[1]
         == f"{space}, label column 1, counted from 0 {real}, {other}"
@@ -214,11 +224,14 @@ def test_taken_label_is_told(here: Path, capsys: pytest.CaptureFixture[str]):
     )
     assert ingested(capsys, "train.csv", "D4")[1].startswith(read)
     assert not any(
-        line.startswith(("label", "read as")) for line in ingested(capsys, "good.svm", "D5")
+        line.startswith(("label", "read as"))
+        for line in ingested(capsys, "good.svm", "D5")
     )
 
 
-def test_how_cells_are_written_is_told_and_kept(here: Path, capsys: pytest.CaptureFixture[str]):
+def test_how_cells_are_written_is_told_and_kept(
+    here: Path, capsys: pytest.CaptureFixture[str]
+):
     Path("sms.tsv").write_text('ham\t"so\t1,5\tx\nspam\tno"\t-\ty\nham\ta\\\tb\t2\tx\n')
     form = [
         "--quoting",
@@ -232,7 +245,9 @@ def test_how_cells_are_written_is_told_and_kept(here: Path, capsys: pytest.Captu
         "--decimal",
         ",",
     ]
-    lines = ingested(capsys, "sms.tsv", "D", *form, "--encode", "x3=hash:8", "--label", "0")
+    lines = ingested(
+        capsys, "sms.tsv", "D", *form, "--encode", "x3=hash:8", "--label", "0"
+    )
     assert lines[1] == (
         r"read as: delimiter tab, no header, decimal ',', quoting none, escape backslash, missing -, \N, #N/A, "
         "label column 0, the first (2 classes), 1 number, 1 category, 1 encoded column; override "
@@ -245,18 +260,31 @@ def test_how_cells_are_written_is_told_and_kept(here: Path, capsys: pytest.Captu
         "backslash",
         ("-", r"\N", "#N/A"),
     )
-    assert open_dataset("D").manifest.feature_names[-3:] == ('x1="so', "x1=a\tb", 'x1=no"')
+    assert open_dataset("D").manifest.feature_names[-3:] == (
+        'x1="so',
+        "x1=a\tb",
+        'x1=no"',
+    )
 
 
-def test_labels_that_only_test_has_are_told(here: Path, capsys: pytest.CaptureFixture[str]):
+def test_labels_that_only_test_has_are_told(
+    here: Path, capsys: pytest.CaptureFixture[str]
+):
     Path("test.svm").write_text("7 1:1\n1 30:1\n")
     lines = ingested(capsys, "good.svm", "D", "--test", "test.svm")
     assert lines[0].startswith("D: 2 train + 2 test rows x 30 columns, 3 classes")
-    assert lines[1] == "note: test has labels that train lacks, which no learner can predict: 7"
+    assert (
+        lines[1]
+        == "note: test has labels that train lacks, which no learner can predict: 7"
+    )
 
 
-def test_usps_needs_no_option(shared_data, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    lines = ingested(capsys, str(shared_data("usps/zip.train.gz")), str(tmp_path / "usps"))
+def test_usps_needs_no_option(
+    shared_data, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    lines = ingested(
+        capsys, str(shared_data("usps/zip.train.gz")), str(tmp_path / "usps")
+    )
     assert "label column 0, the first (10 classes), 256 numbers" in lines[1]
 
 
@@ -283,7 +311,9 @@ ORDERS = "id,when,shop,age,paid,returned\n" + "".join(
 )
 
 
-def test_ingest_says_how_each_column_was_read(here: Path, capsys: pytest.CaptureFixture[str]):
+def test_ingest_says_how_each_column_was_read(
+    here: Path, capsys: pytest.CaptureFixture[str]
+):
     Path("orders.csv").write_text(ORDERS)
     lines = ingested(capsys, "orders.csv", "all")
     assert lines[0].startswith("all: 120 train rows x 34 columns, 2 classes, sparse")
@@ -296,7 +326,9 @@ def test_ingest_says_how_each_column_was_read(here: Path, capsys: pytest.Capture
         'as diverged; impute them on the fly (transforms = ["impute:mean"]), or drop such columns (--drop)',
         "missing: 40 values of text columns (shop 40), encoded as all zeros",
     ]
-    assert lines[7:-1] == ["identifiers: id (never falls); leave out what is no feature (--drop)"]
+    assert lines[7:-1] == [
+        "identifiers: id (never falls); leave out what is no feature (--drop)"
+    ]
     less = ingested(capsys, "orders.csv", "less", "--drop", "id,when", "--drop", "age")
     assert less[3:-1] == [
         "columns: 1 numeric, 1 text -> 1 columns, one per value (shop 1 as 'north'), dropped id, "
@@ -323,7 +355,9 @@ def test_ingest_says_where_values_are_infinite(
     )
     assert (
         sum(
-            line.startswith("infinite: 3 values (rate 2, age 1), or too large for a float64")
+            line.startswith(
+                "infinite: 3 values (rate 2, age 1), or too large for a float64"
+            )
             for line in lines
         )
         == 1
@@ -341,20 +375,29 @@ def test_ingest_says_where_values_are_infinite(
     assert open_dataset("E").manifest.splits["test"].infinite is None
 
 
-def test_what_is_said_of_many_columns_is_short(here: Path, capsys: pytest.CaptureFixture[str]):
+def test_what_is_said_of_many_columns_is_short(
+    here: Path, capsys: pytest.CaptureFixture[str]
+):
     wide = ",".join(f"c{i}" for i in range(300))
     Path("wide.csv").write_text(
         f"{wide},y\n" + ",".join(["p"] * 300) + ",0\n" + ",".join(["q"] * 299) + ",,1\n"
     )
-    line = next(line for line in ingested(capsys, "wide.csv", "D") if line.startswith("columns"))
-    assert line.startswith("columns: 300 text -> 599 columns, one per value (c0 2 as 'p', c1 2 ")
+    line = next(
+        line for line in ingested(capsys, "wide.csv", "D") if line.startswith("columns")
+    )
+    assert line.startswith(
+        "columns: 300 text -> 599 columns, one per value (c0 2 as 'p', c1 2 "
+    )
     assert line.endswith("c7 2 as 'p' and 292 more)")
 
 
-def test_a_column_that_looks_like_the_label_is_told(here: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_column_that_looks_like_the_label_is_told(
+    here: Path, capsys: pytest.CaptureFixture[str]
+):
     Path("first.csv").write_text("class,a,b\nham,1,2.5\nspam,2,0.5\n")
-    assert "warning: there is a column 'class'; if that is the label, use --label" in ingested(
-        capsys, "first.csv", "D"
+    assert (
+        "warning: there is a column 'class'; if that is the label, use --label"
+        in ingested(capsys, "first.csv", "D")
     )
     assert not any(
         "if that is the label" in line
@@ -379,10 +422,12 @@ def test_the_form_of_a_table_is_given_on_the_command_line(
         "--delimiter",
         "~",
     ]
-    assert ingested(capsys, *words)[0].startswith("D: 2 train + 2 test rows x 1 columns")
-    assert ingested(capsys, "a.txt", "E", "--header", "--format", "csv", "--delimiter", "~")[
-        0
-    ].startswith("E: 1 train")
+    assert ingested(capsys, *words)[0].startswith(
+        "D: 2 train + 2 test rows x 1 columns"
+    )
+    assert ingested(
+        capsys, "a.txt", "E", "--header", "--format", "csv", "--delimiter", "~"
+    )[0].startswith("E: 1 train")
 
 
 def test_of_many_notes_some_are_shown(here: Path, capsys: pytest.CaptureFixture[str]):

@@ -83,7 +83,9 @@ def test_a_driver_that_is_killed_leaves_no_folder_of_its_template() -> None:
             time.sleep(0.1)
 
 
-def test_parts_of_writers_that_were_killed_go_with_the_next_and_no_others(tmp_path: Path) -> None:
+def test_parts_of_writers_that_were_killed_go_with_the_next_and_no_others(
+    tmp_path: Path,
+) -> None:
     target = tmp_path / "rows.csv"
     stay = [
         part_of(target),
@@ -112,7 +114,9 @@ def test_a_report_appears_as_a_whole_or_not_at_all(
         figure.write_text("new")
         (folder / "figures" / "index.csv").write_text("file,shows\n")
         if full:
-            raise ReportError(f"cannot write {page}: No space left on device; name another folder")
+            raise ReportError(
+                f"cannot write {page}: No space left on device; name another folder"
+            )
         page.write_text("new")
         return Report(page, (figure,), ())
 
@@ -126,10 +130,17 @@ def test_a_report_appears_as_a_whole_or_not_at_all(
     (out / "figures" / "mine.svg").write_text("mine")
     with pytest.raises(ReportError):
         write_report(store, out)
-    assert sorted(path.name for path in out.rglob("*")) == ["figures", "index.html", "mine.svg"]
+    assert sorted(path.name for path in out.rglob("*")) == [
+        "figures",
+        "index.html",
+        "mine.svg",
+    ]
     full = False
     report = write_report(store, out)
-    assert (report.page, report.figures) == (out / "index.html", (out / "figures" / "ranks.svg",))
+    assert (report.page, report.figures) == (
+        out / "index.html",
+        (out / "figures" / "ranks.svg",),
+    )
     assert sorted(path.name for path in out.rglob("*")) == [
         "figures",
         "index.csv",

@@ -13,8 +13,12 @@ from olscale.results.live import LiveEvaluation, LiveGroup, LiveRun
 
 
 def evaluation(settings: int) -> LiveEvaluation:
-    one = LiveEvaluation("id", "[red]tuning", "here", 7, total=settings, began=100.0, heard=4e9)
-    one.groups = {"g": LiveGroup("g", 1000, 1.0, (), rows_done=400, worker="w1", heard=4e9)}
+    one = LiveEvaluation(
+        "id", "[red]tuning", "here", 7, total=settings, began=100.0, heard=4e9
+    )
+    one.groups = {
+        "g": LiveGroup("g", 1000, 1.0, (), rows_done=400, worker="w1", heard=4e9)
+    }
     for i in range(settings):
         run = LiveRun(f"r{i}", "[bold]digits", "pa", {"C": float(i)}, "permutation 0")
         run.rows = [10, 20, 30]
@@ -28,7 +32,9 @@ def evaluation(settings: int) -> LiveEvaluation:
 
 def drawn(one: LiveEvaluation, width: int, height: int) -> list[str]:
     out = io.StringIO()
-    console = Console(file=out, width=width, height=height, force_terminal=True, no_color=False)
+    console = Console(
+        file=out, width=width, height=height, force_terminal=True, no_color=False
+    )
     console.print(live_screen([one], width, height))
     return out.getvalue().splitlines()
 

@@ -46,7 +46,9 @@ def test_dataset_is_shown_verified_and_exported(digits, tmp_path):
     assert len((tmp_path / "digits.csv").read_text().splitlines()) in (1797, 1798)
 
 
-def test_evaluation_on_workers_gives_the_bytes_of_a_local_one_in_process(digits, bucket, tmp_path):
+def test_evaluation_on_workers_gives_the_bytes_of_a_local_one_in_process(
+    digits, bucket, tmp_path
+):
     store = f"{bucket}/store"
     common = (
         "evaluate",
@@ -110,7 +112,11 @@ def test_evaluation_on_workers_gives_the_bytes_of_a_local_one_in_process(digits,
             {},
             "s3://no-bucket/iris cannot be made (The specified buc",
         ),
-        (["datasets", "show", "s3://no-bucket/iris"], {}, "s3://no-bucket/iris does not exist"),
+        (
+            ["datasets", "show", "s3://no-bucket/iris"],
+            {},
+            "s3://no-bucket/iris does not exist",
+        ),
         (
             ["results", "s3://bucket/s"],
             {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""},
@@ -140,7 +146,10 @@ def test_what_cannot_be_reached_is_one_line(digits, args, env, message):
 
 
 def test_store_goes_to_other_processes_as_its_url(bucket):
-    assert open_store(f"{bucket}/a", create=True).__reduce__() == (Store, (f"{bucket}/a",))
+    assert open_store(f"{bucket}/a", create=True).__reduce__() == (
+        Store,
+        (f"{bucket}/a",),
+    )
 
 
 def test_runs_of_a_store_there_are_forgotten_forced_and_healed(digits, bucket):
@@ -160,7 +169,10 @@ def test_runs_of_a_store_there_are_forgotten_forced_and_healed(digits, bucket):
     assert run(*args, "--store", store.path, "--in-process").exit_code == 0
     before = dict(store.files.read_many(store.single_files("runs")))
     run("compact", store.path)
-    assert "0 of them differ" in run(*args, "--store", store.path, "--in-process", "--force").stdout
+    assert (
+        "0 of them differ"
+        in run(*args, "--store", store.path, "--in-process", "--force").stdout
+    )
     assert dict(store.files.read_many(store.single_files("runs"))) == before
     store.put("store.json", b"{")
     assert (
@@ -168,9 +180,13 @@ def test_runs_of_a_store_there_are_forgotten_forced_and_healed(digits, bucket):
         in run(*args, "--store", store.path, "--in-process").stderr
     )
     assert (
-        "1 run forgotten, 1 left" in run("store", "forget", store.path, "--learner", "pa1").stdout
+        "1 run forgotten, 1 left"
+        in run("store", "forget", store.path, "--learner", "pa1").stdout
     )
-    assert "1 of 2 runs computed" in run(*args, "--store", store.path, "--in-process").stdout
+    assert (
+        "1 of 2 runs computed"
+        in run(*args, "--store", store.path, "--in-process").stdout
+    )
     assert dict(store.files.read_many(store.single_files("runs"))) == before
 
 
@@ -190,7 +206,9 @@ def test_missing_client_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
     monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
 
-    with pytest.raises(DatasetError, match=r"s3:// needs another package: pip install s3fs"):
+    with pytest.raises(
+        DatasetError, match=r"s3:// needs another package: pip install s3fs"
+    ):
         split_url("s3://another/bucket")
     with pytest.raises(StoreError, match=r"pip install s3fs"):
         open_store("s3://another/bucket")
@@ -214,7 +232,9 @@ def test_faults_of_a_client_become_faults_of_the_system():
 
 @pytest.mark.parametrize("fault", ["connection", "client", "end"])
 @pytest.mark.parametrize("name", ["t.csv", "t.svm.gz", "t.npz"])
-def test_a_source_that_breaks_off_is_one_line(bucket, tmp_path, monkeypatch, capsys, name, fault):
+def test_a_source_that_breaks_off_is_one_line(
+    bucket, tmp_path, monkeypatch, capsys, name, fault
+):
     """Whatever breaks off: the client raises errors of its own, or the bytes end early."""
     import aiohttp
     import s3fs
@@ -243,6 +263,8 @@ def test_a_source_that_breaks_off_is_one_line(bucket, tmp_path, monkeypatch, cap
         main(["ingest", f"{bucket}/broken/{name}", str(tmp_path / "d")])
     printed = capsys.readouterr().err
     assert exit.value.code == 1
-    assert printed.startswith(f"olscale: error: {bucket}/broken/{name}: cannot be read (")
+    assert printed.startswith(
+        f"olscale: error: {bucket}/broken/{name}: cannot be read ("
+    )
     assert printed.count("\n") == 1
     assert not (tmp_path / "d").exists()

@@ -84,7 +84,9 @@ def test_a_learner_of_the_working_directory_is_evaluated_on_workers_and_again_af
     assert "1 of 2 runs computed" in run(*command, "--in-process", cwd=here).stdout
     forget()
     table = run("results", "store", "--format", "json", cwd=here).stdout
-    versions = {line["version"] for line in json.loads(table) if line["learner"] == "mine:Mine"}
+    versions = {
+        line["version"] for line in json.loads(table) if line["learner"] == "mine:Mine"
+    }
     assert len(versions) == 2
     plain = run("results", "store", cwd=here).stdout
     (last,) = {line for line in plain.splitlines() if "was computed last" in line}
@@ -106,12 +108,16 @@ def test_check_and_show_take_what_a_user_writes(
     monkeypatch.delitem(sys.modules, "rate", raising=False)
     checked = run("learners", "check", "mine:Mine:eta=0.5", cwd=here)
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert {line.partition(" ")[0] for line in checked.stdout.splitlines()} == {"passed"}
+    assert {line.partition(" ")[0] for line in checked.stdout.splitlines()} == {
+        "passed"
+    }
     shown = run("learners", "show", "mine:Mine", cwd=here).stdout
     assert "A perceptron of my own." in shown
     assert "eta=1.0" in shown
     assert "Version 0+" in shown
-    (here / "mine.py").write_text(MINE.replace("return np.argmax(X @", "return -np.argmax(X @"))
+    (here / "mine.py").write_text(
+        MINE.replace("return np.argmax(X @", "return -np.argmax(X @")
+    )
     sys.modules.pop("mine")
     every = testing.foreign_checks
     monkeypatch.setattr(

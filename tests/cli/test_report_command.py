@@ -33,7 +33,9 @@ def store(tmp_path, make_record):
             )
             store.write(record)
             ids.append(record.id)
-    store.write(make_record(learner="cw", outcome="diverged", reason="norm is inf & <large>"))
+    store.write(
+        make_record(learner="cw", outcome="diverged", reason="norm is inf & <large>")
+    )
     write_plan(store, "demo", ids)
     return store
 
@@ -92,7 +94,9 @@ def test_the_same_store_gives_the_same_bytes(store, tmp_path):
     for name in ("one", "two"):
         run("report", store.path, "--out", str(tmp_path / name))
 
-    files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*.*"))
+    files = sorted(
+        path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*.*")
+    )
     assert len(files) == 9  # with a page for each of three runs, and a list of figures
     assert all(
         (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
@@ -102,15 +106,26 @@ def test_the_same_store_gives_the_same_bytes(store, tmp_path):
 
 def test_figures_come_in_other_formats_too(store, tmp_path):
     result = run(
-        "report", store.path, "--out", str(tmp_path / "out"), "--also", "pdf", "--also", "png"
+        "report",
+        store.path,
+        "--out",
+        str(tmp_path / "out"),
+        "--also",
+        "pdf",
+        "--also",
+        "png",
     )
 
     assert result.stdout.endswith("and 4 figures\n")
     suffixes = [
-        path.suffix for path in sorted((tmp_path / "out" / "figures").glob("digits-curves.*"))
+        path.suffix
+        for path in sorted((tmp_path / "out" / "figures").glob("digits-curves.*"))
     ]
     assert suffixes == [".pdf", ".png", ".svg"]
-    assert 'href="figures/digits-curves.pdf"' in (tmp_path / "out" / "index.html").read_text()
+    assert (
+        'href="figures/digits-curves.pdf"'
+        in (tmp_path / "out" / "index.html").read_text()
+    )
 
 
 def test_figures_for_a_journal_have_its_width_and_font(store, tmp_path):
@@ -130,7 +145,9 @@ def test_figures_for_a_journal_have_its_width_and_font(store, tmp_path):
 
 
 def test_figures_of_a_paper_and_what_is_missing(store, tmp_path, small_catalogue):
-    result = run("report", store.path, "--out", str(tmp_path / "out"), "--paper", "pamo-2018")
+    result = run(
+        "report", store.path, "--out", str(tmp_path / "out"), "--paper", "pamo-2018"
+    )
 
     assert result.exit_code == 0
     assert (tmp_path / "out" / "figures" / "pamo-2018-fig8.svg").exists()
@@ -140,11 +157,14 @@ def test_figures_of_a_paper_and_what_is_missing(store, tmp_path, small_catalogue
         "pamo-2018-fig7",
         "pamo-2018-fig9",
     ]
-    assert all("olscale evaluate pipelines/pamo-2018-figures.toml" in line for line in lines)
+    assert all(
+        "olscale evaluate pipelines/pamo-2018-figures.toml" in line for line in lines
+    )
 
 
 def test_the_help_names_every_paper():
-    text = "".join(run("report", "--help").stdout.split())  # a line may end within a name
+    # a line may end within a name
+    text = "".join(run("report", "--help").stdout.split())
 
     assert all(name in text for name in PAPERS)
 
@@ -161,7 +181,9 @@ def test_an_empty_store_says_what_to_do(tmp_path):
 
 
 def test_an_unknown_paper_is_refused_before_anything_is_written(store, tmp_path):
-    result = run("report", store.path, "--out", str(tmp_path / "out"), "--paper", "lol-2017")
+    result = run(
+        "report", store.path, "--out", str(tmp_path / "out"), "--paper", "lol-2017"
+    )
 
     assert result.exit_code == 1
     assert "unknown paper 'lol-2017'; did you mean 'lol-2016'?" in result.stderr
@@ -211,11 +233,18 @@ def test_what_the_protocol_asked_for_is_drawn(tmp_path, make_record):
     store = open_store(tmp_path / "watched", create=True)
     names = ("window_error", "fading_error", "holdout_error")
     record = make_record(
-        metrics={"cumulative_error": 0.2, "drift_alarms": 1.0, **dict.fromkeys(names, 0.1)},
+        metrics={
+            "cumulative_error": 0.2,
+            "drift_alarms": 1.0,
+            **dict.fromkeys(names, 0.1),
+        },
         curve_rows=np.array([50, 100]),
         curve_mistakes=np.array([20, 30]),
         series=[
-            *(Series(name, np.array([50, 100]), np.array([0.3, 0.1])) for name in names),
+            *(
+                Series(name, np.array([50, 100]), np.array([0.3, 0.1]))
+                for name in names
+            ),
             Series("drift_alarms", np.array([70]), np.array([1.0])),
         ],
     )

@@ -46,12 +46,16 @@ params = { C = [0.1, 1.0] }
 
 
 @pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_catalogue: dict[str, Any]) -> Path:
+def tiny(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_catalogue: dict[str, Any]
+) -> Path:
     """Put a pipeline `tiny` with a published table of our own in place of the real ones; return where its store is to be."""
     folder = tmp_path / "pipelines"
     folder.mkdir()
     (folder / "tiny.toml").write_text(MAIN)
-    (folder / "tiny-quick.toml").write_text(MAIN.replace("permutations = 2", "permutations = 1"))
+    (folder / "tiny-quick.toml").write_text(
+        MAIN.replace("permutations = 2", "permutations = 1")
+    )
     (folder / "tiny-causes.toml").write_text(CAUSES)
     monkeypatch.setattr(pipelines, "FOLDERS", (folder,))
     cells = [
@@ -67,7 +71,9 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_catalogue: dict[
 
 
 def run(*args: str | Path) -> Result:
-    return CliRunner().invoke(olscale, ["reproduce", *map(str, args)], prog_name="olscale")
+    return CliRunner().invoke(
+        olscale, ["reproduce", *map(str, args)], prog_name="olscale"
+    )
 
 
 def test_it_runs_prints_and_resumes(tiny: Path) -> None:
@@ -80,14 +86,19 @@ def test_it_runs_prints_and_resumes(tiny: Path) -> None:
         "gone: data not present: its owner keeps it; with a copy of your own: `olscale ingest "
         "FILES HOME/gone`" in done.stdout
     )
-    assert "tiny: 3 published cells: 1 better; 1 data absent; 1 method absent" in done.stdout
+    assert (
+        "tiny: 3 published cells: 1 better; 1 data absent; 1 method absent"
+        in done.stdout
+    )
     assert (
         "nothing tried explains it (4 settings: transforms standardize, C 0.1 | 1, passes 1 | 2)"
         in done.stdout
     )
     again = run("tiny", "--store", tiny, "--in-process")
     assert "tiny: 0 of 6 runs computed" in again.stderr
-    assert again.stdout == done.stdout == run("tiny", "--store", tiny, "--no-run").stdout
+    assert (
+        again.stdout == done.stdout == run("tiny", "--store", tiny, "--no-run").stdout
+    )
 
 
 def test_quick_runs_the_short_form_alone(tiny: Path) -> None:
@@ -103,23 +114,37 @@ def test_the_page_is_the_same_each_time(tiny: Path, tmp_path: Path) -> None:
     for name in ("a.md", "b.md"):
         assert (
             run(
-                "tiny", "--store", tiny, "--no-run", "--markdown", tmp_path / "docs" / name
+                "tiny",
+                "--store",
+                tiny,
+                "--no-run",
+                "--markdown",
+                tmp_path / "docs" / name,
             ).exit_code
             == 0
         )
         pages.append((tmp_path / "docs" / name).read_text())
     assert pages[0] == pages[1]
-    assert "Made by `olscale reproduce tiny --store STORE --no-run --markdown FILE`" in pages[0]
+    assert (
+        "Made by `olscale reproduce tiny --store STORE --no-run --markdown FILE`"
+        in pages[0]
+    )
     assert "| Table 1 | ring | PA | 90.00 ± 0.10 |" in pages[0]
     assert pages[0].count("= reproduced: within 2 joint standard deviations") == 1
-    assert pages[0].index("- Means and sample standard deviations") < pages[0].index("### ")
+    assert pages[0].index("- Means and sample standard deviations") < pages[0].index(
+        "### "
+    )
     assert "C (2 values) on 2 random halves" in pages[0]
 
 
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        (["tinny"], 1, "unknown pipeline 'tinny'; did you mean 'tiny'? there are: tiny"),
+        (
+            ["tinny"],
+            1,
+            "unknown pipeline 'tinny'; did you mean 'tiny'? there are: tiny",
+        ),
         (["tiny", "--no-run"], 1, "there is no metrics store at"),
         (["tiny", "--workers", "2", "--in-process"], 2, "exclude each other"),
         ([], 2, "Missing argument 'NAME...'"),

@@ -56,7 +56,11 @@ def test_json_is_a_list_with_every_metric(store):
         "fit_seconds",
         "outcome",
     }
-    [arow] = [row for row in rows if row["learner"] == "arow" and row["metric"] == "test_error"]
+    [arow] = [
+        row
+        for row in rows
+        if row["learner"] == "arow" and row["metric"] == "test_error"
+    ]
     assert arow["mean"] == pytest.approx(0.11)
     assert arow["std"] == pytest.approx(0.01)
     assert (arow["n"], arow["protocol"]) == (3, {"order": "permuted", "seed": 0})
@@ -64,10 +68,19 @@ def test_json_is_a_list_with_every_metric(store):
 
 def test_filters(store):
     result = run(
-        "results", store.path, "--format", "csv", "--metric", "test_error", "--learner", "pa"
+        "results",
+        store.path,
+        "--format",
+        "csv",
+        "--metric",
+        "test_error",
+        "--learner",
+        "pa",
     )
 
-    assert [row["learner"] for row in csv.DictReader(io.StringIO(result.stdout))] == ["pa"]
+    assert [row["learner"] for row in csv.DictReader(io.StringIO(result.stdout))] == [
+        "pa"
+    ]
 
 
 def test_unknown_filter_is_exit_1_with_the_names(store):
@@ -124,10 +137,18 @@ def watched(tmp_path, make_record):
             record = make_record(
                 learner=learner,
                 permutation=i,
-                metrics={"cumulative_error": error, "window_error": error, "drift_alarms": 1.0 - i},
+                metrics={
+                    "cumulative_error": error,
+                    "window_error": error,
+                    "drift_alarms": 1.0 - i,
+                },
                 segments=[("day 0", 40, 10), ("day 1", 60, 6 * i)],
                 series=[
-                    Series("window_error", np.array([50, 100]), np.array([0.5, error + i / 10])),
+                    Series(
+                        "window_error",
+                        np.array([50, 100]),
+                        np.array([0.5, error + i / 10]),
+                    ),
                     Series("drift_alarms", np.array([70][i:]), np.array([1.0][i:])),
                 ],
             )
@@ -139,7 +160,8 @@ def test_what_the_protocol_asked_for_has_tables_of_its_own(watched):
     text = run("results", watched.path).stdout
 
     assert [
-        text.count(f"{name} (%), permuted") for name in ("Cumulative error", "Window error")
+        text.count(f"{name} (%), permuted")
+        for name in ("Cumulative error", "Window error")
     ] == [1, 1]
     assert "Drift alarms, permuted order" in text
 
@@ -148,18 +170,29 @@ def test_a_curve_as_csv_json_and_table(watched):
     found = list(
         csv.DictReader(
             io.StringIO(
-                run("results", watched.path, "--curve", "window_error", "--format", "csv").stdout
+                run(
+                    "results",
+                    watched.path,
+                    "--curve",
+                    "window_error",
+                    "--format",
+                    "csv",
+                ).stdout
             )
         )
     )
     last = [row for row in found if row["learner"] == "pa" and row["rows"] == "100"]
     assert len(found) == 4
-    assert [(row["curve"], row["segment"], row["n"]) for row in last] == [("window_error", "", "2")]
+    assert [(row["curve"], row["segment"], row["n"]) for row in last] == [
+        ("window_error", "", "2")
+    ]
     assert float(last[0]["mean"]) == pytest.approx(0.25)
     assert float(last[0]["std"]) == pytest.approx(0.1 / 2**0.5)
 
     objects = json.loads(
-        run("results", watched.path, "--curve", "window_error", "--format", "json").stdout
+        run(
+            "results", watched.path, "--curve", "window_error", "--format", "json"
+        ).stdout
     )
     assert [(o["learner"], o["rows"], o["protocol"]) for o in objects] == [
         (learner, rows, {"order": "permuted", "seed": 0})
@@ -173,7 +206,9 @@ def test_a_curve_as_csv_json_and_table(watched):
 
 def test_segments_and_alarms_along_the_stream(watched):
     segments = json.loads(
-        run("results", watched.path, "--curve", "segment_error", "--format", "json").stdout
+        run(
+            "results", watched.path, "--curve", "segment_error", "--format", "json"
+        ).stdout
     )
     assert [(o["segment"], o["mean"]) for o in segments if o["learner"] == "pa"] == [
         ("day 0", 0.25),
@@ -181,7 +216,9 @@ def test_segments_and_alarms_along_the_stream(watched):
     ]
     assert "day 0" in run("results", watched.path, "--curve", "segment_error").stdout
     alarms = json.loads(
-        run("results", watched.path, "--curve", "drift_alarms", "--format", "json").stdout
+        run(
+            "results", watched.path, "--curve", "drift_alarms", "--format", "json"
+        ).stdout
     )
     assert [(o["rows"], o["mean"]) for o in alarms] == [(70, 0.5), (70, 0.5)]
 
@@ -193,39 +230,67 @@ def test_columns_are_those_of_all_learners(tmp_path, make_record, name):
     for learner, cells in (("pa", {1: 7, 65537: 3}), ("arow", {0: 4, 1: 2, 65537: 4})):
         segments = [(f"day {cell}", 10, count) for cell, count in cells.items()]
         made = Series(
-            "test_confusion", np.array(list(cells)), np.array(list(cells.values()), dtype=float)
+            "test_confusion",
+            np.array(list(cells)),
+            np.array(list(cells.values()), dtype=float),
         )
         error = (
             "cumulative_error" if name == "segment_error" else "test_error"
         )  # of runs that measure the test split alone
         metrics = {error: len(cells) / 10}
-        store.write(make_record(learner=learner, metrics=metrics, segments=segments, series=[made]))
+        store.write(
+            make_record(
+                learner=learner, metrics=metrics, segments=segments, series=[made]
+            )
+        )
 
     shown = run("results", store.path, "--curve", name).stdout.splitlines()
 
-    of = {line.split()[0]: line.split()[1:] for line in shown if line.startswith(("pa", "arow"))}
+    of = {
+        line.split()[0]: line.split()[1:]
+        for line in shown
+        if line.startswith(("pa", "arow"))
+    }
     if name == "segment_error":
-        assert of == {"pa": ["-", "70.00", "30.00"], "arow": ["40.00", "20.00", "40.00"]}
+        assert of == {
+            "pa": ["-", "70.00", "30.00"],
+            "arow": ["40.00", "20.00", "40.00"],
+        }
     else:
-        assert [[float(count) for count in of[learner]] for learner in ("pa", "arow")] == [
+        assert [
+            [float(count) for count in of[learner]] for learner in ("pa", "arow")
+        ] == [
             [0, 7, 3],
             [4, 2, 4],
         ]
 
 
-def test_a_table_of_many_segments_has_some_of_each_part_of_the_stream(tmp_path, make_record):
+def test_a_table_of_many_segments_has_some_of_each_part_of_the_stream(
+    tmp_path, make_record
+):
     """The first and the last among them; JSON has all."""
     store = open_store(tmp_path / "store", create=True)
     segments = [(f"s{number}", 10, number % 10) for number in range(2000)]
-    store.write(make_record(learner="pa", metrics={"cumulative_error": 0.5}, segments=segments))
+    store.write(
+        make_record(learner="pa", metrics={"cumulative_error": 0.5}, segments=segments)
+    )
     shown = run("results", store.path, "--curve", "segment_error").stdout
-    head = next(line for line in shown.splitlines() if line.startswith("learner")).split()[1:]
+    head = next(
+        line for line in shown.splitlines() if line.startswith("learner")
+    ).split()[1:]
     assert (len(head), head[0], head[1], head[-1]) == (30, "s0", "s69", "s1999")
     assert "30 segments, of 2,000; JSON and CSV have all of them." in shown
     assert (
         len(
             json.loads(
-                run("results", store.path, "--curve", "segment_error", "--format", "json").stdout
+                run(
+                    "results",
+                    store.path,
+                    "--curve",
+                    "segment_error",
+                    "--format",
+                    "json",
+                ).stdout
             )
         )
         == 2000
@@ -236,9 +301,13 @@ def test_segments_of_one_name_stand_beside_each_other(tmp_path, make_record):
     """A weekday comes back: the table had the last Monday alone."""
     store = open_store(tmp_path / "store", create=True)
     segments = [("Mon", 10, 1), ("Tue", 10, 2), ("Mon", 10, 3)]
-    store.write(make_record(learner="pa", metrics={"cumulative_error": 0.2}, segments=segments))
+    store.write(
+        make_record(learner="pa", metrics={"cumulative_error": 0.2}, segments=segments)
+    )
     shown = run("results", store.path, "--curve", "segment_error").stdout.splitlines()
-    assert any(line.split() == ["learner", "Mon", "Tue", "Mon", "(2)"] for line in shown)
+    assert any(
+        line.split() == ["learner", "Mon", "Tue", "Mon", "(2)"] for line in shown
+    )
     assert any(line.split() == ["pa", "10.00", "20.00", "30.00"] for line in shown)
 
 
@@ -250,7 +319,9 @@ def test_a_table_of_a_large_confusion_matrix_has_the_cells_with_the_most_rows(
     rows = {"pa": np.arange(100.0), "arow": np.where(np.arange(100) == 3, 1000.0, 1.0)}
     for learner, counts in rows.items():
         made = Series("test_confusion", np.arange(100), counts)
-        store.write(make_record(learner=learner, metrics={"test_error": 0.5}, series=[made]))
+        store.write(
+            make_record(learner=learner, metrics={"test_error": 0.5}, series=[made])
+        )
 
     shown = run("results", store.path, "--curve", "test_confusion").stdout
 
@@ -260,9 +331,14 @@ def test_a_table_of_a_large_confusion_matrix_has_the_cells_with_the_most_rows(
         if line[:2] in ("pa", "ar")
     }
     assert of == {"pa": [3.0, *rows["pa"][41:]], "arow": [1000.0] + 59 * [1.0]}
-    assert "The 60 cells with the most rows, of 100; JSON and CSV have all of them." in shown
+    assert (
+        "The 60 cells with the most rows, of 100; JSON and CSV have all of them."
+        in shown
+    )
     every = json.loads(
-        run("results", store.path, "--curve", "test_confusion", "--format", "json").stdout
+        run(
+            "results", store.path, "--curve", "test_confusion", "--format", "json"
+        ).stdout
     )
     assert len(every) == 200
 
@@ -296,16 +372,22 @@ def test_a_curve_that_no_run_has_says_where_to_ask_for_it(store):
     assert "no run shown has fading_error along the stream" in result.stderr
 
 
-def test_many_loose_runs_are_said_to_be_slow_to_read(tmp_path, monkeypatch, make_record):
+def test_many_loose_runs_are_said_to_be_slow_to_read(
+    tmp_path, monkeypatch, make_record
+):
     """One line on stderr, also of `compare` and `status`; none once they are compacted."""
     store = open_store(tmp_path / "store", create=True)
     for learner in ("pa1", "lol"):
         for i in range(3):
             store.write(
-                make_record(learner=learner, permutation=i, metrics={"cumulative_error": 0.1})
+                make_record(
+                    learner=learner, permutation=i, metrics={"cumulative_error": 0.1}
+                )
             )
     monkeypatch.setattr("olscale.cli.results._MANY_LOOSE", 6)
-    slow = f"olscale: 6 runs of {store.path} are in separate files, which are slow to read"
+    slow = (
+        f"olscale: 6 runs of {store.path} are in separate files, which are slow to read"
+    )
     advice = f"{slow}; olscale compact {store.path} merges them"
     for word in ("results", "compare", "status"):
         done = run(word, store.path)

@@ -32,7 +32,9 @@ class Server(BaseHTTPRequestHandler):
     posted: ClassVar[list[str]] = []
 
     def do_GET(self) -> None:
-        is_there = self.path.startswith("/rows.csv") and "manifest.json" not in self.path
+        is_there = (
+            self.path.startswith("/rows.csv") and "manifest.json" not in self.path
+        )
         self.send_response(200 if is_there else 404)
         self.send_header("Content-Length", str(len(ROWS) * is_there))
         self.send_header("ETag", "one")
@@ -44,7 +46,9 @@ class Server(BaseHTTPRequestHandler):
         self.do_GET()
 
     def do_POST(self) -> None:
-        Server.posted.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        Server.posted.append(
+            self.rfile.read(int(self.headers["Content-Length"])).decode()
+        )
         self.send_response(200 if "taken" in self.path else 403)
         self.end_headers()
 
@@ -73,7 +77,9 @@ def no_file_systems_kept() -> Iterator[None]:
 
 def refuse_secrets(text: str, where: str) -> None:
     for secret in SECRETS:
-        assert secret not in text, f"{where}: {text[max(0, text.index(secret) - 200) :][:400]}"
+        assert secret not in text, (
+            f"{where}: {text[max(0, text.index(secret) - 200) :][:400]}"
+        )
 
 
 class Shell:
@@ -106,9 +112,14 @@ def test_addresses_of_sources_stores_and_models(
     olscale("ingest", source, "rows", "--segments", "files")
     olscale("ingest", source, "rows", code=1)
     olscale("ingest", f"{server}/absent.csv?sig={SECRETS[2]}", "absent", code=1)
-    olscale("ingest", f"{server}/rows.csv?{SECRETS[2]}", "other", "--label", "none", code=1)
+    olscale(
+        "ingest", f"{server}/rows.csv?{SECRETS[2]}", "other", "--label", "none", code=1
+    )
     refuse_secrets_in(tmp_path)
-    assert open_dataset(tmp_path / "rows").manifest.sources[0].name == "rows.csv?sig=***&v=***"
+    assert (
+        open_dataset(tmp_path / "rows").manifest.sources[0].name
+        == "rows.csv?sig=***&v=***"
+    )
     (tmp_path / "rows.csv").write_text(ROWS)
     same = ingest(str(tmp_path / "rows.csv"), tmp_path / "same", segments="files")
     assert same.fingerprint == open_dataset(tmp_path / "rows").fingerprint
@@ -119,9 +130,22 @@ def test_addresses_of_sources_stores_and_models(
     open_store(store, create=True)
     for name in ("local", store):
         olscale(
-            "evaluate", "--dataset", "rows", "--learner", "pa1", "--store", name, "--in-process"
+            "evaluate",
+            "--dataset",
+            "rows",
+            "--learner",
+            "pa1",
+            "--store",
+            name,
+            "--in-process",
         )
-        for command in (("status",), ("results",), ("compare",), ("models", "list"), ("compact",)):
+        for command in (
+            ("status",),
+            ("results",),
+            ("compare",),
+            ("models", "list"),
+            ("compact",),
+        ):
             olscale(*command, name, code=None)
         olscale("report", name, "--out", "report", code=None)
         refuse_secrets(
@@ -130,15 +154,28 @@ def test_addresses_of_sources_stores_and_models(
             ).page(),
             "page",
         )
-    olscale("evaluate", "--dataset", source, "--learner", "pa1", "--store", "local", code=1)
-    olscale("evaluate", "--dataset", "rows", "--learner", "pa1", "--store", f"no{source}", code=1)
+    olscale(
+        "evaluate", "--dataset", source, "--learner", "pa1", "--store", "local", code=1
+    )
+    olscale(
+        "evaluate",
+        "--dataset",
+        "rows",
+        "--learner",
+        "pa1",
+        "--store",
+        f"no{source}",
+        code=1,
+    )
     run_id = min(open_store(tmp_path / "local").done())
     olscale("models", "save", "local", run_id, "pa1.olm")
     olscale("models", "show", "pa1.olm")
     olscale("predict", "pa1.olm", source, "--labels", "--out", "out.csv")
     olscale("predict", "pa1.olm", f"{server}/absent.csv?sig={SECRETS[2]}", code=1)
     olscale("predict", f"{server}/absent.olm?sig={SECRETS[2]}", "rows", code=1)
-    monkeypatch.setenv("OLSCALE_DATASETS", f"memory://{SECRETS[0]}@host/home?sig={SECRETS[2]}")
+    monkeypatch.setenv(
+        "OLSCALE_DATASETS", f"memory://{SECRETS[0]}@host/home?sig={SECRETS[2]}"
+    )
     monkeypatch.setattr(doctor, "CHECKS", {"data home": doctor.CHECKS["data home"]})
     assert "memory://***@host/home?sig=***" in olscale("doctor")
     olscale("datasets", "list", code=None)
@@ -210,7 +247,10 @@ def test_a_password_may_hold_what_ends_the_name_of_a_server(
     given = f"http://{SECRETS[0]}:{SECRETS[1]}{odd}{SECRETS[2]}@{host}"
     expected = int(odd != "@")
     said = olscale("ingest", f"{given}/rows.csv", "rows", code=expected)
-    assert not expected or "password has a /, ? or #: write %2F, %3F or %23 instead" in said
+    assert (
+        not expected
+        or "password has a /, ? or #: write %2F, %3F or %23 instead" in said
+    )
     olscale("ingest", f"{given}/absent.csv", "absent", code=1)
     olscale("datasets", "show", f"{given}/absent", code=1)
     olscale("results", f"{given}/store", code=1)

@@ -27,7 +27,10 @@ def store(tmp_path: Path, make_record) -> Store:
 
 def test_runs_are_forgotten_and_counted(store: Store) -> None:
     done = run("store", "forget", store.path, "--learner", "pa1", "--dataset", "digits")
-    assert (done.exit_code, done.stdout) == (0, f"2 runs forgotten, 2 left in {store.path}\n")
+    assert (done.exit_code, done.stdout) == (
+        0,
+        f"2 runs forgotten, 2 left in {store.path}\n",
+    )
     assert (
         run("store", "forget", store.path, "--all").stdout
         == f"2 runs forgotten, 0 left in {store.path}\n"
@@ -37,8 +40,16 @@ def test_runs_are_forgotten_and_counted(store: Store) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        ([], 2, "expected --learner or --dataset to choose runs, or --all for all of them"),
-        (["--all", "--learner", "pa1"], 2, "--all cannot be combined with --learner or --dataset"),
+        (
+            [],
+            2,
+            "expected --learner or --dataset to choose runs, or --all for all of them",
+        ),
+        (
+            ["--all", "--learner", "pa1"],
+            2,
+            "--all cannot be combined with --learner or --dataset",
+        ),
         (["--learner", "pa"], 1, "did you mean 'pa1'?"),
         (["--dataset", "digit"], 1, "did you mean 'digits'?"),
     ],
@@ -68,7 +79,9 @@ def evaluate(shelf: Path, store: Path, *options: object) -> Result:
     return run(*args, "--in-process", "--store", store, *options)
 
 
-def test_force_computes_again_and_says_how_many_differ(shelf: Path, tmp_path: Path) -> None:
+def test_force_computes_again_and_says_how_many_differ(
+    shelf: Path, tmp_path: Path
+) -> None:
     assert evaluate(shelf, tmp_path / "s").exit_code == 0
     store = open_store(tmp_path / "s")
     [name, *_] = store.single_files("runs")
@@ -111,11 +124,19 @@ def test_exit_codes_tell_of_runs_that_failed(shelf: Path, tmp_path: Path) -> Non
         assert done.stderr.splitlines()[-1].startswith(f"olscale: error: {said}")
 
 
-def test_a_place_that_holds_something_else_is_named(shelf: Path, tmp_path: Path) -> None:
+def test_a_place_that_holds_something_else_is_named(
+    shelf: Path, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("x")
     for path, said in (
-        (tmp_path / "file", "is not a metrics store but a file; name a store, or a new directory"),
-        (shelf / "dense", "is not a metrics store but a dataset (it has a manifest.json)"),
+        (
+            tmp_path / "file",
+            "is not a metrics store but a file; name a store, or a new directory",
+        ),
+        (
+            shelf / "dense",
+            "is not a metrics store but a dataset (it has a manifest.json)",
+        ),
     ):
         before = sorted(path.iterdir()) if path.is_dir() else path.read_text()
         for done in (run("results", path), evaluate(shelf, path)):
@@ -124,7 +145,9 @@ def test_a_place_that_holds_something_else_is_named(shelf: Path, tmp_path: Path)
         assert before == (sorted(path.iterdir()) if path.is_dir() else path.read_text())
 
 
-def test_a_damaged_store_json_is_mended_and_said_so(shelf: Path, tmp_path: Path) -> None:
+def test_a_damaged_store_json_is_mended_and_said_so(
+    shelf: Path, tmp_path: Path
+) -> None:
     assert evaluate(shelf, tmp_path / "s").exit_code == 0
     (tmp_path / "s" / "store.json").write_bytes(b"\0" * 64)
     refused = run("results", tmp_path / "s")
@@ -134,8 +157,12 @@ def test_a_damaged_store_json_is_mended_and_said_so(shelf: Path, tmp_path: Path)
     assert done.exit_code == 0
     assert f"set aside damaged file store.json of {tmp_path / 's'}" in done.stderr
     assert (tmp_path / "s" / "store.json").read_bytes() == version_bytes(3)
-    (tmp_path / "s" / "store.json").write_text('{"format": "of somebody else", "version": 1}')
+    (tmp_path / "s" / "store.json").write_text(
+        '{"format": "of somebody else", "version": 1}'
+    )
     (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "store.json").write_text('{"format": "of somebody else", "version": 1}')
+    (tmp_path / "other" / "store.json").write_text(
+        '{"format": "of somebody else", "version": 1}'
+    )
     assert evaluate(shelf, tmp_path / "other").exit_code == 1
     assert [path.name for path in (tmp_path / "other").iterdir()] == ["store.json"]

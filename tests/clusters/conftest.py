@@ -104,12 +104,16 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Work:
     )
     made = Work(folder, {})
     (made.venv / "bin").mkdir(parents=True)
-    lines = "".join(f"export {name}='{value}'\n" for name, value in made.environment.items())
+    lines = "".join(
+        f"export {name}='{value}'\n" for name, value in made.environment.items()
+    )
     (made.venv / "bin" / "activate").write_text(lines)
     for name, words in (("python", ""), ("olscale", "-m olscale ")):
         script = made.venv / "bin" / name
         # Machine code is where the other tests have it, too, and not compiled once more.
-        script.write_text(f'#!/bin/sh\nunset NUMBA_CACHE_DIR\nexec {sys.executable} {words}"$@"\n')
+        script.write_text(
+            f'#!/bin/sh\nunset NUMBA_CACHE_DIR\nexec {sys.executable} {words}"$@"\n'
+        )
         script.chmod(0o755)
     made.pause(0)
     words = [
@@ -120,7 +124,9 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Work:
         folder / "wanted",
         "--in-process",
     ]
-    subprocess.run(words, env=os.environ | made.environment, check=True, capture_output=True)
+    subprocess.run(
+        words, env=os.environ | made.environment, check=True, capture_output=True
+    )
     made.wanted.update(records(folder / "wanted"))
     assert len(made.wanted) == 1
     return made

@@ -93,7 +93,9 @@ def running(folder: Path) -> Iterator[Slurm]:
     (folder / "key").chmod(0o400)
     file = folder / "slurm.conf"
     file.write_text(
-        _CONFIGURATION.format(host=host, folder=folder, port=port, first=port + 1, last=port + 2)
+        _CONFIGURATION.format(
+            host=host, folder=folder, port=port, first=port + 1, last=port + 2
+        )
     )
     slurm = Slurm({"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SLURM_CONF": str(file)})
     said = folder / "munged"
@@ -115,7 +117,11 @@ def running(folder: Path) -> Iterator[Slurm]:
     with (folder / "daemons.log").open("w") as log:
         try:
             for words in daemons:
-                going.append(subprocess.Popen(words, env=slurm.environment, stdout=log, stderr=log))
+                going.append(
+                    subprocess.Popen(
+                        words, env=slurm.environment, stdout=log, stderr=log
+                    )
+                )
                 time.sleep(0.5)
             deadline = time.monotonic() + 60
             while _idle(slurm) < 2:
@@ -123,7 +129,9 @@ def running(folder: Path) -> Iterator[Slurm]:
                 time.sleep(0.5)
             yield slurm
             slurm.call("scancel", "--user=root")
-            while slurm.call("squeue", "--noheader") and time.monotonic() < deadline + 60:
+            while (
+                slurm.call("squeue", "--noheader") and time.monotonic() < deadline + 60
+            ):
                 time.sleep(0.5)
         finally:
             for process in reversed(going):

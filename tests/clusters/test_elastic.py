@@ -48,9 +48,9 @@ def test_what_drivers_ask_for_is_added_up_and_forgotten() -> None:
     assert scheduler.idle_since is None
     [plugin] = scheduler.plugins.values()
     there = [type("Worker", (), {"address": address}) for address in "abc"]
-    assert [worker.address for worker in plugin.valid_workers_downscaling(scheduler, there)] == [
-        "c"
-    ]
+    assert [
+        worker.address for worker in plugin.valid_workers_downscaling(scheduler, there)
+    ] == ["c"]
     ask_for_workers("one", 9, ["a"], -1.0, dask_scheduler=scheduler)
     assert scheduler.adaptive_target() == 5
     ask_for_workers("three", 1, [], 60.0, dask_scheduler=scheduler)
@@ -58,7 +58,8 @@ def test_what_drivers_ask_for_is_added_up_and_forgotten() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "again"), [(TimeoutError(), True), (ModuleNotFoundError("olscale"), False)]
+    ("fault", "again"),
+    [(TimeoutError(), True), (ModuleNotFoundError("olscale"), False)],
 )
 def test_a_scheduler_that_is_slow_is_told_again_and_one_without_olscale_is_not(
     fault: Exception, again: bool
@@ -82,12 +83,17 @@ def test_a_cluster_without_workers_grows_as_far_as_it_may(
     protocol = {"order": order} | ({"permutations": 3} if order == "permuted" else {})
     learners = [{"name": "perceptron"}, {"name": "sklearn.linear_model:Perceptron"}]
     experiment = parse_experiment(
-        {"protocol": protocol, "datasets": [{"path": str(shelf / "dense")}], "learners": learners},
+        {
+            "protocol": protocol,
+            "datasets": [{"path": str(shelf / "dense")}],
+            "learners": learners,
+        },
         "test",
     )
     evaluate(experiment, tmp_path / "here", in_process=True)
     most = 0
-    often = ExecutionSettings(watch_seconds=0.3)  # workers go when ten times that have passed
+    # workers go when ten times that have passed
+    often = ExecutionSettings(watch_seconds=0.3)
 
     async def grow() -> None:
         nonlocal most
@@ -125,9 +131,16 @@ def test_a_cluster_without_workers_grows_as_far_as_it_may(
 
 
 @pytest.mark.long
-def test_two_drivers_share_a_cluster(cluster: Cluster, shelf: Path, tmp_path: Path) -> None:
+def test_two_drivers_share_a_cluster(
+    cluster: Cluster, shelf: Path, tmp_path: Path
+) -> None:
     """Each ends with the bytes of an evaluation in process."""
-    learners = ["--learner", "perceptron", "--learner", "sklearn.linear_model:Perceptron"]
+    learners = [
+        "--learner",
+        "perceptron",
+        "--learner",
+        "sklearn.linear_model:Perceptron",
+    ]
     drivers = {}
     for order in ("permuted", "time"):
         words = [

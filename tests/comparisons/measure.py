@@ -55,7 +55,9 @@ class Bench:
         if not contender.needs:
             return bool(self.libol) and shutil.which("octave-cli") is not None
         look = f"import importlib.util, sys; sys.exit(not importlib.util.find_spec('{contender.needs}'))"
-        return not subprocess.run([self._python(contender), "-c", look], check=False).returncode
+        return not subprocess.run(
+            [self._python(contender), "-c", look], check=False
+        ).returncode
 
     def measure(self, task: Task, rows: Path) -> dict[str, Measured | None]:
         """Return the figures of each contender by name, None where it is not installed.
@@ -65,7 +67,9 @@ class Bench:
         able = [one for one in task.contenders if self.can(one)]
         with tempfile.TemporaryDirectory(prefix="olscale-comparison-") as folder:
             few = Path(folder) / rows.name
-            few.write_text(_first_rows(rows.read_text(encoding="utf-8")), encoding="utf-8")
+            few.write_text(
+                _first_rows(rows.read_text(encoding="utf-8")), encoding="utf-8"
+            )
             ours = task.contenders[0]
             self.run(ours, rows)  # compiles
             seconds: dict[str, list[float]] = {one.name: [] for one in able}

@@ -43,7 +43,9 @@ def folder(tmp_path: Path) -> Path:
 def run(folder: Path, code: str, **more: str) -> tuple[list[str], str]:
     """Run code in a process of its own; return the words that it prints, and what it says on standard error."""
     environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("NUMBA_")
     } | more
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -90,4 +92,8 @@ def test_what_changes_machine_code_takes_none_that_was_shipped():
 
 def test_the_key_of_shipped_code_names_no_processor():
     key = ("signature", ("x86_64-linux", "znver4", "+avx512f"), ("code", "closure"))
-    assert shipped_key(key) == ("signature", ("x86_64-linux", LEVEL, ""), ("code", "closure"))
+    assert shipped_key(key) == (
+        "signature",
+        ("x86_64-linux", LEVEL, ""),
+        ("code", "closure"),
+    )

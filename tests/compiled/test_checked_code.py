@@ -18,7 +18,9 @@ def test_a_file_with_any_byte_changed_is_refused(suffix: str, tmp_path: Path) ->
     [file] = tmp_path.glob(f"*{suffix}")
     data = file.read_bytes()
     for position in range(len(data)):
-        file.write_bytes(data[:position] + bytes([data[position] ^ 1]) + data[position + 1 :])
+        file.write_bytes(
+            data[:position] + bytes([data[position] ^ 1]) + data[position + 1 :]
+        )
         with pytest.raises(ValueError, match="its checksum is wrong or missing"):
             code.load("signature")
     file.write_bytes(data)

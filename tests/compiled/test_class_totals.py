@@ -20,7 +20,9 @@ def test_any_cut_of_any_rows(
     classes: int, rows: int, cuts: list[int], common: float, frozen: bool, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    y = np.where(rng.random(rows) < common, rng.integers(2), rng.integers(0, classes, rows))
+    y = np.where(
+        rng.random(rows) < common, rng.integers(2), rng.integers(0, classes, rows)
+    )
     predicted = np.where(rng.random(rows) < 0.7, y, rng.integers(0, classes, rows))
     no_room = np.empty((0, 2), np.int64)
     no_marks = np.empty(0, np.int64)
@@ -36,6 +38,8 @@ def test_any_cut_of_any_rows(
     for part in np.split(np.arange(rows), sorted(min(cut, rows) for cut in cuts)):
         events = y[part], predicted[part], no_room, no_weights
         count_classes(*events, False, base, frozen, sums, 1.0, no_marks, nothing)
-        add_class_totals(y[part], predicted[part], other, frozen, totals, open_counts(classes))
+        add_class_totals(
+            y[part], predicted[part], other, frozen, totals, open_counts(classes)
+        )
         np.testing.assert_array_equal(totals, sums)
         np.testing.assert_array_equal(other, base)

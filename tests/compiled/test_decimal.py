@@ -33,7 +33,9 @@ def test_any_decimal_is_rounded_as_float_does(digits: int, power: int) -> None:
 @pytest.mark.parametrize("power", range(-4, 24))
 def test_halfway_cases_go_to_the_even_neighbour(power: int) -> None:
     """An odd integer of 54 bits lies halfway between two doubles, times any power of two."""
-    smallest, largest = (2**53 // 5**power, 2**54 // 5**power) if power >= 0 else (2**53, 2**54)
+    smallest, largest = (
+        (2**53 // 5**power, 2**54 // 5**power) if power >= 0 else (2**53, 2**54)
+    )
     for draw in np.random.default_rng(9).integers(smallest, largest, 200).tolist():
         digits = draw | 1 if power >= 0 else (draw | 1) * 5**-power
         if digits < 10**19:
@@ -43,9 +45,13 @@ def test_halfway_cases_go_to_the_even_neighbour(power: int) -> None:
 
 
 def test_random_doubles_survive_their_shortest_text() -> None:
-    bits = np.random.default_rng(0).integers(2**52, 2047 * 2**52, 20_000, dtype=np.int64)
+    bits = np.random.default_rng(0).integers(
+        2**52, 2047 * 2**52, 20_000, dtype=np.int64
+    )
     for number in bits.view(np.float64).tolist():
         mantissa, _, exponent = f"{number:.16e}".partition("e")
-        value, done = scaled(np.uint64(int(mantissa.replace(".", ""))), int(exponent) - 16)
+        value, done = scaled(
+            np.uint64(int(mantissa.replace(".", ""))), int(exponent) - 16
+        )
         assert done
         assert value == number

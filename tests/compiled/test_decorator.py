@@ -14,7 +14,19 @@ import pytest
 
 import olscale
 
-ELEMENTARY = {"exp", "expm1", "log", "log1p", "log2", "log10", "pow", "power", "sin", "cos", "tanh"}
+ELEMENTARY = {
+    "exp",
+    "expm1",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "pow",
+    "power",
+    "sin",
+    "cos",
+    "tanh",
+}
 BLAS = {"dot", "vdot", "matmul", "linalg", "convolve", "correlate"}
 
 
@@ -63,7 +75,8 @@ def is_named(node: ast.AST, names: set[str]) -> bool:
 
 
 @pytest.mark.parametrize(
-    "line", ["return x @ w", "return np.dot(x, w)", "return np.linalg.norm(x)", "x @= w"]
+    "line",
+    ["return x @ w", "return np.dot(x, w)", "return np.linalg.norm(x)", "x @= w"],
 )
 def test_it_would_be_found(line: str) -> None:
     assert calls_blas(f"@compiled\ndef f(x, w):\n    {line}\n") == ["f"]

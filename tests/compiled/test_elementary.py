@@ -21,7 +21,19 @@ from olscale.learners.linear import regression
 from olscale.learners.local import ollc
 from olscale.learners.registry import LEARNERS
 
-C_LIBRARY = {"exp", "expm1", "log", "log1p", "log2", "log10", "pow", "sin", "cos", "tan", "tanh"}
+C_LIBRARY = {
+    "exp",
+    "expm1",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "pow",
+    "sin",
+    "cos",
+    "tan",
+    "tanh",
+}
 
 LOOPS = {
     "ollc": ollc._learn_and_score,
@@ -63,8 +75,12 @@ def values() -> tuple[np.ndarray, ...]:
 
 def test_they_are_exact(values: tuple[np.ndarray, ...]) -> None:
     logarithms, of_sums, falling = values
-    np.testing.assert_allclose(logarithms, list(map(math.log, NUMBERS)), rtol=3e-16, atol=0.0)
-    np.testing.assert_allclose(of_sums, list(map(math.log1p, SHARES)), rtol=3e-16, atol=0.0)
+    np.testing.assert_allclose(
+        logarithms, list(map(math.log, NUMBERS)), rtol=3e-16, atol=0.0
+    )
+    np.testing.assert_allclose(
+        of_sums, list(map(math.log1p, SHARES)), rtol=3e-16, atol=0.0
+    )
     for power, got in zip(POWERS, falling, strict=True):
         expected = [math.pow(t, -power) for t in STEPS]
         exact = power in (0.0, 0.5, 1.0)

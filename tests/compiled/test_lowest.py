@@ -25,7 +25,11 @@ def test_the_lowest_are_those_of_a_stable_sort() -> None:
     slow = slow_versions(module)["few_lowest"]
     for turn in range(400):
         size = AT_ONCE * int(rng.integers(1, 4))
-        values = rng.normal(size=size) if turn % 2 else rng.integers(0, 30, size).astype(float)
+        values = (
+            rng.normal(size=size)
+            if turn % 2
+            else rng.integers(0, 30, size).astype(float)
+        )
         values[rng.random(size) < rng.random()] = np.inf
         low = np.zeros(rng.integers(1, 9))
         indices = np.zeros(len(low) + 1, dtype=np.int64)

@@ -37,7 +37,10 @@ def test_scores_and_steps(dtype: str) -> None:
             np.testing.assert_array_equal(dense, sparse)
         x = np.asarray(both[0])[0]
         np.testing.assert_allclose(
-            results[0][0], slow["mixed_scores"](x, start, *mixture), rtol=1e-6, atol=1e-6
+            results[0][0],
+            slow["mixed_scores"](x, start, *mixture),
+            rtol=1e-6,
+            atol=1e-6,
         )
         slow["add_mixed"](x, start, *mixture, 1, 0.3, -0.7)
         np.testing.assert_allclose(results[0][1], start, rtol=1e-6, atol=1e-6)

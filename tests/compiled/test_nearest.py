@@ -14,13 +14,19 @@ from olscale.compiled.normal import normal_below
 _EXACT = Context(prec=50)
 # Made by exact steps alone: NumPy's powers have other last bits on other machines.
 _STEPS = np.arange(1, 1_500) / 1_024.0
-EXPONENTS = np.concatenate([-_STEPS, _STEPS, 32.0 * -_STEPS, 450.0 * _STEPS, -450.0 * _STEPS])
-NUMBERS = np.concatenate([_STEPS, 1.0 + _STEPS / 512.0, 1.0 - _STEPS / 2_048.0, 1e9 * _STEPS])
+EXPONENTS = np.concatenate(
+    [-_STEPS, _STEPS, 32.0 * -_STEPS, 450.0 * _STEPS, -450.0 * _STEPS]
+)
+NUMBERS = np.concatenate(
+    [_STEPS, 1.0 + _STEPS / 512.0, 1.0 - _STEPS / 2_048.0, 1e9 * _STEPS]
+)
 NORMAL = np.concatenate([-10.0 * _STEPS, [0.0], 10.0 * _STEPS])
 
 
 @compiled
-def _fill(exponents: np.ndarray, numbers: np.ndarray, normal: np.ndarray, out: tuple) -> None:
+def _fill(
+    exponents: np.ndarray, numbers: np.ndarray, normal: np.ndarray, out: tuple
+) -> None:
     powers, logarithms, shares = out
     for i in range(len(exponents)):
         powers[i] = nearest_exponential(exponents[i])

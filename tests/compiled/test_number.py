@@ -23,7 +23,8 @@ numbers = st.builds(
     st.sampled_from([".", ""]),
     digits,
     st.one_of(
-        st.just(""), st.builds("{}{}{}".format, st.sampled_from("eE"), signs, st.integers(0, 400))
+        st.just(""),
+        st.builds("{}{}{}".format, st.sampled_from("eE"), signs, st.integers(0, 400)),
     ),
 )
 
@@ -76,7 +77,9 @@ def test_any_decimal_has_the_bits_of_float(text: str, behind: str, fill: str) ->
 
 @pytest.mark.parametrize("whole", range(1, 10))
 @pytest.mark.parametrize("fraction", range(21))
-def test_every_number_of_digits_before_and_behind_the_point(whole: int, fraction: int) -> None:
+def test_every_number_of_digits_before_and_behind_the_point(
+    whole: int, fraction: int
+) -> None:
     """The largest number of each shape, one of random digits, and nothing but zeros."""
     draw = np.random.default_rng([whole, fraction])
     for each in (

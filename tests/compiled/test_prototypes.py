@@ -60,7 +60,9 @@ def _assign(X: Rows, prototypes: Prototypes, assigned: np.ndarray) -> None:
 
 @pytest.mark.parametrize("columns", [1, 2, 4, 8, 16, 32, 64, 80])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_products_are_rounded_with_their_sums_whatever_the_layout(dtype: str, columns: int) -> None:
+def test_products_are_rounded_with_their_sums_whatever_the_layout(
+    dtype: str, columns: int
+) -> None:
     rng = np.random.default_rng(columns)
     for features in (1, 3, 8, 21, 37):
         start = rng.normal(size=(features, columns)).astype(dtype)
@@ -92,7 +94,11 @@ def test_rows_go_to_the_prototypes_of_the_slow_version() -> None:
     rng = np.random.default_rng(0)
     k = 5
     for X in layouts(rng, 100, 6):
-        dense = X if isinstance(X, np.ndarray) else layouts(np.random.default_rng(0), 100, 6)[0]
+        dense = (
+            X
+            if isinstance(X, np.ndarray)
+            else layouts(np.random.default_rng(0), 100, 6)[0]
+        )
         slow = slow_class(6, k)
         expected = []
         for i, x in enumerate(np.asarray(dense)):

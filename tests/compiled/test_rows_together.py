@@ -10,7 +10,12 @@ import pytest
 from olscale.compiled import rows_together
 from olscale.compiled.csr import CSR, read_only_csr
 from olscale.compiled.decorator import compiled
-from olscale.compiled.rows_together import may_go_together, multiply_together, renew, together_space
+from olscale.compiled.rows_together import (
+    may_go_together,
+    multiply_together,
+    renew,
+    together_space,
+)
 from olscale.compiled.simd import row_tiles
 from olscale.compiled.simd.row_tiles import ROWS, multiply_rows
 from olscale.compiled.support_arrays import empty_support, grow_places, support_vectors
@@ -58,19 +63,31 @@ def _renew(support: Any, X: Any, i: int, at: Any, space: Any) -> None:
 
 @compiled
 def _multiply_rows(
-    at: Any, p: Any, x: Any, first: int, length: int, W: Any, column: int, vectors: int, K: Any
+    at: Any,
+    p: Any,
+    x: Any,
+    first: int,
+    length: int,
+    W: Any,
+    column: int,
+    vectors: int,
+    K: Any,
 ) -> None:
     multiply_rows(at, p, len(at), x, first, length, W, column, vectors, K[:, 8:])
 
 
 def rows(count: int, seed: int, share: float = 1.0) -> CSR:
     rng = np.random.default_rng(seed)
-    return read_only_csr(rng.normal(size=(count, COLUMNS)) * (rng.random(COLUMNS) < share))
+    return read_only_csr(
+        rng.normal(size=(count, COLUMNS)) * (rng.random(COLUMNS) < share)
+    )
 
 
 def vectors(count: int, share: float = 0.9) -> SupportVectors:
     """Return vectors that lack some features, whose places have the order of no row."""
-    support = support_vectors(grow_places(empty_support(COLUMNS, SLOTS, SLOTS), COLUMNS))
+    support = support_vectors(
+        grow_places(empty_support(COLUMNS, SLOTS, SLOTS), COLUMNS)
+    )
     for slot in range(count):
         _put(support, slot, rows(1, 100 + slot, share), 0)
     return support
@@ -118,7 +135,9 @@ def test_products_are_those_of_each_row(count: int, share: float) -> None:
 @pytest.mark.parametrize(
     ("all_lack", "one_lacks"), [([], 3), ([10], 20), ([0], 1), ([1], 0), ([69], 68)]
 )
-def test_rows_of_other_features_go_alone(odd: int, all_lack: list[int], one_lacks: int) -> None:
+def test_rows_of_other_features_go_alone(
+    odd: int, all_lack: list[int], one_lacks: int
+) -> None:
     """Also where they are as many; rows that all lack the same do not."""
     support = vectors(60)
     space = together_space(COLUMNS, SLOTS)
@@ -135,7 +154,10 @@ def test_rows_of_other_features_go_alone(odd: int, all_lack: list[int], one_lack
 
 
 def test_rows_are_taken_together_where_the_vectors_fill_the_cache() -> None:
-    assert [_may_go_together(vectors(n), rows(4, 3), 0, 4) for n in (58, 59)] == [False, True]
+    assert [_may_go_together(vectors(n), rows(4, 3), 0, 4) for n in (58, 59)] == [
+        False,
+        True,
+    ]
     assert 58 * COLUMNS < rows_together.LEAST_PRODUCTS <= 59 * COLUMNS
 
 
@@ -154,13 +176,16 @@ def test_vectors_may_change_between_the_rows() -> None:
 
     for change in (
         lambda: _put(support, 60, others, 0),
-        lambda: [_put(support, 61 + n, others, 1 + n) for n in range(5)],  # into the next block
+        # into the next block
+        lambda: [_put(support, 61 + n, others, 1 + n) for n in range(5)],
         lambda: replace(17, 6),
         lambda: drop(support, 3),
         lambda: drop(support, support.counts[0] - 1),
         lambda: merge(support, 20, 40, 0.3),
-        lambda: [_take_out(support, n) for n in range(support.counts[0])],  # no feature has a place
-        lambda: [_put(support, n, others, n) for n in range(8)],  # places of another order
+        # no feature has a place
+        lambda: [_take_out(support, n) for n in range(support.counts[0])],
+        # places of another order
+        lambda: [_put(support, n, others, n) for n in range(8)],
     ):
         before = space.products.copy()
         change()

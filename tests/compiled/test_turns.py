@@ -16,7 +16,9 @@ COUNTS = [0, 1, 7, 8, 9, 31, 32, 33, 50, 64, 100, 128]
 
 
 @compiled
-def _gaussian(count: int, gamma: float, size: float, sizes: np.ndarray, k: np.ndarray) -> None:
+def _gaussian(
+    count: int, gamma: float, size: float, sizes: np.ndarray, k: np.ndarray
+) -> None:
     gaussian_values(count, gamma, size, sizes, k)
 
 
@@ -30,14 +32,22 @@ def _plain_gaussian(
 
 @compiled
 def _fourier(
-    angles: np.ndarray, factor: float, scale: float, cosines: np.ndarray, sines: np.ndarray
+    angles: np.ndarray,
+    factor: float,
+    scale: float,
+    cosines: np.ndarray,
+    sines: np.ndarray,
 ) -> int:
     return fourier_values(angles, factor, scale, cosines, sines)
 
 
 @compiled
 def _plain_fourier(
-    angles: np.ndarray, factor: float, scale: float, cosines: np.ndarray, sines: np.ndarray
+    angles: np.ndarray,
+    factor: float,
+    scale: float,
+    cosines: np.ndarray,
+    sines: np.ndarray,
 ) -> None:
     for j in range(len(angles)):
         sine, cosine = sine_cosine(factor * angles[j])
@@ -51,12 +61,16 @@ def _first(x: np.ndarray, W: np.ndarray, columns: int, f: np.ndarray) -> None:
 
 
 @compiled
-def _places(at: np.ndarray, x: np.ndarray, W: np.ndarray, columns: int, f: np.ndarray) -> None:
+def _places(
+    at: np.ndarray, x: np.ndarray, W: np.ndarray, columns: int, f: np.ndarray
+) -> None:
     multiply_places(at, x, len(x), W, columns, f)
 
 
 @compiled
-def _picked(at: np.ndarray, x: np.ndarray, mask: int, W: np.ndarray, f: np.ndarray) -> None:
+def _picked(
+    at: np.ndarray, x: np.ndarray, mask: int, W: np.ndarray, f: np.ndarray
+) -> None:
     add_picked(at, x, 0, len(x), mask, W, f)
 
 
@@ -98,7 +112,9 @@ def test_features_have_the_bits_of_sine_and_cosine(count: int) -> None:
 
 
 @pytest.mark.parametrize("columns", COUNTS)
-def test_products_with_the_first_columns_are_summed_in_ascending_order(columns: int) -> None:
+def test_products_with_the_first_columns_are_summed_in_ascending_order(
+    columns: int,
+) -> None:
     rng = np.random.default_rng(columns)
     x = rng.normal(size=19)
     W = rng.normal(size=(40, 128))
@@ -136,7 +152,9 @@ def test_picked_rows_are_added_in_double_precision(width: int) -> None:
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_the_lowest_is_the_first_of_equals_and_none_behind_the_count(count: int) -> None:
+def test_the_lowest_is_the_first_of_equals_and_none_behind_the_count(
+    count: int,
+) -> None:
     rng = np.random.default_rng(count)
     for turn in range(50):
         values = rng.integers(0, 9, 128).astype(float)

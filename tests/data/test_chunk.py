@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olscale.compiled.csr import CSR, nbytes, rows_of, slice_rows, take_rows, to_csr, to_dense
+from olscale.compiled.csr import (
+    CSR,
+    nbytes,
+    rows_of,
+    slice_rows,
+    take_rows,
+    to_csr,
+    to_dense,
+)
 from olscale.data.chunk import Chunk
 
 
@@ -60,7 +68,9 @@ def test_taking_rows_is_indexing_even_in_a_slice(
 ) -> None:
     X, start, stop = span
     rng = np.random.default_rng(seed)
-    index = rng.integers(0, max(1, stop - start), size=rng.integers(0, 20) if stop > start else 0)
+    index = rng.integers(
+        0, max(1, stop - start), size=rng.integers(0, 20) if stop > start else 0
+    )
     taken = take_rows(slice_rows(to_csr(X), start, stop), index)
     np.testing.assert_array_equal(to_dense(taken, X.shape[1]), X[start:stop][index])
     np.testing.assert_array_equal(take_rows(X[start:stop], index), X[start:stop][index])

@@ -28,7 +28,15 @@ VERSION_1 = Path(__file__).parent / "fixtures" / "version1"
 
 
 def write(
-    dest, train, test=None, *, layout=None, chunk_rows=None, batch_rows=7, densify=False, dtype=None
+    dest,
+    train,
+    test=None,
+    *,
+    layout=None,
+    chunk_rows=None,
+    batch_rows=7,
+    densify=False,
+    dtype=None,
 ) -> Dataset:
     """Write (X, y) pairs as a dataset, fed in batches of `batch_rows`."""
 
@@ -40,14 +48,21 @@ def write(
             if isinstance(X, CSR):
                 low = X.indptr[start]
                 high = X.indptr[stop]
-                rows = CSR(X.indptr[start : stop + 1] - low, X.indices[low:high], X.data[low:high])
+                rows = CSR(
+                    X.indptr[start : stop + 1] - low,
+                    X.indices[low:high],
+                    X.data[low:high],
+                )
                 columns = int(rows.indices.max(initial=-1)) + 1
             else:
                 rows = X[start:stop]
                 columns = X.shape[1]
             yield Batch(rows, y[start:stop], columns)
 
-    with claim(str(dest), {}) as directory, DatasetWriter(directory, layout, chunk_rows) as writer:
+    with (
+        claim(str(dest), {}) as directory,
+        DatasetWriter(directory, layout, chunk_rows) as writer,
+    ):
         for split, rows in (("train", train), ("test", test)):
             for batch in batches(*rows) if rows is not None else ():
                 writer.write(split, Member(split, split), batch)
@@ -100,11 +115,15 @@ def test_chunks_are_read_only_float64_and_int64_codes(tmp_path: Path, layout: st
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_small_types_stay_small_at_rest(tmp_path: Path, layout: str):
     pixels = np.arange(60).reshape(20, 3)
-    dataset = write(tmp_path / "d", (pixels, np.zeros(20)), layout=layout, dtype="uint8")
+    dataset = write(
+        tmp_path / "d", (pixels, np.zeros(20)), layout=layout, dtype="uint8"
+    )
     assert dataset.manifest.dtype == "uint8"
     assert dataset.block("train", 0).X.dtype == np.uint8
     assert dataset.chunk("train", 0).X.dtype == np.float64
-    as_float = write(tmp_path / "f", (pixels.astype(float), np.zeros(20)), layout=layout)
+    as_float = write(
+        tmp_path / "f", (pixels.astype(float), np.zeros(20)), layout=layout
+    )
     assert dataset.fingerprint == as_float.fingerprint
 
 
@@ -113,9 +132,15 @@ def test_special_values_and_empty_rows_survive(tmp_path: Path, layout: str):
     X = np.array([[-0.0, np.nan], [0.0, np.inf], [5e-324, -1.7976931348623157e308]])
     dense = write(tmp_path / "dense", (X, np.arange(3.0)), layout=layout)
     assert dense.chunk("train", 0).X.tobytes() == X.tobytes()
-    empty_rows = CSR(np.array([0, 0, 2, 2]), np.array([1, 4], np.int32), np.array([0.0, -0.0]))
+    empty_rows = CSR(
+        np.array([0, 0, 2, 2]), np.array([1, 4], np.int32), np.array([0.0, -0.0])
+    )
     sparse = write(
-        tmp_path / "sparse", (empty_rows, np.arange(3.0)), layout=layout, chunk_rows=1, batch_rows=2
+        tmp_path / "sparse",
+        (empty_rows, np.arange(3.0)),
+        layout=layout,
+        chunk_rows=1,
+        batch_rows=2,
     )
     stored = [sparse.chunk("train", i).X for i in range(3)]
     assert [rows_of(X) for X in stored] == [1, 1, 1]
@@ -127,7 +152,9 @@ def test_zarr_entries_cross_pieces(tmp_path: Path):
     """Sparse chunks whose entries lie across zarr's pieces are put together right."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 60)) * (rng.random((400, 60)) < rng.random((400, 1)))
-    dataset = write(tmp_path / "d", (to_csr(X), np.zeros(400)), layout="zarr", chunk_rows=23)
+    dataset = write(
+        tmp_path / "d", (to_csr(X), np.zeros(400)), layout="zarr", chunk_rows=23
+    )
     assert whole(dataset)[0].tobytes() == (X + 0.0).tobytes()
     assert any("-" in chunk.file for chunk in dataset.manifest.splits["train"].chunks)
 
@@ -156,16 +183,28 @@ def test_zarr_sparse_follows_anndata(tmp_path: Path):
     batch_rows=st.integers(1, 45),
 )
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_fingerprint_does_not_depend_on_cuts_or_layout(
-    tmp_path_factory, rows: int, seed: int, kind: str, layout: str, chunk_rows: int, batch_rows: int
+    tmp_path_factory,
+    rows: int,
+    seed: int,
+    kind: str,
+    layout: str,
+    chunk_rows: int,
+    batch_rows: int,
 ):
     folder = tmp_path_factory.mktemp("f")
     data = sample(kind, rows=rows, seed=seed)
     plain = write(folder / "plain", data)
     other = write(
-        folder / "other", data, layout=layout, chunk_rows=chunk_rows, batch_rows=batch_rows
+        folder / "other",
+        data,
+        layout=layout,
+        chunk_rows=chunk_rows,
+        batch_rows=batch_rows,
     )
     assert plain.fingerprint == other.fingerprint
     other.verify()
@@ -204,7 +243,8 @@ def test_flipped_byte_is_named(tmp_path: Path, kind: str, layout: str):
     path.write_bytes(content)
     dataset = open_dataset(tmp_path / "d")
     with pytest.raises(
-        DatasetError, match=rf"{tmp_path}/d: chunk \d of train \(train/.*ingest the dataset again"
+        DatasetError,
+        match=rf"{tmp_path}/d: chunk \d of train \(train/.*ingest the dataset again",
     ):
         dataset.verify()
     if layout == "parquet" or kind == "dense":
@@ -251,7 +291,11 @@ def test_dataset_pickles_as_its_path(tmp_path: Path):
     content = pickle.dumps(dataset)
     assert len(content) < 400
     again = pickle.loads(content)
-    assert (again.path, again.fingerprint, again.rows()) == (dataset.path, dataset.fingerprint, 50)
+    assert (again.path, again.fingerprint, again.rows()) == (
+        dataset.path,
+        dataset.fingerprint,
+        50,
+    )
 
 
 def test_pickle_of_a_replaced_dataset_does_not_open(tmp_path: Path):
@@ -301,8 +345,14 @@ def test_dense_text_is_rewritten(tmp_path: Path):
 
 
 def test_test_split_may_widen_sparse_rows(tmp_path: Path):
-    narrow = (CSR(np.array([0, 1]), np.array([0], np.int32), np.array([1.0])), np.zeros(1))
-    wide = (CSR(np.array([0, 1]), np.array([9], np.int32), np.array([1.0])), np.zeros(1))
+    narrow = (
+        CSR(np.array([0, 1]), np.array([0], np.int32), np.array([1.0])),
+        np.zeros(1),
+    )
+    wide = (
+        CSR(np.array([0, 1]), np.array([9], np.int32), np.array([1.0])),
+        np.zeros(1),
+    )
     for layout in LAYOUTS:
         dataset = write(tmp_path / layout, narrow, wide, layout=layout)
         assert dataset.columns == 10
@@ -356,7 +406,11 @@ def test_broken_manifest_says_where(tmp_path: Path, damage, named: str):
     ("field", "value", "named"),
     [
         ("columns", 3, "is not what manifest.json says|cannot be read"),
-        ("columns", 10**12, "is not what manifest.json says|cannot be read|fingerprint"),
+        (
+            "columns",
+            10**12,
+            "is not what manifest.json says|cannot be read|fingerprint",
+        ),
         ("classes", [0, 1, 2], "is not what manifest.json says"),
         ("classes", [1, 0, -1], "classes must be"),
         ("classes", ["a", "b", "c"], "label_names must be"),
@@ -394,14 +448,17 @@ def test_truncated_zarr_chunk_is_named(tmp_path: Path, kept: int):
         path = copy / "train" / "X" / "c" / "0" / "0"
         path.write_bytes(path.read_bytes()[:kept])
         with pytest.raises(
-            DatasetError, match=rf"chunk 0 of train .train/X/c/0/0. cannot be read: .*{problem}"
+            DatasetError,
+            match=rf"chunk 0 of train .train/X/c/0/0. cannot be read: .*{problem}",
         ):
             open_dataset(copy).chunk("train", 0)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", ["words", "dense"])
-def test_datasets_of_format_version_1_are_read_and_verified(tmp_path: Path, name: str, layout: str):
+def test_datasets_of_format_version_1_are_read_and_verified(
+    tmp_path: Path, name: str, layout: str
+):
     """They have checksums of decoded chunks, and SHA-256 for a fingerprint."""
     copy = tmp_path / "d"
     shutil.copytree(VERSION_1 / f"{name}-{layout}", copy)
@@ -434,7 +491,9 @@ def test_the_version_says_whether_files_have_checksums(tmp_path: Path, version: 
     if version == 2:
         del content["splits"]["train"]["files"]
     path.write_text(json.dumps(content))
-    with pytest.raises(DatasetError, match="checksums of its files from format version 2 on"):
+    with pytest.raises(
+        DatasetError, match="checksums of its files from format version 2 on"
+    ):
         open_dataset(tmp_path / "d")
 
 
@@ -444,13 +503,18 @@ def test_bytes_read_as_another_type_are_refused(tmp_path: Path):
     path = tmp_path / "d" / "train" / "data" / "zarr.json"
     path.write_text(path.read_text().replace("float64", "int64"))
     with pytest.raises(
-        DatasetError, match=r"chunk 0 of train .* is whole but is not what manifest.json says"
+        DatasetError,
+        match=r"chunk 0 of train .* is whole but is not what manifest.json says",
     ):
         open_dataset(tmp_path / "d").chunk("train", 0)
 
 
-@pytest.mark.parametrize(("text", "damaged"), [('"shape"', '"shapf"'), ("[", "{"), ('"', "'")])
-def test_a_damaged_description_of_an_array_is_named(tmp_path: Path, text: str, damaged: str):
+@pytest.mark.parametrize(
+    ("text", "damaged"), [('"shape"', '"shapf"'), ("[", "{"), ('"', "'")]
+)
+def test_a_damaged_description_of_an_array_is_named(
+    tmp_path: Path, text: str, damaged: str
+):
     write(tmp_path / "d", sample("dense"), layout="zarr")
     path = tmp_path / "d" / "train" / "label" / "zarr.json"
     path.write_text(path.read_text().replace(text, damaged, 1))
@@ -489,4 +553,7 @@ def test_parquet_has_room_for_values_that_do_not_compress(tmp_path: Path, dtype:
         batch_rows=4000,
     )
     dataset.verify()
-    assert dataset.block("train", 0).X.tobytes() == X[: len(dataset.block("train", 0))].tobytes()
+    assert (
+        dataset.block("train", 0).X.tobytes()
+        == X[: len(dataset.block("train", 0))].tobytes()
+    )

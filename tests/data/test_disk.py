@@ -44,9 +44,13 @@ def command(*words: object, largest_file: int | None = None) -> tuple[int, list[
     if largest_file is None:
         done = run(*words)
     else:
-        limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (largest_file, largest_file))
+        limit = partial(
+            resource.setrlimit, resource.RLIMIT_FSIZE, (largest_file, largest_file)
+        )
         there = [sys.executable, "-m", "olscale", *map(str, words)]
-        done = subprocess.run(there, capture_output=True, text=True, check=False, preexec_fn=limit)
+        done = subprocess.run(
+            there, capture_output=True, text=True, check=False, preexec_fn=limit
+        )
     return done.returncode, [
         line for line in done.stderr.splitlines() if line.startswith("olscale:")
     ]
@@ -57,7 +61,9 @@ def command(*words: object, largest_file: int | None = None) -> tuple[int, list[
 def test_ingest_that_cannot_write_on(tmp_path: Path, kind: str, layout: str):
     """A limit of the system stands for the full disk: the same error comes from the same call."""
     path = source(tmp_path, kind)
-    code, said = command("ingest", path, tmp_path / "d", "--layout", layout, largest_file=50_000)
+    code, said = command(
+        "ingest", path, tmp_path / "d", "--layout", layout, largest_file=50_000
+    )
     expected = (
         f"olscale: error: {tmp_path}/d cannot be written (File too large); make room, or "
         "choose another directory"
@@ -66,14 +72,18 @@ def test_ingest_that_cannot_write_on(tmp_path: Path, kind: str, layout: str):
     assert not (tmp_path / "d").exists()
 
 
-def test_ingest_that_cannot_write_its_first_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_ingest_that_cannot_write_its_first_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     path = source(tmp_path, "sparse", rows=10)
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("pathlib.Path.write_bytes", full)
-    with pytest.raises(DatasetError, match=r"d cannot be written \(No space left on device\)"):
+    with pytest.raises(
+        DatasetError, match=r"d cannot be written \(No space left on device\)"
+    ):
         ingest(path, tmp_path / "new" / "d")
     monkeypatch.undo()
     assert not (tmp_path / "new").exists()
@@ -86,7 +96,9 @@ def test_ingest_to_a_full_disk(tmp_path: Path):
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=100k", "none", disk], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=100k", "none", disk],
+        capture_output=True,
+        check=False,
     )
     if mount.returncode:
         pytest.skip(f"cannot mount a small disk: {mount.stderr.decode().strip()}")
@@ -99,7 +111,10 @@ def test_ingest_to_a_full_disk(tmp_path: Path):
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
         code, said = command("ingest", source(tmp_path, "dense"), disk / "d")
         assert (code, len(said)) == (1, 1)
-        assert "disk/d cannot be made (Read-only file system); choose another directory" in said[0]
+        assert (
+            "disk/d cannot be made (Read-only file system); choose another directory"
+            in said[0]
+        )
         code, said = command("datasets", "export", tmp_path / "small", disk / "d.csv")
         assert (code, len(said)) == (1, 1)
         assert "disk/d.csv cannot be written (Read-only file system)" in said[0]
@@ -107,7 +122,9 @@ def test_ingest_to_a_full_disk(tmp_path: Path):
         subprocess.run(["umount", disk], check=True)
 
 
-def test_destination_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_destination_that_may_not_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """The directory refuses new files, as it does to all but the superuser where it has no w bit."""
     path = source(tmp_path, "sparse", rows=10)
 
@@ -116,7 +133,8 @@ def test_destination_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr("pathlib.Path.mkdir", refuse)
     with pytest.raises(
-        DatasetError, match=r"d cannot be made \(Permission denied\); choose another directory"
+        DatasetError,
+        match=r"d cannot be made \(Permission denied\); choose another directory",
     ):
         ingest(path, tmp_path / "mine" / "d")
 
@@ -150,7 +168,9 @@ def test_export_that_cannot_be_written(tmp_path: Path):
         ("sparse", "zarr", "train/indices/c/1"),
     ],
 )
-def test_flipped_bit_ends_commands_in_one_line(tmp_path: Path, kind: str, layout: str, file: str):
+def test_flipped_bit_ends_commands_in_one_line(
+    tmp_path: Path, kind: str, layout: str, file: str
+):
     """Dataset, chunk and file are named, by what verifies and by what evaluates."""
     # As many columns as keep sparse text sparse: pairs stand 9 apart.
     ingest(source(tmp_path, kind), tmp_path / "d", layout=layout, chunk_rows=1_000)
@@ -175,11 +195,15 @@ def test_flipped_bit_ends_commands_in_one_line(tmp_path: Path, kind: str, layout
     ):
         code, said = command(*words)
         assert (code, len(said)) == (1, 1)
-        assert said[0].startswith(f"olscale: error: {tmp_path}/d: chunk 1 of train ({named}")
+        assert said[0].startswith(
+            f"olscale: error: {tmp_path}/d: chunk 1 of train ({named}"
+        )
         assert said[0].endswith("ingest the dataset again")
 
 
-def test_clock_that_jumps_back_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_clock_that_jumps_back_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     path = source(tmp_path, "sparse", rows=500)
     ingest(path, tmp_path / "a" / "d", chunk_rows=100)
     now = time.time()
@@ -192,4 +216,6 @@ def test_clock_that_jumps_back_changes_nothing(tmp_path: Path, monkeypatch: pyte
         for name in ("a", "b")
     ]
     assert [file.name for file in files[0]] == [file.name for file in files[1]]
-    assert [file.read_bytes() for file in files[0]] == [file.read_bytes() for file in files[1]]
+    assert [file.read_bytes() for file in files[0]] == [
+        file.read_bytes() for file in files[1]
+    ]

@@ -24,9 +24,12 @@ def sparse(tmp_path: Path) -> Dataset:
     for _ in range(40):
         indices = np.sort(rng.choice(np.arange(1, 60), size=4, replace=False))
         lines.append(
-            f"{rng.integers(0, 3)} " + " ".join(f"{i}:{rng.standard_normal()!r}" for i in indices)
+            f"{rng.integers(0, 3)} "
+            + " ".join(f"{i}:{rng.standard_normal()!r}" for i in indices)
         )
-    (tmp_path / "a.svm").write_text("\n".join([*lines, "2 60:5e-324 61:-1e+300", "1"]) + "\n")
+    (tmp_path / "a.svm").write_text(
+        "\n".join([*lines, "2 60:5e-324 61:-1e+300", "1"]) + "\n"
+    )
     return ingest(tmp_path / "a.svm", tmp_path / "sparse", chunk_rows=16)
 
 
@@ -36,7 +39,11 @@ def dense(tmp_path: Path) -> Dataset:
     X = rng.standard_normal((30, 5))
     X[0] = [0.1, -0.0, 5e-324, 1e22, 3.0]
     np.savez(
-        tmp_path / "a.npz", X_train=X, y_train=np.arange(30) % 2, X_test=X[:4], y_test=[0, 1, 1, 0]
+        tmp_path / "a.npz",
+        X_train=X,
+        y_train=np.arange(30) % 2,
+        X_test=X[:4],
+        y_test=[0, 1, 1, 0],
     )
     return ingest(tmp_path / "a.npz", tmp_path / "dense", chunk_rows=16)
 
@@ -47,12 +54,15 @@ def test_sparse_rows_through_svmlight(sparse: Dataset, tmp_path: Path, name: str
     assert ingest(tmp_path / name, tmp_path / "again").fingerprint == sparse.fingerprint
 
 
-def test_compressed_text_is_compressed_and_the_same_each_time(sparse: Dataset, tmp_path: Path):
+def test_compressed_text_is_compressed_and_the_same_each_time(
+    sparse: Dataset, tmp_path: Path
+):
     for name in ("b.svm", "1.svm.gz", "2.svm.gz"):
         export(sparse, tmp_path / name)
     assert (tmp_path / "1.svm.gz").read_bytes() == (tmp_path / "2.svm.gz").read_bytes()
     assert (
-        gzip.decompress((tmp_path / "1.svm.gz").read_bytes()) == (tmp_path / "b.svm").read_bytes()
+        gzip.decompress((tmp_path / "1.svm.gz").read_bytes())
+        == (tmp_path / "b.svm").read_bytes()
     )
 
 
@@ -68,7 +78,9 @@ def test_dense_rows_through_svmlight_and_csv(dense: Dataset, tmp_path: Path):
 
 def test_dense_rows_through_npz(dense: Dataset, tmp_path: Path):
     export(dense, tmp_path / "b.npz")
-    assert ingest(tmp_path / "b.npz", tmp_path / "again").fingerprint == dense.fingerprint
+    assert (
+        ingest(tmp_path / "b.npz", tmp_path / "again").fingerprint == dense.fingerprint
+    )
     export(dense, tmp_path / "test.npz", split="test")
     assert sorted(np.load(tmp_path / "test.npz").files) == ["X_test", "y_test"]
 
@@ -79,10 +91,15 @@ numbers = st.floats(allow_nan=False) | st.sampled_from(
 
 
 @pytest.mark.long
-@given(rows=st.lists(st.tuples(*[numbers] * 3, st.integers(-2, 2)), min_size=2, max_size=12))
+@given(
+    rows=st.lists(
+        st.tuples(*[numbers] * 3, st.integers(-2, 2)), min_size=2, max_size=12
+    )
+)
 @settings(max_examples=20)
 def test_any_rows_come_back(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[float, float, float, int]]
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[float, float, float, int]],
 ):
     """Rows exported as any format are, ingested again, the same dataset."""
     folder = tmp_path_factory.mktemp("rows")
@@ -93,7 +110,9 @@ def test_any_rows_come_back(
     for name in ("b.csv", "b.npz"):
         export(dense, folder / name)
         again = ingest(
-            folder / name, folder / f"again-{name}", label=-1 if name.endswith("csv") else None
+            folder / name,
+            folder / f"again-{name}",
+            label=-1 if name.endswith("csv") else None,
         )
         assert again.fingerprint == dense.fingerprint
     export(dense, folder / "b.svm")
@@ -121,7 +140,10 @@ def test_text_labels_go_to_csv_and_npz(tmp_path: Path):
     dataset = ingest(tmp_path / "a.csv", tmp_path / "d")
     for name in ("b.csv", "b.npz"):
         export(dataset, tmp_path / name)
-        assert ingest(tmp_path / name, tmp_path / f"again-{name}").classes == ("ham", "spam, old")
+        assert ingest(tmp_path / name, tmp_path / f"again-{name}").classes == (
+            "ham",
+            "spam, old",
+        )
     assert (tmp_path / "b.csv").read_text() == (tmp_path / "a.csv").read_text()
     with pytest.raises(DatasetError, match="text labels"):
         export(dataset, tmp_path / "b.svm")

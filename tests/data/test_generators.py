@@ -14,7 +14,10 @@ from olscale.errors import ParameterError, UnknownNameError
 
 def test_same_seed_same_dataset(tmp_path: Path):
     for name in ("gaussian-xor", "rotating-xor"):
-        made = [generate(name, tmp_path / f"{name}{i}", seed=i // 2, rows=120) for i in range(3)]
+        made = [
+            generate(name, tmp_path / f"{name}{i}", seed=i // 2, rows=120)
+            for i in range(3)
+        ]
         assert made[0].fingerprint == made[1].fingerprint != made[2].fingerprint
 
 
@@ -29,7 +32,9 @@ def test_rotating_xor_turns_counterclockwise():
     """Turned back by 18 degrees a segment, every segment is the XOR of the first."""
     for segment, batch in enumerate(batches(2000, seed=1)):
         angle = -np.pi / 10 * segment
-        back = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        back = np.array(
+            [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+        )
         corners = batch.X @ back.T
         agree = np.sign(corners[:, 0] * corners[:, 1]) == batch.target
         assert agree.mean() > 0.97
@@ -48,7 +53,8 @@ def test_gaussian_xor_has_a_gaussian_in_each_quadrant_labelled_by_the_product_of
 
 def test_fewer_rows_are_the_beginning_of_more():
     few, many = (
-        np.concatenate([batch.X for batch in batches(rows, seed=3)]) for rows in (150, 400)
+        np.concatenate([batch.X for batch in batches(rows, seed=3)])
+        for rows in (150, 400)
     )
     np.testing.assert_array_equal(few, many[:150])
 
@@ -56,7 +62,10 @@ def test_fewer_rows_are_the_beginning_of_more():
 def test_further_arguments_of_batches_are_options(tmp_path: Path):
     wide = generate("two-gaussians:deviation=0.6", tmp_path / "wide", rows=100)
     narrow = generate("two-gaussians-narrow", tmp_path / "narrow", rows=100)
-    assert wide.manifest.sources[0].name == "generator:two-gaussians:seed=0,rows=100,deviation=0.6"
+    assert (
+        wide.manifest.sources[0].name
+        == "generator:two-gaussians:seed=0,rows=100,deviation=0.6"
+    )
     rows = [next(iter(made.chunks("train"))).X for made in (wide, narrow)]
     np.testing.assert_array_equal(*rows)
 

@@ -9,7 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from olscale.compiled.java_random import java_random, next_double, next_gaussian, next_int
+from olscale.compiled.java_random import (
+    java_random,
+    next_double,
+    next_gaussian,
+    next_int,
+)
 from olscale.data.generators import GENERATORS, generate, recipe
 from olscale.data.generators.concept_stream import ConceptStream
 from olscale.data.generators.rbf import batches as rbf
@@ -186,18 +191,27 @@ SEED = 42
 def rows_of(text: str, rows: int = 2_000, seed: int = SEED) -> np.ndarray:
     """The rows of a generator, with the class as the last column."""
     module, arguments, _ = recipe(text, "batches", seed, rows, {})
-    made = [np.column_stack([batch.X, batch.target]) for batch in module.batches(**arguments)]
+    made = [
+        np.column_stack([batch.X, batch.target])
+        for batch in module.batches(**arguments)
+    ]
     return np.concatenate(made)
 
 
 @pytest.mark.parametrize(("text", "stream", "digest"), ROWS_OF_MOA)
 def test_rows_are_those_of_moa(text: str, stream: str, digest: str):
-    assert hashlib.sha256(rows_of(text).astype("<f8").tobytes()).hexdigest()[:16] == digest, stream
+    assert (
+        hashlib.sha256(rows_of(text).astype("<f8").tobytes()).hexdigest()[:16] == digest
+    ), stream
 
 
 def test_every_stream_of_moa_is_compared():
     compared = {text.partition(":")[0] for text, _, _ in ROWS_OF_MOA}
-    ours = {name for name in GENERATORS.ours if hasattr(GENERATORS.load(name), "ConceptStream")}
+    ours = {
+        name
+        for name in GENERATORS.ours
+        if hasattr(GENERATORS.load(name), "ConceptStream")
+    }
     assert compared == ours
 
 
@@ -213,7 +227,9 @@ def test_java_random_has_the_numbers_of_java():
 
 def test_fewer_rows_are_the_beginning_of_more_however_they_are_taken():
     for text in ("sea:function=1/2,period=700,width=90", "rbf:speed=0.01", "waveform"):
-        np.testing.assert_array_equal(rows_of(text, 5_000)[:4_100], rows_of(text, 4_100))
+        np.testing.assert_array_equal(
+            rows_of(text, 5_000)[:4_100], rows_of(text, 4_100)
+        )
     stream = Sea(1)
     parts = [stream.take(count)[0] for count in (1, 7, 92)]
     np.testing.assert_array_equal(np.concatenate(parts), Sea(1).take(100)[0])
@@ -242,7 +258,9 @@ def test_gradual_change_takes_its_width():
     rows = rows_of("stagger:function=1/3,position=10000,width=4000", 20_000)
     third = np.isin(rows[:, 0], (1.0, 2.0)).astype(float)
     follows_new = rows[:, -1] == third
-    share = [follows_new[start : start + 500].mean() for start in (5_000, 9_750, 14_500)]
+    share = [
+        follows_new[start : start + 500].mean() for start in (5_000, 9_750, 14_500)
+    ]
     assert share[0] < 0.35
     assert 0.5 < share[1] < 0.72
     assert share[2] > 0.98
@@ -259,18 +277,23 @@ def test_one_hot_has_a_column_for_each_value():
 
 
 def test_dataset_has_names_and_options(tmp_path: Path):
-    dataset = generate("agrawal:function=2/7", tmp_path / "loans", rows=300, seed=3, position=100)
+    dataset = generate(
+        "agrawal:function=2/7", tmp_path / "loans", rows=300, seed=3, position=100
+    )
     assert dataset.manifest.sources[0].name == (
         "generator:agrawal:seed=3,rows=300,function=2/7,position=100"
     )
     assert dataset.manifest.feature_names[:3] == ("salary", "commission", "age")
     assert dataset.classes == (0, 1)
-    same = generate("agrawal", tmp_path / "same", rows=300, seed=3, function=(2, 7), position=100)
+    same = generate(
+        "agrawal", tmp_path / "same", rows=300, seed=3, function=(2, 7), position=100
+    )
     cut = {"rows": 300, "seed": 3, "chunk_rows": 7}
     other = generate("agrawal:function=2/7,position=100", tmp_path / "cut", **cut)
     assert same.fingerprint == dataset.fingerprint
     ours, theirs = (
-        np.concatenate([chunk.X for chunk in made.chunks("train")]) for made in (dataset, other)
+        np.concatenate([chunk.X for chunk in made.chunks("train")])
+        for made in (dataset, other)
     )
     np.testing.assert_array_equal(ours, theirs)
 
@@ -285,12 +308,21 @@ def test_dataset_has_names_and_options(tmp_path: Path):
         ("sea:function=1/2", "several concepts need position"),
         ("sea:function=1/2,position=5,period=5", "several concepts need position"),
         ("sea:position=5", "expected several values of one, such as function=1/2"),
-        ("sea:function=1/2,noise=1/2/3,period=5", "expected one value for each concept"),
-        ("sea:function=1/2,period=0", "period is 0, expected a whole number of at least 1"),
+        (
+            "sea:function=1/2,noise=1/2/3,period=5",
+            "expected one value for each concept",
+        ),
+        (
+            "sea:function=1/2,period=0",
+            "period is 0, expected a whole number of at least 1",
+        ),
         ("sea:function=1/2,period=5,width=0", "width is 0"),
         ("rbf:columns=3/4,period=5", "the concepts have different columns"),
         ("hyperplane:drifting=11", "drifting is 11, expected at most the 10 columns"),
-        ("led:irrelevant=false,drifting=1", "without irrelevant features to change places with"),
+        (
+            "led:irrelevant=false,drifting=1",
+            "without irrelevant features to change places with",
+        ),
         ("sea:noise", "'noise' is not option=value"),
         ("rotating-xor:rows=5", "rows is given twice"),
     ],

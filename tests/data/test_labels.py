@@ -17,7 +17,9 @@ from olscale.errors import DatasetError, FormatError
 def labels_of(*targets) -> Labels:
     labels = Labels()
     for target in targets:
-        labels.encode(target if isinstance(target, list) else np.asarray(target, float), "source")
+        labels.encode(
+            target if isinstance(target, list) else np.asarray(target, float), "source"
+        )
     return labels
 
 
@@ -58,7 +60,8 @@ def test_text_is_coded_by_first_appearance_and_classes_are_sorted():
 
 def test_text_beside_numbers_is_refused():
     with pytest.raises(
-        DatasetError, match="source has text labels but the sources before it had numbers"
+        DatasetError,
+        match="source has text labels but the sources before it had numbers",
     ):
         labels_of([1.0][:0] or np.ones(2), ["a"])
 
@@ -98,7 +101,9 @@ def test_work_grows_with_the_classes_and_not_with_their_square() -> None:
         labels.encode(list(rows), split)
     Counted.uses = 0
     assert labels.unseen == tuple(sorted(names[2_000:]))
-    assert labels.class_rows("test") == tuple(int(int(name[1:]) >= 1_000) for name in sorted(names))
+    assert labels.class_rows("test") == tuple(
+        int(int(name[1:]) >= 1_000) for name in sorted(names)
+    )
     assert Counted.uses < 20 * len(names)
 
 
@@ -113,7 +118,9 @@ def test_a_batch_is_matched_by_its_new_columns_only() -> None:
     assert columns.width == 500
 
 
-def test_codes_of_the_classes_are_made_once_for_a_dataset(tmp_path, monkeypatch) -> None:
+def test_codes_of_the_classes_are_made_once_for_a_dataset(
+    tmp_path, monkeypatch
+) -> None:
     made: list[int] = []
 
     class Codes(ClassCodes):
@@ -123,7 +130,10 @@ def test_codes_of_the_classes_are_made_once_for_a_dataset(tmp_path, monkeypatch)
 
     monkeypatch.setattr(datasets, "ClassCodes", Codes)
     (tmp_path / "a.csv").write_text("x,y\n" + "1,p\n2,q\n" * 20)
-    assert len(list(ingest(tmp_path / "a.csv", tmp_path / "d", chunk_rows=4).chunks())) == 10
+    assert (
+        len(list(ingest(tmp_path / "a.csv", tmp_path / "d", chunk_rows=4).chunks()))
+        == 10
+    )
     assert made == [1]
 
 
@@ -131,7 +141,9 @@ def test_codes_of_the_classes_are_made_once_for_a_dataset(tmp_path, monkeypatch)
 def test_one_label_is_that_of_novelties_and_all_others_are_normal(target) -> None:
     labels = Labels(novel="bad" if isinstance(target[0], str) else "1")
     labels.begin("train")
-    stored = labels.encode(target if isinstance(target[0], str) else np.array(target), "source")
+    stored = labels.encode(
+        target if isinstance(target[0], str) else np.array(target), "source"
+    )
     labels.check()
     assert stored.tolist() == [1.0, -1.0, 1.0, -1.0]
     assert (labels.task, labels.classes, labels.names) == ("novelty", (-1, 1), None)
@@ -145,10 +157,16 @@ def test_one_label_is_that_of_novelties_and_all_others_are_normal(target) -> Non
         ("bad", [["bad"]], "every row has the label 'bad'"),
         ("bad", [np.array([1.0, 2.0])], "'bad' of --novel is none"),
         ("1", [np.array([1.0, np.nan])], "not a finite number"),
-        ("1", [np.array([1.0, 2.0]), ["1"]], "text labels but the sources before it had numbers"),
+        (
+            "1",
+            [np.array([1.0, 2.0]), ["1"]],
+            "text labels but the sources before it had numbers",
+        ),
     ],
 )
-def test_what_cannot_be_told_apart_is_no_novelty_detection(novel, targets, said) -> None:
+def test_what_cannot_be_told_apart_is_no_novelty_detection(
+    novel, targets, said
+) -> None:
     def encode_all() -> None:
         labels = Labels(novel=novel)
         for target in targets:

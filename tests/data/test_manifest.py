@@ -25,11 +25,17 @@ def made(tmp_path: Path) -> Dataset:
     (tmp_path / "a.csv").write_text(TRAIN)
     (tmp_path / "b.csv").write_text(TEST)
     return ingest(
-        tmp_path / "a.csv", tmp_path / "d", test=tmp_path / "b.csv", segments="day", chunk_rows=4
+        tmp_path / "a.csv",
+        tmp_path / "d",
+        test=tmp_path / "b.csv",
+        segments="day",
+        chunk_rows=4,
     )
 
 
-def flips(value: Any, where: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def flips(
+    value: Any, where: tuple[Any, ...] = ()
+) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """Yield every place in a JSON value that is no container, and another value for it of the same type."""
     if isinstance(value, dict | list):
         for key, part in value.items() if isinstance(value, dict) else enumerate(value):
@@ -60,7 +66,8 @@ def test_every_flip_of_a_field_is_refused_by_name(made: Dataset) -> None:
         part[where[-1]] = other
         path.write_text(json.dumps(content))
         with pytest.raises(
-            DatasetError, match=r"d: manifest\.json (was changed after it was written|is broken)"
+            DatasetError,
+            match=r"d: manifest\.json (was changed after it was written|is broken)",
         ):
             open_dataset(made.path)
 
@@ -78,7 +85,9 @@ def test_a_segment_that_was_moved_is_refused(made: Dataset) -> None:
 
 
 @pytest.mark.parametrize("change", [{"format_version": 2}, {"checksum": None}])
-def test_a_manifest_cannot_pass_for_an_older_one(made: Dataset, change: dict[str, Any]) -> None:
+def test_a_manifest_cannot_pass_for_an_older_one(
+    made: Dataset, change: dict[str, Any]
+) -> None:
     path = Path(made.path, "manifest.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(DatasetError, match=r"manifest\.json"):
@@ -91,8 +100,12 @@ def test_another_form_of_the_same_manifest_is_read(made: Dataset) -> None:
     assert open_dataset(made.path).manifest == made.manifest
 
 
-@pytest.mark.parametrize("fixture", OLD, ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_older_datasets_open_and_verify_as_they_are(fixture: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "fixture", OLD, ids=lambda path: f"{path.parent.name}-{path.name}"
+)
+def test_older_datasets_open_and_verify_as_they_are(
+    fixture: Path, tmp_path: Path
+) -> None:
     open_dataset(fixture).verify()
     copy = tmp_path / "d"
     shutil.copytree(fixture, copy)
@@ -101,7 +114,9 @@ def test_older_datasets_open_and_verify_as_they_are(fixture: Path, tmp_path: Pat
     assert content["fingerprint"] == open_dataset(fixture).fingerprint
     content["fingerprint"] = "0" * 64
     path.write_text(json.dumps(content))
-    with pytest.raises(DatasetError, match=r"the fingerprint is .* the manifest was changed"):
+    with pytest.raises(
+        DatasetError, match=r"the fingerprint is .* the manifest was changed"
+    ):
         open_dataset(copy).verify()
 
 
@@ -118,13 +133,19 @@ def test_the_same_rows_in_other_segments_give_other_runs(tmp_path: Path) -> None
     """Results keep the mistakes in each segment: under one id they must be the same."""
     (tmp_path / "a.csv").write_text("day,week,class\n1,1,0\n2,1,1\n2,2,0\n3,2,1\n")
     made = [
-        ingest(tmp_path / "a.csv", tmp_path / str(by), segments=by) for by in (None, "day", "week")
+        ingest(tmp_path / "a.csv", tmp_path / str(by), segments=by)
+        for by in (None, "day", "week")
     ]
     again = ingest(
-        tmp_path / "a.csv", tmp_path / "again", segments="week", layout="parquet", chunk_rows=2
+        tmp_path / "a.csv",
+        tmp_path / "again",
+        segments="week",
+        layout="parquet",
+        chunk_rows=2,
     )
     ids = [
-        Run(StreamKey("a", each.fingerprint, (), None), "pa", 1, {}).id for each in [*made, again]
+        Run(StreamKey("a", each.fingerprint, (), None), "pa", 1, {}).id
+        for each in [*made, again]
     ]
     assert len(set(ids[:3])) == 3
     assert ids[3] == ids[2]

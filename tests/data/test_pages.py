@@ -42,13 +42,17 @@ def arrays(draw: st.DrawFn) -> NDArray[Any]:
     dtype = np.dtype(draw(st.sampled_from(["f8", "f4", "i1"])))
     size = (90_000 + draw(st.integers(0, 3 * BLOCK))) // dtype.itemsize
     offset = draw(st.sampled_from([0, 1, 2, 8, 511, 512, 600]))
-    whole = (aligned_zeros if draw(st.booleans()) else np.zeros)((offset + size,), dtype)  # type: ignore[operator]
+    whole = (aligned_zeros if draw(st.booleans()) else np.zeros)(
+        (offset + size,), dtype
+    )  # type: ignore[operator]
     array: NDArray[Any] = whole[offset:]
     assert not draw(st.booleans()) or not array.any()
     for place in draw(
         st.lists(st.integers(0, size - 1) | st.sampled_from([0, size - 1]), max_size=6)
     ):
-        array[place] = draw(st.sampled_from([1.0, -0.0, 5.0])) if dtype.kind == "f" else 1
+        array[place] = (
+            draw(st.sampled_from([1.0, -0.0, 5.0])) if dtype.kind == "f" else 1
+        )
     return array
 
 

@@ -30,11 +30,13 @@ def test_rows_are_kept_in_order_in_chunks_of_equal_size(
         cut.append(join(chunks.rest))
     assert all(len(block) == rows for block in cut[:-1])
     assert all(0 < len(block) <= rows for block in cut)
-    assert np.concatenate([np.empty(0), *(block.label for block in cut)]).tolist() == list(
-        range(len(X))
-    )
+    assert np.concatenate(
+        [np.empty(0), *(block.label for block in cut)]
+    ).tolist() == list(range(len(X)))
     assert (
-        np.concatenate([np.empty((0, 3)), *(to_dense(block.X, 3) for block in cut)]).tolist()
+        np.concatenate(
+            [np.empty((0, 3)), *(to_dense(block.X, 3) for block in cut)]
+        ).tolist()
         == X.tolist()
     )
 
@@ -44,4 +46,7 @@ def test_default_keeps_dense_chunks_under_32_mb():
         rows = default_chunk_rows(np.empty((0, columns)))
         assert rows == 1 or rows * columns * 8 <= 32 << 20
     empty = np.empty(0)
-    assert default_chunk_rows(CSR(np.zeros(1, np.int64), empty.astype(np.int32), empty)) == 16_384
+    assert (
+        default_chunk_rows(CSR(np.zeros(1, np.int64), empty.astype(np.int32), empty))
+        == 16_384
+    )

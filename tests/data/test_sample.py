@@ -27,7 +27,9 @@ def test_rows_are_those_that_are_drawn_in_their_order(
     )
     for split in whole.splits:
         index = drawn(whole.rows(split), 150)
-        before, after = (together(_as_it_is(dataset, split)) for dataset in (whole, some))
+        before, after = (
+            together(_as_it_is(dataset, split)) for dataset in (whole, some)
+        )
         np.testing.assert_array_equal(after[0], before[0][index])
         np.testing.assert_array_equal(after[1], before[1][index])
 

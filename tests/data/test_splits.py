@@ -21,17 +21,23 @@ from olscale.errors import ExperimentError
     seed=st.integers(0, 3),
     kind=st.sampled_from(sorted(PARTS)),
 )
-def test_both_sides_make_up_the_split(rows: int, folds: int, seed: int, kind: str) -> None:
+def test_both_sides_make_up_the_split(
+    rows: int, folds: int, seed: int, kind: str
+) -> None:
     y = np.random.default_rng(seed).integers(0, 3, rows)
     for fold in range(folds):
         train, held_out = Part(kind, seed, fold, folds).rows(y)
-        assert np.array_equal(np.sort(np.concatenate([train, held_out])), np.arange(rows))
+        assert np.array_equal(
+            np.sort(np.concatenate([train, held_out])), np.arange(rows)
+        )
         assert np.all(np.diff(train) > 0)
         assert np.all(np.diff(held_out) > 0)
 
 
 @given(
-    rows=st.integers(5, 200), folds=st.integers(2, 5), kind=st.sampled_from(["kfold", "stratified"])
+    rows=st.integers(5, 200),
+    folds=st.integers(2, 5),
+    kind=st.sampled_from(["kfold", "stratified"]),
 )
 def test_every_row_is_held_out_in_one_fold_and_folds_are_of_one_size(
     rows: int, folds: int, kind: str
@@ -54,12 +60,16 @@ def test_stratified_folds_share_each_class_out(rows: int, folds: int) -> None:
 
 def test_halves_differ_from_number_to_number_and_from_seed_to_seed() -> None:
     y = np.zeros(101, dtype=np.int64)
-    halves = [Part("half", seed, fold, 3).rows(y) for seed in (0, 1) for fold in range(3)]
+    halves = [
+        Part("half", seed, fold, 3).rows(y) for seed in (0, 1) for fold in range(3)
+    ]
     assert len({tuple(held_out) for _, held_out in halves}) == 6
     assert all((len(train), len(held_out)) == (51, 50) for train, held_out in halves)
 
 
-def test_stratified_halves_share_each_class_out_and_differ_from_number_to_number() -> None:
+def test_stratified_halves_share_each_class_out_and_differ_from_number_to_number() -> (
+    None
+):
     y = np.repeat(np.arange(40), 10)
     halves = [Part("stratified-half", 0, fold, 3).rows(y) for fold in range(3)]
     assert len({tuple(held_out) for _, held_out in halves}) == 3
@@ -80,4 +90,6 @@ def test_transforms_are_fitted_on_the_rows_that_train(shelf: Path) -> None:
     assert streams.test is not None
     held_out = np.concatenate([np.asarray(chunk.X) for chunk in streams.test.chunks()])
     assert not np.allclose(held_out.mean(axis=0), 0.0, atol=1e-6)
-    assert len(train) + len(held_out) == open_dataset(str(shelf / "dense")).rows("train")
+    assert len(train) + len(held_out) == open_dataset(str(shelf / "dense")).rows(
+        "train"
+    )

@@ -27,7 +27,9 @@ Y = np.where(RNG.random((ROWS, 2)) < 0.2, 0.0, RNG.normal(size=(ROWS, 2)))
 def _table(path: Path, text: bool = False) -> Path:
     lines = ["b,f,g,h,a" + (",word" if text else "")]
     for i, (x, y) in enumerate(zip(X.tolist(), Y.tolist(), strict=True)):
-        lines.append(",".join(map(repr, [y[1], *x, y[0]])) + (f",{'xyz'[i % 3]}" if text else ""))
+        lines.append(
+            ",".join(map(repr, [y[1], *x, y[0]])) + (f",{'xyz'[i % 3]}" if text else "")
+        )
     path.write_text("\n".join(lines) + "\n")
     return path
 
@@ -71,23 +73,39 @@ def test_several_targets_are_kept(tmp_path: Path, source: str) -> None:
     np.testing.assert_array_equal(y, Y)
     np.testing.assert_array_equal(found[:, :3], X)
     assert made.targets == (("y0", "y1") if source == "npz" else ("a", "b"))
-    assert (made.kind, made.columns) == (("sparse", 6) if source == "text" else ("dense", 3))
+    assert (made.kind, made.columns) == (
+        ("sparse", 6) if source == "text" else ("dense", 3)
+    )
     features = made.manifest.nonzeros - (made.manifest.target_nonzeros or 0)
     assert features == np.count_nonzero(X) + (ROWS if source == "text" else 0)
     made.verify()
 
 
 @pytest.mark.parametrize("text", [False, True])
-def test_every_order_of_rows_brings_the_targets_along(tmp_path: Path, text: bool) -> None:
+def test_every_order_of_rows_brings_the_targets_along(
+    tmp_path: Path, text: bool
+) -> None:
     path = tmp_path / "d"
     order = Shuffle(0, 0).order(ROWS)
-    made = ingest(_table(tmp_path / "t.csv", text), path, target="real", label="a,b", chunk_rows=50)
+    made = ingest(
+        _table(tmp_path / "t.csv", text),
+        path,
+        target="real",
+        label="a,b",
+        chunk_rows=50,
+    )
     stream = open_streams(str(path), shuffle=Shuffle(0, 0)).train
-    np.testing.assert_array_equal(np.concatenate([chunk.y for chunk in stream.chunks()]), Y[order])
+    np.testing.assert_array_equal(
+        np.concatenate([chunk.y for chunk in stream.chunks()]), Y[order]
+    )
     few = ordered_rows(made, "train", order, 30_000)
-    np.testing.assert_array_equal(np.concatenate([few.chunk(i).y for i in range(4)]), Y[order])
+    np.testing.assert_array_equal(
+        np.concatenate([few.chunk(i).y for i in range(4)]), Y[order]
+    )
     some = Subset(made, "train", np.arange(0, ROWS, 2))
-    np.testing.assert_array_equal(np.concatenate([some.chunk(0).y, some.chunk(1).y]), Y[::2])
+    np.testing.assert_array_equal(
+        np.concatenate([some.chunk(0).y, some.chunk(1).y]), Y[::2]
+    )
     drawn = sample(made, tmp_path / "some", 20)
     assert (drawn.targets, drawn.columns, _all(drawn)[1].shape) == (
         ("a", "b"),
@@ -135,7 +153,9 @@ def test_the_command_says_so_and_exports_what_it_read(tmp_path: Path) -> None:
     assert "labels 'a', 'b' (regression of 2 targets)" in said
     shown = (
         CliRunner()
-        .invoke(olscale, ["datasets", "show", str(tmp_path / "d")], catch_exceptions=False)
+        .invoke(
+            olscale, ["datasets", "show", str(tmp_path / "d")], catch_exceptions=False
+        )
         .output
     )
     assert f"{np.count_nonzero(X):,} nonzeros" in shown
@@ -145,4 +165,7 @@ def test_the_command_says_so_and_exports_what_it_read(tmp_path: Path) -> None:
     back = ingest(tmp_path / "back.csv", tmp_path / "back", label="a,b", target="real")
     assert back.fingerprint == open_dataset(tmp_path / "d").fingerprint
     call[-1] = str(tmp_path / "back.svm")
-    assert "several targets, SVMlight text holds one" in CliRunner().invoke(olscale, call).output
+    assert (
+        "several targets, SVMlight text holds one"
+        in CliRunner().invoke(olscale, call).output
+    )

@@ -46,7 +46,9 @@ def test_no_module_loads_pickles():
     sources = [source for source in SOURCES if not any(map(source.match, allowed))]
     assert len(sources) == len(SOURCES) - len(allowed)
     assert [
-        f"{source}: {fault}" for source in sources for fault in loads_pickles(source.read_text())
+        f"{source}: {fault}"
+        for source in sources
+        for fault in loads_pickles(source.read_text())
     ] == []
 
 
@@ -56,14 +58,22 @@ def loads_pickles(source: str) -> Iterator[str]:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             names = {alias.name.split(".")[0] for alias in node.names}
             names |= (
-                {(node.module or "").split(".")[0]} if isinstance(node, ast.ImportFrom) else set()
+                {(node.module or "").split(".")[0]}
+                if isinstance(node, ast.ImportFrom)
+                else set()
             )
-            if names & LOADERS or (isinstance(node, ast.ImportFrom) and node.module == "pickle"):
+            if names & LOADERS or (
+                isinstance(node, ast.ImportFrom) and node.module == "pickle"
+            ):
                 yield ast.unparse(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             owner = node.func.value
             name = node.func.attr
-            told = [ast.unparse(word.value) for word in node.keywords if word.arg == "allow_pickle"]
+            told = [
+                ast.unparse(word.value)
+                for word in node.keywords
+                if word.arg == "allow_pickle"
+            ]
             loads = (name == "load" and ast.unparse(owner) == "np") or (
                 name == "read_array" and ast.unparse(owner) == "np.lib.format"
             )
@@ -114,12 +124,15 @@ def test_pickles_in_the_metadata_of_a_parquet_file_stay_asleep(tmp_path):
         b"pandas": pickle.dumps(Bomb(tmp_path / "gone-off")),
     }
     schema = pa.schema(
-        [pa.field("a", pa.float64(), metadata=metadata), ("label", pa.int64())], metadata=metadata
+        [pa.field("a", pa.float64(), metadata=metadata), ("label", pa.int64())],
+        metadata=metadata,
     )
     table = pa.table({"a": [1.0, 2.0, 3.5], "label": [0, 1, 0]}, schema=schema)
     pq.write_table(table, tmp_path / "bad.parquet")
 
-    assert ingest([str(tmp_path / "bad.parquet")], str(tmp_path / "ds")).rows("train") == 3
+    assert (
+        ingest([str(tmp_path / "bad.parquet")], str(tmp_path / "ds")).rows("train") == 3
+    )
     assert not (tmp_path / "gone-off").exists()
 
 
@@ -145,7 +158,9 @@ def test_members_of_an_archive_cannot_leave_the_dataset(tmp_path):
     assert dataset.rows("train") == 6
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a"]
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["b"]
-    assert "/etc/passwd" not in json.dumps((inside / "ds" / "manifest.json").read_text())
+    assert "/etc/passwd" not in json.dumps(
+        (inside / "ds" / "manifest.json").read_text()
+    )
 
 
 def test_a_header_that_promises_a_long_name_is_refused(tmp_path):
@@ -164,7 +179,9 @@ def test_a_header_that_promises_a_long_name_is_refused(tmp_path):
 @pytest.mark.parametrize("more", ["indices", "values"])
 def test_lists_of_other_lengths_are_no_chunk(tmp_path, more):
     """A compiled loop would read behind the shorter of the two; here no checksum stops it."""
-    dataset = generate("url-like", tmp_path / "d", rows=3, columns=1_000, layout="parquet")
+    dataset = generate(
+        "url-like", tmp_path / "d", rows=3, columns=1_000, layout="parquet"
+    )
     manifest = json.loads((tmp_path / "d/manifest.json").read_text())
     manifest["format_version"] = 1
     del manifest["checksum"]
@@ -178,9 +195,12 @@ def test_lists_of_other_lengths_are_no_chunk(tmp_path, more):
         fields[more],
         pa.array([*rows[:2], rows[2] + rows[2][-1:]], fields[more].type),
     )
-    pq.write_table(table, file, compression="lz4", use_dictionary=False, data_page_version="2.0")
+    pq.write_table(
+        table, file, compression="lz4", use_dictionary=False, data_page_version="2.0"
+    )
     (tmp_path / "d/manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(
-        DatasetError, match=r"chunk 0 of train .* is whole but is not what manifest\.json says"
+        DatasetError,
+        match=r"chunk 0 of train .* is whole but is not what manifest\.json says",
     ):
         open_dataset(dataset.path).chunk("train", 0)

@@ -48,7 +48,10 @@ def _source(folder: Path, kind: str) -> Path:
     path = folder / f"rows-of.{kind.removeprefix('sparse-')}"
     rows = _records()
     lines = {
-        "csv": lambda: ["a,w,b,y", *(",".join(map(repr, row.values())) for row in rows)],
+        "csv": lambda: [
+            "a,w,b,y",
+            *(",".join(map(repr, row.values())) for row in rows),
+        ],
         "text.csv": lambda: [
             "a,w,b,word,y",
             *(f"{r['a']},{r['w']},{r['b']},{'xz'[r['y']]},{r['y']}" for r in rows),
@@ -62,7 +65,9 @@ def _source(folder: Path, kind: str) -> Path:
             ),
         ],
         "jsonl": lambda: map(json.dumps, rows),
-        "vw": lambda: [f"{row['y']} {row['w']!r} | a:{row['a']!r} b:{row['b']!r}" for row in rows],
+        "vw": lambda: [
+            f"{row['y']} {row['w']!r} | a:{row['a']!r} b:{row['b']!r}" for row in rows
+        ],
     }
     if kind in lines:
         path.write_text("\n".join(lines[kind]()) + "\n")
@@ -77,10 +82,18 @@ def _source(folder: Path, kind: str) -> Path:
 
 def _made(folder: Path, kind: str, **options: Any) -> Dataset:
     weights = "importance" if kind == "vw" else "w"
-    return ingest(_source(folder, kind), folder / "made", weights=weights, chunk_rows=64, **options)
+    return ingest(
+        _source(folder, kind),
+        folder / "made",
+        weights=weights,
+        chunk_rows=64,
+        **options,
+    )
 
 
-def _rows(dataset: Dataset, split: str = "train") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _rows(
+    dataset: Dataset, split: str = "train"
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     chunks = list(dataset.chunks(split))
     dense = np.concatenate([to_dense(chunk.X, dataset.columns) for chunk in chunks])
     weights = [chunk.weights for chunk in chunks if chunk.weights is not None]
@@ -88,7 +101,8 @@ def _rows(dataset: Dataset, split: str = "train") -> tuple[np.ndarray, np.ndarra
 
 
 @pytest.mark.parametrize(
-    "kind", ["csv", "text.csv", "arff", "sparse-arff", "jsonl", "vw", "parquet", "npz", "mat"]
+    "kind",
+    ["csv", "text.csv", "arff", "sparse-arff", "jsonl", "vw", "parquet", "npz", "mat"],
 )
 @pytest.mark.parametrize("layout", ["parquet", "zarr"])
 def test_every_format_and_layout_keeps_weights_apart(
@@ -121,7 +135,9 @@ def test_all_formats_of_the_same_numbers_are_one_dataset(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["csv", "vw"])
-def test_every_order_of_rows_brings_the_weights_along(tmp_path: Path, kind: str) -> None:
+def test_every_order_of_rows_brings_the_weights_along(
+    tmp_path: Path, kind: str
+) -> None:
     made = _made(tmp_path, kind)
     order = Shuffle(0, 0).order(ROWS)
     streams = open_streams(made.path, ["bias"], Shuffle(0, 0))
@@ -157,7 +173,9 @@ def test_neither_chunks_nor_splits_change_a_weight(
     path = _source(folder, "csv")
     made = ingest(path, folder / "d", weights="w", chunk_rows=chunk_rows)
     np.testing.assert_array_equal(_rows(made)[2], W)
-    split = ingest(path, folder / "split", weights="w", chunk_rows=chunk_rows, train_rows=cut)
+    split = ingest(
+        path, folder / "split", weights="w", chunk_rows=chunk_rows, train_rows=cut
+    )
     np.testing.assert_array_equal(_rows(split)[2], W[:cut])
     np.testing.assert_array_equal(_rows(split, "test")[2], W[cut:])
     assert made.fingerprint == ingest(path, folder / "whole", weights="w").fingerprint
@@ -165,7 +183,9 @@ def test_neither_chunks_nor_splits_change_a_weight(
 
 @pytest.mark.parametrize("cell", ["-1", "nan", "", "inf", "-inf", "abc", "1e999"])
 @pytest.mark.parametrize("place", [3, 5000])
-def test_what_is_no_weight_is_refused_with_its_line(tmp_path: Path, cell: str, place: int) -> None:
+def test_what_is_no_weight_is_refused_with_its_line(
+    tmp_path: Path, cell: str, place: int
+) -> None:
     rows = ["1,1,2,0"] * 6000
     rows[place] = f"1,{cell},2,1"
     (tmp_path / "t.csv").write_text("\n".join(["a,w,b,y", *rows]) + "\n")
@@ -192,7 +212,12 @@ def test_records_without_a_weight_are_refused(tmp_path: Path, value: str) -> Non
     ("name", "text", "weights", "problem"),
     [
         ("t.svm", "1 1:2\n0 1:1\n", "w", "no column of weights"),
-        ("t.vw", "1 1 | a\n0 -2 | b\n", "importance", "line 2: .*importance less than 0"),
+        (
+            "t.vw",
+            "1 1 | a\n0 -2 | b\n",
+            "importance",
+            "line 2: .*importance less than 0",
+        ),
         ("t.vw", "1 1 | a\n0 1 | b\n", "w", "give --weights importance"),
         ("t.csv", "a,w,y\n1,1,0\n2,2,1\n", "z", "'z'"),
         ("t.csv", "a,w,y\n1,1,0\n2,2,1\n", "a,w", "2 columns are named"),
@@ -211,9 +236,12 @@ def test_a_column_that_cannot_be_weights_is_refused(
 
 
 @pytest.mark.parametrize(
-    "weights", [np.ones(3), np.array(["a"] * ROWS), np.full(ROWS, np.nan), -np.ones(ROWS)]
+    "weights",
+    [np.ones(3), np.array(["a"] * ROWS), np.full(ROWS, np.nan), -np.ones(ROWS)],
 )
-def test_an_array_that_cannot_be_weights_is_refused(tmp_path: Path, weights: np.ndarray) -> None:
+def test_an_array_that_cannot_be_weights_is_refused(
+    tmp_path: Path, weights: np.ndarray
+) -> None:
     np.savez(tmp_path / "t.npz", X=X, y=Y, w=weights)
     with pytest.raises(FormatError, match="weight"):
         ingest(tmp_path / "t.npz", tmp_path / "d", weights="w")
@@ -222,7 +250,12 @@ def test_an_array_that_cannot_be_weights_is_refused(tmp_path: Path, weights: np.
 def test_both_splits_of_an_archive_have_their_weights(tmp_path: Path) -> None:
     train = slice(0, 200)
     test = slice(200, None)
-    arrays = {"X_train": X[train], "y_train": Y[train], "X_test": X[test], "y_test": Y[test]}
+    arrays = {
+        "X_train": X[train],
+        "y_train": Y[train],
+        "X_test": X[test],
+        "y_test": Y[test],
+    }
     np.savez(tmp_path / "t.npz", w_train=W[train], w_test=W[test], **arrays)
     for given_name in ("w", "w_train"):
         made = ingest(tmp_path / "t.npz", tmp_path / given_name, weights=given_name)
@@ -244,7 +277,9 @@ def test_exported_rows_come_back_with_their_weights(tmp_path: Path, kind: str) -
         ingest(tmp_path / "out.npz", tmp_path / "arrays", weights="weights").fingerprint
         == made.fingerprint
     )
-    with pytest.raises(DatasetError, match="has weights, which SVMlight text cannot hold"):
+    with pytest.raises(
+        DatasetError, match="has weights, which SVMlight text cannot hold"
+    ):
         export(made, tmp_path / "out.svm")
 
 
@@ -256,8 +291,12 @@ def test_a_sample_has_the_weights_of_its_rows(tmp_path: Path) -> None:
 
 def test_targets_and_weights_stand_together(tmp_path: Path) -> None:
     table = np.column_stack([X, W, X.sum(axis=1), X[:, 0] - X[:, 1]])
-    np.savetxt(tmp_path / "t.csv", table, delimiter=",", header="a,b,w,p,q", comments="")
-    made = ingest(tmp_path / "t.csv", tmp_path / "d", weights="w", label="p,q", target="real")
+    np.savetxt(
+        tmp_path / "t.csv", table, delimiter=",", header="a,b,w,p,q", comments=""
+    )
+    made = ingest(
+        tmp_path / "t.csv", tmp_path / "d", weights="w", label="p,q", target="real"
+    )
     dense, y, weights = _rows(made)
     np.testing.assert_array_equal(weights, W)
     np.testing.assert_allclose(y, table[:, 3:])
@@ -282,10 +321,14 @@ def test_the_command_says_what_rows_weigh(tmp_path: Path) -> None:
     line = f"column 'w', 0 to 1, {(W == 0).sum()} rows of weight 0"
     assert result.exit_code == 0
     assert f"weights: {line}" in result.output
-    shown = CliRunner().invoke(olscale, ["datasets", "show", str(tmp_path / "d")]).output
+    shown = (
+        CliRunner().invoke(olscale, ["datasets", "show", str(tmp_path / "d")]).output
+    )
     assert f"weights      {line}" in shown
     facts = json.loads(
-        CliRunner().invoke(olscale, ["datasets", "show", str(tmp_path / "d"), "--json"]).output
+        CliRunner()
+        .invoke(olscale, ["datasets", "show", str(tmp_path / "d"), "--json"])
+        .output
     )
     assert facts["weights"]["column"] == "w"
     assert facts["nonzeros"] == np.count_nonzero(X)

@@ -27,8 +27,14 @@ CUTS = st.lists(st.integers(0, 400), max_size=5)
 
 
 def counted(metric: Metric, wrong: np.ndarray, cuts: list[int]) -> Metric:
-    for start, stop in pairwise([0, *sorted(min(cut, len(wrong)) for cut in cuts), len(wrong)]):
-        metric.see(np.zeros(stop - start, dtype=np.int64), wrong[start:stop].astype(np.int64), NONE)
+    for start, stop in pairwise(
+        [0, *sorted(min(cut, len(wrong)) for cut in cuts), len(wrong)]
+    ):
+        metric.see(
+            np.zeros(stop - start, dtype=np.int64),
+            wrong[start:stop].astype(np.int64),
+            NONE,
+        )
     return metric
 
 
@@ -42,19 +48,26 @@ def test_the_window_is_the_last_rows_whatever_the_chunks(
     rows: int, seed: int, window: int, cuts: list[int]
 ) -> None:
     wrong = mistakes(rows, seed)
-    metric = counted(WindowError(StreamShape(rows, 2, scoring=Scoring(window=window))), wrong, cuts)
+    metric = counted(
+        WindowError(StreamShape(rows, 2, scoring=Scoring(window=window))), wrong, cuts
+    )
 
     def error(row: int) -> float:
         last = wrong[max(0, row - window) : row]
         return int(last.sum()) / len(last)
 
     [(name, at, values)] = metric.series()
-    assert (name, values.tolist()) == ("window_error", [error(row) for row in at.tolist()])
+    assert (name, values.tolist()) == (
+        "window_error",
+        [error(row) for row in at.tolist()],
+    )
     assert metric.values() == {"window_error": error(rows)}
     assert len(metric.sums["last"]) <= window
 
 
-@given(st.integers(1, 2500), st.integers(0, 99), st.sampled_from([0.5, 0.99, 0.9999]), CUTS)
+@given(
+    st.integers(1, 2500), st.integers(0, 99), st.sampled_from([0.5, 0.99, 0.9999]), CUTS
+)
 @settings(max_examples=60)
 def test_fading_is_the_recursion_with_the_same_bits_whatever_the_chunks(
     rows: int, seed: int, alpha: float, cuts: list[int]
@@ -76,7 +89,13 @@ def test_fading_is_the_recursion_with_the_same_bits_whatever_the_chunks(
     np.testing.assert_array_equal(values, whole.series()[0].values)
 
 
-@given(st.integers(1, 600), st.integers(0, 99), st.integers(1, 80), st.integers(1, 40), CUTS)
+@given(
+    st.integers(1, 600),
+    st.integers(0, 99),
+    st.integers(1, 80),
+    st.integers(1, 40),
+    CUTS,
+)
 @settings(max_examples=60)
 def test_rows_held_out_are_the_next_ones_each_time(
     rows: int, seed: int, every: int, held: int, cuts: list[int]
@@ -99,9 +118,11 @@ def test_alarms_are_the_detectors_also_after_a_restart(name: str) -> None:
     drift = pytest.importorskip("river.drift")
     rng = np.random.default_rng(0)
     wrong = rng.random(4000) < np.where(np.arange(4000) < 2500, 0.1, 0.6)
-    detector = {"adwin": drift.ADWIN, "ddm": drift.binary.DDM, "page-hinkley": drift.PageHinkley}[
-        name
-    ]()
+    detector = {
+        "adwin": drift.ADWIN,
+        "ddm": drift.binary.DDM,
+        "page-hinkley": drift.PageHinkley,
+    }[name]()
     expected = []
     for i, one in enumerate(wrong, start=1):
         detector.update(int(one))

@@ -32,9 +32,19 @@ from olscale.results.record import Record
 from olscale.results.rows import run_bytes
 from tests.evaluation.test_protocol import plan, records
 
-BATCH = 48  # no chunk of 64 rows ends where a batch does; the last batch of 400 rows is short
+# no chunk of 64 rows ends where a batch does; the last batch of 400 rows is short
+BATCH = 48
 
-OURS = ["perceptron", "pa1", "arow", "lol", "pamo1", "kernel-perceptron", "oselm", "knn-window"]
+OURS = [
+    "perceptron",
+    "pa1",
+    "arow",
+    "lol",
+    "pamo1",
+    "kernel-perceptron",
+    "oselm",
+    "knn-window",
+]
 OURS += ["naive-bayes", "majority", "no-change", "projectron"]
 
 
@@ -62,7 +72,9 @@ def test_learners_of_olscale_have_the_figures_of_labels_delayed_to_the_end_of_th
     for start in range(0, len(stream), BATCH):
         rows = range(start, min(start + BATCH, len(stream)))
         for i in rows:
-            predicted += predictions_of(learner.scores(stream[i : i + 1].X), learner.task).tolist()
+            predicted += predictions_of(
+                learner.scores(stream[i : i + 1].X), learner.task
+            ).tolist()
         for i in rows:
             learner.learn(stream[i : i + 1].X, stream.y[i : i + 1])
     assert record.metrics["mistakes"] == (np.array(predicted) != stream.y).sum()
@@ -71,7 +83,9 @@ def test_learners_of_olscale_have_the_figures_of_labels_delayed_to_the_end_of_th
     wrong = predictions_of(learner.scores(test.X), learner.task) != test.y
     assert record.metrics["test_error"] == wrong.mean()
     wrong_so_far = np.cumsum(np.array(predicted) != stream.y)
-    assert record.curve_mistakes.tolist() == wrong_so_far[record.curve_rows - 1].tolist()
+    assert (
+        record.curve_mistakes.tolist() == wrong_so_far[record.curve_rows - 1].tolist()
+    )
 
 
 def test_targets_and_novelties_come_in_batches(shelf: Path) -> None:
@@ -85,13 +99,23 @@ def test_targets_and_novelties_come_in_batches(shelf: Path) -> None:
         predicted.append(learner.scores(batch.X)[:, 0])
         learner.learn(batch.X, batch.y)
     error = np.concatenate(predicted) - stream.y
-    assert record.metrics["rmse"] == pytest.approx(np.sqrt(np.mean(error**2)), rel=1e-12)
+    assert record.metrics["rmse"] == pytest.approx(
+        np.sqrt(np.mean(error**2)), rel=1e-12
+    )
 
 
 ALONG: dict[str, dict[str, Any]] = {
     "plain": {},
-    "along": {"window": 50, "fading": 0.99, "drift": "ddm", "mcnemar": True, "burn_in": 30},
-    "measures": {"measures": ["kappa", "kappa_m", "kappa_t", "auc", "log_loss", "train_error"]},
+    "along": {
+        "window": 50,
+        "fading": 0.99,
+        "drift": "ddm",
+        "mcnemar": True,
+        "burn_in": 30,
+    },
+    "measures": {
+        "measures": ["kappa", "kappa_m", "kappa_t", "auc", "log_loss", "train_error"]
+    },
     "threshold": {"threshold": "f1"},
     "kfold": {"split": "prequential-kfold", "folds": 3},
 }
@@ -110,21 +134,30 @@ def test_a_column_of_delays_to_the_ends_of_batches_is_the_same_protocol(
     for name, columns in (("plain", X), ("late", np.column_stack([X, waits]))):
         header = "a,b,c,d,late,label" if name == "late" else "a,b,c,d,label"
         table = np.column_stack([columns, y])
-        np.savetxt(tmp_path / f"{name}.csv", table, "%g", ",", header=header, comments="")
+        np.savetxt(
+            tmp_path / f"{name}.csv", table, "%g", ",", header=header, comments=""
+        )
         ingest([str(tmp_path / f"{name}.csv")], str(tmp_path / name), chunk_rows=40)
     learners = ("pa1", "lol", "knn-window", "no-change")
     asked = {name: value for name, value in protocol.items() if name != "measures"}
     measures = list(protocol.get("measures", []))
-    batched = records(plan(tmp_path, "plain", learners, batch=BATCH, measures=measures, **asked))
-    if "train_error" in measures:  # refused where labels never arrive, as a column may say
+    batched = records(
+        plan(tmp_path, "plain", learners, batch=BATCH, measures=measures, **asked)
+    )
+    # refused where labels never arrive, as a column may say
+    if "train_error" in measures:
         measures.remove("train_error")
-    late = records(plan(tmp_path, "late", learners, delay="late", measures=measures, **asked))
+    late = records(
+        plan(tmp_path, "late", learners, delay="late", measures=measures, **asked)
+    )
     assert len(batched) == len(late) >= 4
     for one, other in zip(batched, late, strict=True):
         metrics = {k: v for k, v in one.metrics.items() if k != "train_error"}
         assert metrics == dict(other.metrics)
         assert one.curve_mistakes.tolist() == other.curve_mistakes.tolist()
-        assert [s.values.tolist() for s in one.series] == [s.values.tolist() for s in other.series]
+        assert [s.values.tolist() for s in one.series] == [
+            s.values.tolist() for s in other.series
+        ]
 
 
 class Counting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -163,8 +196,11 @@ def test_a_model_of_scikit_learn_gets_one_call_to_predict_and_one_to_learn(
     name = "tests.evaluation.test_batches:Counting"
     group_pass = passed(plan(shelf, learners=(name,), batch=batch))
     sizes = [min(batch, 400 - start) for start in range(0, 400, batch)]
-    calls = [call for size in sizes for call in (("predict", size), ("partial_fit", size))]
-    assert group_pass.states[0].learner.estimator.calls == calls[1:]  # nothing predicts at first
+    calls = [
+        call for size in sizes for call in (("predict", size), ("partial_fit", size))
+    ]
+    # nothing predicts at first
+    assert group_pass.states[0].learner.estimator.calls == calls[1:]
     assert group_pass.rows == 400
     assert group_pass.finish()[0].outcome == "ok"
 
@@ -194,13 +230,20 @@ def with_frames(model: Any, batch: Chunk, predicts: bool) -> list[Any]:
     if predicts:
         answers = model.predict_many(frame).tolist()
     else:
-        answers = [model.predict_one(dict(enumerate(row))) for row in np.asarray(batch.X)]
+        answers = [
+            model.predict_one(dict(enumerate(row))) for row in np.asarray(batch.X)
+        ]
     model.learn_many(frame, pd.Series(batch.y == 1 if binary else batch.y))
     return answers
 
 
 OTHERS: dict[str, tuple[str, Callable[[], Any], Callable[..., list[Any]], str]] = {
-    "naive Bayes": ("sklearn.naive_bayes:GaussianNB", ScikitNB, in_scikit_learn, "dense"),
+    "naive Bayes": (
+        "sklearn.naive_bayes:GaussianNB",
+        ScikitNB,
+        in_scikit_learn,
+        "dense",
+    ),
     "SGD": (
         "sklearn.linear_model:SGDClassifier:random_state=0",
         lambda: SGDClassifier(random_state=0),
@@ -213,26 +256,51 @@ OTHERS: dict[str, tuple[str, Callable[[], Any], Callable[..., list[Any]], str]] 
         in_scikit_learn,
         "targets",
     ),
-    "tree": ("river.tree:HoeffdingTreeClassifier", HoeffdingTreeClassifier, in_river, "dense"),
-    "River's naive Bayes": ("river.naive_bayes:GaussianNB", GaussianNB, with_frames, "dense"),
+    "tree": (
+        "river.tree:HoeffdingTreeClassifier",
+        HoeffdingTreeClassifier,
+        in_river,
+        "dense",
+    ),
+    "River's naive Bayes": (
+        "river.naive_bayes:GaussianNB",
+        GaussianNB,
+        with_frames,
+        "dense",
+    ),
     "logistic": (
         "river.linear_model:LogisticRegression",
         LogisticRegression,
         with_frames,
         "dense",
     ),
-    "linear": ("river.linear_model:LinearRegression", LinearRegression, with_frames, "targets"),
+    "linear": (
+        "river.linear_model:LinearRegression",
+        LinearRegression,
+        with_frames,
+        "targets",
+    ),
 }
 
 
-@pytest.mark.parametrize(("name", "make", "loop", "dataset"), OTHERS.values(), ids=OTHERS)
+@pytest.mark.parametrize(
+    ("name", "make", "loop", "dataset"), OTHERS.values(), ids=OTHERS
+)
 def test_models_from_elsewhere_have_the_figures_of_their_own_loop(
-    name: str, make: Callable[[], Any], loop: Callable[..., list[Any]], dataset: str, shelf: Path
+    name: str,
+    make: Callable[[], Any],
+    loop: Callable[..., list[Any]],
+    dataset: str,
+    shelf: Path,
 ) -> None:
     path, _, seed = name.partition(":random_state=")
     params = {"random_state": int(seed)} if seed else {}
     made = plan(shelf, dataset, (path,), batch=BATCH)
-    runs = [replace(run, params=params) for run in made.runs] if params else list(made.runs)
+    runs = (
+        [replace(run, params=params) for run in made.runs]
+        if params
+        else list(made.runs)
+    )
     group = replace(cut_groups(made.runs, made.sources, 1)[0], runs=tuple(runs))
     group_pass = GroupPass(group)
     while not group_pass.ended:
@@ -246,7 +314,9 @@ def test_models_from_elsewhere_have_the_figures_of_their_own_loop(
         answers += loop(model, stream[start : start + BATCH], start > 0)
     if dataset == "targets":
         error = np.array([answer or 0.0 for answer in answers]) - stream.y
-        assert record.metrics["rmse"] == pytest.approx(np.sqrt(np.mean(error**2)), rel=1e-12)
+        assert record.metrics["rmse"] == pytest.approx(
+            np.sqrt(np.mean(error**2)), rel=1e-12
+        )
     else:
         # Before the first batch a model of scikit-learn answers class 1, as scores of 0 do.
         codes = [1 if answer is None else int(answer) for answer in answers]
@@ -263,7 +333,10 @@ def test_weights_of_rows_come_with_their_batch() -> None:
     X = random.normal(size=(90, 3)) + y[:, None]
     weights = random.choice([0.0, 0.5, 2.0], 90)
     ours = {}
-    for name in ("sklearn.linear_model:SGDClassifier", "river.linear_model:LogisticRegression"):
+    for name in (
+        "sklearn.linear_model:SGDClassifier",
+        "river.linear_model:LogisticRegression",
+    ):
         learner = make_learner(name, {})
         learner.expect_names(NAMELESS, (0, 1))
         learner.begin(3, 2)
@@ -274,7 +347,9 @@ def test_weights_of_rows_come_with_their_batch() -> None:
     for start in range(0, 90, 30):
         batch = slice(start, start + 30)
         kept = np.flatnonzero(weights[batch]) + start
-        scikit.partial_fit(X[kept], y[kept], classes=[0, 1], sample_weight=weights[kept])
+        scikit.partial_fit(
+            X[kept], y[kept], classes=[0, 1], sample_weight=weights[kept]
+        )
         frame = pd.DataFrame(X[batch])
         river.learn_many(frame, pd.Series(y[batch] == 1), w=pd.Series(weights[batch]))
     expected = [scikit.predict(X) == 1, river.predict_many(pd.DataFrame(X)).to_numpy()]
@@ -282,7 +357,12 @@ def test_weights_of_rows_come_with_their_batch() -> None:
         assert (got == own).all()
 
 
-MIXED = ("pa1", "lol", "sklearn.linear_model:SGDClassifier", "river.naive_bayes:GaussianNB")
+MIXED = (
+    "pa1",
+    "lol",
+    "sklearn.linear_model:SGDClassifier",
+    "river.naive_bayes:GaussianNB",
+)
 
 
 @pytest.mark.parametrize("dataset", ["dense", "sparse"])
@@ -298,7 +378,12 @@ def test_the_bytes_are_the_same_however_the_rows_are_cut_into_chunks(
         folder.mkdir()
         path = str(folder / dataset)
         ingest(sources[:1], path, test=sources[1:], chunk_rows=chunk_rows)
-        asked = {"batch": batch, "window": 50, "burn_in": 20, "measures": ["kappa", "auc"]}
+        asked = {
+            "batch": batch,
+            "window": 50,
+            "burn_in": 20,
+            "measures": ["kappa", "auc"],
+        }
         bytes_of.append(
             sorted(run_bytes(r) for r in records(plan(folder, dataset, MIXED, **asked)))
         )
@@ -325,11 +410,15 @@ def test_a_pass_is_saved_and_continued_within_a_batch(shelf: Path, batch: int) -
             again.advance()
         assert again.rows == 1200
         assert [run_bytes(record) for record in again.finish()] == expected
-        assert not [name for name in state if "schedule" in name and len(state[name]) > 1]
+        assert not [
+            name for name in state if "schedule" in name and len(state[name]) > 1
+        ]
     assert not all(places), "some pass was saved in the middle of a batch"
 
 
-def test_errors_on_the_test_split_are_those_of_models_between_batches(shelf: Path) -> None:
+def test_errors_on_the_test_split_are_those_of_models_between_batches(
+    shelf: Path,
+) -> None:
     [record] = records(plan(shelf, batch=40, holdout_every=80))
     stream, test = rows_of_run(plan(shelf).runs[0], shelf, "dense")
     assert test is not None
@@ -355,7 +444,9 @@ FOLDS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("protocol", FOLDS.values(), ids=FOLDS)
-def test_permutations_and_folds_come_in_batches(shelf: Path, protocol: dict[str, Any]) -> None:
+def test_permutations_and_folds_come_in_batches(
+    shelf: Path, protocol: dict[str, Any]
+) -> None:
     made = plan(shelf, learners=MIXED, batch=BATCH, **protocol)
     done = records(made)
     assert [record.outcome for record in done] == ["ok"] * len(made.runs)
@@ -365,7 +456,9 @@ def test_permutations_and_folds_come_in_batches(shelf: Path, protocol: dict[str,
 
 
 @pytest.mark.parametrize("name", ["ScoredBreaks", "SilentBreaks", "RiverLikeBreaks"])
-def test_a_model_that_breaks_down_in_a_batch_ends_its_run(shelf: Path, name: str) -> None:
+def test_a_model_that_breaks_down_in_a_batch_ends_its_run(
+    shelf: Path, name: str
+) -> None:
     learner = f"tests.learners.own_estimators:{name}"
     [record] = records(plan(shelf, learners=(learner,), batch=BATCH))
     assert record.outcome == "diverged"
@@ -381,6 +474,6 @@ def test_tables_name_the_batch_and_keep_it_apart(shelf: Path, tmp_path: Path) ->
     for record in done:
         store.write(record)
     table = CliRunner().invoke(results, [str(tmp_path / "store")]).output
-    assert [f"time order{text}\n" in table for text in ("", ", batch 20", ", batch 40")] == [
-        True
-    ] * 3
+    assert [
+        f"time order{text}\n" in table for text in ("", ", batch 20", ", batch 40")
+    ] == [True] * 3

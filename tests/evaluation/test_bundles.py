@@ -33,7 +33,9 @@ def test_bundles_are_short_and_hold_every_group_once_in_order(
     groups = [group(i) for i in range(len(ordered))]
     of = {one.key: own for one, own in zip(groups, ordered, strict=True)}
     bundles = list(bundles_of(cut_bundles(groups, lambda one: of[one.key], parts)))
-    assert [one.runs for bundle in bundles for one in bundle] == [one.runs for one in groups]
+    assert [one.runs for bundle in bundles for one in bundle] == [
+        one.runs for one in groups
+    ]
     lengths = [[of[one.key] for one in bundle] for bundle in bundles]
     assert all(sum(own) <= BUNDLE_SECONDS + 1e-9 for own in lengths if len(own) > 1)
     assert all(len(own) == 1 for own in lengths if max(own) > BUNDLE_SECONDS / 2)
@@ -43,7 +45,10 @@ def test_bundles_are_short_and_hold_every_group_once_in_order(
         assert all(sum(a) + max(b) > BUNDLE_SECONDS - 1e-9 for a, b in pairwise(short))
     elif short:
         whole = sum(map(sum, short))
-        assert max(map(sum, short)) <= max(whole / parts, LEAST_SECONDS, max(short[0])) + 1e-9
+        assert (
+            max(map(sum, short))
+            <= max(whole / parts, LEAST_SECONDS, max(short[0])) + 1e-9
+        )
 
 
 def test_groups_that_write_alone_or_are_actors_are_in_no_bundle() -> None:

@@ -29,14 +29,19 @@ BURN_IN = 150  # in the third chunk of 64 rows
 
 
 def planned(
-    path: Path, params: dict[str, Any] | None = None, learner: str = "pa1", **protocol: Any
+    path: Path,
+    params: dict[str, Any] | None = None,
+    learner: str = "pa1",
+    **protocol: Any,
 ) -> RunPlan:
     content = {
         "datasets": [{"path": str(path)}],
         "learners": [{"name": learner, "params": params or {}}],
     }
     return make_plan(
-        parse_experiment(content | {"protocol": {"order": "time", "burn_in": BURN_IN} | protocol})
+        parse_experiment(
+            content | {"protocol": {"order": "time", "burn_in": BURN_IN} | protocol}
+        )
     )
 
 
@@ -76,7 +81,8 @@ def mistakes_of(run: Run, path: Path) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"split": "kfold", "folds": 3}, {"order": "permuted", "permutations": 2}]
+    "options",
+    [{}, {"split": "kfold", "folds": 3}, {"order": "permuted", "permutations": 2}],
 )
 def test_rows_after_the_burn_in_are_counted_as_if_the_stream_began_there(
     shelf: Path, options: dict[str, Any]
@@ -85,7 +91,8 @@ def test_rows_after_the_burn_in_are_counted_as_if_the_stream_began_there(
     protocol = {"window": 20, "fading": 0.9, **options}
     plan = planned(shelf / "dense", **protocol)
     without = {
-        record.id: record for record in records(planned(shelf / "dense", **protocol, burn_in=0))
+        record.id: record
+        for record in records(planned(shelf / "dense", **protocol, burn_in=0))
     }
     ids = [run.id for run in planned(shelf / "dense", **protocol, burn_in=0).runs]
     for run, id, record in zip(plan.runs, ids, records(plan), strict=True):
@@ -98,7 +105,9 @@ def test_rows_after_the_burn_in_are_counted_as_if_the_stream_began_there(
         windows = [wrong[max(0, i - 20) : i].mean() for i in range(1, len(wrong) + 1)]
         np.testing.assert_allclose(series["window_error"].values, windows)
         weights = 0.9 ** np.arange(len(wrong))[::-1]
-        assert record.metrics["fading_error"] == pytest.approx(weights @ wrong / weights.sum())
+        assert record.metrics["fading_error"] == pytest.approx(
+            weights @ wrong / weights.sum()
+        )
         assert record.metrics["test_error"] == without[id].metrics["test_error"]
         assert record.metrics["updates"] == without[id].metrics["updates"]
 
@@ -110,17 +119,22 @@ def test_a_run_in_mid_stream_goes_on(shelf: Path) -> None:
     for stop in (1, 2, 5):
         assert [run_bytes(record) for record in records(plan, stop)] == whole
     apart = [
-        records(planned(shelf / "dense", {"C": C}, window=20, fading=0.9)) for C in (0.1, 1.0, 10.0)
+        records(planned(shelf / "dense", {"C": C}, window=20, fading=0.9))
+        for C in (0.1, 1.0, 10.0)
     ]
     assert [run_bytes(record) for [record] in apart] == whole
 
 
 @pytest.mark.parametrize("burn_in", [400, 750])
-def test_class_shards_count_the_same_rows(faces: Path, tmp_path: Path, burn_in: int) -> None:
+def test_class_shards_count_the_same_rows(
+    faces: Path, tmp_path: Path, burn_in: int
+) -> None:
     """Segments too: the first has 700 rows."""
     plan = planned(faces, {"multiclass": "ova"}, burn_in=burn_in)
     [whole] = records(plan)
-    assert [rows for _, rows, _ in whole.segments] == ([300, 500] if burn_in == 400 else [450])
+    assert [rows for _, rows, _ in whole.segments] == (
+        [300, 500] if burn_in == 400 else [450]
+    )
     [group] = cut_groups(plan.runs, plan.sources, 1)
     [cut] = cut_shards([group], 1, 3)
     scratch = Scratch(open_store(tmp_path / "store", create=True), group.runs[0].id)
@@ -132,7 +146,9 @@ def test_class_shards_count_the_same_rows(faces: Path, tmp_path: Path, burn_in: 
     assert run_bytes(merge_shards(cut, scratch)) == run_bytes(whole)
 
 
-def test_models_side_by_side_count_what_tests_them_after_the_burn_in(shelf: Path) -> None:
+def test_models_side_by_side_count_what_tests_them_after_the_burn_in(
+    shelf: Path,
+) -> None:
     plan = planned(shelf / "dense", split="prequential-kfold", folds=3)
     for run, record in zip(plan.runs, records(plan), strict=True):
         folds = run.stream.scoring.folds
@@ -151,13 +167,14 @@ def test_rows_are_held_out_after_the_burn_in(shelf: Path) -> None:
     wrong = []
     learner.begin(stream.columns, 2)
     X, y = (
-        np.concatenate(parts) for parts in zip(*((c.X, c.y) for c in stream.chunks()), strict=True)
+        np.concatenate(parts)
+        for parts in zip(*((c.X, c.y) for c in stream.chunks()), strict=True)
     )
     for i in range(400):
         held = i >= BURN_IN and (i - BURN_IN) % 50 >= 40
-        scores = (learner.scores if held else lambda x, i=i: learner.learn(x, y[i : i + 1]))(
-            X[i : i + 1]
-        )
+        scores = (
+            learner.scores if held else lambda x, i=i: learner.learn(x, y[i : i + 1])
+        )(X[i : i + 1])
         wrong += [codes_of(scores)[0] != y[i]] if held else []
     np.testing.assert_allclose(series.values, np.reshape(wrong, (5, 10)).mean(axis=1))
     [record] = records(planned(shelf / "dense", holdout_every=100))
@@ -172,7 +189,9 @@ def test_rows_are_held_out_after_the_burn_in(shelf: Path) -> None:
         (BURN_IN + 100, 350, series.values[1]),
     ):
         learner.learn(X[start:stop], y[start:stop])
-        wrong = np.concatenate([codes_of(learner.scores(c.X)) != c.y for c in tested.chunks()])
+        wrong = np.concatenate(
+            [codes_of(learner.scores(c.X)) != c.y for c in tested.chunks()]
+        )
         assert error == wrong.mean()
 
 
@@ -190,7 +209,9 @@ def test_labels_that_come_late_are_learned_from_in_the_burn_in(shelf: Path) -> N
 def test_a_burn_in_is_part_of_a_definition_where_it_is_given(shelf: Path) -> None:
     [given] = planned(shelf / "dense").runs
     [none] = planned(shelf / "dense", burn_in=0).runs
-    assert given.definition()["protocol"] == none.definition()["protocol"] | {"burn_in": BURN_IN}
+    assert given.definition()["protocol"] == none.definition()["protocol"] | {
+        "burn_in": BURN_IN
+    }
     content = {
         "datasets": [{"path": str(shelf / "dense")}],
         "learners": [{"name": "pa1"}],
@@ -211,7 +232,10 @@ def test_a_burn_in_is_part_of_a_definition_where_it_is_given(shelf: Path) -> Non
             {"burn_in": 300, "holdout_every": 101},
             "together were 101 after a burn_in of 300, but the stream",
         ),
-        ({"burn_in": -1}, "protocol.burn_in was -1: Input should be greater than or equal to 0"),
+        (
+            {"burn_in": -1},
+            "protocol.burn_in was -1: Input should be greater than or equal to 0",
+        ),
         ({"burn-in": 3}, "unknown key in protocol 'burn-in'; did you mean 'burn_in'"),
     ],
 )

@@ -60,7 +60,9 @@ def dataset(
     return X, y
 
 
-def content(path: Path, learner: str, chunk_rows: int = 128, **protocol: Any) -> dict[str, Any]:
+def content(
+    path: Path, learner: str, chunk_rows: int = 128, **protocol: Any
+) -> dict[str, Any]:
     return {
         "datasets": [{"path": str(path / f"data{chunk_rows}")}],
         "learners": [{"name": learner}],
@@ -68,7 +70,9 @@ def content(path: Path, learner: str, chunk_rows: int = 128, **protocol: Any) ->
     }
 
 
-def begun(path: Path, learner: str, chunk_rows: int = 128, **protocol: Any) -> GroupPass:
+def begun(
+    path: Path, learner: str, chunk_rows: int = 128, **protocol: Any
+) -> GroupPass:
     plan = make_plan(parse_experiment(content(path, learner, chunk_rows, **protocol)))
     [group] = cut_groups(plan.runs, plan.sources, 1)
     return GroupPass(group)
@@ -91,21 +95,34 @@ def scores_before_updates(X: np.ndarray, y: np.ndarray, classes: int) -> np.ndar
 @pytest.mark.parametrize("classes", [2, 3])
 def test_measures_are_those_of_scikit_learn(classes: int, tmp_path: Path) -> None:
     X, y = dataset(tmp_path, classes)
-    found = finished(begun(tmp_path, "arow", measures=ALL, positive="b", window=90)).metrics
+    found = finished(
+        begun(tmp_path, "arow", measures=ALL, positive="b", window=90)
+    ).metrics
     scores = scores_before_updates(X, y, classes)
     calibrator = Calibrator(classes)
     p = np.concatenate(
-        [calibrator.follow(scores[:ROWS], y[:ROWS]), calibrator.probabilities(scores[ROWS:])]
+        [
+            calibrator.follow(scores[:ROWS], y[:ROWS]),
+            calibrator.probabilities(scores[ROWS:]),
+        ]
     )
-    predicted = scores.argmax(axis=1) if classes > 2 else (scores[:, 0] >= 0).astype(int)
+    predicted = (
+        scores.argmax(axis=1) if classes > 2 else (scores[:, 0] >= 0).astype(int)
+    )
     ranks = p[:, 1] if classes > 2 else scores[:, 0]
     truth = y if classes > 2 else y == 1
-    parts = {"": slice(ROWS), "test_": slice(ROWS, None), "window_": slice(ROWS - 90, ROWS)}
+    parts = {
+        "": slice(ROWS),
+        "test_": slice(ROWS, None),
+        "window_": slice(ROWS - 90, ROWS),
+    }
     for form, rows in parts.items():
         expected = {
             "log_loss": log_loss(y[rows], p[rows], labels=range(classes)),
             "brier": brier_score_loss(
-                truth[rows], p[rows] if classes > 2 else p[rows, 1], labels=range(classes)
+                truth[rows],
+                p[rows] if classes > 2 else p[rows, 1],
+                labels=range(classes),
             ),
             "precision": precision_score(y[rows] == 1, predicted[rows] == 1),
             "recall:a": recall_score(y[rows] == 0, predicted[rows] == 0),
@@ -124,7 +141,9 @@ def test_measures_are_those_of_scikit_learn(classes: int, tmp_path: Path) -> Non
         assert found[form + "ece"] == pytest.approx(sum(gaps) / len(hit), rel=1e-9)
 
 
-def test_bits_are_those_of_any_cut_into_chunks_and_of_a_restored_pass(tmp_path: Path) -> None:
+def test_bits_are_those_of_any_cut_into_chunks_and_of_a_restored_pass(
+    tmp_path: Path,
+) -> None:
     dataset(tmp_path, 2)
     dataset(tmp_path, 2, 33)
     asked = {"measures": ALL, "threshold": "f1", "delay": 7, "positive": "b"}
@@ -143,14 +162,18 @@ def test_bits_are_those_of_any_cut_into_chunks_and_of_a_restored_pass(tmp_path: 
 
 
 @pytest.mark.parametrize("protocol", [{}, {"delay": 9}])
-def test_nothing_later_changes_a_probability(protocol: dict[str, Any], tmp_path: Path) -> None:
+def test_nothing_later_changes_a_probability(
+    protocol: dict[str, Any], tmp_path: Path
+) -> None:
     """The curve up to a row is the same, whatever the labels of that row and of later ones are."""
     curves = []
     for other_from in (ROWS, 400):
         folder = tmp_path / str(other_from)
         folder.mkdir()
         dataset(folder, 2, other_from=other_from)
-        record = finished(begun(folder, "arow", measures=["log_loss"], threshold="f1", **protocol))
+        record = finished(
+            begun(folder, "arow", measures=["log_loss"], threshold="f1", **protocol)
+        )
         curves.append(next(s for s in record.series if s.name == "log_loss").values)
     assert (curves[0][:400] == curves[1][:400]).all()
     assert (curves[0][400:] != curves[1][400:]).all()
@@ -175,7 +198,11 @@ def test_margins_of_models_without_probabilities_are_calibrated() -> None:
 def test_rows_learned_twice_calibrate_once(tmp_path: Path) -> None:
     """With folds drawn with replacement, probabilities are no better than those of single rows."""
     dataset(tmp_path, 2)
-    asked = {"split": "prequential-bootstrap", "folds": 2, "measures": ["ece", "log_loss"]}
+    asked = {
+        "split": "prequential-bootstrap",
+        "folds": 2,
+        "measures": ["ece", "log_loss"],
+    }
     plan = make_plan(parse_experiment(content(tmp_path, "arow", **asked)))
     [group] = cut_groups(plan.runs, plan.sources, 1)
     going = GroupPass(group)
@@ -186,8 +213,13 @@ def test_rows_learned_twice_calibrate_once(tmp_path: Path) -> None:
     scoring = plan.runs[0].stream.scoring
     learned = [(scoring.folds.weights(fold, 0, ROWS) > 0).sum() for fold in range(2)]
     # The sums of the nodes fade only with rows that are counted there, all of them together.
-    taught = [state.probabilities.calibrator.state()["nodes"][1].sum() for state in going.states]
-    assert all(0.5 * rows < sums <= rows for rows, sums in zip(learned, taught, strict=True))
+    taught = [
+        state.probabilities.calibrator.state()["nodes"][1].sum()
+        for state in going.states
+    ]
+    assert all(
+        0.5 * rows < sums <= rows for rows, sums in zip(learned, taught, strict=True)
+    )
 
 
 def test_a_threshold_of_costs_takes_the_least_expected_cost(tmp_path: Path) -> None:
@@ -195,7 +227,9 @@ def test_a_threshold_of_costs_takes_the_least_expected_cost(tmp_path: Path) -> N
     costs = [[0, 1, 1], [1, 0, 1], [20, 20, 0]]
     plain = finished(begun(tmp_path, "arow", measures=["recall:c"])).metrics
     found = finished(
-        begun(tmp_path, "arow", measures=["recall:c", "cost"], threshold=costs, window=50)
+        begun(
+            tmp_path, "arow", measures=["recall:c", "cost"], threshold=costs, window=50
+        )
     ).metrics
     assert plain["recall:c"] < 0.9 < found["recall:c"]
     scores = scores_before_updates(X, y, 3)
@@ -216,7 +250,11 @@ def test_the_threshold_of_f1_finds_the_best_one() -> None:
     codes = F1Threshold(1).follow(both, y)
     late = slice(5_000, None)
     best = max(f1_score(y[late], p[late] > t) for t in np.linspace(0.02, 0.6, 59))
-    assert f1_score(y[late], codes[late]) > 0.95 * best > 1.2 * f1_score(y[late], p[late] > 0.5)
+    assert (
+        f1_score(y[late], codes[late])
+        > 0.95 * best
+        > 1.2 * f1_score(y[late], p[late] > 0.5)
+    )
     mirrored = F1Threshold(0).follow(both[:, ::-1], 1 - y)
     np.testing.assert_array_equal(mirrored, 1 - codes)
 
@@ -232,7 +270,9 @@ def test_saved_models_decide_and_learn_on_as_the_run_did(tmp_path: Path) -> None
     p = loaded.probabilities.of(scores)
     np.testing.assert_array_equal(p, model.probabilities.of(scores))
     predicted = loaded.predict(X[ROWS:]) == "b"
-    np.testing.assert_array_equal(predicted, CostMatrix([[0, 1], [9, 0]]).decide(p) == 1)
+    np.testing.assert_array_equal(
+        predicted, CostMatrix([[0, 1], [9, 0]]).decide(p) == 1
+    )
     assert np.mean(predicted != (y[ROWS:] == 1)) == record.metrics["test_error"]
     labels = np.array(["a", "b"])[y[ROWS:]]
     loaded.partial_fit(X[ROWS:], labels)
@@ -241,7 +281,9 @@ def test_saved_models_decide_and_learn_on_as_the_run_did(tmp_path: Path) -> None
     for name, array in loaded.arrays().items():
         np.testing.assert_array_equal(array, model.arrays()[name], err_msg=name)
     with pytest.raises(ValueError, match="of 3 classes"):
-        ClassProbabilities.from_state(ClassProbabilities(Calibrator(3), None).state(), 2)
+        ClassProbabilities.from_state(
+            ClassProbabilities(Calibrator(3), None).state(), 2
+        )
     for name, value, reason in (
         ("calibrator.nodes", -20.0, "a sum of weights below 0"),
         ("calibrator.biases", np.nan, "cannot have learned"),
@@ -256,13 +298,28 @@ def test_saved_models_decide_and_learn_on_as_the_run_did(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
-        ({"measures": ["recall:d"]}, "measures has 'recall:d', and the classes are 'a', 'b', 'c'"),
-        ({"measures": ["f1"]}, "which is of one class, not of 3; name it: positive = LABEL"),
-        ({"measures": ["f1"], "positive": "x"}, "positive was 'x', and the classes are"),
+        (
+            {"measures": ["recall:d"]},
+            "measures has 'recall:d', and the classes are 'a', 'b', 'c'",
+        ),
+        (
+            {"measures": ["f1"]},
+            "which is of one class, not of 3; name it: positive = LABEL",
+        ),
+        (
+            {"measures": ["f1"], "positive": "x"},
+            "positive was 'x', and the classes are",
+        ),
         ({"threshold": "f1"}, "threshold was 'f1', which is for two classes, not 3"),
-        ({"threshold": "0,1;1,0"}, "threshold has costs of 2 classes, expected a list for each"),
+        (
+            {"threshold": "0,1;1,0"},
+            "threshold has costs of 2 classes, expected a list for each",
+        ),
         ({"threshold": "f2"}, "threshold was 'f2', expected 'f1', or what it costs"),
-        ({"threshold": [[0, 1]]}, r"threshold was \[\[0, 1\]\], expected 'f1', or what"),
+        (
+            {"threshold": [[0, 1]]},
+            r"threshold was \[\[0, 1\]\], expected 'f1', or what",
+        ),
         ({"positive": "a"}, "positive was 'a', and nothing asks for that class"),
         ({"measures": ["precision:"]}, "precision:"),
         (
@@ -271,7 +328,9 @@ def test_saved_models_decide_and_learn_on_as_the_run_did(tmp_path: Path) -> None
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(asked: dict[str, Any], reason: str, tmp_path: Path) -> None:
+def test_what_does_not_fit_is_refused(
+    asked: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
     dataset(tmp_path, 3)
     with pytest.raises(ExperimentError, match=reason):
         make_plan(parse_experiment(content(tmp_path, "arow", **asked)))
@@ -292,8 +351,12 @@ def test_models_that_only_say_which_class_have_no_probabilities(tmp_path: Path) 
         reason = "only_says:Says only says which class, so it has no probabilities, and protocol"
         for asked in ({"measures": ["ece"]}, {"threshold": "f1"}):
             with pytest.raises(ExperimentError, match=reason):
-                make_plan(parse_experiment(content(tmp_path, "only_says:Says", **asked)))
-        made = make_plan(parse_experiment(content(tmp_path, "only_says:Says", measures=["f1"])))
+                make_plan(
+                    parse_experiment(content(tmp_path, "only_says:Says", **asked))
+                )
+        made = make_plan(
+            parse_experiment(content(tmp_path, "only_says:Says", measures=["f1"]))
+        )
         assert len(made.runs) == 1
     finally:
         sys.path.remove(str(tmp_path))
@@ -302,29 +365,44 @@ def test_models_that_only_say_which_class_have_no_probabilities(tmp_path: Path) 
 
 def test_runs_without_these_options_are_called_what_they_were(tmp_path: Path) -> None:
     dataset(tmp_path, 2)
-    [run] = make_plan(parse_experiment(content(tmp_path, "arow", measures=["log_loss"]))).runs
+    [run] = make_plan(
+        parse_experiment(content(tmp_path, "arow", measures=["log_loss"]))
+    ).runs
     assert run.stream.scoring.definition() == {"measures": ("log_loss",)}
     one, other = (
-        make_plan(parse_experiment(content(tmp_path, "arow", threshold=threshold))).runs[0]
+        make_plan(
+            parse_experiment(content(tmp_path, "arow", threshold=threshold))
+        ).runs[0]
         for threshold in ("0, 1; 10.0, 0", [[0, 1], [10, 0]])
     )
     assert one.id == other.id != run.id
 
 
-def test_workers_and_this_process_write_the_same_bytes(tmp_path: Path, cluster: Cluster) -> None:
+def test_workers_and_this_process_write_the_same_bytes(
+    tmp_path: Path, cluster: Cluster
+) -> None:
     """Also settings that share a pass, and a run in time order in an actor."""
     dataset(tmp_path, 3)
-    asked = {"measures": ALL, "positive": "c", "threshold": "0,1,1;2,0,1;3,1,0", "window": 40}
+    asked = {
+        "measures": ALL,
+        "positive": "c",
+        "threshold": "0,1,1;2,0,1;3,1,0",
+        "window": 40,
+    }
     experiment = content(tmp_path, "pa1", **asked)
     experiment["learners"][0]["params"] = {"C": [0.1, 1.0]}
     stores = [
-        evaluate(parse_experiment(experiment), str(tmp_path / name), progress=False, **where).store
+        evaluate(
+            parse_experiment(experiment), str(tmp_path / name), progress=False, **where
+        ).store
         for name, where in (
             ("here", {"in_process": True}),
             ("there", {"scheduler": cluster.scheduler}),
         )
     ]
-    here, there = ({id: run_bytes(store.get(id)) for id in store.done()} for store in stores)
+    here, there = (
+        {id: run_bytes(store.get(id)) for id in store.done()} for store in stores
+    )
     assert len(here) == 2
     assert here == there
 
@@ -334,12 +412,20 @@ def test_tables_and_curves_name_classes_by_their_labels(tmp_path: Path) -> None:
     words = ("--order", "time", "--in-process", "--store", "runs", "--window", "60")
     asked = ("--measures", "recall:b,f1", "--positive", "a", "--threshold", "f1")
     done = run(
-        "evaluate", "--dataset", "data128", "--learner", "arow", *words, *asked, cwd=tmp_path
+        "evaluate",
+        "--dataset",
+        "data128",
+        "--learner",
+        "arow",
+        *words,
+        *asked,
+        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
     table = run("results", "runs", "--metric", "recall:b", cwd=tmp_path)
-    assert "Recall of b (%), time order, measures recall:b f1, positive a, threshold f1" in (
-        table.stdout
+    assert (
+        "Recall of b (%), time order, measures recall:b f1, positive a, threshold f1"
+        in (table.stdout)
     )
     curve = run("results", "runs", "--curve", "window_recall:b", cwd=tmp_path).stdout
     assert "window recall of b (%)" in curve.lower()

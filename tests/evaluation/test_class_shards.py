@@ -95,7 +95,9 @@ def test_each_shard_reads_the_stream_once(
     read: list[tuple[str, int]] = []
     chunk = Stream.untransformed
     monkeypatch.setattr(
-        Stream, "untransformed", lambda self, i: read.append((self.split, i)) or chunk(self, i)
+        Stream,
+        "untransformed",
+        lambda self, i: read.append((self.split, i)) or chunk(self, i),
     )
     in_shards(cut, tmp_path)
     once = [("train", i) for i in range(5)] + [("test", i) for i in range(2)]
@@ -107,12 +109,16 @@ def test_a_run_diverges_where_the_first_of_its_shards_does(
 ) -> None:
     """Full CW on labels of chance: each class breaks down at a row of its own, the fourth class first."""
     rng = np.random.default_rng(1)
-    np.savez(tmp_path / "noise.npz", X=rng.normal(size=(500, 4)), y=rng.integers(0, 5, 500))
+    np.savez(
+        tmp_path / "noise.npz", X=rng.normal(size=(500, 4)), y=rng.integers(0, 5, 500)
+    )
     params = {"eta": 0.9, "covariance": "full", "dtype": "float32", **OVA}
     reasons = set()
     for rows in (100, 500):
         ingest(
-            str(tmp_path / "noise.npz"), str(tmp_path / f"noise{rows}" / "noise"), chunk_rows=rows
+            str(tmp_path / "noise.npz"),
+            str(tmp_path / f"noise{rows}" / "noise"),
+            chunk_rows=rows,
         )
         (pack,) = packs(tmp_path / f"noise{rows}" / "noise", ("cw", params))
         (whole,) = through(GroupPass(pack))
@@ -121,7 +127,9 @@ def test_a_run_diverges_where_the_first_of_its_shards_does(
         assert whole.outcome == "diverged"
         reasons.add(whole.reason)
         scratch = Scratch(open_store(tmp_path / "store"), pack.runs[0].id)
-        rows_of = [int(scratch.read(f"{c}-{c + 1}.end")["failed_at"][2]) for c in range(5)]
+        rows_of = [
+            int(scratch.read(f"{c}-{c + 1}.end")["failed_at"][2]) for c in range(5)
+        ]
         assert len(set(rows_of)) == 5
         assert rows_of.index(min(rows_of)) == 3
         assert f"row {min(rows_of)}:" in whole.reason
@@ -146,16 +154,22 @@ FULL = {"covariance": "full", **OVA}
 def test_runs_are_cut_when_workers_would_be_idle(faces: Path, shelf: Path) -> None:
     """As many shards as workers a pack, where that repeats little, and only of learners whose classes are apart."""
 
-    def shards(path: Path, workers: int, *learners: tuple[str, dict[str, Any]]) -> list[int]:
+    def shards(
+        path: Path, workers: int, *learners: tuple[str, dict[str, Any]]
+    ) -> list[int]:
         return [
-            len(pack.parts()) for pack in cut_shards(packs(path, *learners, parts=workers), workers)
+            len(pack.parts())
+            for pack in cut_shards(packs(path, *learners, parts=workers), workers)
         ]
 
     assert shards(faces, 1, ("arow", FULL)) == [1]
     assert shards(faces, 4, ("arow", FULL)) == [4]
     assert shards(faces, 4, ("arow", FULL), ("cw", FULL)) == [2, 2]
     assert shards(faces, 4, ("arow", FULL), ("pa", {})) == [2, 1]
-    assert shards(faces, 4, ("pa", {}), ("sklearn.linear_model:Perceptron", {})) == [1, 1]
+    assert shards(faces, 4, ("pa", {}), ("sklearn.linear_model:Perceptron", {})) == [
+        1,
+        1,
+    ]
     assert shards(shelf / "digits", 8, ("pa1", OVA)) == [1]
     assert shards(shelf / "dense", 8, ("lol", {})) == [1]
 
@@ -165,28 +179,37 @@ def test_shards_that_repeat_much_are_not_made_unasked(faces: Path) -> None:
     packed = packs(faces, ("lol", {"k": 500}), parts=4)
     lines: list[str] = []
     assert [pack.shards for pack in cut_shards(packed, 4, note=lines.append)] == [()]
-    assert [len(pack.shards) for pack in cut_shards(packed, 4, 4, note=lines.append)] == [4]
+    assert [
+        len(pack.shards) for pack in cut_shards(packed, 4, 4, note=lines.append)
+    ] == [4]
     unasked, asked = lines
     assert unasked.startswith("4 class shards of lol on faces take ")
     assert unasked.endswith("; so it stays in one (--class-shards 4 cuts it)")
-    assert asked == unasked.removesuffix("; so it stays in one (--class-shards 4 cuts it)")
+    assert asked == unasked.removesuffix(
+        "; so it stays in one (--class-shards 4 cuts it)"
+    )
 
 
 def test_shards_that_were_asked_for(
     faces: Path, shelf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Runs that cannot be cut stay together, 1 is none, and there are no more shards than classes."""
-    together = packs(shelf / "digits", ("lol", {}), ("pa", {}), ("pa1", OVA), ("pa2", {}))
+    together = packs(
+        shelf / "digits", ("lol", {}), ("pa", {}), ("pa1", OVA), ("pa2", {})
+    )
     cut = list(cut_shards(together, 1, 20))
-    assert [(pack.runs[0].learner, len(pack.runs), len(pack.shards)) for pack in cut] == [
+    assert [
+        (pack.runs[0].learner, len(pack.runs), len(pack.shards)) for pack in cut
+    ] == [
         ("lol", 1, 10),
         ("pa1", 1, 10),
         ("pa", 2, 0),
     ]
     assert list(cut_shards(together, 8, 1)) == together
-    assert [len(pack.shards) for pack in cut_shards(packs(shelf / "dense", ("lol", {})), 8, 2)] == [
-        0
-    ]
+    assert [
+        len(pack.shards)
+        for pack in cut_shards(packs(shelf / "dense", ("lol", {})), 8, 2)
+    ] == [0]
     monkeypatch.setattr(Prequential, "reads_scores", True)
     assert list(cut_shards(together, 1, 20)) == together
 

@@ -37,24 +37,40 @@ def test_a_delay_column_is_no_feature_and_says_when_each_label_arrives(
     )
     made = make_plan(parse_experiment(content | {"protocol": protocol}))
     [record], [run] = records(made), made.runs
-    assert run.definition()["protocol"].items() >= {("delay", "late"), ("delay_position", 2)}
-    streams = open_streams(str(late), run.stream.transforms, run.stream.shuffle, delay_column=2)
+    assert run.definition()["protocol"].items() >= {
+        ("delay", "late"),
+        ("delay_position", 2),
+    }
+    streams = open_streams(
+        str(late), run.stream.transforms, run.stream.shuffle, delay_column=2
+    )
     rows = [chunk.X for chunk in streams.train.chunks()]
     raw = open_streams(str(late), (), run.stream.shuffle).train
-    delays = np.concatenate([np.asarray(chunk.X)[:, 2] for chunk in raw.chunks()]).astype(np.int64)
+    delays = np.concatenate(
+        [np.asarray(chunk.X)[:, 2] for chunk in raw.chunks()]
+    ).astype(np.int64)
     y = np.concatenate([chunk.y for chunk in raw.chunks()])
-    kept = np.concatenate([np.delete(np.asarray(chunk.X), 2, axis=1) for chunk in raw.chunks()])
+    kept = np.concatenate(
+        [np.delete(np.asarray(chunk.X), 2, axis=1) for chunk in raw.chunks()]
+    )
     assert streams.test is not None
-    assert {chunk.X.shape[1] for chunk in [*streams.train.chunks(), *streams.test.chunks()]} == {6}
+    assert {
+        chunk.X.shape[1] for chunk in [*streams.train.chunks(), *streams.test.chunks()]
+    } == {6}
     np.testing.assert_allclose(
         np.concatenate(rows), (kept - kept.mean(axis=0)) / kept.std(axis=0), atol=1e-12
     )
     scores, model = oracle(
         "pa1", Chunk(np.concatenate(rows), y, 6, delays), 2, run.stream.scoring, None
     )
-    assert record.metrics["mistakes"] == (codes_of(np.array(list(scores.values()))) != y).sum()
+    assert (
+        record.metrics["mistakes"]
+        == (codes_of(np.array(list(scores.values()))) != y).sum()
+    )
     assert record.metrics["updates"] == model.state_["updates"][0]
-    wrong = [codes_of(model.scores(chunk.X)) != chunk.y for chunk in streams.test.chunks()]
+    wrong = [
+        codes_of(model.scores(chunk.X)) != chunk.y for chunk in streams.test.chunks()
+    ]
     assert record.metrics["test_error"] == np.concatenate(wrong).mean()
 
 
@@ -64,7 +80,9 @@ def test_a_column_of_one_number_is_that_delay(tmp_path: Path) -> None:
     table = np.column_stack(
         [rng.normal(size=(300, 3)).round(3), np.full(300, 17), rng.integers(0, 2, 300)]
     )
-    np.savetxt(tmp_path / "with.csv", table, "%g", ",", header="a,b,c,late,label", comments="")
+    np.savetxt(
+        tmp_path / "with.csv", table, "%g", ",", header="a,b,c,late,label", comments=""
+    )
     np.savetxt(
         tmp_path / "without.csv",
         np.delete(table, 3, axis=1),
@@ -83,10 +101,14 @@ def test_a_column_of_one_number_is_that_delay(tmp_path: Path) -> None:
 
 def test_two_columns_whose_names_were_exchanged_make_other_runs(tmp_path: Path) -> None:
     """They are the same rows under the same fingerprint."""
-    table = np.column_stack([np.random.default_rng(0).integers(0, 9, (90, 3)), np.arange(90) % 2])
+    table = np.column_stack(
+        [np.random.default_rng(0).integers(0, 9, (90, 3)), np.arange(90) % 2]
+    )
     plans = []
     for name, header in (("a", "x,late,z,label"), ("b", "late,x,z,label")):
-        np.savetxt(tmp_path / f"{name}.csv", table, "%g", ",", header=header, comments="")
+        np.savetxt(
+            tmp_path / f"{name}.csv", table, "%g", ",", header=header, comments=""
+        )
         ingest([str(tmp_path / f"{name}.csv")], str(tmp_path / name))
         plans.append(plan(tmp_path, name, delay="late").runs[0])
     assert plans[0].stream.fingerprint == plans[1].stream.fingerprint
@@ -101,15 +123,23 @@ def test_two_columns_whose_names_were_exchanged_make_other_runs(tmp_path: Path) 
             }
         )
     )
-    alone = [record for name in "ab" for record in records(plan(tmp_path, name, delay="late"))]
-    assert {r.id: dict(r.metrics) for r in records(both)} == {r.id: dict(r.metrics) for r in alone}
+    alone = [
+        record
+        for name in "ab"
+        for record in records(plan(tmp_path, name, delay="late"))
+    ]
+    assert {r.id: dict(r.metrics) for r in records(both)} == {
+        r.id: dict(r.metrics) for r in alone
+    }
     assert len({str(dict(r.metrics)) for r in alone}) == 2
 
 
 def test_labels_that_never_arrive_are_not_kept(late: Path) -> None:
     run = plan(late.parent, "late", delay="late").runs[0]
     stream = open_streams(str(late), delay_column=2).train
-    fold = RunState(run, StreamShape(stream.rows, 2, scoring=run.stream.scoring), stream.columns)
+    fold = RunState(
+        run, StreamShape(stream.rows, 2, scoring=run.stream.scoring), stream.columns
+    )
     fold.step(stream.chunk(0))
     state = fold.state()
     assert state["schedule.arrival"].max() < 400
@@ -122,7 +152,8 @@ def test_labels_that_never_arrive_are_not_kept(late: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "protocol", [{}, {"holdout_every": 45, "holdout_rows": 10}, {"split": "prequential-bootstrap"}]
+    "protocol",
+    [{}, {"holdout_every": 45, "holdout_rows": 10}, {"split": "prequential-bootstrap"}],
 )
 def test_a_run_with_a_delay_column_is_restored_in_mid_stream(
     late: Path, protocol: dict[str, Any]
@@ -140,12 +171,17 @@ def test_a_run_with_a_delay_column_is_restored_in_mid_stream(
     assert run_bytes(second.record()) == run_bytes(whole.record())
 
 
-def test_a_delay_column_that_cannot_be_is_one_line(shelf: Path, late: Path, tmp_path: Path) -> None:
+def test_a_delay_column_that_cannot_be_is_one_line(
+    shelf: Path, late: Path, tmp_path: Path
+) -> None:
     with pytest.raises(
-        DatasetError, match=r"the columns of dataset .*dense have no names; ingest it from a table"
+        DatasetError,
+        match=r"the columns of dataset .*dense have no names; ingest it from a table",
     ):
         plan(shelf, delay="arrival")
-    with pytest.raises(UnknownNameError, match="unknown column of late 'lat'; did you mean 'late'"):
+    with pytest.raises(
+        UnknownNameError, match="unknown column of late 'lat'; did you mean 'late'"
+    ):
         plan(late.parent, "late", delay="lat")
     content = {
         "datasets": [{"path": str(late)}],
@@ -164,7 +200,8 @@ def test_a_delay_column_that_cannot_be_is_one_line(shelf: Path, late: Path, tmp_
         ingest([str(tmp_path / f"{said}.csv")], str(path), label="label")
         stream = open_streams(str(path), delay_column=1).train
         with pytest.raises(
-            DatasetError, match=f"delay column 'late' was {said} in row 1 of the stream, expected"
+            DatasetError,
+            match=f"delay column 'late' was {said} in row 1 of the stream, expected",
         ) as fault:
             stream.chunk(0)
         assert "\n" not in str(fault.value)

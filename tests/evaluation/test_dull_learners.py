@@ -60,11 +60,20 @@ def test_a_dull_learner_is_no_better_than_itself(
     shelf: Path, dataset: str, protocol: dict[str, Any], learner: str, kappa: str
 ) -> None:
     """In every protocol and form, on streams of two classes and of ten."""
-    if dataset == "digits" and "holdout_every" in protocol and "holdout_rows" not in protocol:
-        protocol = protocol | {"split": "half", "folds": 1}  # it has no test split of its own
+    if (
+        dataset == "digits"
+        and "holdout_every" in protocol
+        and "holdout_rows" not in protocol
+    ):
+        # it has no test split of its own
+        protocol = protocol | {"split": "half", "folds": 1}
     for record in records(shelf / dataset, protocol, learner):
         assert record.outcome == "ok", record.reason
-        values = {name: value for name, value in record.metrics.items() if base_name(name) == kappa}
+        values = {
+            name: value
+            for name, value in record.metrics.items()
+            if base_name(name) == kappa
+        }
         assert kappa in values
         assert values == pytest.approx(dict.fromkeys(values, 0.0), abs=ROUNDING)
         curves = [series for series in record.series if base_name(series.name) == kappa]

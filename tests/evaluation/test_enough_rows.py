@@ -32,9 +32,17 @@ def streams(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def planned(path: Path, learner: dict[str, Any], protocol: dict[str, Any], *transforms: str) -> int:
-    content = {"datasets": [{"path": str(path)}], "learners": [learner], "protocol": protocol}
-    return len(make_plan(parse_experiment(content | {"transforms": list(transforms)})).runs)
+def planned(
+    path: Path, learner: dict[str, Any], protocol: dict[str, Any], *transforms: str
+) -> int:
+    content = {
+        "datasets": [{"path": str(path)}],
+        "learners": [learner],
+        "protocol": protocol,
+    }
+    return len(
+        make_plan(parse_experiment(content | {"transforms": list(transforms)})).runs
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,13 +59,21 @@ def planned(path: Path, learner: dict[str, Any], protocol: dict[str, Any], *tran
             "nothing is before 200; take",
         ),
         (BOOST, {"delay": 200, **TIME}, "oselm: 199 rows are learned from"),
-        (BOOST, {"holdout_every": 40, "holdout_rows": 60, **TIME}, "nothing is before 200"),
+        (
+            BOOST,
+            {"holdout_every": 40, "holdout_rows": 60, **TIME},
+            "nothing is before 200",
+        ),
         (
             BOOST | {"params": {**BOOST["params"], "N0": 400}},
             TIME,
             "oselm: 399 rows are learned from",
         ),
-        (BOOST, {"split": "half", "folds": 1, "delay": 1, **TIME}, "199 rows are learned from"),
+        (
+            BOOST,
+            {"split": "half", "folds": 1, "delay": 1, **TIME},
+            "199 rows are learned from",
+        ),
         (
             {"name": "svd-oselm", "params": {"start": "boost", "N0": 350}},
             {"delay": 100, **TIME},
@@ -76,7 +92,11 @@ def planned(path: Path, learner: dict[str, Any], protocol: dict[str, Any], *tran
         ({"name": "ospvm", "params": {"block": 400}}, TIME, "ospvm: 399 rows"),
     ],
     ids=lambda value: (
-        value["name"] if "name" in value else None if isinstance(value, str) else "-".join(value)
+        value["name"]
+        if "name" in value
+        else None
+        if isinstance(value, str)
+        else "-".join(value)
     ),
 )
 def test_a_protocol_in_which_nothing_is_predicted_is_refused(
@@ -92,7 +112,10 @@ def test_a_protocol_in_which_nothing_is_predicted_is_refused(
         (BOOST, {"split": "prequential-kfold", "folds": 4, **TIME}),
         (BOOST, {"delay": 199, **TIME}),
         (BOOST, {"split": "half", "folds": 1, **TIME}),
-        ({"name": "ipca-lda", "params": {"block": 400}}, {"split": "kfold", "folds": 2, **TIME}),
+        (
+            {"name": "ipca-lda", "params": {"block": 400}},
+            {"split": "kfold", "folds": 2, **TIME},
+        ),
         ({"name": "ipca-lda", "params": {"block": 400}}, {"delay": 5, **TIME}),
         ({"name": "pvm"}, TIME),
     ],
@@ -109,12 +132,21 @@ def test_a_transform_that_never_fills_its_block_is_refused(streams: Path) -> Non
         ParameterError,
         match="ipca: 400 rows come to learn from, and features are 0 before 401; take a",
     ):
-        planned(streams / "untested", {"name": "pa"}, TIME, "ipca:components=2,block=401")
-    assert planned(streams / "untested", {"name": "pa"}, TIME, "ipca:components=2,block=400")
+        planned(
+            streams / "untested", {"name": "pa"}, TIME, "ipca:components=2,block=401"
+        )
+    assert planned(
+        streams / "untested", {"name": "pa"}, TIME, "ipca:components=2,block=400"
+    )
 
 
-def test_labels_that_a_column_makes_too_late_end_the_run(streams: Path, tmp_path: Path) -> None:
-    content = {"datasets": [{"path": str(streams / "late")}], "learners": [BOOST, {"name": "pa"}]}
+def test_labels_that_a_column_makes_too_late_end_the_run(
+    streams: Path, tmp_path: Path
+) -> None:
+    content = {
+        "datasets": [{"path": str(streams / "late")}],
+        "learners": [BOOST, {"name": "pa"}],
+    }
     experiment = parse_experiment(content | {"protocol": {"delay": "wait", **TIME}})
     olscale.evaluate(experiment, tmp_path / "store", in_process=True, progress=False)
     table = olscale.open_store(tmp_path / "store").read(["outcome", "reason"])

@@ -21,13 +21,22 @@ GOOD: dict[str, Any] = {"datasets": [{"path": "d"}], "learners": [{"name": "pa"}
     ("change", "said"),
     [
         ({"lerners": []}, "unknown key 'lerners'; did you mean 'learners'?"),
-        ({"protocol": {"oder": "time"}}, "unknown key in protocol 'oder'; did you mean 'order'?"),
+        (
+            {"protocol": {"oder": "time"}},
+            "unknown key in protocol 'oder'; did you mean 'order'?",
+        ),
         (
             {"learners": [{"name": "pa", "param": {}}]},
             "unknown key in learners.0 'param'; did you mean 'params'?",
         ),
-        ({"datasets": [{"pth": "d"}]}, "unknown key in datasets.0 'pth'; did you mean 'path'?"),
-        ({"datasets": [{"path": "d", "optinal": True}]}, "'optinal'; did you mean 'optional'?"),
+        (
+            {"datasets": [{"pth": "d"}]},
+            "unknown key in datasets.0 'pth'; did you mean 'path'?",
+        ),
+        (
+            {"datasets": [{"path": "d", "optinal": True}]},
+            "'optinal'; did you mean 'optional'?",
+        ),
         ({"seed": -1}, "seed was -1"),
         ({"seed": "one"}, "seed was 'one'"),
         ({"protocol": {"order": "random"}}, "protocol.order was 'random'"),
@@ -72,7 +81,9 @@ GOOD: dict[str, Any] = {"datasets": [{"path": "d"}], "learners": [{"name": "pa"}
         ),
     ],
 )
-def test_what_does_not_fit_is_named_on_one_line(change: dict[str, Any], said: str) -> None:
+def test_what_does_not_fit_is_named_on_one_line(
+    change: dict[str, Any], said: str
+) -> None:
     with pytest.raises(OlscaleError) as caught:
         parse_experiment({**GOOD, **change}, "my.toml")
     assert said in str(caught.value)
@@ -133,7 +144,9 @@ def test_python_says_what_the_command_line_says_and_what_to_write(
         Experiment(**{**GOOD, **change})
     assert said.strip() in str(of_file.value)
     assert "\n" not in str(of_file.value)
-    assert str(of_python.value) == str(of_file.value).replace("my.toml: ", "experiment: ", 1)
+    assert str(of_python.value) == str(of_file.value).replace(
+        "my.toml: ", "experiment: ", 1
+    )
 
 
 def test_an_experiment_pickles_and_copies() -> None:
@@ -142,16 +155,22 @@ def test_an_experiment_pickles_and_copies() -> None:
     assert made.model_copy(update={"seed": 3}).seed == 3
 
 
-WORDS = st.sampled_from(["", "path", "name", "params", "order", "time", "permutations", "C"])
+WORDS = st.sampled_from(
+    ["", "path", "name", "params", "order", "time", "permutations", "C"]
+)
 json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | WORDS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
 
 @given(st.dictionaries(st.sampled_from([*Experiment.model_fields, "other"]), json))
-def test_any_content_is_an_experiment_or_an_error_of_ours(content: dict[str, Any]) -> None:
+def test_any_content_is_an_experiment_or_an_error_of_ours(
+    content: dict[str, Any],
+) -> None:
     with contextlib.suppress(ExperimentError, UnknownNameError):
         parse_experiment(content)
 
@@ -163,7 +182,9 @@ def test_transforms_have_one_form() -> None:
     }
     experiment = parse_experiment({**GOOD, **short})
     assert experiment.transforms == ("project:features=100,kind=gaussian,seed=3",)
-    assert experiment.datasets[0].transforms == ("project:features=9,kind=sparse,seed=0",)
+    assert experiment.datasets[0].transforms == (
+        "project:features=9,kind=sparse,seed=0",
+    )
     with pytest.raises(
         UnknownNameError, match="unknown transform 'projekt'; did you mean 'project'"
     ):
@@ -177,7 +198,11 @@ def test_a_file_is_read_with_its_name_and_relative_paths(tmp_path: Path) -> None
     )
     experiment = load_experiment(file)
     assert experiment.name == "mine"
-    assert [spec.path for spec in experiment.datasets] == [str(tmp_path / "d"), "/e", "s3://b/f"]
+    assert [spec.path for spec in experiment.datasets] == [
+        str(tmp_path / "d"),
+        "/e",
+        "s3://b/f",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +213,9 @@ def test_a_file_is_read_with_its_name_and_relative_paths(tmp_path: Path) -> None
         (b"\xff\xfe", "not a TOML file"),
     ],
 )
-def test_what_is_no_toml_file_is_said_so(tmp_path: Path, content: bytes | None, said: str) -> None:
+def test_what_is_no_toml_file_is_said_so(
+    tmp_path: Path, content: bytes | None, said: str
+) -> None:
     file = tmp_path / "mine.toml"
     if content is not None:
         file.write_bytes(content)
@@ -198,7 +225,9 @@ def test_what_is_no_toml_file_is_said_so(tmp_path: Path, content: bytes | None, 
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["a = " + "[" * 5000, "seed = " + "9" * 5000, "a = 1979-13-99"])
+@pytest.mark.parametrize(
+    "text", ["a = " + "[" * 5000, "seed = " + "9" * 5000, "a = 1979-13-99"]
+)
 def test_what_toml_cannot_hold_is_one_line(tmp_path, text: str):
     (tmp_path / "e.toml").write_text(text)
     with pytest.raises(ExperimentError, match=r"e\.toml: not a TOML file"):
@@ -212,7 +241,8 @@ def test_a_label_is_seen_in_a_table(label: str) -> None:
         content = {"datasets": [{"path": "d"}], "learners": [{"name": "pa1"}]}
         content[where][0]["label"] = label
         with pytest.raises(
-            ExperimentError, match="expected up to 200 characters that are seen in a table"
+            ExperimentError,
+            match="expected up to 200 characters that are seen in a table",
         ):
             parse_experiment(content)
 

@@ -38,10 +38,14 @@ class Dear(PA1):
 def doubled(name: str, rows: int) -> float:
     """Return how many times as much twice as many rows take."""
     cost = cost_of(make_learner(name, {}))
-    return cost.stream_numbers(20, 2, 20.0, 2 * rows) / cost.stream_numbers(20, 2, 20.0, rows)
+    return cost.stream_numbers(20, 2, 20.0, 2 * rows) / cost.stream_numbers(
+        20, 2, 20.0, rows
+    )
 
 
-@pytest.mark.parametrize("name", ["norma", "olk", "ogd-kernel", "olk-r", "norma-n", "svm", "svr"])
+@pytest.mark.parametrize(
+    "name", ["norma", "olk", "ogd-kernel", "olk-r", "norma-n", "svm", "svr"]
+)
 def test_twice_the_rows_take_a_model_that_grows_four_times_as_long(name: str) -> None:
     assert doubled(name, 40_000) == pytest.approx(4.0, rel=0.1)
 
@@ -67,12 +71,16 @@ def test_a_row_takes_what_a_model_has_grown_to() -> None:
 
 def test_a_row_held_out_takes_what_the_last_ones_did(shelf: Path) -> None:
     """Not what it would if the model grew by it: of the same rows, half of them held out, the others take less."""
-    content = {"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "norma"}]}
+    content = {
+        "datasets": [{"path": str(shelf / "dense")}],
+        "learners": [{"name": "norma"}],
+    }
     costs = []
     for protocol in ({"permutations": 1, "split": "half"}, {"permutations": 1}):
         made = make_plan(parse_experiment({**content, "protocol": protocol}))
         seconds = (
-            made.costs[made.runs[0].id] - ROW_NUMBERS * (400 if "split" in protocol else 500)
+            made.costs[made.runs[0].id]
+            - ROW_NUMBERS * (400 if "split" in protocol else 500)
         ) / NUMBERS_A_SECOND
         costs.append(seconds * NORMA.numbers_per_second)
     numbers = cost_of(make_learner("norma", {})).stream_numbers
@@ -92,19 +100,29 @@ def test_a_matrix_that_grows_takes_more_than_its_vectors() -> None:
 
 @pytest.mark.parametrize("power", [1.0, 0.5])
 @pytest.mark.parametrize("capacity", [64, 700, 100_000])
-def test_the_mean_of_vectors_is_that_of_a_count_row_by_row(power: float, capacity: int) -> None:
+def test_the_mean_of_vectors_is_that_of_a_count_row_by_row(
+    power: float, capacity: int
+) -> None:
     learner = make_learner("norma", {"tau": None, "capacity": capacity})
     learner.kept_power = power
     came = 2_000 * learner.kept_share * (np.arange(4_001) / 2_000) ** power
     there = np.minimum(came, capacity + 1)
-    assert learner._expected_vectors(4_000) == pytest.approx((there[-1], there.mean()), rel=2e-3)
+    assert learner._expected_vectors(4_000) == pytest.approx(
+        (there[-1], there.mean()), rel=2e-3
+    )
 
 
-@pytest.mark.parametrize("name", [name for task in TASKS for name in learner_names(task)])
+@pytest.mark.parametrize(
+    "name", [name for task in TASKS for name in learner_names(task)]
+)
 def test_no_stream_takes_less_than_nothing(name: str) -> None:
     """Nor is one of no rows a fault."""
     cost = cost_of(make_learner(name, {}))
-    assert 0.0 <= cost.stream_numbers(20, 2, 20.0, 0) <= cost.stream_numbers(20, 2, 20.0, 200)
+    assert (
+        0.0
+        <= cost.stream_numbers(20, 2, 20.0, 0)
+        <= cost.stream_numbers(20, 2, 20.0, 200)
+    )
 
 
 @pytest.mark.parametrize(("split", "rows"), [("train", 500), ("half", 400)])
@@ -114,7 +132,9 @@ def test_held_out_rows_count_as_do_records(shelf: Path, split: str, rows: int) -
         "datasets": [{"path": str(shelf / "dense")}],
         "learners": [{"name": "pa1"}, {"name": f"{__name__}:Dear"}],
     }
-    protocol = {"permutations": 1} if split == "train" else {"permutations": 1, "split": split}
+    protocol = (
+        {"permutations": 1} if split == "train" else {"permutations": 1, "split": split}
+    )
     made = make_plan(parse_experiment({**content, "protocol": protocol}))
     linear, dear = sorted({made.costs[run.id] for run in made.runs})
     scale = NUMBERS_A_SECOND / PA1.numbers_per_second
@@ -128,13 +148,17 @@ def test_held_out_rows_count_as_do_records(shelf: Path, split: str, rows: int) -
     )
 
 
-def test_a_model_that_grows_is_announced_and_one_with_a_budget_is_not(shelf: Path) -> None:
+def test_a_model_that_grows_is_announced_and_one_with_a_budget_is_not(
+    shelf: Path,
+) -> None:
     """4,000,000 rows at the pace of the first ones would take a minute."""
     content = {
         "datasets": [{"path": str(shelf / "dense")}],
         "learners": [{"name": "norma"}, {"name": "bpas"}],
     }
-    made = make_plan(parse_experiment({**content, "protocol": {"order": "time", "passes": 10_000}}))
+    made = make_plan(
+        parse_experiment({**content, "protocol": {"order": "time", "passes": 10_000}})
+    )
     (line,) = long_runs(made, made.runs)
     assert line.startswith("norma on dense may take ")
     assert line.endswith("take fewer rows, or a learner with a budget, as bpas or fogd")
@@ -150,12 +174,15 @@ def test_a_speed_that_is_none_is_refused_by_its_name(
         "learners": [{"name": f"{__name__}:Dear"}],
     }
     with pytest.raises(
-        ParameterError, match=f"learner dear: numbers_per_second was {speed!r}, expected a finite"
+        ParameterError,
+        match=f"learner dear: numbers_per_second was {speed!r}, expected a finite",
     ):
         make_plan(parse_experiment(content))
 
 
-@pytest.mark.parametrize("name", [name for task in TASKS for name in learner_names(task)])
+@pytest.mark.parametrize(
+    "name", [name for task in TASKS for name in learner_names(task)]
+)
 def test_how_fast_each_learner_goes_is_measured(name: str) -> None:
     """Not left at the usual speed, which is that of none: groups are dealt to workers by the time they take."""
     learner = make_learner(name, {})

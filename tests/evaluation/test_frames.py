@@ -31,7 +31,9 @@ class Recorded:
 
     def __call__(self, *args: Any) -> Any:
         stack = [
-            frame.name for frame in traceback.extract_stack() if frame.filename.startswith(OURS)
+            frame.name
+            for frame in traceback.extract_stack()
+            if frame.filename.startswith(OURS)
         ]
         if {"run_as_task", "advance"} & set(stack) and "compile" not in stack:
             STACKS.append(stack)
@@ -41,7 +43,9 @@ class Recorded:
 @pytest.fixture(autouse=True)
 def recorded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     STACKS.clear()
-    monkeypatch.setattr(first_order, "_learn_one_vs_all", Recorded(first_order._learn_one_vs_all))
+    monkeypatch.setattr(
+        first_order, "_learn_one_vs_all", Recorded(first_order._learn_one_vs_all)
+    )
     return None
 
 
@@ -78,7 +82,9 @@ def test_at_most_six_frames_stand_between_a_task_and_the_loop(
 ) -> None:
     open_store(tmp_path / "s", create=True)
     done = run_as_task(
-        group_of(shelf / "dense", params, **protocol), str(tmp_path / "s"), lambda stand: None
+        group_of(shelf / "dense", params, **protocol),
+        str(tmp_path / "s"),
+        lambda stand: None,
     )
     assert set(done.outcomes.values()) == {"ok"}, done.fault
     assert between("run_as_task") <= 6, STACKS[-1]
@@ -89,7 +95,10 @@ def test_at_most_six_frames_stand_between_an_actor_and_the_loop(
 ) -> None:
     open_store(tmp_path / "s", create=True)
     assert (
-        StreamActor(group_of(shelf / "dense", {}), str(tmp_path / "s")).advance(0, 2).position == 2
+        StreamActor(group_of(shelf / "dense", {}), str(tmp_path / "s"))
+        .advance(0, 2)
+        .position
+        == 2
     )
     assert between("advance") <= 6, STACKS[-1]
 
@@ -99,5 +108,7 @@ def test_at_most_six_frames_stand_between_a_class_shard_and_the_loop(
 ) -> None:
     open_store(tmp_path / "s", create=True)
     [cut] = cut_shards([group_of(shelf / "digits", {})], 1, 2)
-    assert run_as_task(cut.parts()[0], str(tmp_path / "s"), lambda stand: None).fault == ""
+    assert (
+        run_as_task(cut.parts()[0], str(tmp_path / "s"), lambda stand: None).fault == ""
+    )
     assert between("run_as_task") <= 6, STACKS[-1]

@@ -46,24 +46,37 @@ def dataset(folder: Path, broken: int | None = None) -> Path:
     return folder / "data"
 
 
-def content(data: Path, protocol: dict[str, Any], **grid: list[dict[str, Any]]) -> dict[str, Any]:
+def content(
+    data: Path, protocol: dict[str, Any], **grid: list[dict[str, Any]]
+) -> dict[str, Any]:
     learners = [
         {"name": name.replace("_", "-"), "params": params}
         for name, some in grid.items()
         for params in some
     ]
-    return {"datasets": [{"path": str(data)}], "learners": learners, "protocol": protocol}
+    return {
+        "datasets": [{"path": str(data)}],
+        "learners": learners,
+        "protocol": protocol,
+    }
 
 
 def outcomes(store: Path) -> dict[str, tuple[str, bytes]]:
     found = open_store(store)
-    return {id: (found.get(id).outcome, run_bytes(found.get(id))) for id in found.done()}
+    return {
+        id: (found.get(id).outcome, run_bytes(found.get(id))) for id in found.done()
+    }
 
 
-@pytest.mark.parametrize("protocol", [{"order": "time"}, {"order": "time", "test_only": True}])
+@pytest.mark.parametrize(
+    "protocol", [{"order": "time"}, {"order": "time", "test_only": True}]
+)
 @pytest.mark.parametrize("broken", [None, 430])
 def test_settings_have_the_bytes_they_have_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: dict[str, Any], broken: int | None
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    protocol: dict[str, Any],
+    broken: int | None,
 ) -> None:
     monkeypatch.setattr(summed_rows, "LEAST_ROWS", 150)
     experiment = parse_experiment(content(dataset(tmp_path, broken), protocol, **GRID))
@@ -74,15 +87,20 @@ def test_settings_have_the_bytes_they_have_alone(
     together = outcomes(tmp_path / "together")
     assert together == outcomes(tmp_path / "alone")
     ends = [outcome for outcome, _ in together.values()]
-    assert sorted(ends) == (["diverged", *["ok"] * 6] if broken is None else ["diverged"] * 7)
+    assert sorted(ends) == (
+        ["diverged", *["ok"] * 6] if broken is None else ["diverged"] * 7
+    )
 
 
 def test_settings_of_one_layer_are_fused_and_others_are_not(tmp_path: Path) -> None:
-    plan = make_plan(parse_experiment(content(dataset(tmp_path), {"order": "time"}, **GRID)))
+    plan = make_plan(
+        parse_experiment(content(dataset(tmp_path), {"order": "time"}, **GRID))
+    )
     [group] = cut_groups(plan.runs, plan.sources, 1)
     going = GroupPass(group)
     assert [
-        len(each._runs) if isinstance(each, FusedRuns) else 1 for each in fuse_runs(going.states)
+        len(each._runs) if isinstance(each, FusedRuns) else 1
+        for each in fuse_runs(going.states)
     ] == [3, 1, 3]
     before = [state.learner.state_["A"] for state in going.states[:2]]
     assert before[0] is before[1]  # no more than one layer is kept
@@ -91,12 +109,21 @@ def test_settings_of_one_layer_are_fused_and_others_are_not(tmp_path: Path) -> N
 def test_settings_of_the_same_sums_are_one_group(tmp_path: Path) -> None:
     """Those that weigh rows by their age have no sums, and are not among them."""
     plan = make_plan(
-        parse_experiment(content(dataset(tmp_path), {"order": "time", "test_only": True}, **GRID))
+        parse_experiment(
+            content(dataset(tmp_path), {"order": "time", "test_only": True}, **GRID)
+        )
     )
     groups = list(cut_sums(cut_groups(plan.runs, plan.sources, 2)))
-    assert sorted(len(group.runs) for group in groups if can_sum(group.runs[0])) == [1, 2, 3]
+    assert sorted(len(group.runs) for group in groups if can_sum(group.runs[0])) == [
+        1,
+        2,
+        3,
+    ]
     assert [
-        run.params["forget"] for group in groups if not can_sum(group.runs[0]) for run in group.runs
+        run.params["forget"]
+        for group in groups
+        if not can_sum(group.runs[0])
+        for run in group.runs
     ] == [0.1]
 
 

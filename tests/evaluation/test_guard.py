@@ -25,7 +25,9 @@ class FakeRun:
         self.spent = Spent()
         self.failures: list[tuple[str, str]] = []
 
-    def fail(self, outcome: str, reason: str, raised: bool = True, row: int | None = None) -> None:
+    def fail(
+        self, outcome: str, reason: str, raised: bool = True, row: int | None = None
+    ) -> None:
         self.failures.append((outcome, reason))
 
 
@@ -43,7 +45,9 @@ def test_a_limit_that_a_learner_lowers_is_raised_again(before: tuple[int, int]) 
     assert run.failures == []
 
 
-def test_modules_that_a_learner_takes_away_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_modules_that_a_learner_takes_away_are_put_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """One that puts another in its place, as lazy ones do, stays replaced."""
     monkeypatch.setitem(sys.modules, "lazy", ModuleType("lazy"))
     monkeypatch.setitem(sys.modules, "wanted", ModuleType("wanted"))
@@ -73,5 +77,7 @@ def test_the_process_is_left_where_that_is_not_allowed(
     attempt([run], lambda: lower(LIMIT, (before[0] - 1, before[1])))
     monkeypatch.undo()
     assert left == [True]
-    message = "PermissionError: the learner has lowered RLIMIT_NOFILE of its process for good"
+    message = (
+        "PermissionError: the learner has lowered RLIMIT_NOFILE of its process for good"
+    )
     assert run.failures == [("learner_error", message)]

@@ -69,7 +69,11 @@ def ingested(folder: Path, columns: Table, name: str = "t", **options: Any) -> D
 
 
 def group(
-    dataset: Dataset, *transforms: str, learner: str = "pa1", ova: bool = False, **protocol: Any
+    dataset: Dataset,
+    *transforms: str,
+    learner: str = "pa1",
+    ova: bool = False,
+    **protocol: Any,
 ) -> RunGroup:
     content: dict[str, Any] = {
         "datasets": [{"path": dataset.path}],
@@ -86,7 +90,11 @@ def rows_of(made: RunGroup) -> np.ndarray:
     """Return the rows of a stream as its learners get them."""
     key = made.runs[0].stream
     stream = open_streams(
-        made.path, key.transforms, key.shuffle, key.part, delay_column=key.scoring.delay_position
+        made.path,
+        key.transforms,
+        key.shuffle,
+        key.part,
+        delay_column=key.scoring.delay_position,
     ).train
     transforms = StreamTransforms(stream.pipeline, made.runs, stream.rows)
     parts = []
@@ -98,7 +106,11 @@ def rows_of(made: RunGroup) -> np.ndarray:
 
 
 def by_targets(
-    cells: list[Any], labels: list[Any], waits: list[int], teaches: list[bool], smoothing: float
+    cells: list[Any],
+    labels: list[Any],
+    waits: list[int],
+    teaches: list[bool],
+    smoothing: float,
 ) -> list[list[float]]:
     """Return the features of a column by their definition."""
     classes = sorted(set(labels)) if isinstance(labels[0], str) else []
@@ -108,8 +120,15 @@ def by_targets(
         before = [s for s in range(row) if teaches[s] and s + waits[s] < row]
         features = []
         for answer in shown:
-            values = [labels[s] if answer is None else float(labels[s] == answer) for s in before]
-            same = [value for s, value in zip(before, values, strict=True) if cells[s] == cell]
+            values = [
+                labels[s] if answer is None else float(labels[s] == answer)
+                for s in before
+            ]
+            same = [
+                value
+                for s, value in zip(before, values, strict=True)
+                if cells[s] == cell
+            ]
             prior = 0.0 if answer is None else 1.0 / len(classes)
             if before:
                 prior = sum(values) / len(before)
@@ -129,7 +148,9 @@ def test_a_category_has_the_mean_label_of_earlier_rows(
     options = {} if encode is None else {"encode": encode}
     dataset = ingested(tmp_path, columns, **options)
     everywhere = [True] * ROWS
-    made = rows_of(group(dataset, "target-encode@shop", "target-encode:2.5@code", learner=learner))
+    made = rows_of(
+        group(dataset, "target-encode@shop", "target-encode:2.5@code", learner=learner)
+    )
     none_waits = [0] * ROWS
     shops = by_targets(columns["shop"], columns["label"], none_waits, everywhere, 1.0)
     codes = by_targets(columns["code"], columns["label"], none_waits, everywhere, 2.5)
@@ -139,7 +160,9 @@ def test_a_category_has_the_mean_label_of_earlier_rows(
 
 
 @pytest.mark.parametrize("delay", [6, "wait"])
-def test_late_labels_and_rows_that_are_held_out(tmp_path: Path, delay: int | str) -> None:
+def test_late_labels_and_rows_that_are_held_out(
+    tmp_path: Path, delay: int | str
+) -> None:
     """A label counts once it has arrived, if its row trains the learner and it arrives at all."""
     columns = table("abc")
     waits = [delay] * ROWS if isinstance(delay, int) else columns["wait"]
@@ -148,7 +171,9 @@ def test_late_labels_and_rows_that_are_held_out(tmp_path: Path, delay: int | str
     made = {}
     for chunk_rows in (7, 100):
         dataset = ingested(tmp_path, columns, f"c{chunk_rows}", chunk_rows=chunk_rows)
-        made[chunk_rows] = rows_of(group(dataset, "target-encode@shop", delay=delay, **held))
+        made[chunk_rows] = rows_of(
+            group(dataset, "target-encode@shop", delay=delay, **held)
+        )
     np.testing.assert_array_equal(made[7], made[100])
     expected = by_targets(columns["shop"], columns["label"], waits, teaches, 1.0)
     np.testing.assert_allclose(made[7][:, -3:], expected, rtol=1e-12)
@@ -156,7 +181,9 @@ def test_late_labels_and_rows_that_are_held_out(tmp_path: Path, delay: int | str
 
 def test_frequencies_are_shares_of_the_rows_so_far(tmp_path: Path) -> None:
     columns = table("yn")
-    made = rows_of(group(ingested(tmp_path, columns), "frequency-encode@shop+code", delay=9))
+    made = rows_of(
+        group(ingested(tmp_path, columns), "frequency-encode@shop+code", delay=9)
+    )
     for place, name in ((-2, "code"), (-1, "shop")):
         cells = columns[name]
         shares = [cells[: row + 1].count(cells[row]) / (row + 1) for row in range(ROWS)]
@@ -190,10 +217,26 @@ def test_bits_are_those_of_an_interrupted_stream(tmp_path: Path) -> None:
 
 def evaluated(folder: Path, columns: Table, name: str, *options: str) -> Path:
     dataset = ingested(folder, columns, name)
-    transforms = "target-encode@shop+code,frequency-encode@size,running-standardize,bias"
+    transforms = (
+        "target-encode@shop+code,frequency-encode@size,running-standardize,bias"
+    )
     done = run(
-        *("evaluate", "--dataset", dataset.path, "--learner", "arow", "--order", "time"),
-        *("--transform", transforms, "--store", folder / f"{name}-store", "--in-process"),
+        *(
+            "evaluate",
+            "--dataset",
+            dataset.path,
+            "--learner",
+            "arow",
+            "--order",
+            "time",
+        ),
+        *(
+            "--transform",
+            transforms,
+            "--store",
+            folder / f"{name}-store",
+            "--in-process",
+        ),
         *("--keep-model", *options),
     )
     assert done.returncode == 0, done.stderr
@@ -210,8 +253,14 @@ def test_a_model_learns_on_as_in_one_stream_and_takes_raw_rows(tmp_path: Path) -
     whole = load_model(str(evaluated(tmp_path, columns, "whole")))
     first = evaluated(tmp_path, part(columns, 0, 150), "first")
     model = load_model(str(first))
-    records = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    rows = [{name: record[name] for name in ("shop", "code", "size", "wait")} for record in records]
+    records = [
+        dict(zip(columns, row, strict=True))
+        for row in zip(*columns.values(), strict=True)
+    ]
+    rows = [
+        {name: record[name] for name in ("shop", "code", "size", "wait")}
+        for record in records
+    ]
     labels = columns["label"]
     model.partial_fit(rows[150], labels[150:151])
     model.partial_fit(rows[151:170], labels[151:170])
@@ -223,13 +272,25 @@ def test_a_model_learns_on_as_in_one_stream_and_takes_raw_rows(tmp_path: Path) -
     learned = load_model(str(tmp_path / "n.olm"))
     for name, array in whole.arrays().items():
         np.testing.assert_array_equal(learned.arrays()[name], array, err_msg=name)
-    rest = ingested(tmp_path, part(columns, 150, ROWS), "stream", like=str(tmp_path / "first"))
-    begun = ("evaluate", "--dataset", rest.path, "--from-model", first, "--order", "time")
+    rest = ingested(
+        tmp_path, part(columns, 150, ROWS), "stream", like=str(tmp_path / "first")
+    )
+    begun = (
+        "evaluate",
+        "--dataset",
+        rest.path,
+        "--from-model",
+        first,
+        "--order",
+        "time",
+    )
     done = run(*begun, "--store", tmp_path / "begun", "--in-process", "--keep-model")
     assert done.returncode == 0, done.stderr
     [file] = (tmp_path / "begun").glob("models/*")
     for name, array in whole.arrays().items():
-        np.testing.assert_array_equal(load_model(str(file)).arrays()[name], array, err_msg=name)
+        np.testing.assert_array_equal(
+            load_model(str(file)).arrays()[name], array, err_msg=name
+        )
     together = whole.predict(rows)
     assert [whole.predict(row)[0] for row in rows[:40]] == list(together[:40])
     np.testing.assert_array_equal(learned.arrays()["transform0/left"], [])
@@ -237,7 +298,9 @@ def test_a_model_learns_on_as_in_one_stream_and_takes_raw_rows(tmp_path: Path) -
         grow_classes(whole, ["d"])
 
 
-def test_workers_give_the_bytes_of_one_process(tmp_path: Path, cluster: Cluster) -> None:
+def test_workers_give_the_bytes_of_one_process(
+    tmp_path: Path, cluster: Cluster
+) -> None:
     dataset = ingested(tmp_path, table("abc"), chunk_rows=16)
     experiment = olscale.Experiment(
         datasets=[{"path": dataset.path}],
@@ -266,7 +329,9 @@ def passed(going: GroupPass) -> GroupPass:
 
 def test_class_shards_see_all_labels(tmp_path: Path) -> None:
     dataset = ingested(tmp_path, table("abcde"))
-    made = group(dataset, "target-encode@shop", "running-standardize", learner="pa1", ova=True)
+    made = group(
+        dataset, "target-encode@shop", "running-standardize", learner="pa1", ova=True
+    )
     [whole] = passed(GroupPass(made)).finish()
     [sharded] = cut_shards([made], 2, asked=2)
     scratch = Scratch(open_store(str(tmp_path / "store"), create=True), made.runs[0].id)
@@ -275,7 +340,9 @@ def test_class_shards_see_all_labels(tmp_path: Path) -> None:
     assert run_bytes(merge_shards(sharded, scratch)) == run_bytes(whole)
 
 
-def test_rows_shown_ahead_carry_no_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_shown_ahead_carry_no_label(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shown: list[Any] = []
     monkeypatch.setattr(group_pass.RunState, "looks_ahead", True)
     monkeypatch.setattr(group_pass.RunState, "prepare", lambda self, X: shown.append(X))
@@ -290,7 +357,9 @@ def test_what_cannot_be_encoded_is_refused(tmp_path: Path) -> None:
     for text in ("target-encode", "frequency-encode"):
         with pytest.raises(ParameterError, match=f"name them: {text}@COLUMN"):
             GroupPass(group(dataset, text))
-    with pytest.raises(ExperimentError, match="smoothing was 0, expected a number above 0"):
+    with pytest.raises(
+        ExperimentError, match="smoothing was 0, expected a number above 0"
+    ):
         group(dataset, "target-encode:smoothing=0@shop")
     with pytest.raises(ParameterError, match="learns as rows come"):
         GroupPass(group(dataset, "target-encode@shop", "standardize"))

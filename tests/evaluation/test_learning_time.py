@@ -34,7 +34,9 @@ def test_a_run_that_has_not_learned_has_no_speed_of_the_processor() -> None:
 
 
 @pytest.mark.parametrize("seconds", [[2.0], [2.0, float("nan")]])
-def test_checkpoints_of_earlier_versions_go_on_without_processor_time(seconds: list[float]) -> None:
+def test_checkpoints_of_earlier_versions_go_on_without_processor_time(
+    seconds: list[float],
+) -> None:
     """Rows of the first part over the seconds of the second would be no speed."""
     spent = LearningTime.from_array(np.array(seconds)) + LearningTime(1.0, 1.0)
     assert spent.timings(300) == {"fit_seconds": 3.0, "rows_per_second": 100.0}

@@ -31,7 +31,12 @@ def dataset(path: Path, classes: int) -> tuple[np.ndarray, np.ndarray]:
     X = random.normal(size=(ROWS + TEST, 3)) + y[:, np.newaxis]
     np.savez(path / "train.npz", X=X[:ROWS], y=y[:ROWS])
     np.savez(path / "test.npz", X=X[ROWS:], y=y[ROWS:])
-    ingest(str(path / "train.npz"), path / "data", test=str(path / "test.npz"), chunk_rows=50)
+    ingest(
+        str(path / "train.npz"),
+        path / "data",
+        test=str(path / "test.npz"),
+        chunk_rows=50,
+    )
     return X, y
 
 
@@ -39,7 +44,12 @@ def record(path: Path, learner: str, **params: Any) -> Record:
     content = {
         "datasets": [{"path": str(path / "data")}],
         "learners": [{"name": learner, "params": params}],
-        "protocol": {"order": "time", "measures": ["log_loss"], "window": 30, "fading": 0.9},
+        "protocol": {
+            "order": "time",
+            "measures": ["log_loss"],
+            "window": 30,
+            "fading": 0.9,
+        },
     }
     plan = make_plan(parse_experiment(content))
     [group] = cut_groups(plan.runs, plan.sources, 1)
@@ -65,7 +75,10 @@ def row_by_row(model: Any, X: np.ndarray, y: np.ndarray, classes: int) -> np.nda
 @pytest.mark.parametrize(
     ("name", "model"),
     [
-        ("sklearn.linear_model:SGDClassifier", SGDClassifier(loss="log_loss", random_state=0)),
+        (
+            "sklearn.linear_model:SGDClassifier",
+            SGDClassifier(loss="log_loss", random_state=0),
+        ),
         ("sklearn.naive_bayes:GaussianNB", GaussianNB()),
     ],
 )
@@ -93,7 +106,9 @@ def test_log_loss_is_that_of_scikit_learn(
         log_loss(y[ROWS:], p[ROWS:], labels=labels), **CLOSE
     )
     curve = next(each for each in found.series if each.name == "log_loss")
-    assert curve.values[9] == pytest.approx(log_loss(y[:10], p[:10], labels=labels), **CLOSE)
+    assert curve.values[9] == pytest.approx(
+        log_loss(y[:10], p[:10], labels=labels), **CLOSE
+    )
 
 
 def test_probabilities_of_river(tmp_path: Path) -> None:

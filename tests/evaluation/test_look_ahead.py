@@ -30,12 +30,16 @@ def run_of(key: StreamKey, **params: object) -> Run:
     return Run(key, "lol", learner.version, learner.resolved_params())
 
 
-def records(path: Path, shuffle: Shuffle | None, *settings: dict[str, object]) -> list[Record]:
+def records(
+    path: Path, shuffle: Shuffle | None, *settings: dict[str, object]
+) -> list[Record]:
     dataset = open_dataset(str(path))
     key = StreamKey("d", dataset.fingerprint, (), shuffle)
     passage = GroupPass(
         RunGroup(
-            str(path), dataset.rows("train"), tuple(run_of(key, **params) for params in settings)
+            str(path),
+            dataset.rows("train"),
+            tuple(run_of(key, **params) for params in settings),
         )
     )
     for i in range(passage.chunks):
@@ -80,7 +84,9 @@ def test_in_company_as_alone(shelf: Path) -> None:
     settings: list[dict[str, object]] = [{}, {"C": 0.1}, {"prototypes": "sequential"}]
     together = records(shelf / "dense", None, *settings)
     for setting, record in zip(settings, together, strict=True):
-        assert run_bytes(record) == run_bytes(records(shelf / "dense", None, setting)[0])
+        assert run_bytes(record) == run_bytes(
+            records(shelf / "dense", None, setting)[0]
+        )
     assert "prepare_seconds" not in together[2].timings
 
 
@@ -105,7 +111,9 @@ def test_a_fold_restored_in_mid_stream_needs_no_second_look(shelf: Path) -> None
 def test_rows_that_cannot_be_clustered_end_this_run_only(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(50, 3))
     X[20, 1] = np.nan
-    fold = RunState(run_of(StreamKey("made", "f" * 64, (), None)), StreamShape(50, 2), 3)
+    fold = RunState(
+        run_of(StreamKey("made", "f" * 64, (), None)), StreamShape(50, 2), 3
+    )
     fold.prepare(X)
     fold.step(Chunk(X, (X[:, 0] > 0).astype(np.int64), 3))
     assert (fold.outcome, "NaN" in fold.reason) == ("diverged", True)

@@ -54,7 +54,12 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     (folder / "t.csv").write_text("\n".join(lines) + "\n")
     ingest(
-        folder / "t.csv", folder / "d", label="a,b", target="real", train_rows=TRAIN, chunk_rows=40
+        folder / "t.csv",
+        folder / "d",
+        label="a,b",
+        target="real",
+        train_rows=TRAIN,
+        chunk_rows=40,
     )
     return folder
 
@@ -80,8 +85,12 @@ def _finished(going: GroupPass) -> Any:
     return record
 
 
-def test_measures_are_scikit_learns_of_each_target_and_their_uniform_average(shelf: Path) -> None:
-    record = _finished(GroupPass(_group(shelf, "rls", {"lam": 0.1}, window=30, holdout_every=50)))
+def test_measures_are_scikit_learns_of_each_target_and_their_uniform_average(
+    shelf: Path,
+) -> None:
+    record = _finished(
+        GroupPass(_group(shelf, "rls", {"lam": 0.1}, window=30, holdout_every=50))
+    )
     model = olscale.learners.RLS(lam=0.1)
     along = np.zeros((TRAIN, 2))
     for i in range(TRAIN):
@@ -99,7 +108,9 @@ def test_measures_are_scikit_learns_of_each_target_and_their_uniform_average(she
             for target, value in zip(
                 "ab", measure(y, predicted, multioutput="raw_values"), strict=True
             ):
-                assert record.metrics[f"{form}{name}:{target}"] == pytest.approx(value, rel=1e-12)
+                assert record.metrics[f"{form}{name}:{target}"] == pytest.approx(
+                    value, rel=1e-12
+                )
     curve = next(series for series in record.series if series.name == "rmse")
     assert curve.values[-1] == record.metrics["rmse"]
     assert {series.name for series in record.series} >= {
@@ -118,7 +129,9 @@ def test_squared_errors_of_one_target_that_overflow_are_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "protocol", [{}, {"delay": 7}, {"window": 20, "fading": 0.99, "burn_in": 3}], ids=str
+    "protocol",
+    [{}, {"delay": 7}, {"window": 20, "fading": 0.99, "burn_in": 3}],
+    ids=str,
 )
 def test_a_run_that_is_resumed_ends_with_the_same_record(
     shelf: Path, protocol: dict[str, Any]
@@ -146,13 +159,18 @@ def test_learners_of_one_target_are_refused_in_one_line(shelf: Path) -> None:
     with pytest.raises(ParameterError, match="form=diagonal learns one target, got 2"):
         _group(shelf, "rls", {"form": "diagonal"})
     with pytest.raises(
-        ParameterError, match="learns one target, got 2; scikit-learn's MultiOutputRegressor"
+        ParameterError,
+        match="learns one target, got 2; scikit-learn's MultiOutputRegressor",
     ):
         _group(shelf, "sklearn.linear_model:SGDRegressor")
 
 
 def test_every_learner_is_every_one_that_learns_them(shelf: Path) -> None:
-    content = {"name": "all", "datasets": [{"path": str(shelf / "d")}], "learners": [{"name": "*"}]}
+    content = {
+        "name": "all",
+        "datasets": [{"path": str(shelf / "d")}],
+        "learners": [{"name": "*"}],
+    }
     found = resolve(Experiment.model_validate(content), print).experiment
     names = {spec.name for spec in found.learners}
     assert "rls" in names
@@ -160,8 +178,12 @@ def test_every_learner_is_every_one_that_learns_them(shelf: Path) -> None:
     assert not names & {"olk-r", "norma-r", "svr", "pa1"}
 
 
-def test_a_model_of_scikit_learns_that_takes_several_targets_runs_beside_ours(shelf: Path) -> None:
-    record = _finished(GroupPass(_group(shelf, "tests.learners.own_estimators:one_sgd_a_target")))
+def test_a_model_of_scikit_learns_that_takes_several_targets_runs_beside_ours(
+    shelf: Path,
+) -> None:
+    record = _finished(
+        GroupPass(_group(shelf, "tests.learners.own_estimators:one_sgd_a_target"))
+    )
     assert record.metrics["rmse"] == pytest.approx(
         (record.metrics["rmse:a"] + record.metrics["rmse:b"]) / 2
     )
@@ -197,14 +219,24 @@ def test_a_model_is_saved_and_predicts_all_targets(shelf: Path, tmp_path: Path) 
     rmse = root_mean_squared_error(Y[TRAIN:], predicted)
     assert row.metrics["test_rmse"] == pytest.approx(rmse, rel=1e-12)
     with_labels = _predictions(tmp_path / "m", shelf / "t.csv", "--labels")
-    assert list(with_labels[0]) == ["prediction_a", "prediction_b", "label_a", "label_b"]
-    np.testing.assert_array_equal([float(line["label_b"]) for line in with_labels], Y[:, 1])
+    assert list(with_labels[0]) == [
+        "prediction_a",
+        "prediction_b",
+        "label_a",
+        "label_b",
+    ]
+    np.testing.assert_array_equal(
+        [float(line["label_b"]) for line in with_labels], Y[:, 1]
+    )
     np.testing.assert_array_equal(
         [float(line["prediction_b"]) for line in with_labels][TRAIN:], predicted[:, 1]
     )
     bare = tmp_path / "bare.csv"
     bare.write_text(
-        "\n".join(["h,g,f", *(",".join(map(repr, x[::-1])) for x in X[TRAIN:].tolist())]) + "\n"
+        "\n".join(
+            ["h,g,f", *(",".join(map(repr, x[::-1])) for x in X[TRAIN:].tolist())]
+        )
+        + "\n"
     )
     np.testing.assert_array_equal(
         [float(line["prediction_a"]) for line in _predictions(tmp_path / "m", bare)],
@@ -222,12 +254,16 @@ def test_a_model_of_several_targets_is_written_as_onnx(tmp_path: Path) -> None:
     learner = olscale.learners.RLS()
     learner.fit(X, Y)
     about = About(
-        learner=LearnerEntry(name="rls", version=learner.version, params=learner.resolved_params()),
+        learner=LearnerEntry(
+            name="rls", version=learner.version, params=learner.resolved_params()
+        ),
         columns=ColumnsEntry(count=3, kind="dense", targets=("a", "b")),
     )
     model = FinalModel(about, learner, Pipeline((), 3, 3))
     export_onnx(model, tmp_path / "m.onnx")
-    [scores] = reference.ReferenceEvaluator(str(tmp_path / "m.onnx")).run(None, {"X": X})
+    [scores] = reference.ReferenceEvaluator(str(tmp_path / "m.onnx")).run(
+        None, {"X": X}
+    )
     np.testing.assert_allclose(scores, model.predict(X), rtol=1e-12)
 
 

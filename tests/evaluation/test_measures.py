@@ -74,22 +74,35 @@ def of_labels(y: np.ndarray, p: np.ndarray) -> dict[str, float]:
         "weighted_f1": sk.f1_score(y, p, average="weighted", zero_division=0),
         "macro_precision": sk.precision_score(y, p, **present),
         "macro_recall": sk.recall_score(y, p, **present),
-        "g_mean": gmean(sk.recall_score(y, p, labels=met, average=None, zero_division=0)),
+        "g_mean": gmean(
+            sk.recall_score(y, p, labels=met, average=None, zero_division=0)
+        ),
         "kappa": sk.cohen_kappa_score(y, p),
     }
 
 
 @pytest.mark.parametrize(("classes", "seed", "kind"), SETS)
-def test_class_measures_are_those_of_scikit_learn(classes: int, seed: int, kind: str) -> None:
+def test_class_measures_are_those_of_scikit_learn(
+    classes: int, seed: int, kind: str
+) -> None:
     """Over the stream, its last rows, rows held out and the test split, with classes that are never met or predicted."""
     y, p = made_labels(classes, seed, kind)
     scoring = Scoring(
-        measures=tuple(askable("classification")), window=90, holdout_every=60, holdout_rows=40
+        measures=tuple(askable("classification")),
+        window=90,
+        holdout_every=60,
+        holdout_rows=40,
     )
     found = shown(classes_of(classes, scoring, len(y)), y, p).values()
-    for form, rows in (("", slice(None)), ("test_", slice(None)), ("window_", slice(-90, None))):
+    for form, rows in (
+        ("", slice(None)),
+        ("test_", slice(None)),
+        ("window_", slice(-90, None)),
+    ):
         for name, expected in of_labels(y[rows], p[rows]).items():
-            np.testing.assert_allclose(found[form + name], expected, **CLOSE, err_msg=form + name)
+            np.testing.assert_allclose(
+                found[form + name], expected, **CLOSE, err_msg=form + name
+            )
     parts = [of_labels(y[at : at + 40], p[at : at + 40]) for at in range(60, 700, 100)]
     for name in parts[0]:
         np.testing.assert_allclose(
@@ -111,19 +124,27 @@ def test_kappas_against_dull_learners_follow_their_definition() -> None:
         before = target
     right, baseline, same = hits / len(y)
     found = shown(classes_of(4, Scoring(), len(y)), y, p).values()
-    np.testing.assert_allclose(found["kappa_m"], (right - baseline) / (1 - baseline), **CLOSE)
+    np.testing.assert_allclose(
+        found["kappa_m"], (right - baseline) / (1 - baseline), **CLOSE
+    )
     np.testing.assert_allclose(found["kappa_t"], (right - same) / (1 - same), **CLOSE)
     frozen = (y == majority).mean()
-    np.testing.assert_allclose(found["test_kappa_m"], (right - frozen) / (1 - frozen), **CLOSE)
+    np.testing.assert_allclose(
+        found["test_kappa_m"], (right - frozen) / (1 - frozen), **CLOSE
+    )
     last = (y == before).mean()
-    np.testing.assert_allclose(found["test_kappa_t"], (right - last) / (1 - last), **CLOSE)
+    np.testing.assert_allclose(
+        found["test_kappa_t"], (right - last) / (1 - last), **CLOSE
+    )
 
 
 def test_one_class_has_no_kappa() -> None:
     """A quotient of zeros is left out, not NaN."""
     y = np.zeros(50, dtype=np.int64)
     found = shown(classes_of(2, Scoring(), 50), y, y).values()
-    assert found["balanced_accuracy"] == found["macro_f1"] == found["test_macro_f1"] == 1.0
+    assert (
+        found["balanced_accuracy"] == found["macro_f1"] == found["test_macro_f1"] == 1.0
+    )
     assert not {"kappa", "kappa_m", "test_kappa", "test_kappa_t"} & set(found)
 
 
@@ -158,7 +179,9 @@ def test_classes_that_have_faded_away_are_no_longer_measured() -> None:
 
 def test_residuals_that_have_faded_away_are_no_longer_measured() -> None:
     t = np.where(np.arange(76_000) < 400, np.arange(76_000) % 7, 0.0)
-    shape = StreamShape(len(t), 0, (), Scoring(measures=("r2", "rmae"), fading=0.99), "regression")
+    shape = StreamShape(
+        len(t), 0, (), Scoring(measures=("r2", "rmae"), fading=0.99), "regression"
+    )
     metric = shown(Residuals(shape), t, t / 2)
     assert "fading_r2" not in metric.values()
     assert (
@@ -184,7 +207,9 @@ def test_rates_of_novelty_detection() -> None:
 
 
 @pytest.mark.parametrize("digits", [0, 1, 8])
-def test_auc_is_that_of_scikit_learn_and_along_the_stream_that_of_river(digits: int) -> None:
+def test_auc_is_that_of_scikit_learn_and_along_the_stream_that_of_river(
+    digits: int,
+) -> None:
     """With many ties, some and none; windows as River's."""
     rng = np.random.default_rng(digits)
     y = rng.integers(0, 2, 600)
@@ -203,11 +228,16 @@ def test_auc_is_that_of_scikit_learn_and_along_the_stream_that_of_river(digits: 
         return  # ties are 1/2 for scikit-learn and us, less for River
     rolling = river.RollingROCAUC(window_size=80)
     theirs = {}
-    for row, (target, score) in enumerate(zip(y.tolist(), scores[:, 0].tolist(), strict=True), 1):
+    for row, (target, score) in enumerate(
+        zip(y.tolist(), scores[:, 0].tolist(), strict=True), 1
+    ):
         rolling.update(target == 1, score)
         theirs[row] = rolling.get()
     np.testing.assert_allclose(
-        curve.values[late], [theirs[row] for row in curve.rows[late]], rtol=0, atol=1e-12
+        curve.values[late],
+        [theirs[row] for row in curve.rows[late]],
+        rtol=0,
+        atol=1e-12,
     )
 
 
@@ -219,7 +249,9 @@ def test_kappa_along_the_stream_is_that_of_river() -> None:
         metric.update(target, predicted)
         theirs.append(metric.get())
     [curve] = shown(classes_of(5, Scoring(measures=("kappa",)), len(y)), y, p).series()
-    np.testing.assert_allclose(curve.values, np.array(theirs)[curve.rows - 1], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        curve.values, np.array(theirs)[curve.rows - 1], rtol=0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e6])
@@ -228,11 +260,20 @@ def test_residuals_are_those_of_scikit_learn(offset: float) -> None:
     rng = np.random.default_rng(1)
     y = rng.normal(size=500) + offset
     p = y + rng.normal(size=500)
-    scoring = Scoring(measures=tuple(askable("regression")), window=70, fading=0.9, epsilon=0.25)
+    scoring = Scoring(
+        measures=tuple(askable("regression")), window=70, fading=0.9, epsilon=0.25
+    )
     shape = StreamShape(500, 0, (), scoring, "regression")
-    found = shown(Residuals(shape), y, p).values() | shown(MedianError(shape), y, p).values()
+    found = (
+        shown(Residuals(shape), y, p).values()
+        | shown(MedianError(shape), y, p).values()
+    )
     baseline = np.array([0.0, *(np.cumsum(y) / np.arange(1, 501))[:-1]])
-    for form, rows in (("", slice(None)), ("window_", slice(-70, None)), ("test_", slice(None))):
+    for form, rows in (
+        ("", slice(None)),
+        ("window_", slice(-70, None)),
+        ("test_", slice(None)),
+    ):
         t = y[rows]
         q = p[rows]
         base = np.full(500, y.mean()) if form == "test_" else baseline[rows]
@@ -259,11 +300,15 @@ def test_residuals_are_those_of_scikit_learn(offset: float) -> None:
 
 def test_confusion_is_that_of_scikit_learn() -> None:
     y, p = made_labels(1000, 0, "all")
-    metric = shown(Confusion(StreamShape(len(y), 1000, (), Scoring(measures=("confusion",)))), y, p)
+    metric = shown(
+        Confusion(StreamShape(len(y), 1000, (), Scoring(measures=("confusion",)))), y, p
+    )
     for series in metric.series():
         matrix = np.zeros((1000, 1000))
         matrix[series.rows // 65536, series.rows % 65536] = series.values
-        np.testing.assert_array_equal(matrix, sk.confusion_matrix(y, p, labels=np.arange(1000)))
+        np.testing.assert_array_equal(
+            matrix, sk.confusion_matrix(y, p, labels=np.arange(1000))
+        )
 
 
 @pytest.mark.parametrize(
@@ -281,9 +326,13 @@ def test_a_roc_has_points_of_that_of_scikit_learn(task: Task, digits: int) -> No
     [stream, test] = metric.series()
     assert (stream.name, test.name, metric.values()) == ("roc", "test_roc", {})
     np.testing.assert_array_equal(stream.values, test.values)
-    positive, score = (y == 0, -scores[:, 0]) if task == "novelty" else (y == 1, scores[:, 0])
+    positive, score = (
+        (y == 0, -scores[:, 0]) if task == "novelty" else (y == 1, scores[:, 0])
+    )
     false, true, _ = sk.roc_curve(positive, score, drop_intermediate=False)
-    points = {(round(f * (~positive).sum()), t) for f, t in zip(false, true, strict=True)}
+    points = {
+        (round(f * (~positive).sum()), t) for f, t in zip(false, true, strict=True)
+    }
     assert set(zip(test.rows.tolist(), test.values.tolist(), strict=True)) <= points
     assert (test.rows[0], test.rows[-1], test.values[-1]) == (0, (~positive).sum(), 1.0)
     assert len(test.rows) <= 200

@@ -64,12 +64,18 @@ EVERY = {
 }
 
 
-def test_shards_and_a_resumed_run_have_the_bytes_of_the_whole(shelf: Path, tmp_path: Path) -> None:
+def test_shards_and_a_resumed_run_have_the_bytes_of_the_whole(
+    shelf: Path, tmp_path: Path
+) -> None:
     """Confusion matrix, kappas and all their forms and curves."""
     [group] = groups(shelf / "digits", **EVERY)
     whole = record(group)
-    assert {"kappa", "window_kappa", "fading_macro_f1", "weighted_f1"} <= set(whole.metrics)
-    assert {"confusion", "kappa_t", "window_macro_f1"} <= {series.name for series in whole.series}
+    assert {"kappa", "window_kappa", "fading_macro_f1", "weighted_f1"} <= set(
+        whole.metrics
+    )
+    assert {"confusion", "kappa_t", "window_macro_f1"} <= {
+        series.name for series in whole.series
+    }
     assert run_bytes(record(group, restore=1)) == run_bytes(whole)
     [cut] = cut_shards([group], 1, 3)
     assert len(cut.parts()) == 3
@@ -138,7 +144,12 @@ def test_measures_that_cannot_be_had_are_refused(
 @pytest.mark.parametrize(
     ("task", "classes", "protocol", "message"),
     [
-        ("regression", 0, {"split": "stratified"}, "split was 'stratified', which needs classes"),
+        (
+            "regression",
+            0,
+            {"split": "stratified"},
+            "split was 'stratified', which needs classes",
+        ),
         ("regression", 0, {"drift": "ddm"}, "drift was 'ddm', which watches mistakes"),
         ("novelty", 2, {"delay": 5}, "delay was 5, but no label is shown"),
         (
@@ -167,8 +178,12 @@ def test_tuning_takes_the_better_one() -> None:
     assert TuningSpec().definition(0, "classification")["metric"] == "test_error"
     assert TuningSpec().definition(0, "regression")["metric"] == "test_rmse"
     assert TuningSpec(metric="test_kappa").protocol("classification").measures == ()
-    assert TuningSpec(metric="weighted_f1").protocol("classification").measures == ("weighted_f1",)
-    with pytest.raises(ValueError, match="unknown metric 'test_kapa'; did you mean 'test_kappa'"):
+    assert TuningSpec(metric="weighted_f1").protocol("classification").measures == (
+        "weighted_f1",
+    )
+    with pytest.raises(
+        ValueError, match="unknown metric 'test_kapa'; did you mean 'test_kappa'"
+    ):
         TuningSpec(metric="test_kapa")
 
 
@@ -177,7 +192,11 @@ def test_one_class_of_two_is_no_fault(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for name, y in (("train", np.arange(40) % 2), ("test", np.zeros(10, dtype=int))):
         np.savez(tmp_path / f"{name}.npz", X=rng.normal(size=(len(y), 3)), y=y)
-    ingest(str(tmp_path / "train.npz"), str(tmp_path / "d"), test=str(tmp_path / "test.npz"))
+    ingest(
+        str(tmp_path / "train.npz"),
+        str(tmp_path / "d"),
+        test=str(tmp_path / "test.npz"),
+    )
     [group] = groups(tmp_path / "d", measures=["auc"])
     metrics = record(group).metrics
     assert {"auc", "kappa", "test_balanced_accuracy"} <= set(metrics)
@@ -188,7 +207,9 @@ def test_one_class_of_two_is_no_fault(tmp_path: Path) -> None:
 def test_looks_at_the_model_change_nothing_else(delay: int, shelf: Path) -> None:
     """Its size is a curve, the same when resumed; what the clock says stays out of the bytes of results."""
     [plain] = groups(shelf / "digits", delay=delay)
-    [watched] = groups(shelf / "digits", delay=delay, measures=["model_bytes", "latency"])
+    [watched] = groups(
+        shelf / "digits", delay=delay, measures=["model_bytes", "latency"]
+    )
     found = record(watched)
     before = record(plain)
     assert found.outcome == "ok", found.reason
@@ -198,7 +219,11 @@ def test_looks_at_the_model_change_nothing_else(delay: int, shelf: Path) -> None
     assert size.rows[-1] == found.curve_rows[-1]
     assert len(size.rows) == len(found.curve_rows)
     assert set(size.values) == {found.metrics["model_bytes"]}
-    names = {f"{call}_{share}_seconds" for call in ("predict", "learn") for share in ("p50", "p99")}
+    names = {
+        f"{call}_{share}_seconds"
+        for call in ("predict", "learn")
+        for share in ("p50", "p99")
+    }
     assert found.timings.keys() - before.timings.keys() - {WAITED} == names, (
         "a busy machine may mark either run"
     )
@@ -211,4 +236,7 @@ def test_a_run_whose_model_is_watched_goes_alone(shelf: Path) -> None:
     [watched] = groups(shelf / "digits", measures=["model_bytes"])
     assert [each.shards for each in cut_shards([watched], 1, 3)] == [watched.shards]
     going = GroupPass(watched)
-    assert [*fuse_runs([*going.states, *going.states])] == [*going.states, *going.states]
+    assert [*fuse_runs([*going.states, *going.states])] == [
+        *going.states,
+        *going.states,
+    ]

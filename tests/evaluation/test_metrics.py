@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olscale.evaluation.metrics import CURVE_POINTS, FinalError, Prequential, StreamShape
+from olscale.evaluation.metrics import (
+    CURVE_POINTS,
+    FinalError,
+    Prequential,
+    StreamShape,
+)
 
 NONE = np.zeros((0, 1))
 
@@ -22,19 +27,30 @@ def passed(shape: StreamShape, wrong: np.ndarray, cuts: list[int]) -> Prequentia
     return metric
 
 
-@given(st.integers(1, 3500), st.integers(0, 2**31), st.lists(st.integers(0, 3500), max_size=6))
+@given(
+    st.integers(1, 3500),
+    st.integers(0, 2**31),
+    st.lists(st.integers(0, 3500), max_size=6),
+)
 @settings(max_examples=60, deadline=None)
 def test_any_cut_gives_the_same_sums(rows: int, seed: int, cuts: list[int]) -> None:
     """Curve and segments are those of the definition, whatever the chunks, empty ones included."""
     wrong = np.random.default_rng(seed).random(rows) < 0.3
     segments = tuple((f"day {i}", i * rows // 3) for i in range(min(3, rows)))
-    metric = passed(StreamShape(rows, 2, segments), wrong, sorted(min(cut, rows) for cut in cuts))
+    metric = passed(
+        StreamShape(rows, 2, segments), wrong, sorted(min(cut, rows) for cut in cuts)
+    )
     at, mistakes = metric.curve()
     np.testing.assert_array_equal(mistakes, np.cumsum(wrong)[at - 1])
-    assert metric.values() == {"mistakes": wrong.sum(), "cumulative_error": wrong.mean()}
+    assert metric.values() == {
+        "mistakes": wrong.sum(),
+        "cumulative_error": wrong.mean(),
+    }
     bounds = [*(start for _, start in segments), rows]
     expected = [
-        (f"day {i}", b - a, wrong[a:b].sum()) for i, (a, b) in enumerate(pairwise(bounds)) if b > a
+        (f"day {i}", b - a, wrong[a:b].sum())
+        for i, (a, b) in enumerate(pairwise(bounds))
+        if b > a
     ]
     assert metric.segments() == expected
 

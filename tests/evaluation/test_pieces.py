@@ -78,7 +78,9 @@ def test_a_slow_learner_gets_a_second_of_rows_at_a_time(shelf: Path) -> None:
 
 def test_runs_of_a_pack_share_the_second(shelf: Path) -> None:
     CALLS.clear()
-    two = [{"name": SLOW, "params": {"dtype": dtype}} for dtype in ("float64", "float32")]
+    two = [
+        {"name": SLOW, "params": {"dtype": dtype}} for dtype in ("float64", "float32")
+    ]
     passage = GroupPass(pack_of(shelf / "dense", *two))
     passage.advance()
     assert CALLS == [5, 5]
@@ -126,8 +128,12 @@ def test_class_shards_are_cut_alike(
     shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their blocks must end at the same rows, though some have fewer classes."""
-    (cut,) = cut_shards([pack_of(shelf / "digits", {"name": "lol", "params": {"k": 5}})], 1, 3)
-    whole = records(GroupPass(pack_of(shelf / "digits", {"name": "lol", "params": {"k": 5}})))
+    (cut,) = cut_shards(
+        [pack_of(shelf / "digits", {"name": "lol", "params": {"k": 5}})], 1, 3
+    )
+    whole = records(
+        GroupPass(pack_of(shelf / "digits", {"name": "lol", "params": {"k": 5}}))
+    )
     monkeypatch.setattr(packing, "PIECE_NUMBERS", 3e4)
     monkeypatch.setattr("olscale.evaluation.class_shards.BLOCK_ROWS", 50)
     scratch = Scratch(open_store(tmp_path / "store", create=True), cut.runs[0].id)
@@ -166,7 +172,9 @@ def test_an_actor_answers_within_a_chunk(
     open_store(store, create=True)
     CALLS.clear()
     actor = StreamActor(
-        pack_of(shelf / "dense", {"name": SLOW}), store, ExecutionSettings(call_seconds=0.0)
+        pack_of(shelf / "dense", {"name": SLOW}),
+        store,
+        ExecutionSettings(call_seconds=0.0),
     )
     answer = actor.advance(0, 7)
     assert (answer.position, answer.stand.rows) == (0, 10)
@@ -242,7 +250,10 @@ TRANSFORMS = [
     ids=["time", "permuted"],
 )
 def test_rows_that_become_dense_are_transformed_a_few_at_once(
-    shelf: Path, monkeypatch: pytest.MonkeyPatch, transforms: list[str], protocol: dict[str, Any]
+    shelf: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    transforms: list[str],
+    protocol: dict[str, Any],
 ) -> None:
     """Fitted, shown ahead, learned and predicted in parts: the same bits, and no part takes more than it may."""
     learners = [{"name": "pa1"}, {"name": "lol", "params": {"k": 3}}]
@@ -251,7 +262,9 @@ def test_rows_that_become_dense_are_transformed_a_few_at_once(
         "learners": learners,
         "transforms": transforms,
     }
-    plan = make_plan(parse_experiment({**content, "protocol": {"order": "time", **protocol}}))
+    plan = make_plan(
+        parse_experiment({**content, "protocol": {"order": "time", **protocol}})
+    )
     [pack] = cut_groups(plan.runs, plan.sources, 1)
     at_once = records(GroupPass(pack))
 

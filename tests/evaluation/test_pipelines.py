@@ -38,7 +38,9 @@ def test_forms_beside_a_pipeline_are_no_names() -> None:
 def test_a_form_that_is_not_there_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "mine.toml").write_text('[[datasets]]\nname = "ring"\n[[learners]]\nname = "pa"\n')
+    (tmp_path / "mine.toml").write_text(
+        '[[datasets]]\nname = "ring"\n[[learners]]\nname = "pa"\n'
+    )
     (tmp_path / "job.toml").write_text('name = "job"\n[[bench]]\nnames = ["linear"]\n')
     monkeypatch.setattr(pipelines, "FOLDERS", (tmp_path / "absent", tmp_path))
     assert pipeline_names() == ["mine"]
@@ -54,7 +56,9 @@ def test_the_package_comes_before_the_repository(
         (tmp_path / folder).mkdir()
         text = f'name = "{folder}"\n[[datasets]]\nname = "ring"\n[[learners]]\nname = "pa"\n'
         (tmp_path / folder / "mine.toml").write_text(text)
-    monkeypatch.setattr(pipelines, "FOLDERS", (tmp_path / "package", tmp_path / "repository"))
+    monkeypatch.setattr(
+        pipelines, "FOLDERS", (tmp_path / "package", tmp_path / "repository")
+    )
     assert load_pipeline("mine").name == "package"
 
 
@@ -105,9 +109,14 @@ def test_every_published_method_and_dataset_is_declared(source: str) -> None:
 def test_url_is_projected_in_time_order(form: str, projections: int) -> None:
     experiment = load_pipeline("lol-2016", form)
     [url] = [spec for spec in experiment.datasets if spec.name == "url"]
-    assert (url.optional, url.transforms) == (True, ("project:features=100,kind=gaussian,seed=0",))
+    assert (url.optional, url.transforms) == (
+        True,
+        ("project:features=100,kind=gaussian,seed=0",),
+    )
     assert url.protocol is not None
-    keys = list(stream_keys("url", "", url.transforms or (), url.protocol, experiment.seed))
+    keys = list(
+        stream_keys("url", "", url.transforms or (), url.protocol, experiment.seed)
+    )
     assert [(key.shuffle, key.projection) for key in keys] == [
         (None, i) for i in range(projections)
     ]

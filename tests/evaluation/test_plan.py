@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 
 from olscale.data.ingest.ingest import ingest
 from olscale.data.stream import Part, Shuffle
-from olscale.errors import DatasetError, ExperimentError, ParameterError, UnknownNameError
+from olscale.errors import (
+    DatasetError,
+    ExperimentError,
+    ParameterError,
+    UnknownNameError,
+)
 from olscale.evaluation.cut_groups import GROUP_NUMBERS, GROUPS_A_THREAD, cut_groups
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.evaluation.forecast import NUMBERS_A_SECOND, ROW_NUMBERS
@@ -25,7 +30,11 @@ from olscale.learners.registry import learner_names, make_learner
 
 
 def plan(shelf: Path, **content: Any) -> RunPlan:
-    given = {"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "pa1"}], **content}
+    given = {
+        "datasets": [{"path": str(shelf / "dense")}],
+        "learners": [{"name": "pa1"}],
+        **content,
+    }
     return make_plan(parse_experiment(given))
 
 
@@ -44,12 +53,15 @@ def test_the_id_of_a_definition_never_changes() -> None:
 
 def test_equal_values_are_one_run(shelf: Path) -> None:
     learners = [
-        {"name": "pa1", "params": params} for params in ({}, {"C": 1}, {"C": 1.0}, {"C": [1, 1.0]})
+        {"name": "pa1", "params": params}
+        for params in ({}, {"C": 1}, {"C": 1.0}, {"C": [1, 1.0]})
     ]
     assert ids(plan(shelf, learners=learners)) == ids(plan(shelf))
 
 
-def test_adding_learners_datasets_or_permutations_leaves_the_other_ids(shelf: Path) -> None:
+def test_adding_learners_datasets_or_permutations_leaves_the_other_ids(
+    shelf: Path,
+) -> None:
     few = set(ids(plan(shelf)))
     more = plan(
         shelf,
@@ -77,7 +89,12 @@ def test_another_seed_order_transform_or_parameter_is_another_run(shelf: Path) -
 def test_listed_values_are_one_learner_each(shelf: Path) -> None:
     expanded = plan(
         shelf,
-        learners=[{"name": "pa1", "params": {"C": [0.25, 1, 4], "dtype": ["float32", "float64"]}}],
+        learners=[
+            {
+                "name": "pa1",
+                "params": {"C": [0.25, 1, 4], "dtype": ["float32", "float64"]},
+            }
+        ],
         protocol={"order": "time"},
     )
     assert {(run.params["C"], run.params["dtype"]) for run in expanded.runs} == {
@@ -98,17 +115,27 @@ def test_a_dataset_may_have_transforms_of_its_own(shelf: Path) -> None:
 def test_a_learner_may_have_transforms_of_its_own(shelf: Path) -> None:
     paths = {name: str(shelf / name) for name in ("dense", "sparse")}
     datasets = [{"path": paths["dense"]}, {"path": paths["sparse"], "transforms": []}]
-    learners = [{"name": "pa"}, {"name": "pa1", "transforms": ["unit-norm"], "datasets": ["dense"]}]
+    learners = [
+        {"name": "pa"},
+        {"name": "pa1", "transforms": ["unit-norm"], "datasets": ["dense"]},
+    ]
     made = plan(shelf, transforms=["bias"], datasets=datasets, learners=learners)
-    assert {(run.learner, run.stream.dataset, run.stream.transforms) for run in made.runs} == {
+    assert {
+        (run.learner, run.stream.dataset, run.stream.transforms) for run in made.runs
+    } == {
         ("pa", "dense", ("bias",)),
         ("pa", "sparse", ()),
         ("pa1", "dense", ("unit-norm",)),
     }
 
 
-def test_a_learner_with_transforms_of_its_own_meets_a_dataset_that_is_listed_twice_once() -> None:
-    datasets = [{"name": "a1a", "transforms": []}, {"name": "a1a", "transforms": ["bias"]}]
+def test_a_learner_with_transforms_of_its_own_meets_a_dataset_that_is_listed_twice_once() -> (
+    None
+):
+    datasets = [
+        {"name": "a1a", "transforms": []},
+        {"name": "a1a", "transforms": ["bias"]},
+    ]
     learners = [{"name": "pa"}, {"name": "pa1", "transforms": ["unit-norm"]}]
     found = settings(Experiment(datasets=datasets, learners=learners), []).settings
     assert [(one.learner, one.transforms) for one in found] == [
@@ -189,18 +216,27 @@ def test_packs_hold_every_run_once_and_one_stream_each(
         "1" * 64: StreamSource("d", 100, int(heavy * GROUP_NUMBERS)),
     }
     packs = cut_groups(runs, sources, parts)
-    assert sorted(run.id for pack in packs for run in pack.runs) == sorted(run.id for run in runs)
+    assert sorted(run.id for pack in packs for run in pack.runs) == sorted(
+        run.id for run in runs
+    )
     assert all(len({run.stream for run in pack.runs}) == 1 for pack in packs)
     assert len({pack.name for pack in packs}) == len(packs)
     assert len(packs) >= min(parts, streams)
     assert all(
-        len(pack.runs) == 1 or pack.rows == 10 or len(pack.runs) * heavy <= 1 for pack in packs
+        len(pack.runs) == 1 or pack.rows == 10 or len(pack.runs) * heavy <= 1
+        for pack in packs
     )
-    through = [len(pack.runs) * sources[pack.runs[0].stream.fingerprint].numbers for pack in packs]
+    through = [
+        len(pack.runs) * sources[pack.runs[0].stream.fingerprint].numbers
+        for pack in packs
+    ]
     assert through == sorted(through, reverse=True)
 
 
-@given(costs=st.lists(st.floats(0.0, 60.0), min_size=1, max_size=60), parts=st.integers(1, 4))
+@given(
+    costs=st.lists(st.floats(0.0, 60.0), min_size=1, max_size=60),
+    parts=st.integers(1, 4),
+)
 def test_no_worker_is_long_at_a_pack_when_the_others_have_none(
     costs: list[float], parts: int
 ) -> None:
@@ -209,8 +245,12 @@ def test_no_worker_is_long_at_a_pack_when_the_others_have_none(
     runs = [Run(keys[i % 3], "pa", i, {}) for i in range(len(costs))]
     seconds = {run.id: cost for run, cost in zip(runs, costs, strict=True)}
     numbers = {id: 4e9 * cost for id, cost in seconds.items()}
-    packs = cut_groups(runs, {"0" * 64: StreamSource("d", 10, 10)}, parts, costs=numbers)
-    assert sorted(run.id for pack in packs for run in pack.runs) == sorted(run.id for run in runs)
+    packs = cut_groups(
+        runs, {"0" * 64: StreamSource("d", 10, 10)}, parts, costs=numbers
+    )
+    assert sorted(run.id for pack in packs for run in pack.runs) == sorted(
+        run.id for run in runs
+    )
     lengths = [sum(seconds[run.id] for run in pack.runs) for pack in packs]
     assert lengths == sorted(lengths, reverse=True)
     ends = [0.0] * parts
@@ -226,12 +266,20 @@ def test_each_worker_of_a_cluster_has_work_until_the_end(
     shuffle: Shuffle | None, seconds: float, settings: int
 ) -> None:
     """58 settings on 8 workers were two groups, and six workers never got anything."""
-    runs = [Run(StreamKey("d", "0" * 64, (), shuffle), "pa", i, {}) for i in range(settings)]
+    runs = [
+        Run(StreamKey("d", "0" * 64, (), shuffle), "pa", i, {}) for i in range(settings)
+    ]
     numbers = {run.id: 4e9 * seconds for run in runs}
     packs = cut_groups(
-        runs, {"0" * 64: StreamSource("d", 10, 10)}, 8, costs=numbers, groups_a_part=GROUPS_A_THREAD
+        runs,
+        {"0" * 64: StreamSource("d", 10, 10)},
+        8,
+        costs=numbers,
+        groups_a_part=GROUPS_A_THREAD,
     )
-    assert sorted(run.id for pack in packs for run in pack.runs) == sorted(run.id for run in runs)
+    assert sorted(run.id for pack in packs for run in pack.runs) == sorted(
+        run.id for run in runs
+    )
     ends = [0] * 8
     for pack in packs:
         ends[ends.index(min(ends))] += len(pack.runs)
@@ -243,7 +291,10 @@ def test_a_cluster_of_more_workers_than_runs_gets_a_group_each() -> None:
     assert (
         len(
             cut_groups(
-                runs, {"0" * 64: StreamSource("d", 10, 10)}, 64, groups_a_part=GROUPS_A_THREAD
+                runs,
+                {"0" * 64: StreamSource("d", 10, 10)},
+                64,
+                groups_a_part=GROUPS_A_THREAD,
             )
         )
         == 25
@@ -258,7 +309,10 @@ def test_a_stream_is_not_read_more_often_than_there_are_workers_where_reading_is
     source = StreamSource("d", 1000, 30_000)
     for numbers, groups in ((30_000.0, 8), (6_000_000.0, 19), (60_000_000.0, 24)):
         costs = {run.id: numbers for run in runs}
-        assert len(cut_groups(runs, {"0" * 64: source}, 8, costs=costs, groups_a_part=3)) == groups
+        assert (
+            len(cut_groups(runs, {"0" * 64: source}, 8, costs=costs, groups_a_part=3))
+            == groups
+        )
 
 
 @given(
@@ -271,8 +325,12 @@ def test_a_stream_that_is_read_from_disk_is_cut_into_slices_of_equal_time(
     key = StreamKey("d", "0" * 64, (), None)
     runs = [Run(key, "pa", i, {}) for i in range(len(costs))]
     seconds = {run.id: cost for run, cost in zip(runs, costs, strict=True)}
-    packs = cut_groups(runs, {"0" * 64: StreamSource("d", 10, 10)}, parts, costs=seconds)
-    assert sorted(run.id for pack in packs for run in pack.runs) == sorted(run.id for run in runs)
+    packs = cut_groups(
+        runs, {"0" * 64: StreamSource("d", 10, 10)}, parts, costs=seconds
+    )
+    assert sorted(run.id for pack in packs for run in pack.runs) == sorted(
+        run.id for run in runs
+    )
     assert len(packs) == min(parts, len(runs))
     assert all(pack.runs for pack in packs)
     lengths = [sum(seconds[run.id] for run in pack.runs) for pack in packs]
@@ -350,9 +408,9 @@ def test_folds_are_runs_of_their_own_with_one_permutation_each(shelf: Path) -> N
         )
     )
     found = [run.definition()["protocol"] for run in plan.runs]
-    assert [(one["split"], one["folds"], one["fold"], one["permutation"]) for one in found] == [
-        ("stratified", 4, fold, fold) for fold in range(4)
-    ]
+    assert [
+        (one["split"], one["folds"], one["fold"], one["permutation"]) for one in found
+    ] == [("stratified", 4, fold, fold) for fold in range(4)]
 
 
 @pytest.mark.parametrize(
@@ -384,7 +442,9 @@ def test_packs_on_what_is_held_in_memory_are_bounded_and_others_share_the_pass(
         for j in range(6)
     ]
     sources = {"0" * 64: StreamSource("d", 100, int(GROUP_NUMBERS), bytes=1_000)}
-    held, not_held = (cut_groups(runs, sources, 1, memory_limit=limit) for limit in (1_000, 999))
+    held, not_held = (
+        cut_groups(runs, sources, 1, memory_limit=limit) for limit in (1_000, 999)
+    )
     whole_file = shuffle is None and part is None
     assert [len(pack.runs) for pack in held] == (
         [6] if whole_file else [1] * 6 if part is None else [2] * 3
@@ -393,8 +453,14 @@ def test_packs_on_what_is_held_in_memory_are_bounded_and_others_share_the_pass(
     assert {pack.memory_limit for pack in held} == {1_000}
 
 
-def test_settings_of_every_learner_are_those_of_each_by_its_name(tmp_path: Path) -> None:
+def test_settings_of_every_learner_are_those_of_each_by_its_name(
+    tmp_path: Path,
+) -> None:
     """Found without a dataset: `olscale reproduce` asks for them when all have run."""
     content = {"datasets": [{"path": str(tmp_path / "x")}], "learners": [{"name": "*"}]}
     every = settings(parse_experiment(content), [])
-    assert {setting.learner for setting in every.settings} == every.labels == set(learner_names())
+    assert (
+        {setting.learner for setting in every.settings}
+        == every.labels
+        == set(learner_names())
+    )

@@ -23,7 +23,8 @@ class Notes(Silent):
 
 
 @pytest.mark.parametrize(
-    ("measures", "told"), [(["auc"], True), (["roc", "auc"], True), (["kappa_t"], False)]
+    ("measures", "told"),
+    [(["auc"], True), (["roc", "auc"], True), (["kappa_t"], False)],
 )
 def test_a_ranking_by_predicted_classes_is_told(
     shelf: Path, tmp_path: Path, measures: list[str], told: bool
@@ -35,7 +36,9 @@ def test_a_ranking_by_predicted_classes_is_told(
         "protocol": {"order": "time", "measures": measures},
     }
     notes = Notes()
-    evaluate(parse_experiment(content), tmp_path / "store", in_process=True, progress=notes)
+    evaluate(
+        parse_experiment(content), tmp_path / "store", in_process=True, progress=notes
+    )
     said = [line for line in notes.lines if "not of scores" in line]
     assert [OF_CLASSES in line for line in said] == [True] * told
     assert not any(SCORED in line for line in said)

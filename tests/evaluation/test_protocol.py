@@ -37,13 +37,18 @@ from olscale.results.rows import run_bytes
 
 
 def plan(
-    shelf: Path, dataset: str = "dense", learners: tuple[str, ...] = ("pa1",), **protocol: Any
+    shelf: Path,
+    dataset: str = "dense",
+    learners: tuple[str, ...] = ("pa1",),
+    **protocol: Any,
 ) -> RunPlan:
     content = {
         "datasets": [{"path": str(shelf / dataset)}],
         "learners": [{"name": name} for name in learners],
     }
-    return make_plan(parse_experiment(content | {"protocol": {"order": "time"} | protocol}))
+    return make_plan(
+        parse_experiment(content | {"protocol": {"order": "time"} | protocol})
+    )
 
 
 def records(made: RunPlan) -> list[Record]:
@@ -81,7 +86,10 @@ def oracle(
             return int(scoring.folds.weights(fold or 0, row, row + 1)[0])
         if scoring.holdout_rows:
             assert scoring.holdout_every
-            return int(row % (scoring.holdout_every + scoring.holdout_rows) < scoring.holdout_every)
+            return int(
+                row % (scoring.holdout_every + scoring.holdout_rows)
+                < scoring.holdout_every
+            )
         return 1
 
     late = bool(scoring.delay or scoring.batch)
@@ -90,7 +98,10 @@ def oracle(
         if scoring.batch:  # the labels of a batch arrive once its last row is predicted
             at[min(t - t % scoring.batch + scoring.batch, len(chunk)) - 1].append(t)
         else:
-            at[t + (int(scoring.delay) if chunk.delays is None else int(chunk.delays[t]))].append(t)
+            at[
+                t
+                + (int(scoring.delay) if chunk.delays is None else int(chunk.delays[t]))
+            ].append(t)
     for t in range(len(chunk)):
         x = slice_rows(chunk.X, t, t + 1)
         tested = scoring.folds is None or times(t) == 0
@@ -116,24 +127,37 @@ SCORINGS = {
     "delay 1": (Scoring(delay=1), None),
     "delay 37": (Scoring(delay=37), None),
     "batch": (Scoring(batch=32), None),
-    "kfold and batch": (Scoring(batch=11, folds=OnlineFolds("prequential-kfold", 5, 3)), 1),
-    "bootstrap and batch": (Scoring(batch=4, folds=OnlineFolds("prequential-bootstrap", 5, 3)), 2),
+    "kfold and batch": (
+        Scoring(batch=11, folds=OnlineFolds("prequential-kfold", 5, 3)),
+        1,
+    ),
+    "bootstrap and batch": (
+        Scoring(batch=4, folds=OnlineFolds("prequential-bootstrap", 5, 3)),
+        2,
+    ),
     "holdout": (Scoring(holdout_every=20, holdout_rows=7), None),
     "delay column": (Scoring(delay="late"), None),
-    "holdout and delay column": (Scoring(holdout_every=20, holdout_rows=7, delay="late"), None),
+    "holdout and delay column": (
+        Scoring(holdout_every=20, holdout_rows=7, delay="late"),
+        None,
+    ),
     "bootstrap and delay column": (
         Scoring(folds=OnlineFolds("prequential-bootstrap", 5, 3), delay="late"),
         2,
     ),
     "holdout and delay": (Scoring(holdout_every=20, holdout_rows=7, delay=9), None),
     **{kind: (Scoring(folds=OnlineFolds(kind, 5, 3)), 1) for kind in ONLINE_FOLDS},
-    "bootstrap and delay": (Scoring(folds=OnlineFolds("prequential-bootstrap", 5, 3), delay=11), 2),
+    "bootstrap and delay": (
+        Scoring(folds=OnlineFolds("prequential-bootstrap", 5, 3), delay=11),
+        2,
+    ),
 }
 
 
 @pytest.mark.parametrize(("scoring", "fold"), SCORINGS.values(), ids=SCORINGS)
 @pytest.mark.parametrize(
-    ("name", "kind"), [("pa1", "dense"), ("lol", "csr"), ("arow", "csr"), ("pamo1", "dense")]
+    ("name", "kind"),
+    [("pa1", "dense"), ("lol", "csr"), ("arow", "csr"), ("pamo1", "dense")],
 )
 def test_rows_are_scored_and_learned_in_the_order_of_the_definition(
     name: str, scoring: Scoring, fold: int | None, kind: str
@@ -155,7 +179,9 @@ def test_rows_are_scored_and_learned_in_the_order_of_the_definition(
             rows.append(scored.rows + start)
             scores.append(scored.scores)
         assert np.concatenate(rows).tolist() == list(expected)
-        np.testing.assert_array_equal(np.concatenate(scores), np.array(list(expected.values())))
+        np.testing.assert_array_equal(
+            np.concatenate(scores), np.array(list(expected.values()))
+        )
         for key, array in model.state_.items():
             np.testing.assert_array_equal(learner.state_[key], array)
 
@@ -177,7 +203,8 @@ FOREIGN = ["sklearn.linear_model:Perceptron", "sklearn.linear_model:SGDRegressor
 @pytest.mark.long
 @pytest.mark.parametrize("name", [*learner_names(), *FOREIGN])
 def test_any_learner_can_wait_for_labels(name: str) -> None:
-    chunk = made_stream("dense", 2)[:40]  # batch references are trained anew for every row
+    # batch references are trained anew for every row
+    chunk = made_stream("dense", 2)[:40]
     learner = make_learner(name, {})
     schedule = Schedule(Scoring(delay=5))
     if learner.task == "regression":
@@ -210,17 +237,23 @@ def test_each_way_of_dealing_rows_out_is_the_papers() -> None:
     rows = 20_000
     k = 5
     dealt = {
-        kind: np.array([OnlineFolds(kind, 1, k).weights(fold, 0, rows) for fold in range(k)])
+        kind: np.array(
+            [OnlineFolds(kind, 1, k).weights(fold, 0, rows) for fold in range(k)]
+        )
         for kind in ONLINE_FOLDS
     }
     assert (dealt["prequential-kfold"].sum(axis=0) == k - 1).all()
     assert (dealt["prequential-split"].sum(axis=0) == 1).all()
-    counts = np.bincount(dealt["prequential-bootstrap"].ravel(), minlength=4)[:4] / (rows * k)
+    counts = np.bincount(dealt["prequential-bootstrap"].ravel(), minlength=4)[:4] / (
+        rows * k
+    )
     np.testing.assert_allclose(counts, np.exp(-1) / np.array([1, 1, 2, 6]), atol=0.006)
     shares = (dealt["prequential-kfold"] == 0).mean(axis=1)
     np.testing.assert_allclose(shares, 1 / k, atol=0.012)
     boot = dealt["prequential-bootstrap"]
-    assert abs(np.corrcoef(boot)[0, 1]) < 0.03, "models draw independently of each other"
+    assert abs(np.corrcoef(boot)[0, 1]) < 0.03, (
+        "models draw independently of each other"
+    )
 
 
 # --- whole runs ---
@@ -266,7 +299,9 @@ def test_a_run_restored_in_mid_stream_gives_the_same_record(
     assert run_bytes(second.record()) == run_bytes(whole.record())
 
 
-def test_the_holdout_curve_is_the_test_error_of_models_stopped_early(shelf: Path) -> None:
+def test_the_holdout_curve_is_the_test_error_of_models_stopped_early(
+    shelf: Path,
+) -> None:
     [record] = records(plan(shelf, holdout_every=45))
     streams = open_streams(str(shelf / "dense"))
     assert streams.test is not None
@@ -277,7 +312,10 @@ def test_the_holdout_curve_is_the_test_error_of_models_stopped_early(shelf: Path
         learner = make_learner("pa1", {})
         learner.begin(streams.train.columns, 2)
         learner.learn(rows[:stop], y[:stop])
-        wrong = [codes_of(learner.scores(chunk.X)) != chunk.y for chunk in streams.test.chunks()]
+        wrong = [
+            codes_of(learner.scores(chunk.X)) != chunk.y
+            for chunk in streams.test.chunks()
+        ]
         expected.append((stop, float(np.concatenate(wrong).mean())))
     [(name, at, values)] = record.series
     assert (name, list(zip(at.tolist(), values.tolist(), strict=True))) == (
@@ -286,7 +324,9 @@ def test_the_holdout_curve_is_the_test_error_of_models_stopped_early(shelf: Path
     )
     assert record.metrics["holdout_error"] == pytest.approx(np.mean(values))
     [plain] = records(plan(shelf))
-    assert {k: v for k, v in record.metrics.items() if k != "holdout_error"} == dict(plain.metrics)
+    assert {k: v for k, v in record.metrics.items() if k != "holdout_error"} == dict(
+        plain.metrics
+    )
 
 
 def test_models_of_a_prequential_kfold_test_each_row_once(shelf: Path) -> None:
@@ -296,11 +336,16 @@ def test_models_of_a_prequential_kfold_test_each_row_once(shelf: Path) -> None:
     assert len(pack.runs) == 4
     found = records(made)
     assert sum(int(record.curve_rows[-1]) for record in found) == 400
-    assert len({record.metrics["mistakes"] / record.curve_rows[-1] for record in found}) > 1
+    assert (
+        len({record.metrics["mistakes"] / record.curve_rows[-1] for record in found})
+        > 1
+    )
     for record, run in zip(found, pack.runs, strict=True):
         stream = open_streams(str(shelf / "dense")).train
         rows = np.concatenate([chunk.X for chunk in stream.chunks()])
-        whole = Chunk(rows, np.concatenate([chunk.y for chunk in stream.chunks()]), stream.columns)
+        whole = Chunk(
+            rows, np.concatenate([chunk.y for chunk in stream.chunks()]), stream.columns
+        )
         scores, _ = oracle("pa1", whole, 2, run.stream.scoring, run.fold)
         wrong = codes_of(np.array(list(scores.values()))) != whole.y[list(scores)]
         assert record.metrics["mistakes"] == wrong.sum()
@@ -311,7 +356,10 @@ def test_segments_of_a_fold_are_those_of_its_rows() -> None:
     shape = StreamShape(90, 2, (("a", 0), ("b", 40)), Scoring(folds=folds))
     tested = folds.weights(2, 0, 90) == 0
     assert Schedule(shape.scoring, 2).shape(shape).rows == tested.sum()
-    assert Schedule(shape.scoring, 2).shape(shape).segments == (("a", 0), ("b", tested[:40].sum()))
+    assert Schedule(shape.scoring, 2).shape(shape).segments == (
+        ("a", 0),
+        ("b", tested[:40].sum()),
+    )
 
 
 def test_what_was_asked_for_is_in_the_id_and_the_rest_is_not(shelf: Path) -> None:
@@ -324,7 +372,9 @@ def test_what_was_asked_for_is_in_the_id_and_the_rest_is_not(shelf: Path) -> Non
     }
     plain = [run.id for run in plan(shelf).runs]
     assert [run.id for run in plan(shelf, delay=0).runs] == plain
-    found = [run.id for protocol in OPTIONS.values() for run in plan(shelf, **protocol).runs]
+    found = [
+        run.id for protocol in OPTIONS.values() for run in plan(shelf, **protocol).runs
+    ]
     assert len({*found, *plain}) == len(found) + 1
 
 
@@ -358,16 +408,23 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize(
     "option",
-    sorted({option.name for option in fields(ProtocolSpec)} - {"keep_model", "allow_pickle"}),
+    sorted(
+        {option.name for option in fields(ProtocolSpec)}
+        - {"keep_model", "allow_pickle"}
+    ),
 )
-def test_every_option_asks_for_other_runs(option: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_option_asks_for_other_runs(
+    option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Otherwise a store would have the runs without the option for those with it."""
     monkeypatch.setattr("olscale.evaluation.run.detector_version", lambda _: "1")
     digest = SimpleNamespace(digest="0" * 64)
     monkeypatch.setattr("olscale.evaluation.run.saved_model", lambda _: digest)
 
     def ids(**options: Any) -> set[str]:
-        keys = stream_keys("d", "f" * 64, ("project:3",), ProtocolSpec(**options), seed=0)
+        keys = stream_keys(
+            "d", "f" * 64, ("project:3",), ProtocolSpec(**options), seed=0
+        )
         return {Run(key, "perceptron", 1, {}).id for key in keys}
 
     others = {name: value for name, value in CHANGES[option].items() if name != option}
@@ -375,7 +432,9 @@ def test_every_option_asks_for_other_runs(option: str, monkeypatch: pytest.Monke
 
 
 def test_the_definition_of_a_fold_is_in_the_words_of_other_splits(shelf: Path) -> None:
-    protocol = plan(shelf, split="prequential-split", folds=2).runs[1].definition()["protocol"]
+    protocol = (
+        plan(shelf, split="prequential-split", folds=2).runs[1].definition()["protocol"]
+    )
     assert protocol == {
         "order": "time",
         "split": "prequential-split",
@@ -401,18 +460,27 @@ def test_the_definition_of_a_fold_is_in_the_words_of_other_splits(shelf: Path) -
             {"holdout_every": 5, "holdout_rows": 5, "passes": [1, 2]},
             "passes does not go with holdout_rows",
         ),
-        ({"split": "prequential-split", "folds": 1}, "folds was 1, expected at least 2"),
+        (
+            {"split": "prequential-split", "folds": 1},
+            "folds was 1, expected at least 2",
+        ),
         ({"delay": 400}, "has 400 rows: no label would arrive; expected fewer"),
         (
             {"holdout_every": 390, "holdout_rows": 11},
             "together were 401, but .* nothing would be measured",
         ),
         ({"batch": 1}, "protocol.batch was 1"),
-        ({"batch": 400}, "batch was 400, .* none would be predicted by a model; expected fewer"),
+        (
+            {"batch": 400},
+            "batch was 400, .* none would be predicted by a model; expected fewer",
+        ),
         ({"batch": 50, "delay": 5}, "protocol.batch does not go with delay"),
         ({"batch": 50, "delay": "late"}, "protocol.batch does not go with delay"),
         ({"batch": 50, "passes": 2}, "protocol.batch does not go with passes"),
-        ({"batch": 50, "measures": ["latency"]}, "batch does not go with measures = 'latency'"),
+        (
+            {"batch": 50, "measures": ["latency"]},
+            "batch does not go with measures = 'latency'",
+        ),
         (
             {"batch": 50, "holdout_every": 50, "holdout_rows": 5},
             "protocol.batch does not go with holdout_rows",
@@ -434,16 +502,25 @@ def test_the_definition_of_a_fold_is_in_the_words_of_other_splits(shelf: Path) -
         ),
         ({"delay": 1.5}, "protocol.delay was 1.5"),
         ({"delay": ""}, "protocol.delay was ''"),
-        ({"drift": "kswin"}, "protocol.drift was 'kswin'; .* there are: adwin, ddm, page-hinkley"),
+        (
+            {"drift": "kswin"},
+            "protocol.drift was 'kswin'; .* there are: adwin, ddm, page-hinkley",
+        ),
     ],
 )
-def test_what_does_not_fit_is_one_line(shelf: Path, protocol: dict[str, Any], said: str) -> None:
+def test_what_does_not_fit_is_one_line(
+    shelf: Path, protocol: dict[str, Any], said: str
+) -> None:
     with pytest.raises(ExperimentError, match=said) as fault:
         plan(shelf, **protocol)
     assert "\n" not in str(fault.value)
 
 
 def test_a_holdout_without_a_test_split_says_what_to_do(shelf: Path) -> None:
-    with pytest.raises(ExperimentError, match="digits has no test split; give holdout_rows"):
+    with pytest.raises(
+        ExperimentError, match="digits has no test split; give holdout_rows"
+    ):
         plan(shelf, "digits", holdout_every=100)
-    assert len(plan(shelf, "digits", holdout_every=100, split="kfold", folds=3).runs) == 3
+    assert (
+        len(plan(shelf, "digits", holdout_every=100, split="kfold", folds=3).runs) == 3
+    )

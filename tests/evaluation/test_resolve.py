@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from olscale.data.dataset import Dataset
-from olscale.errors import DatasetError, ExperimentError, ParameterError, UnknownNameError
+from olscale.errors import (
+    DatasetError,
+    ExperimentError,
+    ParameterError,
+    UnknownNameError,
+)
 from olscale.evaluation.experiment import Experiment, load_experiment, parse_experiment
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.resolve import resolve
@@ -20,7 +25,9 @@ from olscale.results.opening import open_store
 PA = [{"name": "pa"}]
 
 
-def experiment(datasets: list[dict[str, Any]], learners: list[dict[str, Any]] = PA) -> Experiment:
+def experiment(
+    datasets: list[dict[str, Any]], learners: list[dict[str, Any]] = PA
+) -> Experiment:
     return parse_experiment(
         {"datasets": datasets, "learners": learners, "protocol": {"permutations": 1}}
     )
@@ -30,15 +37,25 @@ def test_a_name_becomes_the_path_of_a_dataset_in_the_data_home(
     small_catalogue: dict[str, Any], tmp_path: Path
 ) -> None:
     said: list[str] = []
-    resolution = resolve(experiment([{"name": "ring", "transforms": ["bias"]}]), said.append)
+    resolution = resolve(
+        experiment([{"name": "ring", "transforms": ["bias"]}]), said.append
+    )
     path = str(tmp_path / "home" / "ring")
     [dataset] = resolution.experiment.datasets
-    assert (dataset.path, dataset.transforms, resolution.left_out) == (path, ("bias",), ())
+    assert (dataset.path, dataset.transforms, resolution.left_out) == (
+        path,
+        ("bias",),
+        (),
+    )
     assert said == [f"fetching data set ring into {path}"]
-    assert [run.stream.dataset for run in make_plan(resolution.experiment).runs] == ["ring"]
+    assert [run.stream.dataset for run in make_plan(resolution.experiment).runs] == [
+        "ring"
+    ]
 
 
-def test_planning_fetches_nothing(small_catalogue: dict[str, Any], tmp_path: Path) -> None:
+def test_planning_fetches_nothing(
+    small_catalogue: dict[str, Any], tmp_path: Path
+) -> None:
     with pytest.raises(ExperimentError, match="data set ring has no path yet"):
         make_plan(experiment([{"name": "ring"}]))
     assert not (tmp_path / "home").exists()
@@ -50,7 +67,8 @@ def test_optional_parts_that_cannot_be_had_are_left_out_and_said(
     datasets = [{"name": name, "optional": True} for name in ("gone", "lost", "ring")]
     datasets.append({"path": str(tmp_path / "nowhere"), "optional": True})
     learners = [
-        {"name": name, "optional": True} for name in ("pa", "tomorrow", "no_such_module:Learner")
+        {"name": name, "optional": True}
+        for name in ("pa", "tomorrow", "no_such_module:Learner")
     ]
     said: list[str] = []
     resolution = resolve(experiment(datasets, learners), said.append)
@@ -68,7 +86,10 @@ def test_optional_parts_that_cannot_be_had_are_left_out_and_said(
         "dataset gone is left out: data set gone cannot be fetched: its owner keeps it"
     )
     resolved = resolution.experiment
-    assert ([spec.name for spec in resolved.learners], len(resolved.datasets)) == (["pa"], 1)
+    assert ([spec.name for spec in resolved.learners], len(resolved.datasets)) == (
+        ["pa"],
+        1,
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,7 +112,11 @@ def test_optional_parts_that_cannot_be_had_are_left_out_and_said(
     ],
 )
 def test_what_is_needed_but_cannot_be_had_is_an_error(
-    small_catalogue: dict[str, Any], datasets: Any, learners: Any, error: type[Exception], said: str
+    small_catalogue: dict[str, Any],
+    datasets: Any,
+    learners: Any,
+    error: type[Exception],
+    said: str,
 ) -> None:
     with pytest.raises(error, match=said):
         resolve(experiment(datasets, learners), [].append)
@@ -100,7 +125,9 @@ def test_what_is_needed_but_cannot_be_had_is_an_error(
 def test_optional_excuses_no_wrong_parameter(
     small_catalogue: dict[str, Any], tmp_path: Path
 ) -> None:
-    wrong = experiment([{"name": "ring"}], [{"name": "pa1", "params": {"C": -1}, "optional": True}])
+    wrong = experiment(
+        [{"name": "ring"}], [{"name": "pa1", "params": {"C": -1}, "optional": True}]
+    )
     with pytest.raises(ParameterError, match="parameter C was -1"):
         evaluate(wrong, tmp_path / "store", in_process=True)
 
@@ -168,7 +195,8 @@ def test_a_misspelt_directory_gets_the_nearest_dataset(shelf: Path) -> None:
     ):
         make_plan(experiment([{"path": str(shelf / "digts")}]))
     with pytest.raises(
-        DatasetError, match=r"none-like-it does not exist; make it with `olscale ingest`"
+        DatasetError,
+        match=r"none-like-it does not exist; make it with `olscale ingest`",
     ):
         make_plan(experiment([{"path": str(shelf / "none-like-it")}]))
 
@@ -187,15 +215,22 @@ def test_a_learner_may_name_a_dataset_that_is_absent_today(
     shelf: Path, small_catalogue: dict[str, Any], name: str
 ) -> None:
     """Also by as many of its rows as are asked for, and by no other number."""
-    datasets = [{"path": str(shelf / "dense")}, {"name": "gone", "rows": 20, "optional": True}]
+    datasets = [
+        {"path": str(shelf / "dense")},
+        {"name": "gone", "rows": 20, "optional": True},
+    ]
     datasets.append({"path": str(shelf / "nowhere"), "optional": True})
 
     def learners(*names: str) -> list[dict[str, Any]]:
         return [{"name": "pa1"}, {"name": name, "datasets": list(names)}]
 
-    resolution = resolve(experiment(datasets, learners("gone", "gone-20", "nowhere")), [].append)
+    resolution = resolve(
+        experiment(datasets, learners("gone", "gone-20", "nowhere")), [].append
+    )
     assert {run.learner for run in make_plan(resolution.experiment).runs} == {"pa1"}
-    with pytest.raises(UnknownNameError, match="datasets 'gone-30'; did you mean 'gone-20'"):
+    with pytest.raises(
+        UnknownNameError, match="datasets 'gone-30'; did you mean 'gone-20'"
+    ):
         resolve(experiment(datasets, learners("gone-30")), [].append)
 
 
@@ -221,7 +256,8 @@ def test_a_dataset_of_more_rows_than_asked_is_drawn_from_once(
     for _ in range(2):
         resolution = resolve(experiment(datasets, learners), said.append)
         streams = {
-            (run.learner, run.stream.dataset) for run in make_plan(resolution.experiment).runs
+            (run.learner, run.stream.dataset)
+            for run in make_plan(resolution.experiment).runs
         }
         assert streams == {("pa", "dense-50"), ("pa1", "dense-50"), ("pa1", "sparse")}
     assert len(said) == 1
@@ -231,10 +267,18 @@ def test_a_dataset_of_more_rows_than_asked_is_drawn_from_once(
 def test_a_star_is_every_learner_on_the_datasets_of_its_task(shelf: Path) -> None:
     datasets = [{"path": str(shelf / name)} for name in ("dense", "targets", "digits")]
     resolution = resolve(
-        experiment(datasets, [{"name": "*"}, {"name": "pa1", "params": {"C": 0.5}}]), print
+        experiment(datasets, [{"name": "*"}, {"name": "pa1", "params": {"C": 0.5}}]),
+        print,
     )
-    met = {(run.learner, run.stream.dataset) for run in make_plan(resolution.experiment).runs}
-    wanted = {(name, d) for name in learner_names("classification") for d in ("dense", "digits")}
+    met = {
+        (run.learner, run.stream.dataset)
+        for run in make_plan(resolution.experiment).runs
+    }
+    wanted = {
+        (name, d)
+        for name in learner_names("classification")
+        for d in ("dense", "digits")
+    }
     assert met == wanted | {(name, "targets") for name in learner_names("regression")}
 
 
@@ -245,9 +289,12 @@ def test_a_learner_without_a_dataset_of_its_task_is_refused(shelf: Path) -> None
         make_plan(resolution.experiment)
 
 
-@pytest.mark.parametrize("more", [{"params": {"C": 1.0}}, {"tune": {"C": [1.0]}}, {"label": "all"}])
+@pytest.mark.parametrize(
+    "more", [{"params": {"C": 1.0}}, {"tune": {"C": [1.0]}}, {"label": "all"}]
+)
 def test_a_star_is_at_its_defaults(more: dict[str, Any]) -> None:
     with pytest.raises(
-        ExperimentError, match=r"learners\.0 .* expected no params, tune or label beside it"
+        ExperimentError,
+        match=r"learners\.0 .* expected no params, tune or label beside it",
     ):
         experiment([{"path": "here"}], [{"name": "*"} | more])

@@ -62,7 +62,9 @@ def made(name: str, stream: Stream) -> RunState:
     learner = make_learner(name, {})
     key = StreamKey(stream.dataset.name, stream.dataset.fingerprint, (), None)
     run = Run(key, name, learner.version, learner.resolved_params())
-    shape = StreamShape(stream.rows, len(stream.dataset.classes or ()), task=stream.dataset.task)
+    shape = StreamShape(
+        stream.rows, len(stream.dataset.classes or ()), task=stream.dataset.task
+    )
     state = RunState(run, shape, stream.columns)
     if state.looks_ahead:
         state.prepare(stream.chunk(0).X)
@@ -113,7 +115,9 @@ def test_a_failed_run_is_the_same_record_however_chunks_are_cut(
     outcome: str,
     reason: str,
 ) -> None:
-    monkeypatch.setitem(registry.LEARNERS.ours, learner.name, f"{__name__}:{learner.__name__}")
+    monkeypatch.setitem(
+        registry.LEARNERS.ours, learner.name, f"{__name__}:{learner.__name__}"
+    )
     monkeypatch.setattr(registry, "learner_class", lambda name: learner)
     stream = open_streams(str(shelf / "dense")).train
     fold = made(learner.name, stream)
@@ -121,7 +125,11 @@ def test_a_failed_run_is_the_same_record_however_chunks_are_cut(
         for start in range(0, len(chunk), cut):
             fold.step(chunk[start : start + cut])
     record = fold.record()
-    assert (record.outcome, record.reason, dict(record.metrics)) == (outcome, reason, {})
+    assert (record.outcome, record.reason, dict(record.metrics)) == (
+        outcome,
+        reason,
+        {},
+    )
     assert len(record.curve_rows) == 0
 
 
@@ -131,16 +139,21 @@ def test_a_failing_learner_leaves_its_neighbours_alone(
     """In one pack, on one stream: the others get the records that they get alone."""
     ours = {"breaks": Breaks, "diverges": Diverges}
     for name, learner in ours.items():
-        monkeypatch.setitem(registry.LEARNERS.ours, name, f"{__name__}:{learner.__name__}")
+        monkeypatch.setitem(
+            registry.LEARNERS.ours, name, f"{__name__}:{learner.__name__}"
+        )
     real = registry.learner_class
-    monkeypatch.setattr(registry, "learner_class", lambda name: ours.get(name) or real(name))
+    monkeypatch.setattr(
+        registry, "learner_class", lambda name: ours.get(name) or real(name)
+    )
     stream = open_streams(str(shelf / "dense")).train
     key = StreamKey("dense", stream.dataset.fingerprint, (), None)
 
     def run(*names: str) -> list[Record]:
         learners = [(name, make_learner(name, {})) for name in names]
         runs = tuple(
-            Run(key, name, learner.version, learner.resolved_params()) for name, learner in learners
+            Run(key, name, learner.version, learner.resolved_params())
+            for name, learner in learners
         )
         passage = GroupPass(RunGroup(str(shelf / "dense"), 400, runs))
         for i in range(passage.chunks):
@@ -148,7 +161,12 @@ def test_a_failing_learner_leaves_its_neighbours_alone(
         return passage.finish()
 
     together = run("breaks", "pa1", "diverges", "lol")
-    assert [record.outcome for record in together] == ["learner_error", "ok", "diverged", "ok"]
+    assert [record.outcome for record in together] == [
+        "learner_error",
+        "ok",
+        "diverged",
+        "ok",
+    ]
     assert together[0].reason == "RuntimeError: no more"
     assert [run_bytes(together[1])] == [run_bytes(record) for record in run("pa1")]
     assert [run_bytes(together[3])] == [run_bytes(record) for record in run("lol")]

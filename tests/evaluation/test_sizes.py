@@ -23,7 +23,8 @@ from olscale.learners.registry import learner_names, make_learner
 def test_sizes_beyond_reason_are_refused_in_the_plan(name, params, said):
     """In our words, which name the parameter, and before anything is asked of the memory."""
     with pytest.raises(
-        ParameterError, match=f"^learner {name}: {said}, and a row would go through .* numbers"
+        ParameterError,
+        match=f"^learner {name}: {said}, and a row would go through .* numbers",
     ):
         check_row_numbers(make_learner(name, params), columns=4, classes=2)
 
@@ -32,7 +33,9 @@ def test_sizes_beyond_reason_are_refused_in_the_plan(name, params, said):
 def test_defaults_are_refused_nowhere(name):
     """On a hundred columns."""
     learner = make_learner(name, {})
-    check_row_numbers(learner, columns=100, classes=2 if learner.task == "classification" else 0)
+    check_row_numbers(
+        learner, columns=100, classes=2 if learner.task == "classification" else 0
+    )
 
 
 @pytest.mark.parametrize("shape", [(2**62,), (2**40, 2**40)])

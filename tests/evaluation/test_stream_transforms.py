@@ -49,7 +49,9 @@ def holes(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
     np.savez(folder / "rows.npz", **arrays)
     for chunk_rows in (32, 200):
         ingest(
-            str(folder / "rows.npz"), str(folder / str(chunk_rows) / "rows"), chunk_rows=chunk_rows
+            str(folder / "rows.npz"),
+            str(folder / str(chunk_rows) / "rows"),
+            chunk_rows=chunk_rows,
         )
         made[chunk_rows] = folder / str(chunk_rows) / "rows"
     return made
@@ -90,7 +92,12 @@ def plain(
     parts = []
     for split in ("train", "test"):
         chunks = list(dataset.chunks(split))
-        parts.append((np.concatenate([c.X for c in chunks]), np.concatenate([c.y for c in chunks])))
+        parts.append(
+            (
+                np.concatenate([c.X for c in chunks]),
+                np.concatenate([c.y for c in chunks]),
+            )
+        )
     (X, y), (test, targets) = parts
     if order is not None:
         X = X[order]
@@ -101,7 +108,10 @@ def plain(
         columns = X.shape[1]
         if isinstance(step, StreamingTransform):
             step.begin(columns)
-            rows = [step.learn(X[i : i + 1], columns, trains[i : i + 1]) for i in range(len(X))]
+            rows = [
+                step.learn(X[i : i + 1], columns, trains[i : i + 1])
+                for i in range(len(X))
+            ]
             X = np.concatenate(rows)
             test = step.apply(test, columns)
         else:
@@ -126,7 +136,9 @@ def test_a_run_is_a_plain_loop_over_rows_that_are_learned_from_and_then_transfor
     learner = pa1(X.shape[1])
     mistakes = np.count_nonzero(codes_of(learner.learn(X, y)) != y)
     assert record.metrics["mistakes"] == mistakes
-    assert record.metrics["test_error"] == np.mean(codes_of(learner.scores(test)) != targets)
+    assert record.metrics["test_error"] == np.mean(
+        codes_of(learner.scores(test)) != targets
+    )
 
 
 def test_rows_held_out_teach_no_transform(holes: dict[int, Path]) -> None:
@@ -140,14 +152,19 @@ def test_rows_held_out_teach_no_transform(holes: dict[int, Path]) -> None:
         scores = learner.learn(row, y[i : i + 1]) if trains[i] else learner.scores(row)
         wrong += int(codes_of(scores)[0] != y[i])
     assert record.metrics["mistakes"] == wrong
-    assert record.metrics["test_error"] == np.mean(codes_of(learner.scores(test)) != targets)
+    assert record.metrics["test_error"] == np.mean(
+        codes_of(learner.scores(test)) != targets
+    )
 
 
 def test_each_of_several_models_has_transforms_that_its_test_rows_do_not_teach(
     holes: dict[int, Path],
 ) -> None:
     made = group(
-        holes[32], {"name": "pa1", "params": {"C": 0.1}}, split="prequential-kfold", folds=3
+        holes[32],
+        {"name": "pa1", "params": {"C": 0.1}},
+        split="prequential-kfold",
+        folds=3,
     )
     found = {record.run["protocol"]["fold"]: record for record in records(made)}
     for fold in range(3):
@@ -195,7 +212,9 @@ def test_no_cut_leaves_a_trace(
     assert as_bytes(through(second).finish()) == as_bytes(first.finish()) == expected
 
 
-def test_class_shards_have_the_same_transforms(holes: dict[int, Path], tmp_path: Path) -> None:
+def test_class_shards_have_the_same_transforms(
+    holes: dict[int, Path], tmp_path: Path
+) -> None:
     made = group(holes[32], {"name": "pa1", "params": {"multiclass": "ova"}})
     (sharded,) = cut_shards([made], 2, asked=3)
     store = open_store(str(tmp_path / "store"), create=True)
@@ -212,7 +231,9 @@ def test_learners_that_look_ahead_are_shown_the_rows_that_come(
     monkeypatch.setattr(group_pass.RunState, "looks_ahead", True)
     monkeypatch.setattr(group_pass.RunState, "prepare", lambda self, X: shown.append(X))
     through(GroupPass(group(holes[32], {"name": "pa1", "params": {"C": 0.1}})), 1)
-    np.testing.assert_array_equal(shown[0], plain(holes[32], np.ones(ROWS, dtype=bool))[0])
+    np.testing.assert_array_equal(
+        shown[0], plain(holes[32], np.ones(ROWS, dtype=bool))[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -231,7 +252,9 @@ def test_learners_that_look_ahead_are_shown_the_rows_that_come(
         (["impute:zero", "missing-indicator"], "leaves no value missing"),
     ],
 )
-def test_an_order_that_cannot_do_its_work_is_refused(steps: list[str], why: str) -> None:
+def test_an_order_that_cannot_do_its_work_is_refused(
+    steps: list[str], why: str
+) -> None:
     with pytest.raises(ParameterError, match=why):
         check_order(steps)
 
@@ -239,7 +262,12 @@ def test_an_order_that_cannot_do_its_work_is_refused(steps: list[str], why: str)
 def test_steps_for_some_columns_leave_no_trace_of_chunks_and_checkpoints(
     holes: dict[int, Path],
 ) -> None:
-    steps = ["missing-indicator@gaps", "impute:mean", "running-standardize@x0+x3", "bias@x1"]
+    steps = [
+        "missing-indicator@gaps",
+        "impute:mean",
+        "running-standardize@x0+x3",
+        "bias@x1",
+    ]
     groups = []
     for chunk_rows in (32, 200):
         content = {

@@ -39,7 +39,9 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for part, rows in (("train", 1000), ("test", 90)):
         X = rng.normal(size=(rows, 5))
         np.savez(
-            folder / f"{part}.npz", X=X, y=(np.abs(X[:, :2]).sum(axis=1) > 1.0) + (X[:, 2] > 0.5)
+            folder / f"{part}.npz",
+            X=X,
+            y=(np.abs(X[:, :2]).sum(axis=1) > 1.0) + (X[:, 2] > 0.5),
         )
     ingest(
         [str(folder / "train.npz")],
@@ -59,7 +61,8 @@ def content(path: Path, protocol: dict[str, Any], *learners: str) -> dict[str, A
     return {
         "datasets": [{"path": str(path)}],
         "learners": [
-            {"name": name, "params": {"nodes": 20} if name == "oselm" else {}} for name in learners
+            {"name": name, "params": {"nodes": 20} if name == "oselm" else {}}
+            for name in learners
         ],
         "protocol": protocol,
     }
@@ -78,9 +81,14 @@ def run(group: RunGroup, store: Path) -> Record:
     return open_store(store).get(group.runs[0].id)
 
 
-def test_the_model_is_that_of_a_pass_along_the_stream(stream: Path, tmp_path: Path) -> None:
+def test_the_model_is_that_of_a_pass_along_the_stream(
+    stream: Path, tmp_path: Path
+) -> None:
     for protocol in ({"order": "time"}, {"order": "permuted", "permutations": 1}):
-        summed = run(group_of(stream, protocol | {"test_only": True}), tmp_path / protocol["order"])
+        summed = run(
+            group_of(stream, protocol | {"test_only": True}),
+            tmp_path / protocol["order"],
+        )
         store = tmp_path / f"{protocol['order']}-along"
         experiment = parse_experiment(content(stream, protocol, "oselm"))
         olscale.evaluate(experiment, store, in_process=True, progress=False)
@@ -146,7 +154,11 @@ def test_nothing_along_the_stream_is_said(stream: Path, tmp_path: Path) -> None:
         in_process=True,
         progress=False,
     )
-    [row] = open_store(tmp_path).read(["metrics", "curve_rows", "segments", "series"]).to_pylist()
+    [row] = (
+        open_store(tmp_path)
+        .read(["metrics", "curve_rows", "segments", "series"])
+        .to_pylist()
+    )
     metrics = dict(row["metrics"])
     assert not any(row[name] for name in ("curve_rows", "segments", "series"))
     assert {name for name in metrics if not name.startswith("test_")} <= {
@@ -199,7 +211,10 @@ def test_what_needs_the_order_of_rows_is_not_summed(stream: Path) -> None:
         ),
         ({"burn_in": 10}, "test_only does not go with burn_in"),
         ({"measures": ["kappa_m"]}, "test_only does not go with measures = 'kappa_m'"),
-        ({"split": "prequential-kfold"}, "test_only does not go with split = 'prequential-kfold'"),
+        (
+            {"split": "prequential-kfold"},
+            "test_only does not go with split = 'prequential-kfold'",
+        ),
     ],
 )
 def test_options_of_the_stream_do_not_go_with_it(
@@ -234,7 +249,9 @@ def test_rows_can_be_predicted_again_by_the_final_model(
     [record] = [store.get(id) for id in store.done()]
     model = compute_model(record, str(stream)).learner
     chunks = list(olscale.open_dataset(stream).chunks("train"))
-    wrong = sum(int((codes_of(model.scores(chunk.X)) != chunk.y).sum()) for chunk in chunks)
+    wrong = sum(
+        int((codes_of(model.scores(chunk.X)) != chunk.y).sum()) for chunk in chunks
+    )
     assert record.metrics["train_error"] == wrong / 1000
     assert record.metrics["train_error"] != record.metrics["test_error"]
 
@@ -246,10 +263,15 @@ def test_rows_that_were_not_learned_are_not_called_training_rows(stream: Path) -
         {"holdout_every": 50, "holdout_rows": 9},
     ):
         with pytest.raises(
-            ExperimentError, match="train_error', which needs a model that learns from every row"
+            ExperimentError,
+            match="train_error', which needs a model that learns from every row",
         ):
             make_plan(
                 parse_experiment(
-                    content(stream, {"measures": ["train_error"], "order": "time"} | options, "pa1")
+                    content(
+                        stream,
+                        {"measures": ["train_error"], "order": "time"} | options,
+                        "pa1",
+                    )
                 )
             )

@@ -57,7 +57,9 @@ def test_only_what_was_fitted_wrongly_has_another_version(
     assert transforms_version(open_dataset(data / name), texts) == version
 
 
-def test_it_is_part_of_the_definition_of_runs_and_of_tuning(data: Path, tmp_path: Path) -> None:
+def test_it_is_part_of_the_definition_of_runs_and_of_tuning(
+    data: Path, tmp_path: Path
+) -> None:
     """And of nothing else: candidates of tuning are left out of the tables as before."""
     experiment = olscale.Experiment(
         transforms=["standardize"],
@@ -70,7 +72,9 @@ def test_it_is_part_of_the_definition_of_runs_and_of_tuning(data: Path, tmp_path
     found: dict[str, set[object]] = {"plain": set(), "constant": set()}
     for id in store.done():
         definition = store.get(id).run
-        found[definition["dataset"]["name"]].add(definition["protocol"].get("transforms_version"))
+        found[definition["dataset"]["name"]].add(
+            definition["protocol"].get("transforms_version")
+        )
     assert found == {"plain": {None}, "constant": {2}}
     shown = [(s.dataset, s.n) for s in errors_of(store)]
     assert sorted(set(shown)) == [("constant", 2), ("plain", 2)]

@@ -45,7 +45,9 @@ class Careless(Learner):
 
     def scores(self, X) -> FloatArray:  # type: ignore[no-untyped-def]
         rows = (
-            len(X) if isinstance(X, np.ndarray) and not hasattr(X, "indptr") else len(X.indptr) - 1
+            len(X)
+            if isinstance(X, np.ndarray) and not hasattr(X, "indptr")
+            else len(X.indptr) - 1
         )
         return np.zeros((rows, self._outputs))
 
@@ -59,7 +61,9 @@ class Late(Careless):
         return np.zeros((len(y), self._outputs))
 
     def scores(self, X) -> FloatArray:  # type: ignore[no-untyped-def]
-        return np.where(to_dense(X, 4)[:, 2:3] > 1e5, np.nan, np.zeros((1, self._outputs)))
+        return np.where(
+            to_dense(X, 4)[:, 2:3] > 1e5, np.nan, np.zeros((1, self._outputs))
+        )
 
 
 TARGETS = [*learner_names("regression"), "sklearn.linear_model:SGDRegressor"]
@@ -103,7 +107,10 @@ def spoil(tmp_path_factory: pytest.TempPathFactory) -> Any:
             }
             np.savez(folder / "rows.npz", **arrays)
             ingest(
-                str(folder / "rows.npz"), str(folder / "rows"), chunk_rows=chunk_rows, target=target
+                str(folder / "rows.npz"),
+                str(folder / "rows"),
+                chunk_rows=chunk_rows,
+                target=target,
             )
             made[key] = folder / "rows"
         return made[key]
@@ -128,7 +135,9 @@ def through(pack: RunGroup) -> list[Record]:
     return passage.finish()
 
 
-def ends(path: Path, *learners: str, **protocol: Any) -> dict[str, set[tuple[str, str]]]:
+def ends(
+    path: Path, *learners: str, **protocol: Any
+) -> dict[str, set[tuple[str, str]]]:
     found: dict[str, set[tuple[str, str]]] = {}
     for pack in packs(path, *learners, **protocol):
         for record in through(pack):
@@ -140,30 +149,50 @@ def ends(path: Path, *learners: str, **protocol: Any) -> dict[str, set[tuple[str
 
 @pytest.mark.long
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
-def test_missing_values_end_every_learner_in_the_same_words(spoil: Any, value: float) -> None:
-    said = {("diverged", f"diverged at row 150: {MISSING if np.isnan(value) else INFINITE}")}
+def test_missing_values_end_every_learner_in_the_same_words(
+    spoil: Any, value: float
+) -> None:
+    said = {
+        ("diverged", f"diverged at row 150: {MISSING if np.isnan(value) else INFINITE}")
+    }
     assert ends(spoil("train", 150, value), *EVERY) == dict.fromkeys(EVERY, said)
-    assert ends(spoil("train", 150, value, target="real"), *TARGETS) == dict.fromkeys(TARGETS, said)
+    assert ends(spoil("train", 150, value, target="real"), *TARGETS) == dict.fromkeys(
+        TARGETS, said
+    )
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_missing_values_in_the_test_split_end_every_learner(spoil: Any, value: float) -> None:
+def test_missing_values_in_the_test_split_end_every_learner(
+    spoil: Any, value: float
+) -> None:
     """They were predicted as the first class."""
-    said = {("diverged", f"diverged at test row 70: {MISSING if np.isnan(value) else INFINITE}")}
+    said = {
+        (
+            "diverged",
+            f"diverged at test row 70: {MISSING if np.isnan(value) else INFINITE}",
+        )
+    }
     assert ends(spoil("test", 70, value), *EVERY) == dict.fromkeys(EVERY, said)
-    assert ends(spoil("test", 70, value, target="real"), *TARGETS) == dict.fromkeys(TARGETS, said)
+    assert ends(spoil("test", 70, value, target="real"), *TARGETS) == dict.fromkeys(
+        TARGETS, said
+    )
 
 
-def test_training_rows_that_are_predicted_again_have_the_numbers_of_the_stream(spoil: Any) -> None:
+def test_training_rows_that_are_predicted_again_have_the_numbers_of_the_stream(
+    spoil: Any,
+) -> None:
     late = f"{__name__}:Late"
-    [(outcome, reason)] = ends(spoil("train", 150, 1e6), late, measures=["train_error"])[late]
+    [(outcome, reason)] = ends(
+        spoil("train", 150, 1e6), late, measures=["train_error"]
+    )[late]
     assert (outcome, reason[:28]) == ("diverged", "diverged at training row 150")
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("scale", "how"), [(1e160, "overflows: its length is"), (1e-170, "underflows: its length is")]
+    ("scale", "how"),
+    [(1e160, "overflows: its length is"), (1e-170, "underflows: its length is")],
 )
 def test_rows_whose_squared_norm_leaves_the_range_end_our_learners(
     spoil: Any, scale: float, how: str
@@ -171,7 +200,8 @@ def test_rows_whose_squared_norm_leaves_the_range_end_our_learners(
     """Predictions were constant, and the runs ok; the first row, of zeros, is fine."""
     ours = learner_names("classification")
     (reasons,) = {
-        frozenset(found) for found in ends(spoil("train", 150, scale, scale=scale), *ours).values()
+        frozenset(found)
+        for found in ends(spoil("train", 150, scale, scale=scale), *ours).values()
     }
     ((outcome, reason),) = reasons
     assert outcome == "diverged"
@@ -179,7 +209,9 @@ def test_rows_whose_squared_norm_leaves_the_range_end_our_learners(
 
 
 @pytest.mark.parametrize("split", ["train", "test"])
-def test_targets_whose_squared_errors_overflow_end_every_run(tmp_path: Path, split: str) -> None:
+def test_targets_whose_squared_errors_overflow_end_every_run(
+    tmp_path: Path, split: str
+) -> None:
     """Runs were ok, and had no RMSE."""
     rng = np.random.default_rng(0)
     arrays = {f"X_{name}": rng.normal(size=(80, 3)) for name in ("train", "test")}
@@ -190,8 +222,12 @@ def test_targets_whose_squared_errors_overflow_end_every_run(tmp_path: Path, spl
     np.savez(tmp_path / "targets.npz", **arrays)
     ingest(str(tmp_path / "targets.npz"), str(tmp_path / "targets"), target="real")
 
-    said = {("diverged", "the squared errors overflow; scale the targets, or the features")}
-    assert ends(tmp_path / "targets", "mean", "rls") == dict.fromkeys(["mean", "rls"], said)
+    said = {
+        ("diverged", "the squared errors overflow; scale the targets, or the features")
+    }
+    assert ends(tmp_path / "targets", "mean", "rls") == dict.fromkeys(
+        ["mean", "rls"], said
+    )
 
 
 @pytest.mark.parametrize(
@@ -211,7 +247,10 @@ def test_every_protocol_finds_the_row_however_the_stream_is_cut(
     spoil: Any, protocol: dict[str, Any]
 ) -> None:
     """Also the models of online folds that only learn from it."""
-    found = [ends(spoil("train", 150, np.nan, chunk), *SOME, **protocol) for chunk in (16, 200)]
+    found = [
+        ends(spoil("train", 150, np.nan, chunk), *SOME, **protocol)
+        for chunk in (16, 200)
+    ]
     assert found[0] == found[1]
     for reasons in found[0].values():
         assert {reason for outcome, reason in reasons if outcome == "diverged"} == {
@@ -222,11 +261,15 @@ def test_every_protocol_finds_the_row_however_the_stream_is_cut(
 
 def test_rows_held_out_are_checked(spoil: Any) -> None:
     said = {("diverged", f"diverged at test row 70: {MISSING}")}
-    assert ends(spoil("test", 70, np.nan), *SOME, holdout_every=40) == dict.fromkeys(SOME, said)
+    assert ends(spoil("test", 70, np.nan), *SOME, holdout_every=40) == dict.fromkeys(
+        SOME, said
+    )
 
 
 @pytest.mark.parametrize("split", ["train", "test"])
-def test_class_shards_end_as_the_run_in_one_piece(spoil: Any, split: str, tmp_path: Path) -> None:
+def test_class_shards_end_as_the_run_in_one_piece(
+    spoil: Any, split: str, tmp_path: Path
+) -> None:
     (pack,) = packs(spoil(split, 70, np.nan), "lol")
     (whole,) = through(pack)
     (cut,) = cut_shards([pack], 1, 3)
@@ -244,7 +287,8 @@ def test_prototypes_fitted_before_the_stream_leave_the_row_out(spoil: Any) -> No
     content = {
         "datasets": [{"path": str(spoil("train", 150, np.nan))}],
         "learners": [
-            {"name": name, "params": {"prototypes": "offline", "k": 4}} for name in ("lol", "ilol")
+            {"name": name, "params": {"prototypes": "offline", "k": 4}}
+            for name in ("lol", "ilol")
         ],
         "protocol": {"order": "time"},
     }
@@ -274,8 +318,11 @@ def test_what_breaks_down_behind_a_row_that_has_ended_the_run_is_not_told() -> N
     learner.begin(2, 3)
     state = learner.state()
     state["mean_variance"][0, 0] = 1e308  # the first class scores infinity in row 1
-    state["mean_variance"][1, 5] = -1.0  # the variance of the third class breaks down in row 2
+    # the variance of the third class breaks down in row 2
+    state["mean_variance"][1, 5] = -1.0
     learner.restore(state)
-    rows = Chunk(to_csr(np.array([[0.0, 0.0], [1e10, 0.0], [0.0, 1.0]])), np.array([0, 0, 0]), 2)
+    rows = Chunk(
+        to_csr(np.array([[0.0, 0.0], [1e10, 0.0], [0.0, 1.0]])), np.array([0, 0, 0]), 2
+    )
     scores = learner.learn(rows.X, rows.y)
     assert np.isfinite(scores).all(axis=1).tolist() == [True, False, False]

@@ -14,7 +14,12 @@ from olscale.data.dataset import open_dataset
 from olscale.data.ingest.ingest import ingest
 from olscale.data.stream import Shuffle, open_streams
 from olscale.errors import ExperimentError, ParameterError
-from olscale.evaluation.class_shards import ShardPass, can_shard, cut_shards, merge_shards
+from olscale.evaluation.class_shards import (
+    ShardPass,
+    can_shard,
+    cut_shards,
+    merge_shards,
+)
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
@@ -45,7 +50,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     X = rng.normal(size=(count, 3))
     weights = np.where(rng.random(count) < 0.1, 0.0, rng.exponential(size=count))
     score = X[:, 0] + 0.5 * X[:, 1] + 0.7 * rng.normal(size=count)
-    labels = {"two": score > 0.8, "three": np.digitize(score, [-0.5, 1.0]), "numbers": score}
+    labels = {
+        "two": score > 0.8,
+        "three": np.digitize(score, [-0.5, 1.0]),
+        "numbers": score,
+    }
     for name, label in labels.items():
         np.savetxt(
             folder / f"{name}.csv",
@@ -70,7 +79,9 @@ def planned(path: Path, *learners: Any, **protocol: Any) -> RunPlan:
     specs = [spec if isinstance(spec, dict) else {"name": spec} for spec in learners]
     content = {"datasets": [{"path": str(path)}], "learners": specs}
     return make_plan(
-        parse_experiment(content | {"protocol": {"order": "time", "weights": "w"} | protocol})
+        parse_experiment(
+            content | {"protocol": {"order": "time", "weights": "w"} | protocol}
+        )
     )
 
 
@@ -110,7 +121,10 @@ def scores_along(
     learner: Any = make_learner(name, params)
     learner.begin(X.shape[1], len(open_dataset(path).classes or ()))
     return np.concatenate(
-        [learner.learn(X[i : i + 1], y[i : i + 1], weights[i : i + 1]) for i in range(len(y))]
+        [
+            learner.learn(X[i : i + 1], y[i : i + 1], weights[i : i + 1])
+            for i in range(len(y))
+        ]
     )
 
 
@@ -120,12 +134,16 @@ def test_learners_get_the_weight_of_each_row(
     made: Path, name: str, shuffle: Shuffle | None
 ) -> None:
     order = {} if shuffle is None else {"order": "permuted", "permutations": 2}
-    record = records(planned(made / name, {"name": "pa1", "params": {"C": 0.1}}, **order))[-1]
+    record = records(
+        planned(made / name, {"name": "pa1", "params": {"C": 0.1}}, **order)
+    )[-1]
     predicted = codes_of(scores_along("pa1", {"C": 0.1}, made / name, shuffle))
     _, y, _ = rows_of(made / name, shuffle=shuffle)
     assert record.metrics["mistakes"] == np.count_nonzero(predicted != y)
     plain = records(
-        planned(made / name, {"name": "pa1", "params": {"C": 0.1}}, **order, weights=None)
+        planned(
+            made / name, {"name": "pa1", "params": {"C": 0.1}}, **order, weights=None
+        )
     )[-1]
     assert plain.metrics["mistakes"] != record.metrics["mistakes"]
     assert "weights" not in plain.run["protocol"]
@@ -164,7 +182,9 @@ def test_a_run_that_is_resumed_is_the_same_to_the_byte(
 
 @pytest.mark.parametrize("delay", [1, 5, 100])
 def test_a_late_label_brings_its_weight(made: Path, delay: int) -> None:
-    [record] = records(planned(made / "two", {"name": "pa1", "params": {"C": 0.1}}, delay=delay))
+    [record] = records(
+        planned(made / "two", {"name": "pa1", "params": {"C": 0.1}}, delay=delay)
+    )
     X, y, weights = rows_of(made / "two")
     learner: Any = make_learner("pa1", {"C": 0.1})
     learner.begin(3, 2)
@@ -177,27 +197,48 @@ def test_a_late_label_brings_its_weight(made: Path, delay: int) -> None:
     assert record.metrics["mistakes"] == wrong
 
 
-def test_weights_of_1_and_no_weights_give_the_same_figures(made: Path, tmp_path: Path) -> None:
+def test_weights_of_1_and_no_weights_give_the_same_figures(
+    made: Path, tmp_path: Path
+) -> None:
     lines = (made / "two.csv").read_text().splitlines()
     ones = [
         lines[0],
-        *(",".join([*line.split(",")[:3], "1", line.split(",")[4]]) for line in lines[1:]),
+        *(
+            ",".join([*line.split(",")[:3], "1", line.split(",")[4]])
+            for line in lines[1:]
+        ),
     ]
     (tmp_path / "ones.csv").write_text("\n".join(ones) + "\n")
-    ingest(tmp_path / "ones.csv", tmp_path / "ones", weights="w", train_rows=ROWS, chunk_rows=64)
-    asked = {"measures": ["kappa", "auc", "log_loss", "confusion"], "window": 50, "fading": 0.9}
+    ingest(
+        tmp_path / "ones.csv",
+        tmp_path / "ones",
+        weights="w",
+        train_rows=ROWS,
+        chunk_rows=64,
+    )
+    asked = {
+        "measures": ["kappa", "auc", "log_loss", "confusion"],
+        "window": 50,
+        "fading": 0.9,
+    }
     [plain] = records(planned(tmp_path / "ones", "pa1", weights=None, **asked))
-    [weighted] = records(planned(tmp_path / "ones", "pa1", weighted_measures=True, **asked))
+    [weighted] = records(
+        planned(tmp_path / "ones", "pa1", weighted_measures=True, **asked)
+    )
     known = plain.metrics.keys() - {"mistakes"}
     assert weighted.metrics.keys() == known
     for metric in known:
-        assert weighted.metrics[metric] == pytest.approx(plain.metrics[metric], rel=1e-12), metric
+        assert weighted.metrics[metric] == pytest.approx(
+            plain.metrics[metric], rel=1e-12
+        ), metric
 
 
 def test_measures_of_classes_are_those_of_scikit_learn_with_weights(made: Path) -> None:
     asked = ["accuracy", "weighted_f1", "macro_precision", "macro_recall", "confusion"]
     [record] = records(
-        planned(made / "three", "pa1", weighted_measures=True, measures=asked, window=100)
+        planned(
+            made / "three", "pa1", weighted_measures=True, measures=asked, window=100
+        )
     )
     predicted = codes_of(scores_along("pa1", {}, made / "three"))
     _, y, weights = rows_of(made / "three")
@@ -209,7 +250,9 @@ def test_measures_of_classes_are_those_of_scikit_learn_with_weights(made: Path) 
     assert found["balanced_accuracy"] == pytest.approx(
         reference.balanced_accuracy_score(y, predicted, **given)
     )
-    assert found["kappa"] == pytest.approx(reference.cohen_kappa_score(y, predicted, **given))
+    assert found["kappa"] == pytest.approx(
+        reference.cohen_kappa_score(y, predicted, **given)
+    )
     for name, average in (("macro_f1", "macro"), ("weighted_f1", "weighted")):
         assert found[name] == pytest.approx(
             reference.f1_score(y, predicted, average=average, **given)
@@ -223,7 +266,9 @@ def test_measures_of_classes_are_those_of_scikit_learn_with_weights(made: Path) 
     series = {one.name: one for one in record.series}
     matrix = reference.confusion_matrix(y, predicted, **given)
     cells = series["confusion"].rows
-    np.testing.assert_allclose(series["confusion"].values, matrix[cells // 65536, cells % 65536])
+    np.testing.assert_allclose(
+        series["confusion"].values, matrix[cells // 65536, cells % 65536]
+    )
     last = slice(-100, None)
     of_window = 1.0 - reference.accuracy_score(
         y[last], predicted[last], sample_weight=weights[last]
@@ -234,7 +279,9 @@ def test_measures_of_classes_are_those_of_scikit_learn_with_weights(made: Path) 
 
 
 def test_auc_is_that_of_scikit_learn_with_weights(made: Path) -> None:
-    [record] = records(planned(made / "two", "pa1", weighted_measures=True, measures=["auc"]))
+    [record] = records(
+        planned(made / "two", "pa1", weighted_measures=True, measures=["auc"])
+    )
     scores = scores_along("pa1", {}, made / "two")[:, 0]
     _, y, weights = rows_of(made / "two")
     assert record.metrics["auc"] == pytest.approx(
@@ -244,7 +291,9 @@ def test_auc_is_that_of_scikit_learn_with_weights(made: Path) -> None:
 
 def test_residuals_are_those_of_scikit_learn_with_weights(made: Path) -> None:
     [record] = records(
-        planned(made / "numbers", "pa1-r", weighted_measures=True, measures=["mae", "r2"])
+        planned(
+            made / "numbers", "pa1-r", weighted_measures=True, measures=["mae", "r2"]
+        )
     )
     predicted = scores_along("pa1-r", {}, made / "numbers")[:, 0]
     _, y, weights = rows_of(made / "numbers")
@@ -255,11 +304,17 @@ def test_residuals_are_those_of_scikit_learn_with_weights(made: Path) -> None:
     assert found["rmse"] == pytest.approx(
         reference.mean_squared_error(y, predicted, sample_weight=weights) ** 0.5
     )
-    assert found["r2"] == pytest.approx(reference.r2_score(y, predicted, sample_weight=weights))
+    assert found["r2"] == pytest.approx(
+        reference.r2_score(y, predicted, sample_weight=weights)
+    )
 
 
 def test_test_rows_count_by_their_weights(made: Path) -> None:
-    options = {"weighted_measures": True, "measures": ["train_error"], "test_only": False}
+    options = {
+        "weighted_measures": True,
+        "measures": ["train_error"],
+        "test_only": False,
+    }
     [record] = records(planned(made / "two", "pa1", **options))
     X, y, weights = rows_of(made / "two")
     learner: Any = make_learner("pa1", {})
@@ -302,7 +357,9 @@ def test_baselines_stand_beside_weighted_learners_unweighted(made: Path) -> None
 
 
 def test_a_model_of_scikit_learn_gets_sample_weight(made: Path) -> None:
-    [record] = records(planned(made / "two", {"name": SGD, "params": {"random_state": 1}}))
+    [record] = records(
+        planned(made / "two", {"name": SGD, "params": {"random_state": 1}})
+    )
     X, y, weights = rows_of(made / "two")
     model = SGDClassifier(random_state=1)
     wrong = 0
@@ -311,7 +368,10 @@ def test_a_model_of_scikit_learn_gets_sample_weight(made: Path) -> None:
         wrong += int(predicted != y[i])
         if weights[i] > 0.0:  # it refuses rows that all weigh nothing
             model.partial_fit(
-                X[i : i + 1], y[i : i + 1], classes=[0, 1], sample_weight=weights[i : i + 1]
+                X[i : i + 1],
+                y[i : i + 1],
+                classes=[0, 1],
+                sample_weight=weights[i : i + 1],
             )
     assert record.metrics["mistakes"] == wrong
 
@@ -349,7 +409,11 @@ def test_a_model_of_river_gets_w(made: Path) -> None:
             {"weighted_measures": True, "measures": ["roc"]},
             "does not go with measures = 'roc'",
         ),
-        ("pa1", {"weighted_measures": True, "mcnemar": True}, "does not go with mcnemar"),
+        (
+            "pa1",
+            {"weighted_measures": True, "mcnemar": True},
+            "does not go with mcnemar",
+        ),
     ],
 )
 def test_what_cannot_count_by_weights_is_refused(
@@ -361,7 +425,9 @@ def test_what_cannot_count_by_weights_is_refused(
 
 def test_a_dataset_without_weights_is_refused(made: Path, tmp_path: Path) -> None:
     ingest(made / "two.csv", tmp_path / "plain")
-    with pytest.raises(ExperimentError, match="are none; ingest its sources with --weights COLUMN"):
+    with pytest.raises(
+        ExperimentError, match="are none; ingest its sources with --weights COLUMN"
+    ):
         planned(tmp_path / "plain", "pa1")
 
 
@@ -388,7 +454,8 @@ def test_tuning_counts_rows_by_their_weights(made: Path) -> None:
     tuning = PlannedExperiment(open_experiment(parse_experiment(content))).tuning
     protocols = [run.definition()["protocol"] for run in tuning.runs]
     assert all(
-        protocol["weights"] == "w" and protocol["weighted_measures"] for protocol in protocols
+        protocol["weights"] == "w" and protocol["weighted_measures"]
+        for protocol in protocols
     )
     assert tuning.searches[0].definition()["protocol"]["weights"] == "w"
     plain = PlannedExperiment(
@@ -397,7 +464,9 @@ def test_tuning_counts_rows_by_their_weights(made: Path) -> None:
     assert "weights" not in plain.searches[0].definition()["protocol"]
 
 
-def test_class_shards_give_the_bytes_of_a_run_in_one_piece(made: Path, tmp_path: Path) -> None:
+def test_class_shards_give_the_bytes_of_a_run_in_one_piece(
+    made: Path, tmp_path: Path
+) -> None:
     plan = planned(made / "three", {"name": "pa1", "params": {"multiclass": "ova"}})
     [whole] = records(plan)
     [group] = cut_groups(plan.runs, plan.sources, 1)
@@ -412,9 +481,14 @@ def test_class_shards_give_the_bytes_of_a_run_in_one_piece(made: Path, tmp_path:
     assert run_bytes(merge_shards(cut, scratch)) == run_bytes(whole)
 
 
-def test_weighted_measures_and_weights_of_classes_need_all_classes_at_once(made: Path) -> None:
+def test_weighted_measures_and_weights_of_classes_need_all_classes_at_once(
+    made: Path,
+) -> None:
     ova = {"name": "pa1", "params": {"multiclass": "ova"}}
-    balanced = {"name": "pa1", "params": {"multiclass": "ova", "class_weight": "balanced"}}
+    balanced = {
+        "name": "pa1",
+        "params": {"multiclass": "ova", "class_weight": "balanced"},
+    }
     for plan in (
         planned(made / "three", ova, weighted_measures=True),
         planned(made / "three", balanced),
@@ -423,12 +497,16 @@ def test_weighted_measures_and_weights_of_classes_need_all_classes_at_once(made:
 
 
 def test_a_class_that_there_is_not_has_no_weight(made: Path) -> None:
-    with pytest.raises(ParameterError, match="class_weight names '7', and the classes are"):
+    with pytest.raises(
+        ParameterError, match="class_weight names '7', and the classes are"
+    ):
         planned(made / "two", {"name": "pa1", "params": {"class_weight": {"7": 2.0}}})
 
 
 def test_settings_that_share_a_pass_get_weights_as_each_alone(made: Path) -> None:
-    together = records(planned(made / "two", {"name": "pa1", "params": {"C": [0.01, 0.1, 1.0]}}))
+    together = records(
+        planned(made / "two", {"name": "pa1", "params": {"C": [0.01, 0.1, 1.0]}})
+    )
     alone = [
         records(planned(made / "two", {"name": "pa1", "params": {"C": C}}))[0]
         for C in (0.01, 0.1, 1.0)
@@ -439,7 +517,9 @@ def test_settings_that_share_a_pass_get_weights_as_each_alone(made: Path) -> Non
 def test_sums_of_rows_have_their_weights(made: Path) -> None:
     """The final model of an experiment that only tests it is made of sums, block by block."""
     plan = planned(
-        made / "two", {"name": "oselm", "params": {"nodes": 8, "start": "ridge"}}, test_only=True
+        made / "two",
+        {"name": "oselm", "params": {"nodes": 8, "start": "ridge"}},
+        test_only=True,
     )
     found = []
     for blocks in (1, 3):
@@ -470,9 +550,13 @@ def test_transforms_that_stream_leave_weights_with_their_rows(
     }
     plan = make_plan(parse_experiment(content))
     weighted = records(plan)
-    assert [run_bytes(record) for record in records(plan, stop=4)] == list(map(run_bytes, weighted))
+    assert [run_bytes(record) for record in records(plan, stop=4)] == list(
+        map(run_bytes, weighted)
+    )
     plain = records(
-        make_plan(parse_experiment(content | {"protocol": {"order": "time", **protocol}}))
+        make_plan(
+            parse_experiment(content | {"protocol": {"order": "time", **protocol}})
+        )
     )
     assert [one.metrics["mistakes"] for one in weighted] != [
         one.metrics["mistakes"] for one in plain

@@ -36,7 +36,10 @@ def experiment(shelf: Path, **changes: Any) -> Experiment:
     content = {
         "name": "again",
         "datasets": [{"path": str(shelf / "dense")}],
-        "learners": [{"name": "pa1", "tune": {"C": [0.001, 1.0]}}, {"name": "perceptron"}],
+        "learners": [
+            {"name": "pa1", "tune": {"C": [0.001, 1.0]}},
+            {"name": "perceptron"},
+        ],
         "protocol": {"permutations": 1},
         "tuning": {"folds": 2},
     }
@@ -64,7 +67,9 @@ def edited(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture(params=["loose", "compacted"])
 def store(request: pytest.FixtureRequest, shelf: Path) -> Store:
     """Return a store with all runs of the experiment: four of tuning, two besides."""
-    made = evaluate(experiment(shelf), f"memory://again/{request.node.name}", in_process=True).store
+    made = evaluate(
+        experiment(shelf), f"memory://again/{request.node.name}", in_process=True
+    ).store
     if request.param == "compacted":
         compact(made)
     return made
@@ -93,7 +98,9 @@ def test_what_an_edited_learner_gives_takes_the_place_of_what_was(
     with edited(monkeypatch):
         assert evaluate(experiment(shelf), store.path, in_process=True).computed == 0
         done = evaluate(experiment(shelf), store.path, in_process=True, force=True)
-        fresh = evaluate(experiment(shelf), f"{store.path}-fresh", in_process=True).store
+        fresh = evaluate(
+            experiment(shelf), f"{store.path}-fresh", in_process=True
+        ).store
 
     after = results(open_store(store.path))
     assert done.changed == sum(after[id] != before[id] for id in before) >= 4
@@ -128,7 +135,12 @@ def test_a_record_stays_until_the_new_one_is_there(
         assert between.keys() == before.keys()
         assert any(between[id] != before[id] for id in before)
         assert any(between[id] == before[id] for id in before)
-        assert evaluate(experiment(shelf), store.path, in_process=True, force=True).computed >= 6
+        assert (
+            evaluate(
+                experiment(shelf), store.path, in_process=True, force=True
+            ).computed
+            >= 6
+        )
 
 
 def test_forced_runs_do_not_go_on_from_a_checkpoint_of_before(
@@ -148,7 +160,9 @@ def test_forced_runs_do_not_go_on_from_a_checkpoint_of_before(
     monkeypatch.setattr(GroupPass, "advance", noted)
     with pytest.raises(KeyboardInterrupt):
         evaluate(plain, tmp_path, in_process=True, settings=eager)
-    assert any(name.endswith(".npz") for name in open_store(tmp_path).names("checkpoints"))
+    assert any(
+        name.endswith(".npz") for name in open_store(tmp_path).names("checkpoints")
+    )
     fed += [-1]
     other = evaluate(plain, tmp_path / "other", in_process=True).store
     [id] = other.done()
@@ -163,14 +177,18 @@ def test_forced_runs_do_not_go_on_from_a_checkpoint_of_before(
 def test_lost_and_failed_runs_are_retried_as_asked_for(
     shelf: Path, tmp_path: Path, compacted: bool
 ) -> None:
-    asked = experiment(shelf, learners=[{"name": "pa1"}, {"name": "pa2"}, {"name": "perceptron"}])
+    asked = experiment(
+        shelf, learners=[{"name": "pa1"}, {"name": "pa2"}, {"name": "perceptron"}]
+    )
     made = evaluate(asked, tmp_path / "whole", in_process=True).store
     outcomes = {"pa1": "ok", "pa2": "lost", "perceptron": "diverged"}
     store = open_store(tmp_path / "s", create=True)
     for id in made.done():
         record = made.get(id)
         outcome = outcomes[record.run["learner"]["name"]]
-        store.write(record if outcome == "ok" else Record(record.run, id, outcome, "why"))
+        store.write(
+            record if outcome == "ok" else Record(record.run, id, outcome, "why")
+        )
     if compacted:
         compact(store)
 
@@ -264,14 +282,17 @@ def test_runs_that_failed_are_counted_and_an_error_where_asked_for(
     assert (done.outcomes, done.failed) == ({"ok": 2, "timeout": 2}, 2)
     done.check()
     with pytest.raises(
-        ExecutionError, match=r"^2 of 4 runs failed \(2 timeout\); `olscale status .*` says why$"
+        ExecutionError,
+        match=r"^2 of 4 runs failed \(2 timeout\); `olscale status .*` says why$",
     ):
         evaluate(some, tmp_path, in_process=True, strict=True)
     with pytest.raises(ExecutionError, match=r"^all 2 runs failed \(2 timeout\)"):
         evaluate(every, tmp_path, in_process=True).check()
 
 
-def test_a_candidate_of_tuning_that_failed_is_no_failure(shelf: Path, tmp_path: Path) -> None:
+def test_a_candidate_of_tuning_that_failed_is_no_failure(
+    shelf: Path, tmp_path: Path
+) -> None:
     from olscale.evaluation.plan import PlannedExperiment
 
     asked = experiment(shelf)
@@ -321,9 +342,12 @@ def test_a_read_only_store_is_shown_and_evaluated_where_nothing_is_to_be_done(
     for more in ({"force": True}, {"retry": "failed", "learners": [{"name": "pa2"}]}):
         learners = {"learners": more.pop("learners")} if "learners" in more else {}
         with pytest.raises(
-            StoreError, match=r"^cannot write to the metrics store .*; name another store$"
+            StoreError,
+            match=r"^cannot write to the metrics store .*; name another store$",
         ):
-            evaluate(experiment(shelf, **learners), tmp_path / "s", in_process=True, **more)
+            evaluate(
+                experiment(shelf, **learners), tmp_path / "s", in_process=True, **more
+            )
 
 
 @contextmanager
@@ -383,7 +407,15 @@ def show(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["runs", "compacted/runs", "compacted/timings", "plans", "selections", "store.json"]
+    "kind",
+    [
+        "runs",
+        "compacted/runs",
+        "compacted/timings",
+        "plans",
+        "selections",
+        "store.json",
+    ],
 )
 def test_a_file_that_cannot_be_read_is_not_called_damaged(
     shelf: Path, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
@@ -394,7 +426,9 @@ def test_a_file_that_cannot_be_read_is_not_called_damaged(
     if kind.startswith("compacted"):
         compact(store)
     [path, *_] = sorted(
-        path for path in (tmp_path / "s").rglob("*.*") if f"/s/{kind}" in path.as_posix()
+        path
+        for path in (tmp_path / "s").rglob("*.*")
+        if f"/s/{kind}" in path.as_posix()
     )
     uses = [lambda: show(tmp_path / "s")]
     if kind != "plans":  # where nothing is to be computed

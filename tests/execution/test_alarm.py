@@ -25,7 +25,9 @@ class Run:
         self.spent = Spent()
         self.end = ("ok", "")
 
-    def fail(self, outcome: str, reason: str, raised: bool = True, row: int = 0) -> None:
+    def fail(
+        self, outcome: str, reason: str, raised: bool = True, row: int = 0
+    ) -> None:
         if self.end == ("ok", ""):
             self.end = outcome, reason
 

@@ -33,9 +33,18 @@ def experiment(shelf: Path, order: str, *learners: str, **options: Any) -> Exper
     named = [{"name": name} for name in learners or ("pa1", "lol", FOREIGN)] + (
         [] if learners else [OFFLINE]
     )
-    protocol = {"order": order, **({"permutations": 2} if order == "permuted" else {}), **options}
+    protocol = {
+        "order": order,
+        **({"permutations": 2} if order == "permuted" else {}),
+        **options,
+    }
     return parse_experiment(
-        {"datasets": datasets, "learners": named, "protocol": protocol, "transforms": ["bias"]}
+        {
+            "datasets": datasets,
+            "learners": named,
+            "protocol": protocol,
+            "transforms": ["bias"],
+        }
     )
 
 
@@ -49,7 +58,9 @@ def files(store: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def here(shelf: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Stores of evaluations in process."""
-    stores = {order: tmp_path_factory.mktemp("here") / order for order in ("time", "permuted")}
+    stores = {
+        order: tmp_path_factory.mktemp("here") / order for order in ("time", "permuted")
+    }
     for order, store in stores.items():
         done = evaluate(experiment(shelf, order), store, in_process=True)
         assert done.computed == done.runs > 0
@@ -66,15 +77,29 @@ def test_dask_gives_the_same_bytes_as_in_process(
     """
     watched = LiveProgress()
     where = {"workers": 2} if order == "time" else {"scheduler": cluster.scheduler}
-    done = evaluate(experiment(shelf, order), tmp_path / "store", progress=watched, **where)
-    assert done.computed == done.runs == watched.evaluation.done == len(files(here[order]))
+    done = evaluate(
+        experiment(shelf, order), tmp_path / "store", progress=watched, **where
+    )
+    assert (
+        done.computed == done.runs == watched.evaluation.done == len(files(here[order]))
+    )
     assert files(tmp_path / "store") == files(here[order])
     # On a busy machine a checkpoint may have been taken; its folder stays, empty.
-    assert set(filecmp.dircmp(tmp_path / "store", here[order]).left_only) <= {"checkpoints"}
-    assert not [path for path in tmp_path.glob("store/checkpoints/**/*") if path.is_file()]
-    assert watched.evaluation.rows_done == sum(g.rows for g in watched.evaluation.groups.values())
-    assert watched.evaluation.share_done == pytest.approx(1.0), "held-out rows are work, too"
-    assert all(group.rows for group in watched.evaluation.groups.values()), "no group is unknown"
+    assert set(filecmp.dircmp(tmp_path / "store", here[order]).left_only) <= {
+        "checkpoints"
+    }
+    assert not [
+        path for path in tmp_path.glob("store/checkpoints/**/*") if path.is_file()
+    ]
+    assert watched.evaluation.rows_done == sum(
+        g.rows for g in watched.evaluation.groups.values()
+    )
+    assert watched.evaluation.share_done == pytest.approx(1.0), (
+        "held-out rows are work, too"
+    )
+    assert all(group.rows for group in watched.evaluation.groups.values()), (
+        "no group is unknown"
+    )
     assert watched.evaluation.failed == 0
 
 
@@ -160,7 +185,9 @@ def test_a_killed_worker_changes_no_byte(
     """SIGKILL during a task and in an actor's stream: the pack starts again elsewhere."""
     monkeypatch.setattr(group_calls, "StreamActor", DyingActor)
     monkeypatch.setattr(group_calls, "run_as_task", dying_task)
-    done = evaluate(experiment(shelf, order), tmp_path / "store", scheduler=cluster.scheduler)
+    done = evaluate(
+        experiment(shelf, order), tmp_path / "store", scheduler=cluster.scheduler
+    )
     assert (tmp_path / "died").exists()
     assert done.computed == done.runs
     assert files(tmp_path / "store") == files(here[order])
@@ -180,12 +207,24 @@ def test_a_pack_that_kills_every_worker_is_recorded_as_lost_and_the_others_go_on
     )
     watched = LiveProgress()
     done = evaluate(
-        wanted, tmp_path / "store", scheduler=cluster.scheduler, progress=watched, settings=settings
+        wanted,
+        tmp_path / "store",
+        scheduler=cluster.scheduler,
+        progress=watched,
+        settings=settings,
     )
-    assert (len(done.store.lost()), len(done.store.done()), watched.evaluation.failed) == (1, 1, 1)
+    assert (
+        len(done.store.lost()),
+        len(done.store.done()),
+        watched.evaluation.failed,
+    ) == (1, 1, 1)
     monkeypatch.undo()
     again = evaluate(wanted, tmp_path / "store", in_process=True)
-    assert (again.computed, len(again.store.done()), again.store.lost()) == (1, 2, set())
+    assert (again.computed, len(again.store.done()), again.store.lost()) == (
+        1,
+        2,
+        set(),
+    )
 
 
 def test_a_worker_that_cannot_run_packs_is_one_line(
@@ -194,7 +233,9 @@ def test_a_worker_that_cannot_run_packs_is_one_line(
     monkeypatch.setattr(group_calls, "run_as_task", raising_task)
     with pytest.raises(ExecutionError, match="cannot run on worker tcp://"):
         evaluate(
-            experiment(shelf, "permuted", "pa1"), tmp_path / "store", scheduler=cluster.scheduler
+            experiment(shelf, "permuted", "pa1"),
+            tmp_path / "store",
+            scheduler=cluster.scheduler,
         )
 
 
@@ -228,7 +269,9 @@ def test_a_notebook_whose_loop_runs_can_evaluate(
     shelf: Path, here: dict[str, Path], tmp_path: Path, cluster: Cluster
 ) -> None:
     async def cell() -> None:
-        evaluate(experiment(shelf, "time"), tmp_path / "store", scheduler=cluster.scheduler)
+        evaluate(
+            experiment(shelf, "time"), tmp_path / "store", scheduler=cluster.scheduler
+        )
 
     asyncio.run(cell())
     assert files(tmp_path / "store") == files(here["time"])
@@ -240,7 +283,9 @@ def test_relative_paths_are_those_of_whoever_evaluates(
     """Workers need not share a working directory with us."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows").symlink_to(shelf / "dense")
-    relative = parse_experiment({"datasets": [{"path": "rows"}], "learners": [{"name": "pa1"}]})
+    relative = parse_experiment(
+        {"datasets": [{"path": "rows"}], "learners": [{"name": "pa1"}]}
+    )
     done = evaluate(relative, "store", scheduler=cluster.scheduler)
     assert done.computed == done.runs > done.failed == 0
     assert files(tmp_path / "store")

@@ -145,10 +145,16 @@ OOM = ("oom", "took more than its budget of 300000000 bytes (max_memory)")
 
 
 @pytest.mark.parametrize(
-    ("order", "names"), [("time", ("Stuck", "Grows")), ("permuted", ("Holds", "Begins"))]
+    ("order", "names"),
+    [("time", ("Stuck", "Grows")), ("permuted", ("Holds", "Begins"))],
 )
 def test_what_never_returns_is_ended_and_its_neighbours_keep_their_bytes(
-    shelf: Path, tmp_path: Path, greedy: str, order: str, names: tuple[str, ...], cluster: Cluster
+    shelf: Path,
+    tmp_path: Path,
+    greedy: str,
+    order: str,
+    names: tuple[str, ...],
+    cluster: Cluster,
 ) -> None:
     """Compiled code and memory without end in an actor; in a task a call that keeps Python's lock, a loop in `begin`."""
     guilty = tuple(f"{greedy}:{name}" for name in names)
@@ -172,11 +178,16 @@ def test_what_returns_late_is_ended_without_a_process(
     """In process too; an allocation that fails is `oom`; a larger budget is for the next evaluation to give."""
     learners = ("pa", f"{greedy}:Slow", f"{greedy}:Asks")
     done = evaluate(
-        experiment(shelf, learners, max_seconds=0.5), tmp_path / "store", in_process=True
+        experiment(shelf, learners, max_seconds=0.5),
+        tmp_path / "store",
+        in_process=True,
     )
     found = ends(done.store)
     assert found["pa"] == ("ok", "")
-    assert found["Slow"] == ("timeout", "took more than its budget of 0.5 s (max_seconds)")
+    assert found["Slow"] == (
+        "timeout",
+        "took more than its budget of 0.5 s (max_seconds)",
+    )
     assert found["Asks"][0] == "oom"
     assert "Unable to allocate" in found["Asks"][1]
     unchanged = evaluate(
@@ -201,7 +212,9 @@ def test_what_returns_late_is_ended_without_a_process(
 def test_a_budget_is_no_part_of_a_run(shelf: Path, tmp_path: Path) -> None:
     first = evaluate(experiment(shelf, OURS), tmp_path / "a", in_process=True)
     second = evaluate(
-        experiment(shelf, OURS, max_seconds=600, max_memory="8GB"), tmp_path / "b", in_process=True
+        experiment(shelf, OURS, max_seconds=600, max_memory="8GB"),
+        tmp_path / "b",
+        in_process=True,
     )
     assert ok_bytes(first.store) == ok_bytes(second.store)
 

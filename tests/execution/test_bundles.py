@@ -40,7 +40,10 @@ from tests.cluster import Cluster
 from tests.execution.test_many_runs import MANY, experiment, results
 
 two_workers = gen_cluster(
-    client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False}
+    client=True,
+    nthreads=[("127.0.0.1", 1)] * 2,
+    timeout=60,
+    clean_kwargs={"threads": False},
 )
 QUICK = ExecutionSettings(watch_seconds=0.05)
 stores = count()
@@ -49,7 +52,9 @@ stores = count()
 @pytest.fixture(scope="module")
 def expected(shelf: Path) -> dict[str, Any]:
     """Results of the runs of 8 groups, a file each, that were compacted."""
-    store = evaluate(experiment(shelf, 8, 2), "memory://bundles/expected", in_process=True).store
+    store = evaluate(
+        experiment(shelf, 8, 2), "memory://bundles/expected", in_process=True
+    ).store
     compact(store)
     return results(store)
 
@@ -61,9 +66,12 @@ def cut_as(sizes: Sequence[int], monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def cut(groups: Sequence[RunGroup], seconds: Any, parts: int) -> list[RunGroup]:
         numbered = [
-            replace(group, bundle=bundle) for group, bundle in zip(groups, bundle_of, strict=False)
+            replace(group, bundle=bundle)
+            for group, bundle in zip(groups, bundle_of, strict=False)
         ]
-        return numbered + [replace(group, bundle=len(sizes)) for group in groups[len(numbered) :]]
+        return numbered + [
+            replace(group, bundle=len(sizes)) for group in groups[len(numbered) :]
+        ]
 
     def run(bundle: Sequence[RunGroup], *rest: Any) -> list[TaskReport]:
         seen.append(len(bundle))
@@ -81,7 +89,8 @@ def test_a_store_has_the_same_bytes_however_the_plan_is_cut(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         seen = cut_as(sizes, patch)
-        patch.setattr(on_worker, "BUNDLE_SECONDS", 60.0 if at_once else 0.0)  # or a group at a time
+        # or a group at a time
+        patch.setattr(on_worker, "BUNDLE_SECONDS", 60.0 if at_once else 0.0)
         done = evaluate(
             experiment(shelf, 8, 2),
             f"memory://bundles/{next(stores)}",
@@ -135,7 +144,8 @@ evaluation.evaluate(experiment(Path(sys.argv[1]), 12, 4), sys.argv[2], in_proces
 
 
 @pytest.mark.parametrize(
-    ("where", "number"), [("group", 1), ("group", 7), ("before the file", 5), ("after the file", 4)]
+    ("where", "number"),
+    [("group", 1), ("group", 7), ("before the file", 5), ("after the file", 4)],
 )
 def test_what_was_told_is_there_after_a_kill_in_a_bundle(
     shelf: Path, tmp_path: Path, where: str, number: int
@@ -156,7 +166,10 @@ def test_what_was_told_is_there_after_a_kill_in_a_bundle(
     done = evaluate(experiment(shelf, 12, 4), path, in_process=True, settings=MANY)
     assert done.computed <= 96 - len(told)
     undisturbed = evaluate(
-        experiment(shelf, 12, 4), f"memory://bundles/{next(stores)}", in_process=True, settings=MANY
+        experiment(shelf, 12, 4),
+        f"memory://bundles/{next(stores)}",
+        in_process=True,
+        settings=MANY,
     )
     assert results(done.store) == results(undisturbed.store)
 
@@ -199,7 +212,9 @@ def test_the_journal_has_figures_of_the_first_groups_before_their_bundle_ends(
     monkeypatch.setattr(on_worker, "BUNDLE_SECONDS", 60.0)
     monkeypatch.setattr(on_worker, "run_as_task", slower_group)
     cut_as([8], monkeypatch)
-    evaluate(experiment(shelf, 8, 2), tmp_path / "store", in_process=True, settings=MANY)
+    evaluate(
+        experiment(shelf, 8, 2), tmp_path / "store", in_process=True, settings=MANY
+    )
     [journal] = (tmp_path / "store" / "live").iterdir()
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
     ends = next(i for i, line in enumerate(lines) if "ended" in line)
@@ -232,7 +247,13 @@ def test_what_a_bundle_has_done_is_written_when_it_is_asked_to_stop(
 
     where = {"in_process": True, "settings": MANY}
     with pytest.raises(StoppedError, match="run the same command again"):
-        evaluate(experiment(shelf, 8, 2), tmp_path / "store", progress=Told(), stop=stop, **where)
+        evaluate(
+            experiment(shelf, 8, 2),
+            tmp_path / "store",
+            progress=Told(),
+            stop=stop,
+            **where,
+        )
     assert open_store(tmp_path / "store").done() == told
     assert len(told) == 3 * 4
     monkeypatch.undo()
@@ -255,7 +276,13 @@ def test_of_a_bundle_that_cannot_be_written_nothing_is_told(
     monkeypatch.setattr(Store, "write_together", full)
     path = f"memory://bundles/{next(stores)}"
     with pytest.raises(Exception, match="no space is left"):
-        evaluate(experiment(shelf, 8, 2), path, in_process=True, progress=Told(), settings=MANY)
+        evaluate(
+            experiment(shelf, 8, 2),
+            path,
+            in_process=True,
+            progress=Told(),
+            settings=MANY,
+        )
     assert open_store(path).done() == set()
 
 
@@ -282,7 +309,11 @@ def takes_its_worker_along(
 
 
 def poisoned_group(group: RunGroup, store: str, **options: Any) -> TaskReport:
-    guilty = [run for run in group.runs if run.learner == "lol" and run.stream.shuffle.index == 3]  # type: ignore[union-attr]
+    guilty = [
+        run
+        for run in group.runs
+        if run.learner == "lol" and run.stream.shuffle.index == 3
+    ]  # type: ignore[union-attr]
     if guilty:
         deaths[group.key] += 1
         raise OSError("worker is gone")
@@ -317,13 +348,17 @@ def test_a_bundle_whose_worker_dies_is_cut_into_its_groups(
     assert {store.get(id).run["protocol"]["permutation"] for id in store.lost()} == {3}
     assert {store.get(id).run["learner"]["name"] for id in store.lost()} == {"lol"}
     assert (watched.evaluation.done, watched.evaluation.failed) == (16, 2)
-    assert any("and 3 other short groups, of which 2 are run apart" in line for line in notes)
+    assert any(
+        "and 3 other short groups, of which 2 are run apart" in line for line in notes
+    )
     monkeypatch.undo()
     done = evaluate(experiment(shelf, 4, 2), store.path, in_process=True, settings=MANY)
     assert done.computed == 2
 
 
-def one_group_at_a_time(groups: Sequence[RunGroup], store: str, **options: Any) -> list[TaskReport]:
+def one_group_at_a_time(
+    groups: Sequence[RunGroup], store: str, **options: Any
+) -> list[TaskReport]:
     deaths[str(len(groups))] += 1
     return run_bundle_as_task(groups[:1], store)
 
@@ -344,14 +379,20 @@ def test_what_a_bundle_leaves_goes_into_others(
 
     run()
     assert deaths == {"8": 1, "3": 1, "4": 1, "2": 1}
-    assert (len(store.done()), watched.evaluation.done, watched.evaluation.rows_done) == (
+    assert (
+        len(store.done()),
+        watched.evaluation.done,
+        watched.evaluation.rows_done,
+    ) == (
         32,
         32,
         32 * 400,
     )
 
 
-def leaves_once(groups: Sequence[RunGroup], store: str, **options: Any) -> list[TaskReport]:
+def leaves_once(
+    groups: Sequence[RunGroup], store: str, **options: Any
+) -> list[TaskReport]:
     """Do what a bundle does on a worker that is leaving while it is at its second group, the first time."""
     deaths["bundle"] += 1
     if deaths["bundle"] > 1:
@@ -389,7 +430,11 @@ def test_workers_give_the_same_bytes_in_bundles(
             told.add(run)
 
     done = evaluate(
-        experiment(shelf, 8, 2), path, scheduler=cluster.scheduler, progress=Told(), settings=MANY
+        experiment(shelf, 8, 2),
+        path,
+        scheduler=cluster.scheduler,
+        progress=Told(),
+        settings=MANY,
     )
     assert len(told) == 32
     assert results(done.store) == expected

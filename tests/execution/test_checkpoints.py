@@ -48,7 +48,11 @@ from olscale.storage.checked_json import json_bytes, json_content
 EVERY = [
     # Batch references are trained anew for every row of late labels: minutes a pass, and their
     # state is only their rows.
-    *({"name": name} for name in learner_names("classification") if name not in ("svm", "pvm")),
+    *(
+        {"name": name}
+        for name in learner_names("classification")
+        if name not in ("svm", "pvm")
+    ),
     {"name": "pa1", "params": {"C": [0.1, 1.0, 10.0]}},  # settings that share a pass
     {"name": "cw", "params": {"covariance": "full"}},
     {"name": "arow", "params": {"covariance": "full"}},
@@ -58,7 +62,11 @@ EVERY = [
 
 
 TARGETS = [
-    *({"name": name} for name in learner_names("regression") if name not in ("svr", "ls-svm")),
+    *(
+        {"name": name}
+        for name in learner_names("regression")
+        if name not in ("svr", "ls-svm")
+    ),
     {"name": "pa1-r", "params": {"C": [0.1, 1.0, 10.0]}},
     {"name": "rls", "params": {"forget": 0.9, "form": ["full", "diagonal"]}},
 ]
@@ -79,10 +87,18 @@ PROTOCOLS: tuple[dict[str, Any], ...] = (
 
 
 def packs(
-    path: Path, *learners: dict[str, Any], order: str = "time", parts: int = 1, **protocol: Any
+    path: Path,
+    *learners: dict[str, Any],
+    order: str = "time",
+    parts: int = 1,
+    **protocol: Any,
 ) -> list[RunGroup]:
     protocol |= {"order": order} | ({"permutations": 1} if order == "permuted" else {})
-    content = {"datasets": [{"path": str(path)}], "learners": list(learners), "protocol": protocol}
+    content = {
+        "datasets": [{"path": str(path)}],
+        "learners": list(learners),
+        "protocol": protocol,
+    }
     plan = make_plan(parse_experiment(content))
     return cut_groups(plan.runs, plan.sources, parts, restarting=plan.restarting)
 
@@ -141,7 +157,11 @@ def test_a_pack_cut_anywhere_and_as_often_gives_the_same_bytes(
     along the stream: the state is all there is."""
     name, order, number = (
         data.draw(st.sampled_from(among))
-        for among in (("dense", "sparse", "digits", "targets"), ("time", "permuted"), range(3))
+        for among in (
+            ("dense", "sparse", "digits", "targets"),
+            ("time", "permuted"),
+            range(3),
+        )
     )
     learners = EVERY
     protocol = PROTOCOLS[number]
@@ -177,8 +197,12 @@ def test_part_of_a_pack_goes_on_from_the_checkpoint_of_the_whole(shelf: Path) ->
         assert as_bytes(through(passage).finish()) == wanted
 
 
-def test_a_failed_run_stays_failed(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (pack,) = packs(shelf / "dense", {"name": "pa"}, {"name": "pa1", "params": {"C": [0.5, 1.0]}})
+def test_a_failed_run_stays_failed(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (pack,) = packs(
+        shelf / "dense", {"name": "pa"}, {"name": "pa1", "params": {"C": [0.5, 1.0]}}
+    )
     see = RunState.see
 
     def breaks(self: RunState, chunk: Any, scored: Any, seconds: float) -> None:
@@ -206,7 +230,10 @@ def test_a_class_shard_goes_on_with_the_ballots_it_has(
         passage = ShardPass(part, scratch)
         passage.restore(state)
         assert through(passage).finish() == []
-    assert run_bytes(merge_shards(cut, scratch)) == as_bytes(through(GroupPass(whole)).finish())[0]
+    assert (
+        run_bytes(merge_shards(cut, scratch))
+        == as_bytes(through(GroupPass(whole)).finish())[0]
+    )
     scratch.clear()
     with pytest.raises(ValueError, match="block 0 that the shard has written is gone"):
         ShardPass(part, scratch).restore(state)
@@ -296,7 +323,8 @@ def test_the_first_of_a_large_model_is_due_later(
     now = [100.0]
     monkeypatch.setattr(checkpoints, "monotonic", lambda: now[0])
     (pack,) = packs(shelf / "dense", {"name": "pa"})
-    settings = ExecutionSettings(first_bytes_a_second=6 * 8 + 2 * 8)  # it takes one second
+    # it takes one second
+    settings = ExecutionSettings(first_bytes_a_second=6 * 8 + 2 * 8)
     kept = Checkpoints(store, pack, settings)
     passage = GroupPass(pack)
     passage.step(0)
@@ -317,7 +345,9 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wide")
     lines = []
     for row in range(120):
-        features = np.unique(rng.integers(1, 3_000_001, 20)) if row else np.array([3_000_000])
+        features = (
+            np.unique(rng.integers(1, 3_000_001, 20)) if row else np.array([3_000_000])
+        )
         lines.append(f"{row % 2} " + " ".join(f"{feature}:1" for feature in features))
     (folder / "wide.svm").write_text("\n".join(lines) + "\n")
     ingest(str(folder / "wide.svm"), str(folder / "wide"), chunk_rows=40)
@@ -335,16 +365,24 @@ def test_a_wide_sparse_model_is_saved_as_what_was_written_to(
     expected = as_bytes(through(GroupPass(pack)).finish())
     kept = Checkpoints(store, pack)
     passage = through(GroupPass(pack), 2)
-    size = sum(array.nbytes for fold in passage.states for array in fold.learner.state_.values())
+    size = sum(
+        array.nbytes
+        for fold in passage.states
+        for array in fold.learner.state_.values()
+    )
     now[0] += 11.0
     assert kept.save_if_due(passage)
     saved = Path(store.path, "checkpoints", pack.key, "000000002.npz").stat().st_size
     assert saved < size / 20
-    assert as_bytes(through(kept.restored(lambda: GroupPass(pack))).finish()) == expected
+    assert (
+        as_bytes(through(kept.restored(lambda: GroupPass(pack))).finish()) == expected
+    )
     assert kept.notes == []
 
 
-def test_a_checkpoint_of_the_first_format_is_continued(shelf: Path, store: Store) -> None:
+def test_a_checkpoint_of_the_first_format_is_continued(
+    shelf: Path, store: Store
+) -> None:
     """One member an array, and no word of a format."""
     import hashlib
 
@@ -355,11 +393,15 @@ def test_a_checkpoint_of_the_first_format_is_continued(shelf: Path, store: Store
         digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode())
         digest.update(array.tobytes())
     with store.files.writing(f"checkpoints/{pack.key}/000000003.npz") as file:
-        np.savez(file, **arrays, checksum=np.frombuffer(digest.digest(), dtype=np.uint8))
+        np.savez(
+            file, **arrays, checksum=np.frombuffer(digest.digest(), dtype=np.uint8)
+        )
     kept = Checkpoints(store, pack)
     passage = kept.restored(lambda: GroupPass(pack))
     assert (passage.position, kept.notes) == (3, [])
-    assert as_bytes(through(passage).finish()) == as_bytes(through(GroupPass(pack)).finish())
+    assert as_bytes(through(passage).finish()) == as_bytes(
+        through(GroupPass(pack)).finish()
+    )
 
 
 def test_a_checkpoint_of_a_later_version_is_left_to_it(
@@ -372,7 +414,9 @@ def test_a_checkpoint_of_a_later_version_is_left_to_it(
     kept = Checkpoints(store, pack)
     assert kept.restored(lambda: GroupPass(pack)).position == 0
     assert "its format is 3, of a later version of olscale" in kept.notes[0]
-    assert f"checkpoints/{pack.key}/000000003.npz" in store.files.names(f"checkpoints/{pack.key}")
+    assert f"checkpoints/{pack.key}/000000003.npz" in store.files.names(
+        f"checkpoints/{pack.key}"
+    )
 
 
 def test_a_store_that_cannot_take_a_checkpoint_costs_only_the_checkpoint(
@@ -385,7 +429,9 @@ def test_a_store_that_cannot_take_a_checkpoint_costs_only_the_checkpoint(
     (pack,) = packs(shelf / "dense", {"name": "pa"})
     envelope = run_as_task(pack, store.path, lambda stand: None, settings=EAGER)
     assert "ok" in envelope.outcomes.values()
-    assert "no checkpoint could be written (No space left on device)" in envelope.notes[0]
+    assert (
+        "no checkpoint could be written (No space left on device)" in envelope.notes[0]
+    )
 
 
 def test_whoever_goes_on_whatever_was_cut_otherwise(
@@ -397,7 +443,9 @@ def test_whoever_goes_on_whatever_was_cut_otherwise(
         spec(shelf, learners), tmp_path / "undisturbed", in_process=True, settings=EAGER
     )
     store = open_store(str(tmp_path / "store"), create=True)
-    for pack, last in zip(packs(shelf / "dense", *learners, parts=2), (3, 5), strict=True):
+    for pack, last in zip(
+        packs(shelf / "dense", *learners, parts=2), (3, 5), strict=True
+    ):
         assert StreamActor(pack, store.path, EAGER).advance(0, last).position == last
     fed: list[tuple[str, int]] = []
     advance = GroupPass.advance
@@ -408,7 +456,9 @@ def test_whoever_goes_on_whatever_was_cut_otherwise(
 
     monkeypatch.setattr(GroupPass, "advance", noted)
     # One of the runs has been finished by somebody else meanwhile.
-    store.write(expected.store.get(packs(shelf / "dense", {"name": "pa2"})[0].runs[0].id))
+    store.write(
+        expected.store.get(packs(shelf / "dense", {"name": "pa2"})[0].runs[0].id)
+    )
     evaluate(spec(shelf, learners), store.path, in_process=True, settings=EAGER)
     assert sorted(fed) == [
         ("lol", 5),
@@ -430,7 +480,9 @@ def spec(shelf: Path, learners: list[dict[str, Any]]) -> Any:
 
 
 def runs(store: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (store / "runs").rglob("*.parquet")}
+    return {
+        path.name: path.read_bytes() for path in (store / "runs").rglob("*.parquet")
+    }
 
 
 def test_another_cut_into_chunks_is_another_checkpoint(
@@ -471,7 +523,9 @@ def test_checkpoints_of_finished_runs_are_swept(shelf: Path, store: Store) -> No
             for record in through(GroupPass(pack)).finish():
                 store.write(record)
     sweep_checkpoints(store)
-    assert [folder.name for folder in Path(store.path, "checkpoints").iterdir()] == [pack.key]
+    assert [folder.name for folder in Path(store.path, "checkpoints").iterdir()] == [
+        pack.key
+    ]
 
 
 def feed(going: ResumablePass) -> None:
@@ -499,7 +553,9 @@ def test_two_drivers_side_by_side_do_no_harm(shelf: Path, store: Store) -> None:
     assert not (Path(store.path) / "checkpoints" / pack.key).exists()
 
 
-def test_a_learner_that_cannot_be_saved_is_in_a_pack_of_its_own(shelf: Path, store: Store) -> None:
+def test_a_learner_that_cannot_be_saved_is_in_a_pack_of_its_own(
+    shelf: Path, store: Store
+) -> None:
     """Others on its stream are saved; it starts again."""
     foreign = {"name": "sklearn.linear_model:SGDClassifier"}
     found = packs(shelf / "dense", {"name": "pa"}, foreign, {"name": "lol"})
@@ -514,12 +570,14 @@ def test_a_learner_that_cannot_be_saved_is_in_a_pack_of_its_own(shelf: Path, sto
 def test_rows_that_a_learner_has_looked_ahead_at_are_not_read_again(
     shelf: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (pack,) = packs(shelf / "dense", {"name": "lol", "params": {"prototypes": "offline", "k": 4}})
+    (pack,) = packs(
+        shelf / "dense", {"name": "lol", "params": {"prototypes": "offline", "k": 4}}
+    )
     StreamActor(pack, store.path, EAGER).advance(0, 2)
     monkeypatch.setattr(packs_module, "LOOK_AHEAD_ROWS", None)  # a sample would fail
-    assert run_as_task(pack, store.path, lambda stand: None, settings=EAGER).outcomes == {
-        pack.runs[0].id: "ok"
-    }
+    assert run_as_task(
+        pack, store.path, lambda stand: None, settings=EAGER
+    ).outcomes == {pack.runs[0].id: "ok"}
 
 
 def test_stopping_saves_at_once_and_the_same_command_goes_on(
@@ -540,12 +598,16 @@ def test_progress_goes_on_where_it_was(shelf: Path, tmp_path: Path) -> None:
     (pack,) = packs(shelf / "dense", {"name": "pa"})
     store = open_store(str(tmp_path / "store"), create=True)
     StreamActor(pack, store.path, EAGER).advance(0, 4)
-    evaluate(spec(shelf, [{"name": "pa"}]), store.path, in_process=True, progress=watched)
+    evaluate(
+        spec(shelf, [{"name": "pa"}]), store.path, in_process=True, progress=watched
+    )
     [group] = watched.evaluation.groups.values()
     assert (group.begun, group.rows_done) == (256, 400)
 
 
-def test_the_next_evaluation_removes_what_was_left_half_written(shelf: Path, store: Store) -> None:
+def test_the_next_evaluation_removes_what_was_left_half_written(
+    shelf: Path, store: Store
+) -> None:
     """A file that nobody has written to for a day; one of a writer that may live stays."""
     for name, age in (("dead", 90_000), ("alive", 60)):
         file = Path(store.path, "tmp", f"{name}.1.ab")
@@ -564,7 +626,9 @@ def test_the_next_evaluation_removes_what_was_left_half_written(shelf: Path, sto
         '{"runs": {}, "classes": null}',
     ],
 )
-def test_a_pack_json_that_is_none_is_passed_over(shelf: Path, store: Store, about: str) -> None:
+def test_a_pack_json_that_is_none_is_passed_over(
+    shelf: Path, store: Store, about: str
+) -> None:
     try:
         data = json_bytes(json.loads(about))
     except (RecursionError, TypeError):  # is no object
@@ -581,7 +645,9 @@ def test_a_pack_json_that_is_none_is_passed_over(shelf: Path, store: Store, abou
     assert resumable_groups(store, plan.runs, plan.sources) == []
 
 
-def test_runs_that_stand_twice_in_a_pack_json_are_continued_once(shelf: Path, store: Store) -> None:
+def test_runs_that_stand_twice_in_a_pack_json_are_continued_once(
+    shelf: Path, store: Store
+) -> None:
     (pack,) = packs(shelf / "dense", {"name": "pa"})
     Checkpoints(store, pack, EAGER).save(through(GroupPass(pack), 3))
     about = f"checkpoints/{pack.key}/pack.json"
@@ -595,11 +661,14 @@ def test_runs_that_stand_twice_in_a_pack_json_are_continued_once(shelf: Path, st
         "protocol": {"order": "time"},
     }
     plan = make_plan(parse_experiment(experiment))
-    assert [found.runs for found in resumable_groups(store, pack.runs, plan.sources)] == [pack.runs]
+    assert [
+        found.runs for found in resumable_groups(store, pack.runs, plan.sources)
+    ] == [pack.runs]
 
 
 @pytest.mark.parametrize(
-    ("outcome", "reason"), [("fine", "why"), ("oom", "two\nlines"), ("oom", 3), (["oom"], "why")]
+    ("outcome", "reason"),
+    [("fine", "why"), ("oom", "two\nlines"), ("oom", 3), (["oom"], "why")],
 )
 def test_a_verdict_that_is_none_is_passed_over(
     shelf: Path, store: Store, outcome: Any, reason: Any
@@ -610,7 +679,9 @@ def test_a_verdict_that_is_none_is_passed_over(
     assert Checkpoints(store, pack).exceeded() == {}
 
 
-def test_a_verdict_whose_reason_has_changed_is_passed_over(shelf: Path, store: Store) -> None:
+def test_a_verdict_whose_reason_has_changed_is_passed_over(
+    shelf: Path, store: Store
+) -> None:
     """It would go into the record of the run, and its bytes would be others."""
     (pack,) = packs(shelf / "dense", {"name": "pa"})
     kept = Checkpoints(store, pack)
@@ -618,7 +689,11 @@ def test_a_verdict_whose_reason_has_changed_is_passed_over(shelf: Path, store: S
     store.put(
         name,
         json_bytes(
-            {"outcome": "timeout", "reason": "too long", "budget": pack.budget.model_dump()}
+            {
+                "outcome": "timeout",
+                "reason": "too long",
+                "budget": pack.budget.model_dump(),
+            }
         ),
     )
     assert kept.exceeded() == {pack.runs[0].id: BudgetExceeded("timeout", "too long")}

@@ -28,7 +28,10 @@ from olscale.results.opening import open_store
 from tests.cluster import Cluster
 
 inside = gen_cluster(
-    client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False}
+    client=True,
+    nthreads=[("127.0.0.1", 1)] * 2,
+    timeout=60,
+    clean_kwargs={"threads": False},
 )
 
 
@@ -55,7 +58,9 @@ def files(store: Path, folder: str = "runs") -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def here(faces: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Stores of evaluations in one process and one piece."""
-    stores = {order: tmp_path_factory.mktemp("here") / order for order in ("time", "permuted")}
+    stores = {
+        order: tmp_path_factory.mktemp("here") / order for order in ("time", "permuted")
+    }
     for order, store in stores.items():
         done = evaluate(experiment(faces, order), store, in_process=True)
         assert done.computed == len(done.store.done()) > 0
@@ -93,7 +98,9 @@ def test_each_shard_reads_the_stream_once(
     read: list[tuple[str, int]] = []
     chunk = Stream.untransformed
     monkeypatch.setattr(
-        Stream, "untransformed", lambda self, i: read.append((self.split, i)) or chunk(self, i)
+        Stream,
+        "untransformed",
+        lambda self, i: read.append((self.split, i)) or chunk(self, i),
     )
     plan = make_plan(experiment(faces))
     packs = list(cut_shards(cut_groups(plan.runs[:1], plan.sources, 2), 2, 2))
@@ -147,7 +154,12 @@ def test_killed_workers_change_no_byte(
     """SIGKILL in a shard and in a merge: they start again elsewhere."""
     monkeypatch.setattr(group_calls, "run_as_task", dying_run)
     monkeypatch.setattr(group_calls, "merge_group", dying_merge)
-    evaluate(experiment(faces), tmp_path / "store", scheduler=cluster.scheduler, class_shards=2)
+    evaluate(
+        experiment(faces),
+        tmp_path / "store",
+        scheduler=cluster.scheduler,
+        class_shards=2,
+    )
     assert (tmp_path / "shard-died").exists()
     assert (tmp_path / "merge-died").exists()
     assert files(tmp_path / "store") == files(here["time"])
@@ -164,11 +176,19 @@ def test_a_shard_that_kills_every_worker_loses_its_run_and_no_other(
     monkeypatch.setattr(group_calls, "run_as_task", doomed_run)
     settings = ExecutionSettings(attempts=2)
     # Only tasks, so that no neighbour is on the dying workers as often as the shard itself.
-    plan = experiment(faces).model_copy(update={"learners": experiment(faces).learners[:1]})
+    plan = experiment(faces).model_copy(
+        update={"learners": experiment(faces).learners[:1]}
+    )
     watched = LiveProgress()
     where: dict[str, Any] = {"scheduler": cluster.scheduler, "class_shards": 2}
-    done = evaluate(plan, tmp_path / "store", progress=watched, settings=settings, **where)
-    assert (len(done.store.lost()), len(done.store.done()), watched.evaluation.failed) == (1, 0, 1)
+    done = evaluate(
+        plan, tmp_path / "store", progress=watched, settings=settings, **where
+    )
+    assert (
+        len(done.store.lost()),
+        len(done.store.done()),
+        watched.evaluation.failed,
+    ) == (1, 0, 1)
     assert files(tmp_path / "store", "tmp") == {}
     again = evaluate(experiment(faces), tmp_path / "store", in_process=True)
     assert again.store.lost() == set()

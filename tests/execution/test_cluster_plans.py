@@ -22,12 +22,17 @@ from olscale.execution.task_report import TaskReport
 from tests.cluster import Cluster
 
 eight_workers = gen_cluster(
-    client=True, nthreads=[("127.0.0.1", 1)] * 8, timeout=120, clean_kwargs={"threads": False}
+    client=True,
+    nthreads=[("127.0.0.1", 1)] * 8,
+    timeout=120,
+    clean_kwargs={"threads": False},
 )
 
 
 def experiment(shelf: Path, settings: int) -> Experiment:
-    learners = [{"name": "pa1", "params": {"C": [0.01 * (i + 1) for i in range(settings)]}}]
+    learners = [
+        {"name": "pa1", "params": {"C": [0.01 * (i + 1) for i in range(settings)]}}
+    ]
     content = {"datasets": [{"path": str(shelf / "dense")}], "learners": learners}
     return parse_experiment({**content, "protocol": {"permutations": 1}}, "cluster")
 
@@ -37,7 +42,8 @@ busy: set[str] = set()
 
 def noted_task(group: RunGroup, store: str, **options: Any) -> TaskReport:
     busy.add(get_worker().address)
-    sleep(0.05)  # or the first workers would be through before the last have heard of anything
+    # or the first workers would be through before the last have heard of anything
+    sleep(0.05)
     return run_as_task(group, store, **options)
 
 
@@ -50,7 +56,10 @@ def test_each_of_eight_workers_has_work(
     @eight_workers
     async def run(client: Any, scheduler: Any, *workers: Any) -> None:
         done = await asyncio.to_thread(
-            evaluate, experiment(shelf, 58), tmp_path / "store", scheduler=scheduler.address
+            evaluate,
+            experiment(shelf, 58),
+            tmp_path / "store",
+            scheduler=scheduler.address,
         )
         assert done.outcomes == {"ok": 58}
         assert busy == {worker.address for worker in workers}
@@ -64,11 +73,17 @@ def test_workers_beside_a_scheduler_say_how_many_to_expect(
     counts: list[int] = []
 
     class Counts(Silent):
-        def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
+        def start(
+            self, name: str, runs: int, done: int, groups: Mapping[str, Work]
+        ) -> None:
             counts.append(len(groups))
 
     for workers in (None, 1, 20):
-        where = {"scheduler": cluster.scheduler, "workers": workers, "progress": Counts()}
+        where = {
+            "scheduler": cluster.scheduler,
+            "workers": workers,
+            "progress": Counts(),
+        }
         evaluate(experiment(shelf, 58), tmp_path / f"store-{workers}", **where)
     there, fewer, more = counts
     assert there == fewer  # those that are there count in any case

@@ -73,13 +73,17 @@ def versions(**sides: dict[str, Any]) -> dict[str, Any]:
         ),
     ],
 )
-def test_versions_that_matter_must_be_the_driver_s(sides: dict[str, Any], lines: list[str]) -> None:
+def test_versions_that_matter_must_be_the_driver_s(
+    sides: dict[str, Any], lines: list[str]
+) -> None:
     assert list(different_versions(versions(**sides))) == lines
 
 
 def test_every_setting_we_ship_is_one_that_the_installed_dask_knows() -> None:
     """A key that Dask renames would be ignored without a word."""
-    known = yaml.safe_load((Path(distributed.__file__).parent / "distributed.yaml").read_text())
+    known = yaml.safe_load(
+        (Path(distributed.__file__).parent / "distributed.yaml").read_text()
+    )
 
     def check(ours: dict[str, Any], theirs: dict[str, Any], prefix: str) -> None:
         for key, value in ours.items():
@@ -116,7 +120,9 @@ def test_workers_with_other_sources_are_refused_before_any_work(
     other = tmp_path / "other"
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(
-        ROOT / "olscale", other / "olscale", ignore=shutil.ignore_patterns("*.nbi", "*.nbc")
+        ROOT / "olscale",
+        other / "olscale",
+        ignore=shutil.ignore_patterns("*.nbi", "*.nbc"),
     )
     elsewhere.mkdir()
     with (other / "olscale" / "compiled" / "decorator.py").open("a") as file:
@@ -138,7 +144,13 @@ def test_workers_with_other_sources_are_refused_before_any_work(
     ]
     evaluate += ["--store", str(tmp_path / "store"), "--scheduler", "{}"]
     done = subprocess.run(
-        [str(ROOT / "cluster" / "local.sh"), "1", "env", f"PYTHONPATH={ROOT}", *evaluate],
+        [
+            str(ROOT / "cluster" / "local.sh"),
+            "1",
+            "env",
+            f"PYTHONPATH={ROOT}",
+            *evaluate,
+        ],
         env=environment() | {"PYTHONPATH": str(other), "PYTHON": sys.executable},
         cwd=elsewhere,
         capture_output=True,
@@ -153,7 +165,8 @@ def test_workers_with_other_sources_are_refused_before_any_work(
 
 
 @pytest.mark.parametrize(
-    ("user", "steals"), [({}, False), ({"DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "1"}, 1)]
+    ("user", "steals"),
+    [({}, False), ({"DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "1"}, 1)],
 )
 def test_settings_of_the_user_win_and_are_ours_elsewhere(
     user: dict[str, str], steals: object
@@ -212,7 +225,10 @@ class OneWorker:
             "same file",
         ),
         (
-            ("", "learner 'mine:A' cannot be imported (No module named 'mine'); expected"),
+            (
+                "",
+                "learner 'mine:A' cannot be imported (No module named 'mine'); expected",
+            ),
             "(No module named 'mine'); put its module",
         ),
     ],
@@ -221,7 +237,9 @@ def test_a_worker_with_another_source_of_a_learner_gets_no_work(
     there: tuple[str, str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also one that has imported it before an edit, or cannot import it: neither may compute under this id."""
-    monkeypatch.setattr(agreement, "learner_modules", lambda names: {"mine:A": ("0+aa", "")})
+    monkeypatch.setattr(
+        agreement, "learner_modules", lambda names: {"mine:A": ("0+aa", "")}
+    )
     client = OneWorker({"mine:A": there})
     like_ours = OneWorker({"mine:A": ("0+aa", "")})
     with pytest.raises(ExecutionError) as caught:
@@ -238,4 +256,6 @@ def test_a_class_of_a_notebook_is_told_where_workers_find_it() -> None:
     assert said.startswith(
         "workers cannot have learner '__main__:Mine': it is defined in a notebook or a script"
     )
-    assert said.endswith("(%%writefile mine.py), and name it mine:Mine, or evaluate in process")
+    assert said.endswith(
+        "(%%writefile mine.py), and name it mine:Mine, or evaluate in process"
+    )

@@ -67,10 +67,15 @@ class Starting:
 
 
 @pytest.mark.parametrize(
-    ("failures", "said"), [(2, "it is up"), (9, "of 2 workers did not start in 3 attempts")]
+    ("failures", "said"),
+    [(2, "it is up"), (9, "of 2 workers did not start in 3 attempts")],
 )
 def test_a_local_cluster_whose_workers_are_killed_is_started_again(
-    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: int, said: str
+    shelf: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    failures: int,
+    said: str,
 ) -> None:
     monkeypatch.setattr(Starting, "failures", failures)
     monkeypatch.setattr(Starting, "made", 0)
@@ -92,10 +97,15 @@ def test_workers_within_a_daemon_process_are_refused(
     ):
         evaluate(experiment(shelf, "pa"), tmp_path / "store", workers=1)
     assert not (tmp_path / "store").exists()
-    assert evaluate(experiment(shelf, "pa"), tmp_path / "store", in_process=True).computed == 1
+    assert (
+        evaluate(experiment(shelf, "pa"), tmp_path / "store", in_process=True).computed
+        == 1
+    )
 
 
-def test_a_script_that_workers_would_run_as_a_whole_is_named(shelf: Path, tmp_path: Path) -> None:
+def test_a_script_that_workers_would_run_as_a_whole_is_named(
+    shelf: Path, tmp_path: Path
+) -> None:
     """Each worker imports it, and would begin to evaluate in its turn: Python ends it."""
     lines = [
         "import olscale",
@@ -105,7 +115,9 @@ def test_a_script_that_workers_would_run_as_a_whole_is_named(shelf: Path, tmp_pa
         f"olscale.evaluate(experiment, {str(tmp_path / 'store')!r}, workers=1)",
     ]
     (tmp_path / "script.py").write_text("\n".join(lines))
-    done = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "script.py"], capture_output=True, text=True
+    )
     assert (
         "workers import script.py, which is to evaluate below `if __name__ == '__main__':`;"
         in done.stderr.splitlines()[-1]
@@ -114,7 +126,9 @@ def test_a_script_that_workers_would_run_as_a_whole_is_named(shelf: Path, tmp_pa
 
 
 @pytest.mark.parametrize("given", ["experiment.toml", {"learners": []}])
-def test_what_is_no_experiment_is_said_with_what_makes_one(tmp_path: Path, given: Any) -> None:
+def test_what_is_no_experiment_is_said_with_what_makes_one(
+    tmp_path: Path, given: Any
+) -> None:
     with pytest.raises(
         ExperimentError,
         match=f"experiment is a {type(given).__name__}, expected .*olscale.load_experiment",
@@ -132,7 +146,8 @@ def test_a_port_that_is_taken_is_one_line(shelf: Path, tmp_path: Path) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(
-            ExecutionError, match=f"port {port} of --dashboard 127.0.0.1:{port} is in use"
+            ExecutionError,
+            match=f"port {port} of --dashboard 127.0.0.1:{port} is in use",
         ):
             evaluate(
                 experiment(shelf, "pa"),
@@ -159,7 +174,9 @@ def test_logs_of_connections_stay_out_of_the_terminal(
             try:
                 raise OSError("no https://me:S3CRET@host/rows.csv")
             except OSError:
-                logger.exception("Compute Failed, args: %s", "https://host/rows.csv?sig=S3CRET")
+                logger.exception(
+                    "Compute Failed, args: %s", "https://host/rows.csv?sig=S3CRET"
+                )
         assert bool(out.getvalue()) == debug
         assert "S3CRET" not in out.getvalue()
         logger.error("somebody else's")
@@ -174,8 +191,12 @@ class Client:
     def __init__(self, modules: dict[str, tuple[str, str]]) -> None:
         self.modules = modules
 
-    async def run(self, function: Any, *arguments: Any, **options: Any) -> dict[str, Any]:
-        return {"tcp://w:1": self.modules if function is learner_modules else software()}
+    async def run(
+        self, function: Any, *arguments: Any, **options: Any
+    ) -> dict[str, Any]:
+        return {
+            "tcp://w:1": self.modules if function is learner_modules else software()
+        }
 
 
 @pytest.fixture
@@ -199,7 +220,10 @@ LACKS = (
             ("", LACKS),
             r"worker tcp://w:1 cannot import learner 'mine_here:Mine' \(No module named 'mine_here'\); put its ",
         ),
-        (("0" * 64, ""), "worker tcp://w:1 has another source of learner 'mine_here:Mine' "),
+        (
+            ("0" * 64, ""),
+            "worker tcp://w:1 has another source of learner 'mine_here:Mine' ",
+        ),
     ],
 )
 def test_a_worker_that_lacks_a_learner_is_named_and_no_store_is_left(

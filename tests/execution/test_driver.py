@@ -29,12 +29,20 @@ from olscale.execution.task_report import TaskReport
 from olscale.results.opening import open_store
 
 cluster = gen_cluster(
-    client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False}
+    client=True,
+    nthreads=[("127.0.0.1", 1)] * 2,
+    timeout=60,
+    clean_kwargs={"threads": False},
 )
 one_worker = gen_cluster(
-    client=True, nthreads=[("127.0.0.1", 1)], timeout=60, clean_kwargs={"threads": False}
+    client=True,
+    nthreads=[("127.0.0.1", 1)],
+    timeout=60,
+    clean_kwargs={"threads": False},
 )
-empty_cluster = gen_cluster(client=True, nthreads=[], timeout=60, clean_kwargs={"threads": False})
+empty_cluster = gen_cluster(
+    client=True, nthreads=[], timeout=60, clean_kwargs={"threads": False}
+)
 
 
 @pytest.fixture
@@ -44,7 +52,8 @@ def packs(shelf: Path) -> dict[str, list[RunGroup]]:
         content = {
             "datasets": [{"path": str(shelf / "dense")}],
             "learners": [{"name": "pa"}, {"name": "pa1"}, {"name": "pa2"}],
-            "protocol": {"order": order} | ({"permutations": 2} if order == "permuted" else {}),
+            "protocol": {"order": order}
+            | ({"permutations": 2} if order == "permuted" else {}),
         }
         plan = make_plan(parse_experiment(content))
         found[order] = cut_groups(plan.runs, plan.sources, 3)
@@ -116,7 +125,9 @@ def test_without_workers_it_ends_with_one_line(
     async def run(client: Any, scheduler: Any) -> None:
         for order in packs:
             with pytest.raises(ExecutionError, match="no worker for"):
-                await drive(client, packs[order], store, LiveProgress(), settings=impatient)
+                await drive(
+                    client, packs[order], store, LiveProgress(), settings=impatient
+                )
 
     run()
 
@@ -167,7 +178,9 @@ def test_a_worker_of_another_olscale_that_joins_later_gets_no_work(
 
     def software(dask_worker: Any = None) -> dict[str, Any]:
         return ours | (
-            {"sources": "another"} if dask_worker is not None and dask_worker.name == "late" else {}
+            {"sources": "another"}
+            if dask_worker is not None and dask_worker.name == "late"
+            else {}
         )
 
     monkeypatch.setattr(agreement, "software", software)
@@ -182,7 +195,9 @@ def test_a_worker_of_another_olscale_that_joins_later_gets_no_work(
 
     @one_worker
     async def run(client: Any, scheduler: Any, a: Any) -> None:
-        going = asyncio.create_task(drive(client, packs["time"], store, Notes(), settings=settings))
+        going = asyncio.create_task(
+            drive(client, packs["time"], store, Notes(), settings=settings)
+        )
         async with Worker(scheduler.address, name="late") as late:
             while not (a.state.actors and notes):
                 await asyncio.sleep(0.01)
@@ -231,10 +246,16 @@ def test_a_time_in_which_nobody_looked_is_no_time_without_workers(
         return now[0]
 
     there: list[dict[str, int]] = [{"a": 1}, {"a": 1}]
-    assert asyncio.run(run([*there, {}, {}, {}], [1.0, 2.0, 500.0, 1000.0, 1001.0])) == 1001.0
+    assert (
+        asyncio.run(run([*there, {}, {}, {}], [1.0, 2.0, 500.0, 1000.0, 1001.0]))
+        == 1001.0
+    )
     with pytest.raises(ExecutionError, match="no worker for 180 s"):
         asyncio.run(
-            run([*there, *({} for _ in range(400))], [1.0, 2.0, *(3.0 + i for i in range(400))])
+            run(
+                [*there, *({} for _ in range(400))],
+                [1.0, 2.0, *(3.0 + i for i in range(400))],
+            )
         )
     assert now[0] > 182.0  # none of the seconds before it was seen to be gone
 
@@ -248,7 +269,9 @@ def test_with_no_worker_that_fits_it_ends_with_one_line(
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
         with pytest.raises(ExecutionError, match="no worker that fits for"):
-            await drive(client, packs["time"], store, LiveProgress(), settings=impatient)
+            await drive(
+                client, packs["time"], store, LiveProgress(), settings=impatient
+            )
 
     run()
 
@@ -259,7 +282,10 @@ async def no_olscale(client: Any, worker: str, learners: Any) -> str:
 
 @pytest.mark.parametrize("order", ["time"])
 def test_a_call_to_a_worker_that_leaves_is_given_up(
-    packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch, order: str
+    packs: dict[str, list[RunGroup]],
+    store: str,
+    monkeypatch: pytest.MonkeyPatch,
+    order: str,
 ) -> None:
     """A frozen worker answers nothing and closes nothing; the scheduler's forgetting it is what ends the wait."""
     settings = ExecutionSettings(watch_seconds=0.1)
@@ -286,7 +312,9 @@ def test_silence_has_an_end(
     packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker from which nothing is heard is given up, and its pack goes on elsewhere."""
-    impatient = ExecutionSettings(watch_seconds=0.1, silence_seconds=0.5, no_worker_seconds=0.3)
+    impatient = ExecutionSettings(
+        watch_seconds=0.1, silence_seconds=0.5, no_worker_seconds=0.3
+    )
     monkeypatch.setattr(group_calls, "StreamActor", Sleeps)
 
     @cluster
@@ -333,7 +361,9 @@ def test_a_scheduler_that_goes_away_is_one_line(
     run()
 
 
-def test_an_actor_made_anew_is_noticed(packs: dict[str, list[RunGroup]], store: str) -> None:
+def test_an_actor_made_anew_is_noticed(
+    packs: dict[str, list[RunGroup]], store: str
+) -> None:
     """A stream that stands elsewhere feeds nothing and writes nothing."""
     actor = StreamActor(packs["time"][0], store)
     assert actor.begin().position == 0
@@ -343,7 +373,9 @@ def test_an_actor_made_anew_is_noticed(packs: dict[str, list[RunGroup]], store: 
     assert open_store(store).done() == set()
 
 
-def test_a_lost_worker_is_noted_with_the_row_of_the_newest_checkpoint(tmp_path: Path) -> None:
+def test_a_lost_worker_is_noted_with_the_row_of_the_newest_checkpoint(
+    tmp_path: Path,
+) -> None:
     """Also within a chunk, whose checkpoint is named by two numbers."""
     run = Run(StreamKey("dense", "", (), None), "pa", 1, {})
     group = RunGroup(str(tmp_path), 1000, (run,), chunk_rows=64)

@@ -59,7 +59,9 @@ def make_experiment(folder: Path) -> Experiment:
     for name, rows in (("train", 120), ("test", 40)):
         y = rng.integers(0, 2, rows)
         np.savez(
-            folder / f"{name}.npz", X=rng.normal(size=(rows, 4)) + 0.4 * (2 * y - 1)[:, None], y=y
+            folder / f"{name}.npz",
+            X=rng.normal(size=(rows, 4)) + 0.4 * (2 * y - 1)[:, None],
+            y=y,
         )
     ingest(
         [str(folder / "train.npz")],
@@ -67,9 +69,18 @@ def make_experiment(folder: Path) -> Experiment:
         test=[str(folder / "test.npz")],
         chunk_rows=64,
     )
-    learners = [{"name": "pa1", "tune": {"C": [0.001, 0.1, 10.0]}}, {"name": "perceptron"}]
-    content = {"name": "healed", "datasets": [{"path": str(folder / "rows")}], "learners": learners}
-    return parse_experiment({**content, "protocol": {"permutations": 2}, "tuning": {"folds": 2}})
+    learners = [
+        {"name": "pa1", "tune": {"C": [0.001, 0.1, 10.0]}},
+        {"name": "perceptron"},
+    ]
+    content = {
+        "name": "healed",
+        "datasets": [{"path": str(folder / "rows")}],
+        "learners": learners,
+    }
+    return parse_experiment(
+        {**content, "protocol": {"permutations": 2}, "tuning": {"folds": 2}}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -113,12 +124,18 @@ def shown(store: Store) -> Any:
         if not s.metric.endswith(("seconds", "_second"))
     ]
     timed = [(s.learner, s.n) for s in summarise(store) if s.metric == "fit_seconds"]
-    progress = [(of.experiment, of.done, of.total) for of in store_status(store).experiments]
+    progress = [
+        (of.experiment, of.done, of.total) for of in store_status(store).experiments
+    ]
     return plain(tables(summarise(store))), found, timed, progress
 
 
 def check_flips(
-    experiment: Experiment, whole: dict[str, dict[str, bytes]], kind: str, flips: int, seed: int
+    experiment: Experiment,
+    whole: dict[str, dict[str, bytes]],
+    kind: str,
+    flips: int,
+    seed: int,
 ) -> None:
     """Flip a bit of one file of a kind at a time, evaluate, and compare what is shown and the results."""
     form = "compacted" if kind.startswith("compacted") else "loose"
@@ -142,7 +159,11 @@ def check_flips(
         ], where
         assert shown(seen) == right, where
         if form == "loose":
-            runs = {name: data for name, data in files_of(seen).items() if name.startswith("runs/")}
+            runs = {
+                name: data
+                for name, data in files_of(seen).items()
+                if name.startswith("runs/")
+            }
             assert runs == {name: whole[form][name] for name in runs}, where
 
 
@@ -173,7 +194,9 @@ def test_a_selection_of_an_earlier_version_is_compared_with_its_runs(
 
     files = {
         **whole["loose"],
-        next(name for name in whole["loose"] if name.endswith("store.json")): version_bytes(2),
+        next(
+            name for name in whole["loose"] if name.endswith("store.json")
+        ): version_bytes(2),
     }
     name = next(name for name in files if "selections/" in name)
     content = json.loads(files[name])
@@ -186,7 +209,8 @@ def test_a_selection_of_an_earlier_version_is_compared_with_its_runs(
     points = [point["params"] for point in content["points"]]
     other = next(point for point in points if point != content["chosen"])
     store = put(
-        "memory://healing/old", {**files, name: json.dumps({**content, "chosen": other}).encode()}
+        "memory://healing/old",
+        {**files, name: json.dumps({**content, "chosen": other}).encode()},
     )
     notes = Notes()
     evaluate(experiment, store.path, in_process=True, progress=notes)
@@ -208,7 +232,8 @@ def test_a_store_json_of_an_earlier_version_comes_back_as_such(
     del content["checksum"]
     top = next(name for name in whole["loose"] if name.endswith("store.json"))
     store = put(
-        "memory://healing/old", {**whole["loose"], top: b"\0", name: json.dumps(content).encode()}
+        "memory://healing/old",
+        {**whole["loose"], top: b"\0", name: json.dumps(content).encode()},
     )
     evaluate(experiment, store.path, in_process=True)
     assert files_of(store)[top] == version_bytes(2)
@@ -220,7 +245,9 @@ def test_what_belongs_to_another_experiment_is_left_and_named(
     """Nobody can make its selection anew here; without it the runs that tuning compared would stand in the tables."""
     name = next(name for name in whole["loose"] if "selections/" in name)
     store = put("memory://healing/damaged", {**whole["loose"], name: b"{"})
-    other = experiment.model_copy(update={"name": "other", "learners": experiment.learners[1:]})
+    other = experiment.model_copy(
+        update={"name": "other", "learners": experiment.learners[1:]}
+    )
     evaluate(other, store.path, in_process=True)
     with pytest.raises(
         StoreError, match=r"damaged file selections/.* evaluate its experiment again"

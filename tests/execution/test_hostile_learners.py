@@ -219,7 +219,10 @@ RAISING = {
         "expected numbers of shape "
         "(64, 1)",
     ),
-    "Measured": ("learner_error", "ValueError: could not convert string to float: 'many'"),
+    "Measured": (
+        "learner_error",
+        "ValueError: could not convert string to float: 'many'",
+    ),
 }
 
 
@@ -259,18 +262,24 @@ def ends(store: Store) -> dict[str, set[tuple[str, str]]]:
 
 
 def files(store: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (store / "runs").rglob("*.parquet")}
+    return {
+        path.name: path.read_bytes() for path in (store / "runs").rglob("*.parquet")
+    }
 
 
 @pytest.fixture(scope="module")
-def undisturbed(shelf: Path, hostile: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def undisturbed(
+    shelf: Path, hostile: str, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     store = tmp_path_factory.mktemp("undisturbed") / "store"
     evaluate(experiment(shelf, *OURS, f"{hostile}:Draws"), store, in_process=True)
     return store
 
 
 @pytest.mark.parametrize(
-    "where", [{"in_process": True}, {"workers": 1}], ids=["in process", "actor and task"]
+    "where",
+    [{"in_process": True}, {"workers": 1}],
+    ids=["in process", "actor and task"],
 )
 def test_an_exception_of_any_kind_ends_as_that_run(
     shelf: Path,
@@ -294,7 +303,8 @@ def test_an_exception_of_any_kind_ends_as_that_run(
     assert files(undisturbed).items() <= files(tmp_path / "store").items()
     assert done.computed == done.runs == 2 * len(learners)
     assert (Path.cwd(), np.geterr()) == (tmp_path, before)
-    if where == {"in_process": True}:  # starting a cluster imports bokeh, which filters warnings
+    # starting a cluster imports bokeh, which filters warnings
+    if where == {"in_process": True}:
         assert list(warnings.filters) == filters
 
 
@@ -332,8 +342,13 @@ def test_what_a_learner_raises_before_there_is_a_run_is_one_line(
     shelf: Path, tmp_path: Path, hostile: str, name: str, said: str
 ) -> None:
     with pytest.raises(ParameterError) as caught:
-        evaluate(experiment(shelf, f"{hostile}:{name}"), tmp_path / "store", in_process=True)
-    assert str(caught.value) == f"learner {hostile}:{name}: {said}; mend it or leave it out"
+        evaluate(
+            experiment(shelf, f"{hostile}:{name}"), tmp_path / "store", in_process=True
+        )
+    assert (
+        str(caught.value)
+        == f"learner {hostile}:{name}: {said}; mend it or leave it out"
+    )
     assert not (tmp_path / "store").exists()
 
 
@@ -342,7 +357,9 @@ def test_a_module_that_ends_the_process_is_one_line(
 ) -> None:
     (tmp_path / "leaving.py").write_text("import sys\nsys.exit(0)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(ParameterError, match=r"'leaving:X' cannot be imported \(SystemExit: 0\)"):
+    with pytest.raises(
+        ParameterError, match=r"'leaving:X' cannot be imported \(SystemExit: 0\)"
+    ):
         evaluate(experiment(shelf, "leaving:X"), tmp_path / "store", in_process=True)
 
 

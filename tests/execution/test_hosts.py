@@ -57,7 +57,9 @@ def experiment(folder: Path, shelf: Path, order: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("order", "seconds"), [("time", 30), ("permuted", 30), ("time", 75)])
+@pytest.mark.parametrize(
+    ("order", "seconds"), [("time", 30), ("permuted", 30), ("time", 75)]
+)
 def test_a_link_that_is_cut_and_restored_changes_no_byte(
     hosts: str,
     shelf: Path,
@@ -82,7 +84,14 @@ def test_a_link_that_is_cut_and_restored_changes_no_byte(
     ]
     start = monotonic()
     running = subprocess.Popen(
-        [str(ROOT / "cluster" / "ssh.sh"), ",".join(HOSTS), "1", *command, "--scheduler", "{}"],
+        [
+            str(ROOT / "cluster" / "ssh.sh"),
+            ",".join(HOSTS),
+            "1",
+            *command,
+            "--scheduler",
+            "{}",
+        ],
         env=environment()
         | {
             "OLSCALE_HOST": HERE,

@@ -45,8 +45,12 @@ def two_learners(shelf: Path, **protocol: Any) -> Experiment:
     )
 
 
-def test_errors_in_the_journal_are_those_of_the_records(shelf: Path, tmp_path: Path) -> None:
-    done = evaluate(two_learners(shelf), tmp_path / "store", in_process=True, settings=OFTEN)
+def test_errors_in_the_journal_are_those_of_the_records(
+    shelf: Path, tmp_path: Path
+) -> None:
+    done = evaluate(
+        two_learners(shelf), tmp_path / "store", in_process=True, settings=OFTEN
+    )
     (live,) = LiveReader(done.store).read()
     assert (live.state(), live.total, live.done, live.failed, live.share_done) == (
         "done",
@@ -60,10 +64,14 @@ def test_errors_in_the_journal_are_those_of_the_records(shelf: Path, tmp_path: P
         assert (run.learner, run.outcome) == (record.run["learner"]["name"], "ok")
         assert run.rows[-1] == 400
         at = np.searchsorted(record.curve_rows, run.rows)
-        np.testing.assert_array_equal(run.errors, record.curve_mistakes[at] / np.array(run.rows))
+        np.testing.assert_array_equal(
+            run.errors, record.curve_mistakes[at] / np.array(run.rows)
+        )
 
 
-def test_an_evaluation_with_nothing_to_do_leaves_no_journal(shelf: Path, tmp_path: Path) -> None:
+def test_an_evaluation_with_nothing_to_do_leaves_no_journal(
+    shelf: Path, tmp_path: Path
+) -> None:
     for _ in range(2):
         done = evaluate(two_learners(shelf), tmp_path / "store", in_process=True)
     assert len(LiveReader(done.store).read()) == 1
@@ -106,7 +114,9 @@ def test_where_it_cannot_be_written_nothing_but_a_note_is_different(
     assert said == ["the live journal is not written any more: FileExistsError"]
     for id in whole.ids:
         name = f"runs/{id[:2]}/{id}.parquet"
-        assert (tmp_path / "store" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        assert (tmp_path / "store" / name).read_bytes() == (
+            tmp_path / "whole" / name
+        ).read_bytes()
 
 
 def test_a_reader_takes_what_is_added_and_no_half_lines(tmp_path: Path) -> None:
@@ -138,7 +148,11 @@ def test_a_reader_takes_what_is_added_and_no_half_lines(tmp_path: Path) -> None:
     assert live.state(now + SILENT_SECONDS + 1) == "silent"
     file.write_text(content)
     assert reader.read() == [live]
-    assert (live.share_done, live.runs["r"].error, live.groups["g"].worker) == (0.5, 0.25, "w")
+    assert (live.share_done, live.runs["r"].error, live.groups["g"].worker) == (
+        0.5,
+        0.25,
+        "w",
+    )
     file.unlink()
     assert reader.read() == []
 
@@ -148,7 +162,9 @@ def test_a_reader_takes_what_is_added_and_no_half_lines(tmp_path: Path) -> None:
         st.one_of(
             st.binary(max_size=40),
             st.dictionaries(
-                st.sampled_from(["t", "begin", "start", "at", "errors", "notes", "ended", "end"]),
+                st.sampled_from(
+                    ["t", "begin", "start", "at", "errors", "notes", "ended", "end"]
+                ),
                 st.recursive(
                     st.none() | st.integers() | st.floats() | st.text(max_size=3),
                     lambda inner: (
@@ -165,7 +181,9 @@ def test_a_reader_takes_what_is_added_and_no_half_lines(tmp_path: Path) -> None:
 )
 def test_no_journal_is_too_broken_to_be_read(lines: list[bytes]) -> None:
     store = open_store("memory://broken-journals", create=True)
-    store.files.put("live/20260101T000000-here-1-abcd.0001.jsonl", b"\n".join(lines) + b"\n")
+    store.files.put(
+        "live/20260101T000000-here-1-abcd.0001.jsonl", b"\n".join(lines) + b"\n"
+    )
     for live in LiveReader(store).read():
         assert isinstance(live, LiveEvaluation)
 
@@ -191,7 +209,9 @@ def _places(value: Any) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize(
-    "odd", [None, float("inf"), float("nan"), -5, 10**400, "<script>\x1b[1m", [], {}, True], ids=str
+    "odd",
+    [None, float("inf"), float("nan"), -5, 10**400, "<script>\x1b[1m", [], {}, True],
+    ids=str,
 )
 def test_a_journal_with_one_odd_value_is_read_and_shown(odd: object) -> None:
     store = open_store("memory://odd-journal", create=True)
@@ -201,7 +221,10 @@ def test_a_journal_with_one_odd_value_is_read_and_shown(odd: object) -> None:
         for key in path[:-1]:
             at = at[key]
         at[path[-1]] = odd
-        text = "\n".join(map(json.dumps, [*lines, {"t": 4.0, "errors": {"r": [60, 0.2]}}])) + "\n"
+        text = (
+            "\n".join(map(json.dumps, [*lines, {"t": 4.0, "errors": {"r": [60, 0.2]}}]))
+            + "\n"
+        )
         store.files.put("live/20260101T000000-here-1-abcd.0001.jsonl", text.encode())
         found = LiveReader(store).read()
         assert "<script>" not in live_html(found, now=5.0), path
@@ -212,7 +235,8 @@ def test_a_line_without_end_is_left_out() -> None:
     store = open_store("memory://deep-journal", create=True)
     lines = [*map(json.dumps, WHOLE[:2]), "[" * 100_000, json.dumps(WHOLE[2])]
     store.files.put(
-        "live/20260101T000000-here-1-abcd.0001.jsonl", ("\n".join(lines) + "\n").encode()
+        "live/20260101T000000-here-1-abcd.0001.jsonl",
+        ("\n".join(lines) + "\n").encode(),
     )
     assert LiveReader(store).read()[0].groups["g"].rows_done == 50
 
@@ -221,7 +245,8 @@ def test_a_line_without_end_is_left_out() -> None:
 def test_long_journals_are_read_whole(tmp_path: Path, where: str) -> None:
     """Of an object store in several parts."""
     store = open_store(
-        str(tmp_path / "store") if where == "local" else "memory://long-journal", create=True
+        str(tmp_path / "store") if where == "local" else "memory://long-journal",
+        create=True,
     )
     work = {f"g{i}": Work(1000, 1.0, ()) for i in range(300)}
     reader = LiveReader(store)
@@ -261,7 +286,9 @@ def test_of_very_many_runs_fewer_positions_are_written(tmp_path: Path) -> None:
 def test_an_evaluation_in_the_background_is_waited_for_and_stopped(
     shelf: Path, tmp_path: Path
 ) -> None:
-    job: Any = evaluate(two_learners(shelf), tmp_path / "store", in_process=True, background=True)
+    job: Any = evaluate(
+        two_learners(shelf), tmp_path / "store", in_process=True, background=True
+    )
     assert job.wait().computed == 2
     assert not job.running
 

@@ -38,20 +38,31 @@ class AsksOnce(Silent):
 
 
 def bytes_of(store: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (store / "runs").rglob("*.parquet")}
+    return {
+        path.name: path.read_bytes() for path in (store / "runs").rglob("*.parquet")
+    }
 
 
 def sums() -> list[dict[str, Any]]:
-    return [{"name": "rff-rls", "params": {"features": 8, "lam": lam}} for lam in (0.1, 1.0)]
+    return [
+        {"name": "rff-rls", "params": {"features": 8, "lam": lam}} for lam in (0.1, 1.0)
+    ]
 
 
 @pytest.mark.parametrize(
     "protocol",
-    [{}, {"order": "permuted", "permutations": 1}, {"measures": ["train_error", "confusion"]}],
+    [
+        {},
+        {"order": "permuted", "permutations": 1},
+        {"measures": ["train_error", "confusion"]},
+    ],
     ids=str,
 )
 def test_it_stops_between_two_pieces_and_goes_on_at_the_end_of_the_stream(
-    shelf: Path, tmp_path: Path, protocol: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    shelf: Path,
+    tmp_path: Path,
+    protocol: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = two_learners(shelf, **protocol)
     stop = Stop()
@@ -86,7 +97,12 @@ def test_the_test_of_summed_models_is_left_and_done_again(
     store = tmp_path / "store"
     with pytest.raises(StoppedError, match="was saved"):
         evaluate(
-            plan, store, in_process=True, settings=OFTEN, progress=AsksOnce(stop, 64), stop=stop
+            plan,
+            store,
+            in_process=True,
+            settings=OFTEN,
+            progress=AsksOnce(stop, 64),
+            stop=stop,
         )
     assert not bytes_of(store)
     evaluate(plan, store, in_process=True, settings=OFTEN)
@@ -94,7 +110,9 @@ def test_the_test_of_summed_models_is_left_and_done_again(
     assert bytes_of(store) == bytes_of(tmp_path / "undisturbed") != {}
 
 
-def test_an_actor_that_is_to_leave_saves_and_says_so(shelf: Path, tmp_path: Path) -> None:
+def test_an_actor_that_is_to_leave_saves_and_says_so(
+    shelf: Path, tmp_path: Path
+) -> None:
     plan = two_learners(shelf)
     made = PlannedExperiment(resolve(plan, lambda line: None)).chosen([])
     [group] = cut_groups(made.runs, made.sources, 1)

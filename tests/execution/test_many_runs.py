@@ -34,14 +34,18 @@ def experiment(shelf: Path, permutations: int = 3, settings: int = 3) -> Experim
         for name in ("pa1", "lol")
     ]
     content = {"datasets": [{"path": str(shelf / "dense")}], "learners": learners}
-    return parse_experiment({**content, "protocol": {"permutations": permutations}}, "many")
+    return parse_experiment(
+        {**content, "protocol": {"permutations": permutations}}, "many"
+    )
 
 
 def results(store: Store) -> dict[str, Any]:
     """Return the files of runs and all that is left of work in progress."""
     folders = ("runs", "compacted/runs", "lost", "damaged", "tmp")
     return dict(
-        store.files.read_many(name for folder in folders for name in store.files.names(folder))
+        store.files.read_many(
+            name for folder in folders for name in store.files.names(folder)
+        )
     )
 
 
@@ -57,15 +61,23 @@ def expected(shelf: Path) -> dict[str, Any]:
 def test_many_runs_end_in_the_files_that_compaction_makes_of_few(
     shelf: Path, expected: dict[str, Any]
 ) -> None:
-    done = evaluate(experiment(shelf), "memory://many/here", in_process=True, settings=MANY)
+    done = evaluate(
+        experiment(shelf), "memory://many/here", in_process=True, settings=MANY
+    )
     assert (done.computed, done.outcomes) == (18, {"ok": 18})
     assert results(done.store) == expected
     assert done.store.timings().num_rows == 18
 
-    again = evaluate(experiment(shelf), "memory://many/here", in_process=True, settings=MANY)
+    again = evaluate(
+        experiment(shelf), "memory://many/here", in_process=True, settings=MANY
+    )
     assert (again.computed, again.outcomes) == (0, {"ok": 18})
     forced = evaluate(
-        experiment(shelf), "memory://many/here", in_process=True, settings=MANY, force=True
+        experiment(shelf),
+        "memory://many/here",
+        in_process=True,
+        settings=MANY,
+        force=True,
     )
     assert (forced.computed, forced.changed) == (18, 0)
     assert results(done.store) == expected
@@ -73,7 +85,10 @@ def test_many_runs_end_in_the_files_that_compaction_makes_of_few(
 
 @pytest.mark.parametrize("gives_up_at", ["discard", "write_together"])
 def test_many_forced_runs_take_the_place_of_others_by_the_file(
-    shelf: Path, expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch, gives_up_at: str
+    shelf: Path,
+    expected: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    gives_up_at: str,
 ) -> None:
     """Whatever a killed evaluation had written, the next one ends in the same files."""
     path = f"memory://many/{gives_up_at}"
@@ -89,12 +104,16 @@ def test_many_forced_runs_take_the_place_of_others_by_the_file(
     with monkeypatch.context() as patched:
         patched.setattr("olscale.execution.group_records.replace_together", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            evaluate(experiment(shelf), path, in_process=True, settings=MANY, force=True)
+            evaluate(
+                experiment(shelf), path, in_process=True, settings=MANY, force=True
+            )
     assert replaced
     assert replaced[0] > 1
     assert len(open_store(path).done()) == 18
     assert open_store(path).read().num_rows == 18
-    forced = evaluate(experiment(shelf), path, in_process=True, settings=MANY, force=True)
+    forced = evaluate(
+        experiment(shelf), path, in_process=True, settings=MANY, force=True
+    )
     assert (forced.computed, forced.changed) == (18, 0)
     assert results(store) == expected
 
@@ -103,7 +122,10 @@ def test_tasks_give_the_same_files(
     shelf: Path, tmp_path: Path, expected: dict[str, Any], cluster: Cluster
 ) -> None:
     done = evaluate(
-        experiment(shelf), tmp_path / "store", scheduler=cluster.scheduler, settings=MANY
+        experiment(shelf),
+        tmp_path / "store",
+        scheduler=cluster.scheduler,
+        settings=MANY,
     )
     assert done.computed == 18
     assert results(done.store) == expected
@@ -112,8 +134,12 @@ def test_tasks_give_the_same_files(
 def test_the_rest_of_many_runs_ends_in_the_same_files(
     shelf: Path, expected: dict[str, Any]
 ) -> None:
-    evaluate(experiment(shelf, 2, 2), "memory://many/rest", in_process=True, settings=MANY)
-    done = evaluate(experiment(shelf), "memory://many/rest", in_process=True, settings=MANY)
+    evaluate(
+        experiment(shelf, 2, 2), "memory://many/rest", in_process=True, settings=MANY
+    )
+    done = evaluate(
+        experiment(shelf), "memory://many/rest", in_process=True, settings=MANY
+    )
     assert done.computed == 10
     assert results(done.store) == expected
 
@@ -122,14 +148,18 @@ def test_many_loose_runs_are_compacted_when_they_are_looked_through(
     shelf: Path, expected: dict[str, Any]
 ) -> None:
     evaluate(experiment(shelf), "memory://many/loose", in_process=True)
-    done = evaluate(experiment(shelf, 1, 1), "memory://many/loose", in_process=True, settings=MANY)
+    done = evaluate(
+        experiment(shelf, 1, 1), "memory://many/loose", in_process=True, settings=MANY
+    )
     assert done.computed == 0
     assert results(done.store) == expected
 
 
 def test_a_store_without_compacted_files_gets_none(shelf: Path) -> None:
     open_store("memory://many/first", create=True).put("store.json", version_bytes(1))
-    done = evaluate(experiment(shelf), "memory://many/first", in_process=True, settings=MANY)
+    done = evaluate(
+        experiment(shelf), "memory://many/first", in_process=True, settings=MANY
+    )
     assert len(done.store.single_files("runs")) == 18
     assert done.store.version == 1
 
@@ -159,7 +189,9 @@ def test_what_was_reported_is_there_after_a_kill(shelf: Path, tmp_path: Path) ->
     told = set[str]()
     for kill in (True, True, False):
         process = subprocess.Popen(
-            [sys.executable, "-c", KILLED, str(shelf), str(path)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", KILLED, str(shelf), str(path)],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         assert process.stdout is not None
         told.add(process.stdout.readline().strip())
@@ -171,7 +203,10 @@ def test_what_was_reported_is_there_after_a_kill(shelf: Path, tmp_path: Path) ->
         assert told - {""} <= open_store(path).done()
     assert len(open_store(path).done()) == 96
     undisturbed = evaluate(
-        experiment(shelf, 12, 4), "memory://many/undisturbed", in_process=True, settings=MANY
+        experiment(shelf, 12, 4),
+        "memory://many/undisturbed",
+        in_process=True,
+        settings=MANY,
     )
     seen = open_store(path)
     compact(seen)
@@ -186,5 +221,9 @@ def test_progress_tells_of_runs_that_are_in_the_store(shelf: Path) -> None:
             assert run in Store("memory://many/told").done()
 
     evaluate(
-        experiment(shelf), "memory://many/told", in_process=True, progress=Looks(), settings=MANY
+        experiment(shelf),
+        "memory://many/told",
+        in_process=True,
+        progress=Looks(),
+        settings=MANY,
     )

@@ -41,7 +41,9 @@ def experiment(url: str, **protocol: Any) -> Experiment:
 
 
 def files(store: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (store / "runs").rglob("*.parquet")}
+    return {
+        path.name: path.read_bytes() for path in (store / "runs").rglob("*.parquet")
+    }
 
 
 @pytest.mark.parametrize(
@@ -73,23 +75,34 @@ def test_results_have_the_same_bytes_under_any_limit(
     )
 
 
-def test_workers_permute_out_of_core_too(url: str, tmp_path: Path, cluster: Cluster) -> None:
+def test_workers_permute_out_of_core_too(
+    url: str, tmp_path: Path, cluster: Cluster
+) -> None:
     spec = experiment(url, permutations=2)
     evaluate(spec, tmp_path / "here", in_process=True)
-    evaluate(spec, tmp_path / "there", scheduler=cluster.scheduler, memory_limit=400_000)
+    evaluate(
+        spec, tmp_path / "there", scheduler=cluster.scheduler, memory_limit=400_000
+    )
     assert files(tmp_path / "here") == files(tmp_path / "there")
 
 
-def test_a_limit_that_is_none_or_too_small_is_one_line(url: str, tmp_path: Path) -> None:
+def test_a_limit_that_is_none_or_too_small_is_one_line(
+    url: str, tmp_path: Path
+) -> None:
     with pytest.raises(
         ParameterError, match="memory limit was '2 cats', expected a size such as '2GB'"
     ):
-        evaluate(experiment(url), tmp_path / "store", in_process=True, memory_limit="2 cats")
+        evaluate(
+            experiment(url), tmp_path / "store", in_process=True, memory_limit="2 cats"
+        )
     assert not (tmp_path / "store").exists()
     with pytest.raises(
-        ExecutionError, match=r"too small to permute .* need \d+\.\d kB; raise the limit"
+        ExecutionError,
+        match=r"too small to permute .* need \d+\.\d kB; raise the limit",
     ):
-        evaluate(experiment(url), tmp_path / "store", in_process=True, memory_limit="50 kB")
+        evaluate(
+            experiment(url), tmp_path / "store", in_process=True, memory_limit="50 kB"
+        )
 
 
 def test_a_full_disk_is_one_line(url: str, tmp_path: Path) -> None:
@@ -99,10 +112,13 @@ def test_a_full_disk_is_one_line(url: str, tmp_path: Path) -> None:
             side_effect=OSError(28, "No space left on device"),
         ),
         pytest.raises(
-            ExecutionError, match=r"^cannot permute .*: No space left on device; .* OLSCALE_SCRATCH"
+            ExecutionError,
+            match=r"^cannot permute .*: No space left on device; .* OLSCALE_SCRATCH",
         ),
     ):
-        evaluate(experiment(url), tmp_path / "store", in_process=True, memory_limit="400 kB")
+        evaluate(
+            experiment(url), tmp_path / "store", in_process=True, memory_limit="400 kB"
+        )
 
 
 def test_half_of_a_worker_is_the_default(

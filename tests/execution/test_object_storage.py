@@ -59,7 +59,10 @@ def rows(tmp_path: Path) -> Path:
 
 def experiment(rows: Path, order: str, *learners: str) -> Any:
     protocol = {"order": order} | ({"permutations": 1} if order == "permuted" else {})
-    content = {"datasets": [{"path": str(rows)}], "learners": [{"name": name} for name in learners]}
+    content = {
+        "datasets": [{"path": str(rows)}],
+        "learners": [{"name": name} for name in learners],
+    }
     return parse_experiment({**content, "protocol": protocol})
 
 
@@ -89,10 +92,18 @@ def test_in_process_it_goes_on_from_the_checkpoint_there(
 
     monkeypatch.setattr(GroupPass, "advance", noted)
     with pytest.raises(KeyboardInterrupt):
-        evaluate(experiment(rows, order, "pa1", "lol"), store, in_process=True, settings=eager)
+        evaluate(
+            experiment(rows, order, "pa1", "lol"),
+            store,
+            in_process=True,
+            settings=eager,
+        )
     far = open_store(store)
     saved = [name for name in far.files.names("checkpoints") if name.endswith(".npz")]
-    assert [name.rpartition("/")[2] for name in saved] == ["000000006.npz", "000000007.npz"]
+    assert [name.rpartition("/")[2] for name in saved] == [
+        "000000006.npz",
+        "000000007.npz",
+    ]
     far.put(saved[1], b"PK\x03\x04 but no more")
 
     evaluate(experiment(rows, order, "pa1", "lol"), store, in_process=True)
@@ -103,7 +114,9 @@ def test_in_process_it_goes_on_from_the_checkpoint_there(
 
 
 @pytest.fixture(scope="module")
-def cluster_there(bucket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster_there(
+    bucket: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
     """Return a cluster of one worker that has the bucket's address and credentials."""
     with running(tmp_path_factory.mktemp("cluster"), workers=1) as cluster:
         yield cluster
@@ -132,7 +145,8 @@ def test_another_worker_goes_on_from_the_checkpoint_there(
     first, second = dict.fromkeys(processes)
     assert (tmp_path / "died").exists()
     assert processes.count(second) < CHUNKS <= len(processes) < 2 * CHUNKS
-    assert len(processes) - CHUNKS < processes.count(first)  # some of it was not learned again
+    # some of it was not learned again
+    assert len(processes) - CHUNKS < processes.count(first)
     near = evaluate(mortal, tmp_path / "near", in_process=True).store
     assert runs(open_store(store)) == runs(near)
     assert open_store(store).files.names("checkpoints") == []

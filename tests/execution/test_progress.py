@@ -31,14 +31,17 @@ class Part:
     held: int = 0
     begun: float = 0.0  # share that a checkpoint has
     compiles: float = 0.0
-    fails: dict[int, float] = field(default_factory=dict)  # share after which a run fails
+    # share after which a run fails
+    fails: dict[int, float] = field(default_factory=dict)
     dies: float = 2.0  # share at which its worker dies
     share: float = 0.0
 
     @property
     def runs(self) -> tuple[Run, ...]:
         stream = StreamKey(self.name, sha256(self.name.encode()).hexdigest(), (), None)
-        return tuple(Run(stream, "pa1", 1, {"C": float(i)}) for i in range(len(self.costs)))
+        return tuple(
+            Run(stream, "pa1", 1, {"C": float(i)}) for i in range(len(self.costs))
+        )
 
     @property
     def work(self) -> Work:
@@ -61,19 +64,27 @@ class Part:
     def learn(self) -> None:
         """Do the work of a step: faster, once a run has failed."""
         going = sum(
-            cost for i, cost in enumerate(self.costs) if self.share < self.fails.get(i, 1.0)
+            cost
+            for i, cost in enumerate(self.costs)
+            if self.share < self.fails.get(i, 1.0)
         )
         speed = sum(self.costs) / (self.seconds * going) if going else 1.0 / STEP
         self.share = min(1.0, self.share + STEP * speed)
 
     def has_surprises(self) -> bool:
         """Return whether a failure or machine code to be made is still to come."""
-        return self.compiles > 0.0 or any(self.share < share for share in self.fails.values())
+        return self.compiles > 0.0 or any(
+            self.share < share for share in self.fails.values()
+        )
 
     def stand(self) -> Stand:
         count = len(self.costs)
         passes = self.share * (ROWS + self.held)
-        scored = (int((passes - ROWS) * count), self.held * count) if passes > ROWS else (0, 0)
+        scored = (
+            (int((passes - ROWS) * count), self.held * count)
+            if passes > ROWS
+            else (0, 0)
+        )
         failed = tuple(
             (run.id, int(self.fails[i] * (ROWS + self.held)))
             for i, run in enumerate(self.runs)
@@ -103,10 +114,15 @@ class Moment:
     is_foreseeable: bool = True  # no failure is to come, and no machine code to be made
 
 
-def played(parts: list[Part], workers: int, progress: LiveProgress, clock: Clock) -> list[Moment]:
+def played(
+    parts: list[Part], workers: int, progress: LiveProgress, clock: Clock
+) -> list[Moment]:
     """Return each moment of a simulated evaluation, which reports its events as drivers do."""
     progress.start(
-        "plan", sum(len(part.costs) for part in parts), 0, {p.name: p.work for p in parts}
+        "plan",
+        sum(len(part.costs) for part in parts),
+        0,
+        {p.name: p.work for p in parts},
     )
     for part in parts:
         progress.details(part.name, Stand(), "")
@@ -123,7 +139,9 @@ def played(parts: list[Part], workers: int, progress: LiveProgress, clock: Clock
         for worker, part in list(busy.items()):
             if part.compiles > 0.0:
                 part.compiles -= STEP
-                progress.details(part.name, Stand(compiling=part.compiles > 0.0), f"w{worker}")
+                progress.details(
+                    part.name, Stand(compiling=part.compiles > 0.0), f"w{worker}"
+                )
                 continue
             part.learn()
             if part.share >= part.dies:
@@ -135,7 +153,9 @@ def played(parts: list[Part], workers: int, progress: LiveProgress, clock: Clock
             if part.share == 1.0:
                 del busy[worker]
                 for i, run in enumerate(part.runs):
-                    progress.finish(run.id, "learner_error" if i in part.fails else "ok")
+                    progress.finish(
+                        run.id, "learner_error" if i in part.fails else "ok"
+                    )
         shown = progress.evaluation
         done = sum(part.cost_until(part.share) for part in parts)
         moment = Moment(clock.now, shown.share_done, done / total, shown.seconds_left)
@@ -155,7 +175,10 @@ CASES = {
     "held-out rows": ([Part("d", 60.0, (1.0, 1.0), held=2 * ROWS)], 1),
     "folds": (like(10, 6.0, held=ROWS // 9), 2),
     "bundles": (like(200, 0.4), 2),
-    "learners of other costs": (like(4, 20.0, costs=(4.0,)) + like(8, 10.0, "e", costs=(2.0,)), 2),
+    "learners of other costs": (
+        like(4, 20.0, costs=(4.0,)) + like(8, 10.0, "e", costs=(2.0,)),
+        2,
+    ),
     "machine code": (like(2, 10.0, "e", compiles=40.0) + like(8, 10.0), 2),
     "machine code later": (like(6, 10.0) + like(2, 10.0, "e", compiles=30.0), 2),
     "checkpoints": (like(4, 50.0, begun=0.6), 2),
@@ -218,7 +241,10 @@ def test_half_of_a_group_counts_when_its_runs_end() -> None:
     progress.start("plan", 2, 0, {"d": part.work})
     progress.details("d", Stand(), "")
     progress.details("half of d", Stand(ROWS, 0.25), "w")
-    assert (progress.evaluation.share_done, progress.evaluation.rows_done) == (0.0, ROWS)
+    assert (progress.evaluation.share_done, progress.evaluation.rows_done) == (
+        0.0,
+        ROWS,
+    )
     progress.finish(part.runs[0].id, "ok")
     assert progress.evaluation.share_done == 0.25
     progress.finish(part.runs[1].id, "lost")
@@ -238,12 +264,18 @@ def test_without_costs_rows_count() -> None:
 def test_a_terminal_shows_the_mean_error_of_each_dataset() -> None:
     out = io.StringIO()
     progress = LiveProgress(LineProgress(out, every=-1.0))
-    parts = [Part(name, 10.0, (1.0, 1.0)) for name in ("usps", "letter", "third", "fourth")]
+    parts = [
+        Part(name, 10.0, (1.0, 1.0)) for name in ("usps", "letter", "third", "fourth")
+    ]
     progress.start("plan", 8, 0, {part.name: part.work for part in parts})
-    for part, errors in zip(parts[:3], ((0.5, 0.25), (nan, 0.125), (0.5, 0.5)), strict=True):
+    for part, errors in zip(
+        parts[:3], ((0.5, 0.25), (nan, 0.125), (0.5, 0.5)), strict=True
+    ):
         stands = zip(part.runs, errors, strict=True)
         progress.details(
-            part.name, Stand(2, 0.25, tuple((run.id, 1, error) for run, error in stands)), "w"
+            part.name,
+            Stand(2, 0.25, tuple((run.id, 1, error) for run, error in stands)),
+            "w",
         )
     *_, first, second, third = out.getvalue().splitlines()
     assert first.endswith(", error so far 37.50 %")

@@ -34,12 +34,17 @@ def experiment(faces: Path, **protocol: Any) -> Experiment:
 
 def files(store: Path) -> dict[str, bytes]:
     folder = store / "runs"
-    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
 
 
 @pytest.mark.parametrize(
     "protocol",
-    [EVERYTHING, {"split": "prequential-kfold", "folds": 3, "window": 20, "mcnemar": True}],
+    [
+        EVERYTHING,
+        {"split": "prequential-kfold", "folds": 3, "window": 20, "mcnemar": True},
+    ],
     ids=["everything", "kfold"],
 )
 def test_dask_and_in_process_give_the_same_bytes(
@@ -57,7 +62,10 @@ def test_delays_of_a_column_are_the_same_on_dask_and_in_process(
 ) -> None:
     """On actors, which go through time-ordered streams, and in tasks, which go through permutations."""
     made = experiment(
-        late, delay="late", order=order, **({"permutations": 2} if order == "permuted" else {})
+        late,
+        delay="late",
+        order=order,
+        **({"permutations": 2} if order == "permuted" else {}),
     )
     evaluate(made, tmp_path / "here", in_process=True)
     evaluate(made, tmp_path / "dask", scheduler=cluster.scheduler)
@@ -84,7 +92,9 @@ def test_class_shards_and_one_piece_give_the_same_bytes(
     merged = []
     merge = module.merge_group
     monkeypatch.setattr(
-        module, "merge_group", lambda pack, *more: merged.append(pack) or merge(pack, *more)
+        module,
+        "merge_group",
+        lambda pack, *more: merged.append(pack) or merge(pack, *more),
     )
     made = experiment(faces, **protocol)
     evaluate(made, tmp_path / "whole", in_process=True, class_shards=1)
@@ -93,7 +103,9 @@ def test_class_shards_and_one_piece_give_the_same_bytes(
     assert files(tmp_path / "whole") == files(tmp_path / "shards") != {}
 
 
-def test_settings_of_a_grid_keep_the_bits_they_have_alone(faces: Path, tmp_path: Path) -> None:
+def test_settings_of_a_grid_keep_the_bits_they_have_alone(
+    faces: Path, tmp_path: Path
+) -> None:
     """They share a pass over the rows, or not, as the protocol allows; the other options come along."""
     protocol = {"window": 100, "drift": "ddm", "fading": 0.9}
     evaluate(experiment(faces, **protocol), tmp_path / "together", in_process=True)

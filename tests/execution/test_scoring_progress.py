@@ -33,7 +33,9 @@ class Heard(Silent):
             self.scoring.setdefault(group, []).append(stand.scoring)
 
 
-@pytest.mark.parametrize("protocol", [{}, {"order": "permuted", "permutations": 1}], ids=str)
+@pytest.mark.parametrize(
+    "protocol", [{}, {"order": "permuted", "permutations": 1}], ids=str
+)
 def test_the_final_models_say_how_far_they_are(
     shelf: Path, tmp_path: Path, protocol: dict[str, Any]
 ) -> None:
@@ -58,7 +60,9 @@ def test_the_final_models_say_how_far_they_are(
     )
 
 
-def test_of_all_runs_of_a_group_the_last_error_is_known(shelf: Path, tmp_path: Path) -> None:
+def test_of_all_runs_of_a_group_the_last_error_is_known(
+    shelf: Path, tmp_path: Path
+) -> None:
     """Reports have those of sixteen; a short stream ends with the first."""
     content = {
         "datasets": [{"path": str(shelf / "dense")}],
@@ -72,21 +76,30 @@ def test_of_all_runs_of_a_group_the_last_error_is_known(shelf: Path, tmp_path: P
         assert run.error == done.store.get(run.id).metrics["cumulative_error"]
 
 
-def test_models_along_the_stream_say_it_too_and_then_go_on(shelf: Path, tmp_path: Path) -> None:
+def test_models_along_the_stream_say_it_too_and_then_go_on(
+    shelf: Path, tmp_path: Path
+) -> None:
     heard = Heard()
     plan = two_learners(shelf, holdout_every=200)
     evaluate(plan, tmp_path / "store", in_process=True, settings=OFTEN, progress=heard)
     once = [(128, 200), (200, 200)]
-    assert list(heard.scoring.values()) == [[(0, 0), *once, (0, 0), *once, (0, 0), *once]]
+    assert list(heard.scoring.values()) == [
+        [(0, 0), *once, (0, 0), *once, (0, 0), *once]
+    ]
 
 
 def test_the_journal_takes_back_what_is_over(shelf: Path, tmp_path: Path) -> None:
     done = evaluate(
-        two_learners(shelf, holdout_every=399), tmp_path / "store", in_process=True, settings=OFTEN
+        two_learners(shelf, holdout_every=399),
+        tmp_path / "store",
+        in_process=True,
+        settings=OFTEN,
     )
     [file] = (tmp_path / "store" / "live").iterdir()
     lines = [json.loads(line) for line in file.read_text().splitlines()]
-    assert [200, 200] in [scored for line in lines for scored in line.get("scored", {}).values()]
+    assert [200, 200] in [
+        scored for line in lines for scored in line.get("scored", {}).values()
+    ]
     (live,) = LiveReader(done.store).read()
     assert live.share_done == 1.0
 
@@ -99,7 +112,8 @@ def test_summed_models_report_how_far_their_test_is(
     content = {
         "datasets": [{"path": str(shelf / "dense")}],
         "learners": [
-            {"name": "rff-rls", "params": {"features": 8, "lam": lam}} for lam in (0.1, 1.0)
+            {"name": "rff-rls", "params": {"features": 8, "lam": lam}}
+            for lam in (0.1, 1.0)
         ],
         "protocol": {"order": "time", "test_only": True},
     }
@@ -144,9 +158,14 @@ class Stands(Silent):
         self.compiling.append(stand.compiling)
 
 
-@pytest.mark.parametrize("protocol", [{}, {"order": "permuted", "permutations": 1}], ids=str)
+@pytest.mark.parametrize(
+    "protocol", [{}, {"order": "permuted", "permutations": 1}], ids=str
+)
 def test_who_makes_machine_code_says_so_once_and_then_that_it_goes_on(
-    shelf: Path, tmp_path: Path, protocol: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    shelf: Path,
+    tmp_path: Path,
+    protocol: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def compile_two(learner: Any, X: Any, weighted: bool) -> None:
         for _ in range(2):
@@ -155,11 +174,15 @@ def test_who_makes_machine_code_says_so_once_and_then_that_it_goes_on(
     monkeypatch.setattr(run_state, "compile_loops", compile_two)
     heard = Stands()
     plan = two_learners(shelf, **protocol)
-    done = evaluate(plan, tmp_path / "store", in_process=True, settings=OFTEN, progress=heard)
+    done = evaluate(
+        plan, tmp_path / "store", in_process=True, settings=OFTEN, progress=heard
+    )
     assert heard.compiling[:2] == [False, True]
     assert heard.compiling.count(True) == 1
     [file] = (tmp_path / "store" / "live").iterdir()
-    said = [json.loads(line).get("compiling", {}) for line in file.read_text().splitlines()]
+    said = [
+        json.loads(line).get("compiling", {}) for line in file.read_text().splitlines()
+    ]
     assert any(said)
     (live,) = LiveReader(done.store).read()
     [group] = live.groups.values()

@@ -44,7 +44,9 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for part, count in (("train", 1000), ("test", 90)):
         X = rng.normal(size=(count, 5))
         np.savez(
-            folder / f"{part}.npz", X=X, y=(np.abs(X[:, :2]).sum(axis=1) > 1.0) + (X[:, 2] > 0.5)
+            folder / f"{part}.npz",
+            X=X,
+            y=(np.abs(X[:, :2]).sum(axis=1) > 1.0) + (X[:, 2] > 0.5),
         )
     ingest(
         [str(folder / "train.npz")],
@@ -93,7 +95,9 @@ def left_over(store: Path) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def undisturbed(
+    rows: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, bytes]:
     """Return the bytes of the records of an evaluation in this process, of one block as on workers."""
     store = tmp_path_factory.mktemp("undisturbed") / "store"
     evaluate(experiment(rows, "oselm", "rff-rls"), store, in_process=True)
@@ -101,7 +105,9 @@ def undisturbed(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[st
 
 
 @pytest.fixture(scope="module")
-def of_two_blocks(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def of_two_blocks(
+    rows: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, bytes]:
     """Return the bytes of the records whose sums are made of two blocks of rows."""
     store = tmp_path_factory.mktemp("blocks") / "store"
     with pytest.MonkeyPatch.context() as patch:
@@ -171,10 +177,14 @@ def test_killed_in_the_middle_of_sums_they_go_on_from_the_checkpoint(
     monkeypatch.setattr(group_calls, "StreamActor", DiesInTheMiddle)
     settings = ExecutionSettings(**EAGER)  # type: ignore[arg-type]
     store = tmp_path / "store"
-    evaluate(experiment(rows, "oselm"), store, scheduler=cluster.scheduler, settings=settings)
+    evaluate(
+        experiment(rows, "oselm"), store, scheduler=cluster.scheduler, settings=settings
+    )
     # 256 rows are added up at once, the others of 300 wait.
     assert (tmp_path / "went-on").read_text() == "2 44"
-    assert records(store) == {run.id: undisturbed[run.id] for run in group_of(rows, "oselm").runs}
+    assert records(store) == {
+        run.id: undisturbed[run.id] for run in group_of(rows, "oselm").runs
+    }
     assert left_over(store) == []
 
 

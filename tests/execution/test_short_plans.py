@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
-from olscale.compiled.machine_code import begin_machine_code, end_machine_code, machine_code_seconds
+from olscale.compiled.machine_code import (
+    begin_machine_code,
+    end_machine_code,
+    machine_code_seconds,
+)
 from olscale.data.stream import Stream
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution.evaluate import evaluate
@@ -64,7 +68,11 @@ def test_a_short_plan_runs_here_and_says_so(shelf: Path, tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     "options",
-    [{"workers": 1}, {"class_shards": 2}, {"settings": ExecutionSettings(start_seconds=0.0)}],
+    [
+        {"workers": 1},
+        {"class_shards": 2},
+        {"settings": ExecutionSettings(start_seconds=0.0)},
+    ],
     ids=str,
 )
 def test_who_asks_for_workers_gets_them(
@@ -74,16 +82,22 @@ def test_who_asks_for_workers_gets_them(
         evaluate(experiment(shelf), tmp_path / "store", **options)
 
 
-def test_a_learner_that_is_not_ours_has_a_worker_to_die_in(shelf: Path, tmp_path: Path) -> None:
+def test_a_learner_that_is_not_ours_has_a_worker_to_die_in(
+    shelf: Path, tmp_path: Path
+) -> None:
     with pytest.raises(ClusterAskedError):
-        evaluate(experiment(shelf, "sklearn.linear_model:Perceptron"), tmp_path / "store")
+        evaluate(
+            experiment(shelf, "sklearn.linear_model:Perceptron"), tmp_path / "store"
+        )
 
 
 def test_a_short_phase_behind_a_long_one_runs_on_the_cluster_that_is_there(
     shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds = iter([10.0, 0.1])
-    monkeypatch.setattr("olscale.execution.phases.short_seconds", lambda *_: next(seconds))
+    monkeypatch.setattr(
+        "olscale.execution.phases.short_seconds", lambda *_: next(seconds)
+    )
 
     def run(
         phases: Any, store: Store, new: bool, progress: Notes, where: object, *rest: Any
@@ -117,7 +131,11 @@ def test_machine_code_that_reading_waits_for_is_no_reading(
     before = machine_code_seconds()
     evaluate(experiment(shelf), tmp_path / "store", in_process=True)
 
-    [timings] = open_store(tmp_path / "store").timings(columns=["timings"])["timings"].to_pylist()
+    [timings] = (
+        open_store(tmp_path / "store")
+        .timings(columns=["timings"])["timings"]
+        .to_pylist()
+    )
     compiling = dict(timings)["machine_code_seconds"]
     assert 0.5 <= compiling <= machine_code_seconds() - before
     assert dict(timings)["read_seconds"] < compiling

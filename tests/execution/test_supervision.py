@@ -34,7 +34,10 @@ from olscale.results.opening import open_store
 LEARNERS = ("pa", "pa1", "pa2", "lol", "perceptron")
 QUICK = ExecutionSettings(watch_seconds=0.02)
 cluster = gen_cluster(
-    client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False}
+    client=True,
+    nthreads=[("127.0.0.1", 1)] * 2,
+    timeout=60,
+    clean_kwargs={"threads": False},
 )
 
 
@@ -43,7 +46,8 @@ def content(shelf: Path, order: str) -> Any:
         {
             "datasets": [{"path": str(shelf / "dense")}],
             "learners": [{"name": name} for name in LEARNERS],
-            "protocol": {"order": order} | ({"permutations": 1} if order == "permuted" else {}),
+            "protocol": {"order": order}
+            | ({"permutations": 1} if order == "permuted" else {}),
         }
     )
 
@@ -55,7 +59,9 @@ def one_pack(shelf: Path, order: str) -> RunGroup:
 
 
 def runs(store: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (store / "runs").rglob("*.parquet")}
+    return {
+        path.name: path.read_bytes() for path in (store / "runs").rglob("*.parquet")
+    }
 
 
 @pytest.fixture
@@ -64,9 +70,12 @@ def store(tmp_path: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(shelf: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def undisturbed(
+    shelf: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
     stores = {
-        order: tmp_path_factory.mktemp("undisturbed") / order for order in ("time", "permuted")
+        order: tmp_path_factory.mktemp("undisturbed") / order
+        for order in ("time", "permuted")
     }
     for order, store in stores.items():
         evaluate(content(shelf, order), store, in_process=True)
@@ -120,7 +129,9 @@ def test_the_one_run_that_takes_its_workers_along_is_found_and_the_rest_go_on(
     names = tuple(run.learner for run in pack.runs)
     guilty = names.index("pa2")
     halves = (
-        (names[:2], names[2:3], names[3:]) if guilty < 2 else (names[2:], names[2:3], names[3:])
+        (names[:2], names[2:3], names[3:])
+        if guilty < 2
+        else (names[2:], names[2:3], names[3:])
     )
     assert deaths[names] == 3
     assert sum(deaths.values()) == 7 + (guilty > 2)
@@ -130,11 +141,14 @@ def test_the_one_run_that_takes_its_workers_along_is_found_and_the_rest_go_on(
     assert (len(done.lost()), len(done.done()), watched.evaluation.failed) == (1, 4, 1)
     (lost,) = done.lost()
     assert done.get(lost).run["learner"]["name"] == "pa2"
-    assert done.get(lost).reason.startswith("its workers died 3 times at the same place")
+    assert done.get(lost).reason.startswith(
+        "its workers died 3 times at the same place"
+    )
     assert runs(Path(store)).items() < runs(undisturbed[order]).items()
     assert watched.evaluation.rows_done == 4 * 400
     monkeypatch.undo()
-    evaluate(content(shelf, order), store, in_process=True)  # the next evaluation tries it again
+    # the next evaluation tries it again
+    evaluate(content(shelf, order), store, in_process=True)
     assert runs(Path(store)) == runs(undisturbed[order])
     assert not list(Path(store, "checkpoints").glob("*"))
 
@@ -155,11 +169,16 @@ class DiesOften(StreamActor):
 
 
 def test_deaths_after_progress_do_not_add_up(
-    shelf: Path, store: str, undisturbed: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+    shelf: Path,
+    store: str,
+    undisturbed: dict[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Seven deaths, each one chunk further on."""
     deaths.clear()
-    settings = ExecutionSettings(watch_seconds=0.02, checkpoint_seconds=0.0, checkpoint_ratio=0.0)
+    settings = ExecutionSettings(
+        watch_seconds=0.02, checkpoint_seconds=0.0, checkpoint_ratio=0.0
+    )
     monkeypatch.setattr(group_calls, "StreamActor", DiesOften)
     notes: list[str] = []
 
@@ -169,7 +188,9 @@ def test_deaths_after_progress_do_not_add_up(
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        await drive(client, [one_pack(shelf, "time")], store, Notes(), settings=settings)
+        await drive(
+            client, [one_pack(shelf, "time")], store, Notes(), settings=settings
+        )
 
     run()
     assert list(deaths.values()) == [7]
@@ -190,7 +211,10 @@ class Slow(StreamActor):
 
 
 def test_asked_to_stop_it_saves_and_the_next_evaluation_goes_on(
-    shelf: Path, store: str, undisturbed: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+    shelf: Path,
+    store: str,
+    undisturbed: dict[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(group_calls, "StreamActor", Slow)
     stop = Stop()
@@ -205,7 +229,8 @@ def test_asked_to_stop_it_saves_and_the_next_evaluation_goes_on(
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
         with pytest.raises(
-            StoppedError, match="SIGTERM: what was going on is saved; run the same command again"
+            StoppedError,
+            match="SIGTERM: what was going on is saved; run the same command again",
         ):
             await drive(client, [pack], store, Stops(), stop, settings=QUICK)
 
@@ -219,7 +244,10 @@ def test_asked_to_stop_it_saves_and_the_next_evaluation_goes_on(
 
 
 def test_a_task_whose_driver_is_gone_is_saved_and_left(
-    shelf: Path, store: str, undisturbed: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+    shelf: Path,
+    store: str,
+    undisturbed: dict[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Dask ends no task that runs; it would go on to its end beside the one that the next driver starts."""
     pack = one_pack(shelf, "permuted")
@@ -234,7 +262,12 @@ def test_a_task_whose_driver_is_gone_is_saved_and_left(
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
         future = client.submit(
-            run_as_task, pack, store, key="olscale-gone", workers=[a.address], pure=False
+            run_as_task,
+            pack,
+            store,
+            key="olscale-gone",
+            workers=[a.address],
+            pure=False,
         )
         while not a.state.executing_count:
             await asyncio.sleep(0.01)
@@ -254,18 +287,25 @@ def test_a_task_whose_driver_is_gone_is_saved_and_left(
 def leaves_once(pack: RunGroup, store: str, **options: Any) -> TaskReport:
     """Do what a task does on a worker that is leaving, the first time."""
     deaths[pack.key] += 1
-    return TaskReport(stopped=True) if deaths[pack.key] == 1 else run_as_task(pack, store)
+    return (
+        TaskReport(stopped=True) if deaths[pack.key] == 1 else run_as_task(pack, store)
+    )
 
 
 def test_a_pack_that_a_leaving_worker_has_saved_goes_on_elsewhere(
-    shelf: Path, store: str, undisturbed: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+    shelf: Path,
+    store: str,
+    undisturbed: dict[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     deaths.clear()
     monkeypatch.setattr(group_calls, "run_as_task", leaves_once)
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        await drive(client, [one_pack(shelf, "permuted")], store, LiveProgress(), settings=QUICK)
+        await drive(
+            client, [one_pack(shelf, "permuted")], store, LiveProgress(), settings=QUICK
+        )
 
     run()
     assert list(deaths.values()) == [2]
@@ -279,7 +319,10 @@ def dies_after_writing(pack: RunGroup, store: str, **options: Any) -> TaskReport
 
 
 def test_a_pack_that_has_its_records_is_not_run_again(
-    shelf: Path, store: str, undisturbed: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+    shelf: Path,
+    store: str,
+    undisturbed: dict[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its worker died after it had written them and before it could say so."""
     deaths.clear()
@@ -288,11 +331,17 @@ def test_a_pack_that_has_its_records_is_not_run_again(
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        await drive(client, [one_pack(shelf, "permuted")], store, watched, settings=QUICK)
+        await drive(
+            client, [one_pack(shelf, "permuted")], store, watched, settings=QUICK
+        )
 
     run()
     assert list(deaths.values()) == [1]
-    assert (watched.evaluation.done, watched.evaluation.failed, watched.evaluation.rows_done) == (
+    assert (
+        watched.evaluation.done,
+        watched.evaluation.failed,
+        watched.evaluation.rows_done,
+    ) == (
         5,
         0,
         5 * 400,
@@ -353,7 +402,8 @@ def test_a_pack_reports_as_seldom_as_it_is_told(shelf: Path, tmp_path: Path) -> 
             settings=ExecutionSettings(report_seconds=seconds),
         )
         told[seconds] = len(reports)
-    assert told == {0.0: 10, 60.0: 1}  # seven chunks, the two of held-out rows and the end
+    # seven chunks, the two of held-out rows and the end
+    assert told == {0.0: 10, 60.0: 1}
 
 
 def test_room_on_workers() -> None:
@@ -363,7 +413,10 @@ def test_room_on_workers() -> None:
         workers = Workers(Scheduler({"a": 1, "b": 1}))
         await workers.look()
         places = [workers.place(actor=True, alone=False) for _ in range(3)]
-        assert {await places[0].__aenter__(), await places[1].__aenter__()} == {"a", "b"}
+        assert {await places[0].__aenter__(), await places[1].__aenter__()} == {
+            "a",
+            "b",
+        }
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
                 await places[2].__aenter__()
@@ -398,7 +451,9 @@ def test_of_all_that_wait_for_room_only_the_first_looks() -> None:
         places = [workers.place(actor=False, alone=False) for _ in range(100)]
         waiting = [asyncio.create_task(place.__aenter__()) for place in places]
         await asyncio.sleep(0)
-        with mock.patch.object(Room, "first", autospec=True, side_effect=Room.first) as look:
+        with mock.patch.object(
+            Room, "first", autospec=True, side_effect=Room.first
+        ) as look:
             await workers.look()
             await asyncio.sleep(0.02)
             assert [task.done() for task in waiting] == [True, True] + 98 * [
@@ -428,7 +483,9 @@ def test_a_group_costs_the_driver_as_much_with_a_thousand_workers_as_with_two() 
             async with workers.place(actor=False, alone=False) as worker:
                 await workers.answer("", call, worker)
 
-        with mock.patch.object(Room, "_sort", autospec=True, side_effect=Room._sort) as sort:
+        with mock.patch.object(
+            Room, "_sort", autospec=True, side_effect=Room._sort
+        ) as sort:
             groups = [asyncio.create_task(group(call)) for call in calls]
             await asyncio.sleep(0)
             with mock.patch.object(
@@ -468,14 +525,18 @@ def test_only_the_calls_to_a_worker_that_leaves_are_lost() -> None:
 
 
 @pytest.mark.parametrize("busy", [False, True])
-def test_who_waits_for_a_worker_of_its_own_hears_that_there_is_none_any_more(busy: bool) -> None:
+def test_who_waits_for_a_worker_of_its_own_hears_that_there_is_none_any_more(
+    busy: bool,
+) -> None:
     async def run() -> None:
         workers = Workers(Scheduler({"a": 1} if busy else {}))
         await workers.look()
         task = workers.place(actor=False, alone=False)
         if busy:
             await task.__aenter__()
-        waiting = asyncio.create_task(workers.place(actor=False, alone=True).__aenter__())
+        waiting = asyncio.create_task(
+            workers.place(actor=False, alone=True).__aenter__()
+        )
         await asyncio.sleep(0.02)
         await workers.close_queues()
         with pytest.raises(ClosedError):

@@ -30,7 +30,9 @@ def experiment(shelf: Path) -> Experiment:
     )
 
 
-def test_a_folder_is_made_once_and_its_key_is_for_its_owner_only(tmp_path: Path) -> None:
+def test_a_folder_is_made_once_and_its_key_is_for_its_owner_only(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "new" / "keys"
     security(folder)
     made = {name: (folder / name).read_bytes() for name in (CERTIFICATE, KEY)}
@@ -61,7 +63,9 @@ def test_without_cryptography_the_line_says_what_to_install(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_local_cluster_under_tls_gives_the_same_bytes(shelf: Path, tmp_path: Path) -> None:
+def test_a_local_cluster_under_tls_gives_the_same_bytes(
+    shelf: Path, tmp_path: Path
+) -> None:
     evaluate(experiment(shelf), tmp_path / "plain", in_process=True)
     evaluate(experiment(shelf), tmp_path / "secret", workers=1, tls=tmp_path / "keys")
     assert files(tmp_path / "secret") == files(tmp_path / "plain")
@@ -71,9 +75,12 @@ def test_a_scheduler_and_a_driver_that_disagree_on_encryption_are_one_line(
     shelf: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(
-        ExecutionError, match="wants encryption; give the folder of its certificate with --tls"
+        ExecutionError,
+        match="wants encryption; give the folder of its certificate with --tls",
     ):
-        evaluate(experiment(shelf), tmp_path / "store", scheduler="tls://127.0.0.1:8786")
+        evaluate(
+            experiment(shelf), tmp_path / "store", scheduler="tls://127.0.0.1:8786"
+        )
     with pytest.raises(ExecutionError, match="does not encrypt, but --tls"):
         evaluate(
             experiment(shelf),
@@ -101,7 +108,8 @@ def test_the_script_starts_a_cluster_that_only_its_certificate_opens(
     )
     done = subprocess.run(
         [str(ROOT / "cluster" / "local.sh"), "1", sys.executable, "-c", twice, "{}"],
-        env=environment() | {"OLSCALE_TLS": str(tmp_path / "keys"), "PYTHON": sys.executable},
+        env=environment()
+        | {"OLSCALE_TLS": str(tmp_path / "keys"), "PYTHON": sys.executable},
         capture_output=True,
         text=True,
         timeout=120,

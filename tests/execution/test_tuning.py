@@ -46,7 +46,9 @@ def test_the_candidate_of_least_mean_error_on_the_held_out_rows_is_run(
     assert done.runs == 2 * (3 * 3 + 2 + 2)
     selections = read_selections(done.store)
     assert [selection.definition["dataset"]["name"] for selection in selections] != []
-    runs = done.store.read(["dataset", "learner", "params", "protocol", "metrics"]).to_pylist()
+    runs = done.store.read(
+        ["dataset", "learner", "params", "protocol", "metrics"]
+    ).to_pylist()
     for selection in selections:
         name = selection.definition["dataset"]["name"]
         errors = {
@@ -95,11 +97,15 @@ def test_tables_say_what_was_tuned_and_leave_the_comparison_out(
         "seed": 0,
         "metric": "test_error",
     }
-    assert {line["learner"]: line["tuned"] for line in json.loads(as_json(shown))} == tuned
+    assert {
+        line["learner"]: line["tuned"] for line in json.loads(as_json(shown))
+    } == tuned
     note = "Tuned on 3 random halves of the training split, by test error: pa1 (C)."
     assert all(note in table.notes for table in tables(shown))
     everything = summarise(store, tuning=True)
-    assert {summary.params["C"] for summary in everything if summary.tuning} == set(GRID)
+    assert {summary.params["C"] for summary in everything if summary.tuning} == set(
+        GRID
+    )
     assert [summary for summary in everything if not summary.tuning] == shown
 
 
@@ -112,11 +118,16 @@ def test_dask_and_a_second_run_give_the_same_bytes(
         for path in (tmp_path / "here" / folder).rglob("*.*"):
             assert (
                 path.read_bytes()
-                == (tmp_path / "dask" / path.relative_to(tmp_path / "here")).read_bytes()
+                == (
+                    tmp_path / "dask" / path.relative_to(tmp_path / "here")
+                ).read_bytes()
             )
     assert dask.computed == here.computed == here.runs
     assert evaluate(experiment(shelf), tmp_path / "here", in_process=True).computed == 0
-    assert {plan.experiment for plan in read_plans(here.store)} == {"tuned", "tuned: tuning"}
+    assert {plan.experiment for plan in read_plans(here.store)} == {
+        "tuned",
+        "tuned: tuning",
+    }
 
 
 def test_a_finer_grid_runs_the_new_candidates_only(shelf: Path, tmp_path: Path) -> None:
@@ -163,7 +174,9 @@ def test_candidates_are_drawn_by_the_seed_from_lists_and_ranges() -> None:
     assert {point["k"] for point in drawn} == set(range(2, 10))
     # Uniform in the logarithm: as many below the middle of the exponents as above.
     assert 10 <= sum(point["C"] < 0.1 for point in drawn) <= 30
-    listed = LearnerSpec(name="pa1", tune={"C": GRID, "multiclass": ["ova", "max-score"]})
+    listed = LearnerSpec(
+        name="pa1", tune={"C": GRID, "multiclass": ["ova", "max-score"]}
+    )
     assert candidates(listed, random, 0) == listed.points()
     few = candidates(listed, TuningSpec(search="random", budget=4), 0)
     assert len(few) == 4
@@ -180,7 +193,12 @@ def test_halving_gives_the_better_half_twice_the_rows(
     how |= {"tuning": {"search": "halving", "budget": 8, "folds": 2}}
     done = evaluate(experiment(shelf, **how), tmp_path / "s", in_process=True)
     [selection] = read_selections(done.store)
-    assert Counter(point.share for point in selection.points) == {0.125: 4, 0.25: 2, 0.5: 1, 1.0: 1}
+    assert Counter(point.share for point in selection.points) == {
+        0.125: 4,
+        0.25: 2,
+        0.5: 1,
+        1.0: 1,
+    }
     assert done.computed == 2 * (8 + 4 + 2 + 1) + 2
     runs = done.store.read(["params", "protocol", "metrics", "curve_rows"]).to_pylist()
     length = open_dataset(shelf / "dense").rows("train") // 2
@@ -199,15 +217,31 @@ def test_halving_gives_the_better_half_twice_the_rows(
         ]
         assert point.error == pytest.approx(mean, abs=1e-15)
     for share in (0.125, 0.25, 0.5):
-        rung = {p: np.mean(figures) for (of, p), figures in errors.items() if of == share}
+        rung = {
+            p: np.mean(figures) for (of, p), figures in errors.items() if of == share
+        }
         going_on = {p for of, p in errors if of == 2 * share}
-        assert max(rung[p] for p in going_on) <= min(rung[p] for p in rung.keys() - going_on)
+        assert max(rung[p] for p in going_on) <= min(
+            rung[p] for p in rung.keys() - going_on
+        )
     [chosen] = [point for point in selection.points if point.share == 1.0]
     assert selection.chosen == chosen.params
-    assert evaluate(experiment(shelf, **how), tmp_path / "s", in_process=True).computed == 0
-    assert {summary.params["C"] for summary in summarise(done.store)} == {chosen.params["C"]}
-    [note] = [n for table in tables(summarise(done.store)) for n in table.notes if "Tuned" in n][:1]
-    assert note.startswith("Tuned by successive halving of 8 candidates on 2 random halves")
+    assert (
+        evaluate(experiment(shelf, **how), tmp_path / "s", in_process=True).computed
+        == 0
+    )
+    assert {summary.params["C"] for summary in summarise(done.store)} == {
+        chosen.params["C"]
+    }
+    [note] = [
+        n
+        for table in tables(summarise(done.store))
+        for n in table.notes
+        if "Tuned" in n
+    ][:1]
+    assert note.startswith(
+        "Tuned by successive halving of 8 candidates on 2 random halves"
+    )
 
 
 def test_a_stream_that_ends_early_is_the_beginning_of_the_whole(shelf: Path) -> None:
@@ -218,29 +252,45 @@ def test_a_stream_that_ends_early_is_the_beginning_of_the_whole(shelf: Path) -> 
         for share in (1.0, 0.25)
     )
     assert short.train.rows == int(whole.train.rows * 0.25)
-    assert np.array_equal(short.train.chunk(0).y, whole.train.chunk(0).y[: short.train.rows])
-    assert np.array_equal(short.train.chunk(0).X, whole.train.chunk(0).X[: short.train.rows])
+    assert np.array_equal(
+        short.train.chunk(0).y, whole.train.chunk(0).y[: short.train.rows]
+    )
+    assert np.array_equal(
+        short.train.chunk(0).X, whole.train.chunk(0).X[: short.train.rows]
+    )
     assert short.test is not None
     assert whole.test is not None
     assert short.test.rows == whole.test.rows
 
 
-def test_a_lost_candidate_is_no_reason_to_choose_another(shelf: Path, tmp_path: Path) -> None:
+def test_a_lost_candidate_is_no_reason_to_choose_another(
+    shelf: Path, tmp_path: Path
+) -> None:
     from olscale.execution.phases import choose
 
     tuning = PlannedExperiment(open_experiment(experiment(shelf))).tuning
     store = open_store(str(tmp_path / "s"), create=True)
     for run in tuning.runs[1:]:
         store.write(Record(run.definition(), run.id, metrics={"test_error": 0.5}))
-    store.write(Record(tuning.runs[0].definition(), tuning.runs[0].id, "lost", "its workers died"))
-    with pytest.raises(ExecutionError, match="tuning of pa1 on dense lacks runs that were lost"):
+    store.write(
+        Record(
+            tuning.runs[0].definition(), tuning.runs[0].id, "lost", "its workers died"
+        )
+    )
+    with pytest.raises(
+        ExecutionError, match="tuning of pa1 on dense lacks runs that were lost"
+    ):
         choose(store, tuning)
     assert read_selections(store) == []
 
 
 def test_faults_show_before_anything_is_run(shelf: Path, tmp_path: Path) -> None:
     for learners, error, said in (
-        ([{"name": "pa1", "tune": {"C": [0.1, -1]}}], ParameterError, "parameter C was -1"),
+        (
+            [{"name": "pa1", "tune": {"C": [0.1, -1]}}],
+            ParameterError,
+            "parameter C was -1",
+        ),
         (
             [{"name": "pa1", "tune": {"C": GRID}}, {"name": "pa2", "params": {"C": 0}}],
             ParameterError,
@@ -248,7 +298,9 @@ def test_faults_show_before_anything_is_run(shelf: Path, tmp_path: Path) -> None
         ),
     ):
         with pytest.raises(error, match=said):
-            evaluate(experiment(shelf, learners=learners), tmp_path / "s", in_process=True)
+            evaluate(
+                experiment(shelf, learners=learners), tmp_path / "s", in_process=True
+            )
     for changes, said in (
         ({"learners": [{"name": "pa1", "tune": {"C": []}}]}, "learners.0.tune.C"),
         (
@@ -261,7 +313,11 @@ def test_faults_show_before_anything_is_run(shelf: Path, tmp_path: Path) -> None
         ({"tuning": {"budget": 3}}, "a grid has all its candidates"),
         ({"learners": [{"name": "lol", "tune": RANGES}]}, "tune.C of lol is a range"),
         (
-            {"learners": [{"name": "pa1", "tune": {"C": {"low": 0, "high": 1, "log": True}}}]},
+            {
+                "learners": [
+                    {"name": "pa1", "tune": {"C": {"low": 0, "high": 1, "log": True}}}
+                ]
+            },
             "expected 0 < low < high",
         ),
     ):
@@ -275,7 +331,8 @@ def test_a_damaged_selection_is_named(shelf: Path, tmp_path: Path) -> None:
     (first, *_) = (tmp_path / "s" / "selections").iterdir()
     first.write_text("{")
     with pytest.raises(
-        StoreError, match=f"damaged file selections/{first.name} .* evaluate its experiment again"
+        StoreError,
+        match=f"damaged file selections/{first.name} .* evaluate its experiment again",
     ):
         summarise(store)
 
@@ -289,7 +346,9 @@ def test_a_learner_meets_the_datasets_it_is_for(shelf: Path) -> None:
     assert met == {("dense", "pa1"), ("dense", "pa2"), ("sparse", "pa2")}
 
 
-def test_passes_repeat_the_stream_and_are_part_of_the_run(shelf: Path, tmp_path: Path) -> None:
+def test_passes_repeat_the_stream_and_are_part_of_the_run(
+    shelf: Path, tmp_path: Path
+) -> None:
     """Two passes are a run of their own: the model of one pass goes over the same rows again."""
     from olscale.learners.registry import make_learner
 

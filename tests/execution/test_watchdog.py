@@ -18,7 +18,9 @@ from olscale.execution import watchdog_process
 from olscale.execution.watchdog import _WRITER
 from olscale.results.opening import open_store
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="reads /proc"
+)
 
 WORKER = """
 import ctypes
@@ -81,14 +83,17 @@ def store(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("what", "outcome"), [("time", "timeout"), ("budget", "oom"), ("dies", None), ("leaves", None)]
+    ("what", "outcome"),
+    [("time", "timeout"), ("budget", "oom"), ("dies", None), ("leaves", None)],
 )
 def test_a_worker_takes_along_what_a_learner_started(
     store: Path, what: str, outcome: str | None
 ) -> None:
     """Whether it is ended for its budget, dies in a learner or just ends; the verdicts name the runs of the call."""
     worker = subprocess.Popen(
-        [sys.executable, "-c", WORKER, what, str(store), "0"], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", WORKER, what, str(store), "0"],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert worker.stdout is not None
     processes = [int(word) for word in worker.stdout.readline().split()]
@@ -96,7 +101,8 @@ def test_a_worker_takes_along_what_a_learner_started(
     assert worker.wait(60) == {"leaves": 0, "dies": 7}.get(what, -signal.SIGKILL)
     assert until(lambda: not any(map(alive, processes)))
     verdicts = {
-        path.name: json.loads(path.read_text()) for path in store.glob("checkpoints/*/*.json")
+        path.name: json.loads(path.read_text())
+        for path in store.glob("checkpoints/*/*.json")
     }
     runs = {"time": {"one.json", "two.json"}, "budget": {"one.json"}}.get(what, set())
     assert verdicts.keys() == runs
@@ -120,7 +126,16 @@ def test_a_worker_that_is_left_alone_is_ended(
     )
     stays = "0" if not silence else "1000"
     process = subprocess.Popen(
-        [sys.executable, "-c", nanny, stays, WORKER, "nothing", str(store), str(silence)],
+        [
+            sys.executable,
+            "-c",
+            nanny,
+            stays,
+            WORKER,
+            "nothing",
+            str(store),
+            str(silence),
+        ],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -133,7 +148,9 @@ def test_a_worker_that_is_left_alone_is_ended(
 
 
 @pytest.mark.parametrize("local", [True, False])
-def test_a_call_that_returns_while_it_is_judged_goes_on(tmp_path: Path, local: bool) -> None:
+def test_a_call_that_returns_while_it_is_judged_goes_on(
+    tmp_path: Path, local: bool
+) -> None:
     """The worker is stopped before it is judged: the number of the call must still be the same then.
 
     For a store that is no local directory another process writes the verdict.
@@ -142,7 +159,9 @@ def test_a_call_that_returns_while_it_is_judged_goes_on(tmp_path: Path, local: b
 
     worker = subprocess.Popen(["sleep", "1000"])
     words = mmap.mmap(
-        -1, watchdog_process.BEATS.size + watchdog_process.SLOTS * watchdog_process.SLOT.size
+        -1,
+        watchdog_process.BEATS.size
+        + watchdog_process.SLOTS * watchdog_process.SLOT.size,
     )
     watch = watchdog_process.CallWatch(words, worker.pid, os.getpid(), 0.0, "X=1")
     about: dict[str, Any] = {
@@ -172,7 +191,8 @@ def test_a_call_that_returns_while_it_is_judged_goes_on(tmp_path: Path, local: b
         assert not list(tmp_path.rglob("a.json"))
         assert watch.terminate(0, 5, 1, "time")
         assert (
-            json.loads((tmp_path / "checkpoints/pack/a.json").read_text())["outcome"] == "timeout"
+            json.loads((tmp_path / "checkpoints/pack/a.json").read_text())["outcome"]
+            == "timeout"
         )
         assert (watchdog_process.status(worker.pid) or " ")[0] == "T"
     finally:
@@ -192,6 +212,8 @@ def test_a_watchdog_process_that_was_killed_is_replaced(store: Path) -> None:
         "with Meter(limits, watch, grace_seconds=0.1).calling([Run('one')]):\n"
         "    ctypes.PyDLL(None).sleep(1000)\n"
     )
-    worker = subprocess.run([sys.executable, "-c", script, "time", str(store), "0"], timeout=60)
+    worker = subprocess.run(
+        [sys.executable, "-c", script, "time", str(store), "0"], timeout=60
+    )
     assert worker.returncode == -signal.SIGKILL
     assert [path.name for path in store.glob("checkpoints/*/*.json")] == ["one.json"]

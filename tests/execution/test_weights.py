@@ -60,10 +60,20 @@ def test_workers_give_the_bytes_of_one_process(
         "name": "pa1",
         "params": {"C": [0.1, 1.0], "class_weight": ["balanced", {"0": 2.0, "2": 0.5}]},
     }
-    learners = [pa1, {"name": "pa1", "params": {"multiclass": "ova"}}, {"name": "majority"}]
-    content = {"datasets": [{"path": str(weighted)}], "learners": learners, "protocol": protocol}
+    learners = [
+        pa1,
+        {"name": "pa1", "params": {"multiclass": "ova"}},
+        {"name": "majority"},
+    ]
+    content = {
+        "datasets": [{"path": str(weighted)}],
+        "learners": learners,
+        "protocol": protocol,
+    }
     notes = Notes()
-    here = evaluate(parse_experiment(content), tmp_path / "here", in_process=True, progress=notes)
+    here = evaluate(
+        parse_experiment(content), tmp_path / "here", in_process=True, progress=notes
+    )
     there = evaluate(
         parse_experiment(content),
         tmp_path / "there",
@@ -73,4 +83,8 @@ def test_workers_give_the_bytes_of_one_process(
     assert here.computed == there.computed == here.runs > 0
     assert not here.failed
     assert _files(tmp_path / "here") == _files(tmp_path / "there")
-    assert [line for line in notes.lines if line.startswith("majority: all rows count alike")]
+    assert [
+        line
+        for line in notes.lines
+        if line.startswith("majority: all rows count alike")
+    ]

@@ -69,9 +69,9 @@ def test_workers_are_forked_and_differ_from_spawned_ones_in_nothing(
     for worker in (one, other):
         assert worker["blocked"]
         # Beside the driver's path, Dask puts a worker's own folder before it.
-        assert [entry for entry in dict.fromkeys(worker["path"]) if entry in sys.path] == list(
-            dict.fromkeys(sys.path)
-        )
+        assert [
+            entry for entry in dict.fromkeys(worker["path"]) if entry in sys.path
+        ] == list(dict.fromkeys(sys.path))
         environment = worker["environment"]
         assert environment["SET_AFTER_IT_BEGAN"] == "yes"
         assert environment["OMP_NUM_THREADS"] == "1"
@@ -89,7 +89,9 @@ def test_a_worker_comes_again_when_it_and_the_template_were_killed() -> None:
             os.kill(worker, signal.SIGKILL)
             async with asyncio.timeout(120):
                 while (
-                    found := set((await client.run(os.getpid, on_error="ignore")).values())
+                    found := set(
+                        (await client.run(os.getpid, on_error="ignore")).values()
+                    )
                     - {worker}
                 ) == set():
                     await asyncio.sleep(0.1)
@@ -138,7 +140,9 @@ def test_the_template_has_no_threads_of_python() -> None:
     async def ask() -> int:
         async with connect(ClusterOptions(workers=1)):
             names = [
-                Path(f"/proc/{_SERVER._forkserver_pid}/task/{task.id}/comm").read_text().strip()
+                Path(f"/proc/{_SERVER._forkserver_pid}/task/{task.id}/comm")
+                .read_text()
+                .strip()
                 for task in psutil.Process(_SERVER._forkserver_pid).threads()
             ]
             # The allocator that pyarrow brings looks after its thread in a fork.

@@ -42,7 +42,10 @@ def idx_seeds() -> list[Files]:
     return [
         {IMAGES: idx_array(8, [7, 2, 3], whole), LABELS: labels},
         {IMAGES: idx_array(14, [7, 2], floats), LABELS: labels},
-        {IMAGES: gzip.compress(idx_array(8, [7, 2, 3], whole), mtime=0), LABELS: labels},
+        {
+            IMAGES: gzip.compress(idx_array(8, [7, 2, 3], whole), mtime=0),
+            LABELS: labels,
+        },
     ]
 
 
@@ -51,10 +54,14 @@ def vary_idx(random: Random, files: Files) -> Files:
     sizes = (0, 1, 2, 7, 255, 65_536, 2**31 - 1, 2**31, 2**32 - 1)
     shape = [random.choice(sizes) for _ in range(random.randrange(1, 9))]
     body = bytes(random.randrange(200))
-    changed = {IMAGES: idx_array(random.choice((8, 9, 11, 12, 13, 14, 10)), shape, body)}
+    changed = {
+        IMAGES: idx_array(random.choice((8, 9, 11, 12, 13, 14, 10)), shape, body)
+    }
     if random.random() < 0.7:
         rows = shape[0] if random.random() < 0.8 else random.choice(sizes)
-        changed[LABELS] = idx_array(random.choice((8, 12, 14)), [rows], bytes(random.randrange(40)))
+        changed[LABELS] = idx_array(
+            random.choice((8, 12, 14)), [rows], bytes(random.randrange(40))
+        )
     return changed
 
 
@@ -80,7 +87,10 @@ def npz_seeds() -> list[Files]:
             {"X": X.astype(np.uint8).reshape(7, 2, 2), "y": np.array(list("abcdefg"))},
             np.savez_compressed,
         ),
-        ({"data": np.asfortranarray(X, dtype=">f4"), "target": y.astype(np.float32)}, np.savez),
+        (
+            {"data": np.asfortranarray(X, dtype=">f4"), "target": y.astype(np.float32)},
+            np.savez,
+        ),
         (sparse, np.savez),
     ):
         buffer = io.BytesIO()
@@ -109,13 +119,18 @@ _NPY = Mutator(
 def vary_npz(random: Random, files: Files) -> Files:
     """Change the members, or what the archive says of them, under right checksums."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(files["rows.npz"])) as old, zipfile.ZipFile(buffer, "w") as new:
+    with (
+        zipfile.ZipFile(io.BytesIO(files["rows.npz"])) as old,
+        zipfile.ZipFile(buffer, "w") as new,
+    ):
         members = {name: old.read(name) for name in old.namelist()}
         for name, data in members.items():
             if random.random() < 0.6:
                 data = _NPY.mutate(random, data, list(members.values()))
             if random.random() < 0.05:
-                name = random.choice((name + "x", "y.npy", "../X.npy", "X", "\u00e9.npy"))
+                name = random.choice(
+                    (name + "x", "y.npy", "../X.npy", "X", "\u00e9.npy")
+                )
             kind = random.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
             if random.random() < 0.1:
                 kind = random.choice((zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA))
@@ -129,7 +144,9 @@ def read_npz(folder: Path) -> None:
     path = folder / "rows.npz"
     for fragment in ("", "#test") if "test" in splits_in(str(path), "npz") else ("",):
         source = f"{path}{fragment}"
-        checked(find_format(source, "npz").read(source, ReadOptions(chunk_rows=ROWS)), ROWS)
+        checked(
+            find_format(source, "npz").read(source, ReadOptions(chunk_rows=ROWS)), ROWS
+        )
 
 
 def mat_seeds() -> list[Files]:
@@ -145,10 +162,19 @@ def mat_seeds() -> list[Files]:
     seeds = []
     for content, packed in (
         ({"X": X, "Y": y}, False),
-        ({"fea": scipy.sparse.csc_matrix(np.where(X % 2, X, 0)), "gnd": y.astype(np.uint8)}, False),
+        (
+            {
+                "fea": scipy.sparse.csc_matrix(np.where(X % 2, X, 0)),
+                "gnd": y.astype(np.uint8),
+            },
+            False,
+        ),
         ({"X": views, "y": names}, False),
         ({"data": X.astype(np.int16), "labels": y.astype(bool)}, True),
-        ({"x": scipy.sparse.csc_matrix(X), "y": np.array(["ab", "cd", "ef", "gh"])}, True),
+        (
+            {"x": scipy.sparse.csc_matrix(X), "y": np.array(["ab", "cd", "ef", "gh"])},
+            True,
+        ),
     ):
         buffer = io.BytesIO()
         savemat(buffer, content, do_compression=packed)
@@ -163,9 +189,27 @@ def vary_mat(random: Random, files: Files) -> Files:
     for _ in range(random.choice((1, 1, 2, 4))):
         at = random.randrange(124, max(125, len(data) - 3)) & ~3
         number = random.choice(
-            (0, 1, 2, 3, 4, 5, 6, 9, 14, 15, 0x100, 0x10005, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
+            (
+                0,
+                1,
+                2,
+                3,
+                4,
+                5,
+                6,
+                9,
+                14,
+                15,
+                0x100,
+                0x10005,
+                0x7FFFFFFF,
+                0x80000000,
+                0xFFFFFFFF,
+            )
         )
-        data[at : at + 4] = struct.pack("<I", random.choice((number, random.randrange(20))))
+        data[at : at + 4] = struct.pack(
+            "<I", random.choice((number, random.randrange(20)))
+        )
     return {"rows.mat": bytes(data)}
 
 
@@ -184,7 +228,8 @@ class ForkedReader:
         file, self._stdin = os.pipe()
         self._stdout, matrices = os.pipe()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of threads; none of them holds what the fork uses
+            # of threads; none of them holds what the fork uses
+            warnings.simplefilter("ignore")
             self._child = os.fork()
         if self._child == 0:
             os.close(self._stdin)  # or the file has no end
@@ -194,7 +239,10 @@ class ForkedReader:
         os.close(matrices)
 
     def __enter__(self) -> ForkedReader:
-        self.stdin, self.stdout = os.fdopen(self._stdin, "wb"), os.fdopen(self._stdout, "rb")
+        self.stdin, self.stdout = (
+            os.fdopen(self._stdin, "wb"),
+            os.fdopen(self._stdout, "rb"),
+        )
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -210,7 +258,11 @@ def _read_mat_as_program(file: int, matrices: int) -> NoReturn:
     try:
         signal.alarm(PATIENCE)  # the parent, which waits for this one, is ended before
         faulthandler.disable()  # of a crash that is expected
-        for end, place in ((file, 0), (matrices, 1), (os.open(os.devnull, os.O_WRONLY), 2)):
+        for end, place in (
+            (file, 0),
+            (matrices, 1),
+            (os.open(os.devnull, os.O_WRONLY), 2),
+        ):
             os.dup2(end, place)
         sys.stdin = os.fdopen(0, "r")
         sys.stdout = os.fdopen(1, "w")
@@ -224,7 +276,11 @@ def parquet_seeds() -> list[Files]:
     import pyarrow as pa
     from pyarrow import parquet
 
-    numbers = {"a": [1.0, None, 3.0], "b": pa.array([1, 2, 3], pa.int8()), "y": [True, False, True]}
+    numbers = {
+        "a": [1.0, None, 3.0],
+        "b": pa.array([1, 2, 3], pa.int8()),
+        "y": [True, False, True],
+    }
     words = {
         "a": [1, 2, 3],
         "w": ["x", None, "z"],
@@ -236,7 +292,10 @@ def parquet_seeds() -> list[Files]:
         (numbers, {"compression": "none"}),
         (numbers, {"compression": "snappy", "data_page_version": "2.0"}),
         (words, {"compression": "zstd"}),
-        (words, {"compression": "none", "store_schema": False, "use_dictionary": False}),
+        (
+            words,
+            {"compression": "none", "store_schema": False, "use_dictionary": False},
+        ),
     ):
         sink = pa.BufferOutputStream()
         parquet.write_table(pa.table(columns), sink, **options)

@@ -34,7 +34,9 @@ def checked(batches: Iterable[Batch], most_rows: int) -> list[Batch]:
             batch.feature_names is not None
             and not names <= len(batch.feature_names) <= batch.columns
         ):
-            raise Broken(f"{len(batch.feature_names)} names for {batch.columns} columns")
+            raise Broken(
+                f"{len(batch.feature_names)} names for {batch.columns} columns"
+            )
         width = batch.columns
         names = len(batch.feature_names or ())
         kept.append(batch)
@@ -45,7 +47,10 @@ def checked(batches: Iterable[Batch], most_rows: int) -> list[Batch]:
 
 def read_rows(path: Path, format: str | None) -> None:
     """Read all rows of a file and check them."""
-    checked(find_format(str(path), format).read(str(path), ReadOptions(chunk_rows=ROWS)), ROWS)
+    checked(
+        find_format(str(path), format).read(str(path), ReadOptions(chunk_rows=ROWS)),
+        ROWS,
+    )
 
 
 def _check(batch: Batch, most_rows: int) -> None:
@@ -58,8 +63,14 @@ def _check(batch: Batch, most_rows: int) -> None:
     ):
         raise Broken(f"targets of shape {batch.target.shape}, {batch.target.dtype}")
     if not isinstance(X, CSR):
-        if X.shape != (rows, batch.columns) or X.dtype.kind not in "uif" or X.nbytes > MOST_BYTES:
-            raise Broken(f"rows of shape {X.shape}, {X.dtype}, for {rows} x {batch.columns}")
+        if (
+            X.shape != (rows, batch.columns)
+            or X.dtype.kind not in "uif"
+            or X.nbytes > MOST_BYTES
+        ):
+            raise Broken(
+                f"rows of shape {X.shape}, {X.dtype}, for {rows} x {batch.columns}"
+            )
         return
     if [array.dtype for array in X] != [np.int64, np.int32, np.float64]:
         raise Broken(f"CSR of {[str(array.dtype) for array in X]}")
@@ -67,8 +78,12 @@ def _check(batch: Batch, most_rows: int) -> None:
     if len(lengths) != rows or X.indptr[0] != 0 or (lengths < 0).any():
         raise Broken(f"row offsets {X.indptr[:10]} for {rows} rows")
     if not X.indptr[-1] == len(X.indices) == len(X.data):
-        raise Broken(f"{X.indptr[-1]} entries, {len(X.indices)} indices, {len(X.data)} values")
-    if len(X.indices) and not (X.indices.min() >= 0 and X.indices.max() < batch.columns):
+        raise Broken(
+            f"{X.indptr[-1]} entries, {len(X.indices)} indices, {len(X.data)} values"
+        )
+    if len(X.indices) and not (
+        X.indices.min() >= 0 and X.indices.max() < batch.columns
+    ):
         raise Broken(
             f"indices from {X.indices.min()} to {X.indices.max()}, {batch.columns} columns"
         )
@@ -87,7 +102,12 @@ def same_batches(some: list[Batch], others: list[Batch]) -> None:
 def _plain(batch: Batch) -> list[object]:
     arrays = [batch.X] if isinstance(batch.X, np.ndarray) else [*batch.X]
     target = batch.target if isinstance(batch.target, list) else batch.target.tobytes()
-    return [*(array.tobytes() for array in arrays), target, batch.feature_names, batch.columns]
+    return [
+        *(array.tobytes() for array in arrays),
+        target,
+        batch.feature_names,
+        batch.columns,
+    ]
 
 
 def same_as_slow_svmlight(path: Path, batches: list[Batch]) -> None:
@@ -97,7 +117,11 @@ def same_as_slow_svmlight(path: Path, batches: list[Batch]) -> None:
         for line in path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n"):
             words = line.split(b"#")[0].split()
             if words:
-                pairs = [word.partition(b":") for word in words[1:] if not word.startswith(b"qid:")]
+                pairs = [
+                    word.partition(b":")
+                    for word in words[1:]
+                    if not word.startswith(b"qid:")
+                ]
                 expected.append(
                     (
                         float(words[0]),
@@ -114,24 +138,41 @@ def same_as_slow_svmlight(path: Path, batches: list[Batch]) -> None:
         bounds = batch.X.indptr.tolist()
         indices = (batch.X.indices + np.int64(base)).tolist()
         data = batch.X.data.tolist()
-        for label, start, stop in zip(batch.target, bounds[:-1], bounds[1:], strict=True):
+        for label, start, stop in zip(
+            batch.target, bounds[:-1], bounds[1:], strict=True
+        ):
             got.append((label, indices[start:stop], data[start:stop]))
     if len(got) != len(expected):
         raise Broken(f"{len(got)} rows, the slow parser has {len(expected)}")
     for row, (ours, other) in enumerate(zip(got, expected, strict=True)):
-        if not (_same([ours[0]], [other[0]]) and ours[1] == other[1] and _same(ours[2], other[2])):
-            raise Broken(f"row {row} is {ours!r:.300}, the slow parser has {other!r:.300}")
+        if not (
+            _same([ours[0]], [other[0]])
+            and ours[1] == other[1]
+            and _same(ours[2], other[2])
+        ):
+            raise Broken(
+                f"row {row} is {ours!r:.300}, the slow parser has {other!r:.300}"
+            )
 
 
 def same_as_slow_table(path: Path, batches: list[Batch], delimiter: str) -> None:
     """Compare dense rows of numbers with the cells; the label is the last column."""
-    if any(isinstance(batch.X, CSR) or isinstance(batch.target, list) for batch in batches):
+    if any(
+        isinstance(batch.X, CSR) or isinstance(batch.target, list) for batch in batches
+    ):
         return
-    if any(isinstance(batch.label, int) and batch.label != batch.columns for batch in batches):
+    if any(
+        isinstance(batch.label, int) and batch.label != batch.columns
+        for batch in batches
+    ):
         return
     with path.open(encoding="utf-8-sig", newline="") as file:
-        cells = [row for row in csv.reader(file, delimiter=delimiter, strict=True) if row]
-    got = np.vstack([np.column_stack([batch.X, np.asarray(batch.target)]) for batch in batches])
+        cells = [
+            row for row in csv.reader(file, delimiter=delimiter, strict=True) if row
+        ]
+    got = np.vstack(
+        [np.column_stack([batch.X, np.asarray(batch.target)]) for batch in batches]
+    )
     if len(cells) - len(got) not in (0, 1):
         raise Broken(f"{len(got)} rows of {len(cells)} lines")
     for row, line in zip(got.tolist(), cells[len(cells) - len(got) :], strict=True):

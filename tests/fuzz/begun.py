@@ -21,7 +21,11 @@ from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_plan import RunPlan
-from olscale.execution.checkpoints import Checkpoints, resumable_groups, sweep_checkpoints
+from olscale.execution.checkpoints import (
+    Checkpoints,
+    resumable_groups,
+    sweep_checkpoints,
+)
 from olscale.results.opening import open_store
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
@@ -56,7 +60,10 @@ def plan() -> tuple[RunPlan, RunGroup]:
 @cache
 def undisturbed() -> dict[str, bytes]:
     """Return the files of the runs."""
-    return {record.id: run_bytes(record) for record in _through(GroupPass(plan()[1])).finish()}
+    return {
+        record.id: run_bytes(record)
+        for record in _through(GroupPass(plan()[1])).finish()
+    }
 
 
 @cache
@@ -90,7 +97,10 @@ def read_begun(folder: Path) -> None:
     begun = resumable_groups(store, made.runs, made.sources)
     left = set(made.runs).difference(*(pack.runs for pack in begun))
     notes: list[str] = []
-    for pack in [*begun, *cut_groups([run for run in made.runs if run in left], made.sources, 1)]:
+    for pack in [
+        *begun,
+        *cut_groups([run for run in made.runs if run in left], made.sources, 1),
+    ]:
         notes += _go_on(Checkpoints(store, pack), pack)
     sweep_checkpoints(store)
     if notes:  # this is what a refusal is here
@@ -127,10 +137,16 @@ def vary_npz(begins: str) -> Callable[[Random, Files], Files]:
 
     def vary(random: Random, files: Files) -> Files:
         chosen = random.choice(
-            [name for name in sorted(files) if name.startswith(begins) and name.endswith(".npz")]
+            [
+                name
+                for name in sorted(files)
+                if name.startswith(begins) and name.endswith(".npz")
+            ]
         )
         with zipfile.ZipFile(io.BytesIO(files[chosen])) as archive:
-            members = [(info.filename, archive.read(info)) for info in archive.infolist()]
+            members = [
+                (info.filename, archive.read(info)) for info in archive.infolist()
+            ]
         for _ in range(random.choice((1, 1, 2))):
             at = random.randrange(len(members))
             other = random.randrange(len(members))
@@ -148,7 +164,12 @@ def vary_npz(begins: str) -> Callable[[Random, Files], Files]:
                 members[at] = name, data[: random.randrange(len(data) + 1)]
         out = io.BytesIO()
         kind = random.choice(
-            (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+            (
+                zipfile.ZIP_STORED,
+                zipfile.ZIP_DEFLATED,
+                zipfile.ZIP_BZIP2,
+                zipfile.ZIP_LZMA,
+            )
         )
         with zipfile.ZipFile(out, "w", kind) as archive, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of members of one name
@@ -171,7 +192,10 @@ def scratch() -> list[Files]:
     """Return the files of a store with scratch arrays of shards."""
     with tempfile.TemporaryDirectory() as folder:
         kept = Scratch(open_store(Path(folder, "store"), create=True), ID)
-        kept.write("first", {"best": np.linspace(0, 1, 20), "code": np.arange(20, dtype=np.int32)})
+        kept.write(
+            "first",
+            {"best": np.linspace(0, 1, 20), "code": np.arange(20, dtype=np.int32)},
+        )
         kept.write("second", {"best": np.empty((0, 3)), "name": np.array(["a", "b"])})
         return [files_of(Path(folder, "store"))]
 

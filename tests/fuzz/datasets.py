@@ -19,7 +19,8 @@ from tests.fuzz.json_values import JSON_WORDS, vary_json
 from tests.fuzz.target import Broken, Files, Target, files_of, write
 
 SOURCES = {
-    "numbers.svm": b"+1 1:0.5 2:1 70:-3e-2\n-1 2:1\n1 1:1 4:2.25\n-1\n+1 3:7 9:0.125\n" * 3,
+    "numbers.svm": b"+1 1:0.5 2:1 70:-3e-2\n-1 2:1\n1 1:1 4:2.25\n-1\n+1 3:7 9:0.125\n"
+    * 3,
     "words.csv": b"a,b,w,class\n" + b"1,2,x,yes\n3,4.5,y,no\n0,1,z,yes\n" * 4,
     "dense.csv": b"1,2,3\n3,4.5,6\n" * 8,
 }
@@ -77,7 +78,12 @@ def without_checksums(files: Files) -> Files:
     content["format_version"] = 1
     del content["checksum"]
     content["fingerprint"] = fingerprint(
-        content["kind"], content["columns"], content["classes"], content["label_names"], hashes, {}
+        content["kind"],
+        content["columns"],
+        content["classes"],
+        content["label_names"],
+        hashes,
+        {},
     )
     return {**files, MANIFEST: json.dumps(content).encode()}
 
@@ -103,12 +109,16 @@ def read_dataset(folder: Path) -> None:
                     or indptr[-1] > min(len(indices), len(data))
                 ):
                     raise Broken(f"row offsets {indptr[:10]}")
-                if len(indices) and not (indices.min() >= 0 and indices.max() < chunk.columns):
+                if len(indices) and not (
+                    indices.min() >= 0 and indices.max() < chunk.columns
+                ):
                     raise Broken(
                         f"indices from {indices.min()} to {indices.max()}, {chunk.columns} columns"
                     )
             elif chunk.X.shape != (len(chunk), dataset.columns):
-                raise Broken(f"rows of shape {chunk.X.shape}, {dataset.columns} columns")
+                raise Broken(
+                    f"rows of shape {chunk.X.shape}, {dataset.columns} columns"
+                )
             if (
                 dataset.classes is not None
                 and len(chunk)

@@ -157,7 +157,8 @@ def _read(read: Callable[[], str]) -> Command:
     def call() -> Output:
         try:
             return Output(read())
-        except (OlscaleError, ValueError) as error:  # for the latter machine code is made anew
+        except (OlscaleError, ValueError) as error:
+            # for the latter machine code is made anew
             return Output("", (str(error),), failed=True)
 
     return call
@@ -174,7 +175,9 @@ def _go_on_from(folder: str) -> Callable[[], str]:
 def _scratch() -> str:
     kept = Scratch(open_store(Path("scratch")), begun.ID)
     arrays = [kept.read(name) for name in ("first", "second")]
-    return repr([(name, value.tolist()) for part in arrays for name, value in part.items()])
+    return repr(
+        [(name, value.tolist()) for part in arrays for name, value in part.items()]
+    )
 
 
 def _machine_code() -> str:
@@ -193,7 +196,9 @@ def without_lines(data: bytes, bit: int) -> bytes:
     return data[:begin] + data[end or len(data) :]
 
 
-_ERRORS = "select night, kind, dataset, learner, error, digest from history order by all"
+_ERRORS = (
+    "select night, kind, dataset, learner, error, digest from history order by all"
+)
 _JOB = (
     showing("jobs", "history", "job.toml", "--metric", "error"),
     showing("jobs", "check", "job.toml"),
@@ -209,7 +214,9 @@ def _night(name: str) -> Command:
 def _saved() -> Output:
     """Save all models that the store keeps."""
     words = ("models", "save", "store")
-    outputs = [showing(*words, id, "out.olm", files=["out.olm"])() for id in kept_runs()]
+    outputs = [
+        showing(*words, id, "out.olm", files=["out.olm"])() for id in kept_runs()
+    ]
     said = tuple(line for output in outputs for line in output.said)
     shown = "\n".join(output.shown for output in outputs)
     return Output(shown, said, any(output.failed for output in outputs))
@@ -222,13 +229,23 @@ def _of_store(*files: str, store: str = "store") -> Kind:
 
 def _of_night(*files: str) -> Kind:
     steps = tuple(f"nights/{NIGHT}/{file}" for file in files)
-    return Kind("home", steps, (), _night(NIGHT), _HISTORY, removed=(f"history/{NIGHT}.parquet",))
+    return Kind(
+        "home",
+        steps,
+        (),
+        _night(NIGHT),
+        _HISTORY,
+        removed=(f"history/{NIGHT}.parquet",),
+    )
 
 
 KINDS = {
     "chunks": Kind("rows", ("train/*", "test/*"), _dataset("rows")),
     "zarr": Kind(
-        "grid", ("train/**/*", "test/**/*"), _dataset("grid"), names=("of train", "of test")
+        "grid",
+        ("train/**/*", "test/**/*"),
+        _dataset("grid"),
+        names=("of train", "of test"),
     ),
     "manifests": Kind("rows", ("manifest.json",), _dataset("rows")),
     "tables": Kind("tables", ("*.gz",), _table("tables/rows.csv.gz")),
@@ -237,7 +254,9 @@ KINDS = {
         "half",
         ("*.json", "train/*", "**/*"),
         (),
-        repairing("ingest", "days", "half", "--segments", "files", "--chunk-rows", "16"),
+        repairing(
+            "ingest", "days", "half", "--segments", "files", "--chunk-rows", "16"
+        ),
         (showing("datasets", "export", "half", "out.csv", files=["out.csv"]),),
     ),
     "store.json": _of_store("store.json"),
@@ -247,7 +266,11 @@ KINDS = {
     "timings": _of_store("timings/*/*"),
     "parts": _of_store("compacted/**/*", store="packed"),
     "lost": Kind(
-        "lost", ("lost/*/*",), _store("lost"), _evaluate("lost"), (repairing("results", "lost"),)
+        "lost",
+        ("lost/*/*",),
+        _store("lost"),
+        _evaluate("lost"),
+        (repairing("results", "lost"),),
     ),
     "kept models": Kind("store", ("models/*",), (_saved,)),
     "models": Kind(
@@ -255,14 +278,27 @@ KINDS = {
         ("*.olm",),
         (
             showing("models", "show", "saved/pa1.olm"),
-            showing("predict", "saved/pa1.olm", "rows", "--out", "out.csv", files=["out.csv"]),
+            showing(
+                "predict",
+                "saved/pa1.olm",
+                "rows",
+                "--out",
+                "out.csv",
+                files=["out.csv"],
+            ),
         ),
     ),
     "checkpoints": Kind(
-        "begun0", ("checkpoints/**/*",), (_read(_go_on_from("begun0")),), names=("checkpoint",)
+        "begun0",
+        ("checkpoints/**/*",),
+        (_read(_go_on_from("begun0")),),
+        names=("checkpoint",),
     ),
     "verdicts": Kind(
-        "begun1", ("checkpoints/**/*",), (_read(_go_on_from("begun1")),), names=("checkpoint",)
+        "begun1",
+        ("checkpoints/**/*",),
+        (_read(_go_on_from("begun1")),),
+        names=("checkpoint",),
     ),
     "scratch": Kind("scratch", ("tmp/**/*",), (_read(_scratch),)),
     "journals": Kind("store", ("live/*",), (_read(_live),), without=without_lines),
@@ -272,7 +308,9 @@ KINDS = {
     "messages": Kind("home", ("told.json",), _JOB, _night("2"), _HISTORY),
     "ingested": Kind("home", ("ingested.json",), _JOB, _night("2"), _HISTORY),
     "locks": Kind("home", ("lock",), _JOB, _night("2"), _HISTORY),
-    "machine code": Kind("code", ("*",), (_read(_machine_code),), names=("its checksum",)),
+    "machine code": Kind(
+        "code", ("*",), (_read(_machine_code),), names=("its checksum",)
+    ),
 }
 """What a file is -> where it is, and what is done with it. (A page is made by every night.)"""
 
@@ -291,7 +329,12 @@ class Project:
     def files(self, kind: Kind) -> list[str]:
         """Return the files of a kind."""
         folder = self._kept / kind.folder
-        paths = {path for pattern in kind.files for path in folder.glob(pattern) if path.is_file()}
+        paths = {
+            path
+            for pattern in kind.files
+            for path in folder.glob(pattern)
+            if path.is_file()
+        }
         return sorted(str(path.relative_to(folder)) for path in paths)
 
     def put_back(self, kind: Kind) -> None:
@@ -321,7 +364,9 @@ class Project:
         if name not in self._right:
             self._right[name] = self.outputs(KINDS[name])
             self.put_back(KINDS[name])
-            failed = [output for part in self._right[name] for output in part if output.failed]
+            failed = [
+                output for part in self._right[name] for output in part if output.failed
+            ]
             if failed:
                 raise Broken(f"{name} cannot be read undamaged: {failed[0]}")
         return self._right[name]
@@ -353,12 +398,19 @@ class Project:
             self.put_back(kind)
         if [stable(output.shown) for output in outputs] == shown_without:
             return "found"
-        rights = [*right, Output("")]  # what goes on with it has nothing to say of damage
-        names = {file, *kind.names, *(part for part in Path(file).parts[-1:] if len(part) > 3)}
+        # what goes on with it has nothing to say of damage
+        rights = [*right, Output("")]
+        names = {
+            file,
+            *kind.names,
+            *(part for part in Path(file).parts[-1:] if len(part) > 3),
+        }
         verdicts = {judge(names, *pair) for pair in zip(outputs, rights, strict=False)}
         for output, expected in zip(outputs_after, right_after, strict=True):
             if judge(names, output, expected) == "found":
-                raise Broken(f"was gone on with, and still {difference(output, expected)}")
+                raise Broken(
+                    f"was gone on with, and still {difference(output, expected)}"
+                )
         return "found" if "found" in verdicts else "harmless"
 
 
@@ -381,9 +433,13 @@ def difference(output: Output, right: Output) -> str:
     """Return the first difference of two outputs."""
     if output.said != right.said:
         return f"says {output.said} in place of {right.said}"
-    lines = zip_longest(stable(output.shown).split("\n"), stable(right.shown).split("\n"))
+    lines = zip_longest(
+        stable(output.shown).split("\n"), stable(right.shown).split("\n")
+    )
     return next(
-        f"{line!r} in place of {expected!r}" for line, expected in lines if line != expected
+        f"{line!r} in place of {expected!r}"
+        for line, expected in lines
+        if line != expected
     )
 
 
@@ -409,7 +465,9 @@ def flip(file: Path, data: bytes, bit: int) -> None:
     file.write_bytes(changed)
 
 
-def flips(project: Project, names: Sequence[str], count: int, seed: int) -> list[tuple[str, Flip]]:
+def flips(
+    project: Project, names: Sequence[str], count: int, seed: int
+) -> list[tuple[str, Flip]]:
     """Return `count` flips, in turns of the kinds."""
     chosen = []
     random = Random(seed)
@@ -449,8 +507,12 @@ def run_flips(
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.flips", description=__doc__)
-    parser.add_argument("kinds", nargs="*", help=f"all when left out: {', '.join(KINDS)}")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.fuzz.flips", description=__doc__
+    )
+    parser.add_argument(
+        "kinds", nargs="*", help=f"all when left out: {', '.join(KINDS)}"
+    )
     parser.add_argument("--flips", type=int, default=2_000, help="in all")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
@@ -461,7 +523,9 @@ def main() -> int:
         )
     print(f"{'kind':14}{'found':>8}{'harmless':>10}{'findings':>10}")
     for name, counts in outcomes.items():
-        print(f"{name:14}{counts['found']:8}{counts['harmless']:10}{counts['finding']:10}")
+        print(
+            f"{name:14}{counts['found']:8}{counts['harmless']:10}{counts['finding']:10}"
+        )
     for finding in findings:
         print(f"FINDING {finding}")
     print(f"{given.flips} flips, {len(findings)} findings, {monotonic() - begin:.0f} s")

@@ -40,7 +40,9 @@ def _pages() -> NDArray[np.uint8]:
     pages = mmap.mmap(-1, size + mmap.PAGESIZE)
     address = ctypes.addressof(ctypes.c_char.from_buffer(pages))
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mprotect(ctypes.c_void_p(address + size), ctypes.c_size_t(mmap.PAGESIZE), 0):
+    if libc.mprotect(
+        ctypes.c_void_p(address + size), ctypes.c_size_t(mmap.PAGESIZE), 0
+    ):
         raise OSError(ctypes.get_errno(), "mprotect")
     return np.frombuffer(pages, np.uint8, size)
 

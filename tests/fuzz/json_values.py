@@ -24,10 +24,16 @@ def vary_json(name: str, checked: bool = False) -> Callable[[Random, Files], Fil
 
     def vary(random: Random, files: Files) -> Files:
         chosen = random.choice(
-            [file for file in sorted(files) if file.startswith(name) and file.endswith(".json")]
+            [
+                file
+                for file in sorted(files)
+                if file.startswith(name) and file.endswith(".json")
+            ]
         )
         content = (
-            json_content(files[chosen], checked=True) if checked else json.loads(files[chosen])
+            json_content(files[chosen], checked=True)
+            if checked
+            else json.loads(files[chosen])
         )
         places: list[tuple[Any, Any]] = []
 
@@ -42,14 +48,19 @@ def vary_json(name: str, checked: bool = False) -> Callable[[Random, Files], Fil
             part, key = random.choice(places)
             other, its = random.choice(places)
             value = random.choice(
-                (random.choice(VALUES), other.get(its) if isinstance(other, dict) else None)
+                (
+                    random.choice(VALUES),
+                    other.get(its) if isinstance(other, dict) else None,
+                )
             )
             if isinstance(part, dict) or key < len(part):
                 part[key] = value
             if isinstance(part, list) and part and random.random() < 0.2:
                 part.append(part[0])
         try:
-            return {chosen: json_bytes(content) if checked else json.dumps(content).encode()}
+            return {
+                chosen: json_bytes(content) if checked else json.dumps(content).encode()
+            }
         except (ValueError, RecursionError):  # a part that now holds itself
             return {}
 

@@ -56,13 +56,22 @@ STREAMING = (
     "running-standardize",
     "ipca:components=2,block=4",
 )
-SMALL: dict[str, Any] = {"B": 5, "k": 3, "nodes": 4, "capacity": 200, "block": 4, "rank": 2}
+SMALL: dict[str, Any] = {
+    "B": 5,
+    "k": 3,
+    "nodes": 4,
+    "capacity": 200,
+    "block": 4,
+    "rank": 2,
+}
 _CLASSES = ("x", "y", "z")
 
 
 @cache
 def seeds() -> list[Files]:
-    return [_model(name, params, transforms, _CLASSES) for name, params, transforms in KINDS]
+    return [
+        _model(name, params, transforms, _CLASSES) for name, params, transforms in KINDS
+    ]
 
 
 @cache
@@ -82,7 +91,10 @@ def seeds_of_any_learner() -> list[Files]:
 
 
 def _model(
-    name: str, params: dict[str, Any], transforms: tuple[str, ...], classes: tuple[str, ...]
+    name: str,
+    params: dict[str, Any],
+    transforms: tuple[str, ...],
+    classes: tuple[str, ...],
 ) -> Files:
     """Return the file of a model that has learned 150 rows."""
     rng = np.random.default_rng(0)
@@ -101,7 +113,9 @@ def _model(
         learner.prepare(encoded.X)
     learner.learn(encoded.X, rows.y)
     about = About(
-        learner=LearnerEntry(name=name, version=learner.version, params=learner.resolved_params()),
+        learner=LearnerEntry(
+            name=name, version=learner.version, params=learner.resolved_params()
+        ),
         transforms=TransformsEntry(names=transforms),
         columns=ColumnsEntry(count=3, kind="dense", names=("a", "b", "c")),
         classes=classes or None,
@@ -124,7 +138,9 @@ def vary(random: Random, files: Files) -> Files:
                 JSON.mutate(random, array.tobytes(), [array.tobytes()]), dtype=np.uint8
             )
         elif random.random() < 0.3:
-            arrays[name] = np.resize(array, random.choice(((0,), (3,), (2, 2), (64,), (1, 64, 64))))
+            arrays[name] = np.resize(
+                array, random.choice(((0,), (3,), (2, 2), (64,), (1, 64, 64)))
+            )
         else:
             changed = np.array(array)
             flat = changed.reshape(-1)
@@ -135,16 +151,18 @@ def vary(random: Random, files: Files) -> Files:
                     else (np.nan, np.inf, 1e300, -1.0)
                 )
                 with np.errstate(all="ignore"):
-                    flat[random.randrange(len(flat))] = np.array(random.choice(values)).astype(
-                        array.dtype
-                    )
+                    flat[random.randrange(len(flat))] = np.array(
+                        random.choice(values)
+                    ).astype(array.dtype)
             arrays[name] = changed
     file = io.BytesIO()
     write_arrays(file, arrays.items())
     return {"model.olm": file.getvalue()}
 
 
-def _varied_parts(random: Random, content: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _varied_parts(
+    random: Random, content: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any]:
     """Change a part of an estimator of skops, and write the archive as it would have been written."""
     with zipfile.ZipFile(io.BytesIO(content.tobytes())) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
@@ -180,7 +198,9 @@ def read_damaged(folder: Path) -> None:
 
 
 def _bytes_of(file: bytes) -> dict[str, bytes]:
-    return {name: array.tobytes() for name, array in read_arrays(io.BytesIO(file)).items()}
+    return {
+        name: array.tobytes() for name, array in read_arrays(io.BytesIO(file)).items()
+    }
 
 
 _WORDS = (b"PK\x03\x04", b"model.json", b"learner/", b"<f8")
@@ -188,6 +208,11 @@ TARGETS = (
     Target("model", seeds, read_model, _WORDS, vary),
     Target("damaged-model", seeds, read_damaged, _WORDS),
     Target(
-        "model-of-any-learner", seeds_of_any_learner, read_model, _WORDS, vary, takes_minutes=True
+        "model-of-any-learner",
+        seeds_of_any_learner,
+        read_model,
+        _WORDS,
+        vary,
+        takes_minutes=True,
     ),
 )

@@ -28,7 +28,18 @@ _SIZES = (
 )
 _HUGE = (
     *(str(size).encode() for size in _SIZES),
-    *(b"-1", b"1e999", b"-0", b"1e-400", b"9" * 30, b"1" * 5000, b"nan", b"inf", b"0.1", b"1_0"),
+    *(
+        b"-1",
+        b"1e999",
+        b"-0",
+        b"1e-400",
+        b"9" * 30,
+        b"1" * 5000,
+        b"nan",
+        b"inf",
+        b"0.1",
+        b"1_0",
+    ),
 )
 _WORDS = (
     2**8 - 1,
@@ -47,7 +58,10 @@ _WORDS = (
     16,
 )
 _BYTES = (
-    *(bytes([byte]) for byte in b"\0\t\n\x0b\x0c\r\x1a\x1c \"#%',-.:;?@[]{|}\x7f\x80\xc3\xff"),
+    *(
+        bytes([byte])
+        for byte in b"\0\t\n\x0b\x0c\r\x1a\x1c \"#%',-.:;?@[]{|}\x7f\x80\xc3\xff"
+    ),
     b"\r\n",
     b"\xef\xbb\xbf",
     "\u2028".encode(),
@@ -104,7 +118,9 @@ class Mutator:
 
     def _repeat(self, random: Random, data: bytes, others: Sequence[bytes]) -> bytes:
         start, stop = _span(random, data)
-        return data[:stop] + data[start:stop] * random.choice((1, 1, 2, 50)) + data[stop:]
+        return (
+            data[:stop] + data[start:stop] * random.choice((1, 1, 2, 50)) + data[stop:]
+        )
 
     def _insert(self, random: Random, data: bytes, others: Sequence[bytes]) -> bytes:
         at = random.randrange(len(data) + 1)

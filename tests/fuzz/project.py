@@ -131,6 +131,8 @@ def _lose_a_run() -> None:
     store = open_store(Path("lost"))
     id = kept_runs()[0]
     kept = store.get(id)
-    record = Record(run=kept.run, id=id, outcome="lost", reason="its worker died three times")
+    record = Record(
+        run=kept.run, id=id, outcome="lost", reason="its worker died three times"
+    )
     Path(f"lost/runs/{id[:2]}/{id}.parquet").unlink()
     store.put(f"lost/{id[:2]}/{id}.parquet", run_bytes(record))

@@ -69,7 +69,9 @@ def run(target: str, inputs: int, seed: int = 0, first: int = 0) -> Outcome:
     """Read `inputs` inputs of a target, in processes of their own, and return what became of them."""
     outcome = Outcome(target)
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(dir=MEMORY_DISK if MEMORY_DISK.is_dir() else None) as folder:
+    with tempfile.TemporaryDirectory(
+        dir=MEMORY_DISK if MEMORY_DISK.is_dir() else None
+    ) as folder:
         positions = Path(folder, "position")
         at = first
         crashes = 0
@@ -80,7 +82,12 @@ def run(target: str, inputs: int, seed: int = 0, first: int = 0) -> Outcome:
             command = [sys.executable, "-m", "tests.fuzz", "--work", *span, target]
             environment = {**os.environ, "TMPDIR": folder}
             done = subprocess.run(
-                command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+                command,
+                cwd=ROOT,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
             )
             _collect(outcome, done.stdout)
             if done.returncode == 0:
@@ -89,10 +96,14 @@ def run(target: str, inputs: int, seed: int = 0, first: int = 0) -> Outcome:
             told = positions.read_bytes()[:16].strip()
             if not told or done.returncode > 0:
                 outcome.stopped = (
-                    done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "did not start"
+                    done.stderr.strip().splitlines()[-1]
+                    if done.stderr.strip()
+                    else "did not start"
                 )
                 break
-            kind = {signal.SIGPROF: "deadline", signal.SIGALRM: "waits"}.get(-done.returncode)
+            kind = {signal.SIGPROF: "deadline", signal.SIGALRM: "waits"}.get(
+                -done.returncode
+            )
             kind = kind or f"crash {signal.Signals(-done.returncode).name}"
             outcome.kinds[kind] += 1
             outcome.counts["finding"] += 1
@@ -136,7 +147,9 @@ def run_all(
     """Run targets side by side and return whether all were clean."""
     with ThreadPoolExecutor(processes) as threads:
         clean = True
-        for outcome in threads.map(lambda name: run(name, inputs, seed, first), list(targets)):
+        for outcome in threads.map(
+            lambda name: run(name, inputs, seed, first), list(targets)
+        ):
             tell(outcome)
             clean = clean and outcome.clean
     return clean

@@ -12,12 +12,23 @@ import numpy as np
 
 from olscale.evaluation.experiment import load_experiment
 from olscale.results.compact import compact
-from olscale.results.compacted import SCHEMAS, compacted_bytes, deduplicate, is_intact, salvage
+from olscale.results.compacted import (
+    SCHEMAS,
+    compacted_bytes,
+    deduplicate,
+    is_intact,
+    salvage,
+)
 from olscale.results.opening import open_store
 from olscale.results.plans import LeftOut, read_plans, write_plan
 from olscale.results.record import Record, run_id
 from olscale.results.rows import run_bytes, timing_bytes
-from olscale.results.selections import Point, Selection, read_selections, write_selection
+from olscale.results.selections import (
+    Point,
+    Selection,
+    read_selections,
+    write_selection,
+)
 from tests.fuzz.json_values import JSON_WORDS, vary_json
 from tests.fuzz.target import Broken, Files, Target, files_of, write
 
@@ -60,7 +71,10 @@ def store() -> list[Files]:
         made = open_store(Path(folder, "store"), create=True)
         ids = []
         for permutation, outcome in enumerate(("ok", "lost")):
-            run = {**RECORD, "protocol": {**RECORD["protocol"], "permutation": permutation}}  # type: ignore[dict-item]
+            run = {
+                **RECORD,
+                "protocol": {**RECORD["protocol"], "permutation": permutation},
+            }  # type: ignore[dict-item]
             record = Record(
                 run=run,
                 id=run_id(run),
@@ -87,7 +101,9 @@ def store() -> list[Files]:
             "protocol": {"split": "half", "folds": 3},
         }
         points = (Point({"C": 0.5}, 0.25), Point({"C": 1.0}, None, 2))
-        write_selection(made, Selection(definition, run_id(definition), points, {"C": 0.5}))
+        write_selection(
+            made, Selection(definition, run_id(definition), points, {"C": 0.5})
+        )
         return [files_of(Path(folder, "store"))]
 
 
@@ -110,7 +126,9 @@ def read_parts(folder: Path) -> None:
                 compacted_bytes(deduplicate(salvage(kind, data), kind))
         opened.compacted_ids(kind)
     opened.read(
-        ["id", "dataset", "learner", "params", "metrics"], on_damage="skip", dictionaries=True
+        ["id", "dataset", "learner", "params", "metrics"],
+        on_damage="skip",
+        dictionaries=True,
     )
     read_runs(folder)
 
@@ -149,10 +167,17 @@ TARGETS = (
         read_experiment,
         EXPERIMENT_WORDS,
     ),
-    Target("runs", store, read_runs, changed=("runs/", "timings/", "lost/", "store.json")),
+    Target(
+        "runs", store, read_runs, changed=("runs/", "timings/", "lost/", "store.json")
+    ),
     Target("parts", compacted, read_parts, changed=("compacted/",)),
     Target(
-        "plans", store, read_plan_files, JSON_WORDS, vary_json("plans/", checked=True), ("plans/",)
+        "plans",
+        store,
+        read_plan_files,
+        JSON_WORDS,
+        vary_json("plans/", checked=True),
+        ("plans/",),
     ),
     Target(
         "selections",

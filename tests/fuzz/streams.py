@@ -27,9 +27,12 @@ def read_packed(folder: Path) -> None:
 
 def read_archive(folder: Path) -> None:
     options = ReadOptions(chunk_rows=DEFAULT_CHUNK_ROWS)
-    for member in spill_archive(str(folder / "days.tar.gz"), "svmlight", folder / "spill"):
+    for member in spill_archive(
+        str(folder / "days.tar.gz"), "svmlight", folder / "spill"
+    ):
         checked(
-            read_member(member, find_format(member.name, "svmlight"), options), DEFAULT_CHUNK_ROWS
+            read_member(member, find_format(member.name, "svmlight"), options),
+            DEFAULT_CHUNK_ROWS,
         )
 
 
@@ -46,13 +49,19 @@ def packed(data: bytes, codec: int) -> bytes:
 
 
 def packed_seeds() -> list[Files]:
-    return [{"rows.svm.gz": packed(data, codec)} for codec in range(4) for data in SVMLIGHT[:2]] + [
+    return [
+        {"rows.svm.gz": packed(data, codec)}
+        for codec in range(4)
+        for data in SVMLIGHT[:2]
+    ] + [
         {"rows.svm.gz": packed(SVMLIGHT[0], codec) + packed(SVMLIGHT[0], codec)}
         for codec in range(3)
     ]
 
 
-def tar_of(members: Sequence[tuple[str, bytes]], format: int = tarfile.GNU_FORMAT) -> bytes:
+def tar_of(
+    members: Sequence[tuple[str, bytes]], format: int = tarfile.GNU_FORMAT
+) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=format) as tar:
         for name, data in members:
@@ -83,7 +92,14 @@ _TEXT = Mutator(SVMLIGHT_WORDS)
 
 
 _NAMES = (
-    *("Day1.svm", "a/../../b.svm", "/etc/c.svm", "d.csv", "e" * 300 + ".svm", "f.svm.xz"),
+    *(
+        "Day1.svm",
+        "a/../../b.svm",
+        "/etc/c.svm",
+        "d.csv",
+        "e" * 300 + ".svm",
+        "f.svm.xz",
+    ),
     "9" * 5000 + ".svm",
 )
 _PAX: tuple[dict[str, str], ...] = (
@@ -98,12 +114,16 @@ def vary_archive(random: Random, files: Files) -> Files:
     """Write members and headers of all kinds under right checksums."""
     buffer = io.BytesIO()
     with tarfile.open(
-        fileobj=buffer, mode="w", format=random.choice((tarfile.GNU_FORMAT, tarfile.PAX_FORMAT))
+        fileobj=buffer,
+        mode="w",
+        format=random.choice((tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)),
     ) as tar:
         for _ in range(random.randrange(4)):
             info = tarfile.TarInfo(random.choice(_NAMES))
             data = _TEXT.mutate(random, random.choice(SVMLIGHT), SVMLIGHT)
-            info.size = random.choice((len(data), len(data), len(data), 0, 10**6, 2**40, 7))
+            info.size = random.choice(
+                (len(data), len(data), len(data), 0, 10**6, 2**40, 7)
+            )
             if random.random() < 0.3:
                 info.type = random.choice(
                     (*(bytes([byte]) for byte in b"01234567gxLKSDMVN"), b"\0")

@@ -47,4 +47,8 @@ def read_rows(folder: Path) -> None:
             raise Broken(f"{got} rows, {arrays[1][got]} pairs")
 
 
-TARGETS = (Target("svmlight-loop", lambda: one("rows.svm", SVMLIGHT), read_rows, SVMLIGHT_WORDS),)
+TARGETS = (
+    Target(
+        "svmlight-loop", lambda: one("rows.svm", SVMLIGHT), read_rows, SVMLIGHT_WORDS
+    ),
+)

@@ -75,7 +75,9 @@ def _read(text: bytes, dialect: Dialect) -> None:
     size = len(text)
     while pos < size:
         before = pos
-        pos, lines, rows, hards, odd = parse_rows(buffer, pos, size, 0, ROWS, *given, *arrays)
+        pos, lines, rows, hards, odd = parse_rows(
+            buffer, pos, size, 0, ROWS, *given, *arrays
+        )
         check_marks(arrays)
         if (
             not before <= pos <= size
@@ -86,7 +88,8 @@ def _read(text: bytes, dialect: Dialect) -> None:
         if lines != text.count(b"\n", before, pos):
             raise Broken(f"{lines} lines from {before} to {pos}")
         if rows > ROWS or not all(
-            before <= first <= end <= size for _, _, first, end in arrays[3][:hards].tolist()
+            before <= first <= end <= size
+            for _, _, first, end in arrays[3][:hards].tolist()
         ):
             raise Broken(f"{rows} rows, hard numbers at {arrays[3][:hards].tolist()}")
         if odd:
@@ -95,7 +98,9 @@ def _read(text: bytes, dialect: Dialect) -> None:
 
 def _read_sparse(text: bytes) -> None:
     """Read the sparse rows of a text, but those that the loop leaves to the slow way."""
-    kinds = np.resize(np.array([*KINDS[:5], sparse_loop.NEEDED], dtype=np.int8), MOST_COLUMNS)
+    kinds = np.resize(
+        np.array([*KINDS[:5], sparse_loop.NEEDED], dtype=np.int8), MOST_COLUMNS
+    )
     slots = np.arange(MOST_COLUMNS, dtype=np.int32)
     width = MOST_COLUMNS // 2
     pairs = len(text) // 4 + 1
@@ -125,7 +130,8 @@ def _read_sparse(text: bytes) -> None:
         if lines != text.count(b"\n", before, pos):
             raise Broken(f"{lines} lines from {before} to {pos}")
         if rows > ROWS or not all(
-            before < first < end <= size for _, _, first, end in arrays[4][:texts].tolist()
+            before < first < end <= size
+            for _, _, first, end in arrays[4][:texts].tolist()
         ):
             raise Broken(f"{rows} rows, text at {arrays[4][:texts].tolist()}")
         if odd:

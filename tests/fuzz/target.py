@@ -73,10 +73,14 @@ class Target:
             changed = self.vary(random, files)
             if random.random() < 0.5:
                 return base, changed
-        names = sorted(name for name in files if not self.changed or name.startswith(self.changed))
+        names = sorted(
+            name for name in files if not self.changed or name.startswith(self.changed)
+        )
         name = random.choice(names)
         others = [other[name] for other in self.valid if name in other]
-        changed[name] = self.mutator.mutate(random, changed.get(name, files[name]), others)
+        changed[name] = self.mutator.mutate(
+            random, changed.get(name, files[name]), others
+        )
         return base, changed
 
 

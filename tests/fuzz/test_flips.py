@@ -26,9 +26,18 @@ def test_a_flipped_bit_of_any_kind_of_file_is_found_or_harmless(tmp_path: Path) 
     [
         (Output("2 runs"), "silently '2 runs' in place of '1 run'"),
         (Output("2 runs", ("something is damaged",)), "silently says"),
-        (Output("", ("error: it is damaged",), failed=True), "does not name the file in one line"),
-        (Output("", ("error: a.json", "and more"), failed=True), "does not name the file"),
-        (Output("1 run", ("internal error: KeyError: 'a.json'",), failed=True), "internal error"),
+        (
+            Output("", ("error: it is damaged",), failed=True),
+            "does not name the file in one line",
+        ),
+        (
+            Output("", ("error: a.json", "and more"), failed=True),
+            "does not name the file",
+        ),
+        (
+            Output("1 run", ("internal error: KeyError: 'a.json'",), failed=True),
+            "internal error",
+        ),
     ],
 )
 def test_what_is_silent_or_unclear_is_a_finding(output: Output, finding: str) -> None:
@@ -40,4 +49,6 @@ def test_one_line_that_names_the_file_is_none() -> None:
     right = Output("1 run")
     assert judge({"a.json"}, right, right) == "harmless"
     assert judge({"a.json"}, Output("0 runs", ("set aside a.json",)), right) == "found"
-    assert judge({"a.json"}, Output("", ("error: a.json",), failed=True), right) == "found"
+    assert (
+        judge({"a.json"}, Output("", ("error: a.json",), failed=True), right) == "found"
+    )

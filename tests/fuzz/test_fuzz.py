@@ -19,7 +19,8 @@ from tests.fuzz.targets import TARGETS
 from tests.fuzz.work import shrink
 
 INPUTS = 100
-SLOW = {"mat": 12, "runs": 30, "zarr-chunks": 30}  # a mat file is read in a process of its own
+# a mat file is read in a process of its own
+SLOW = {"mat": 12, "runs": 30, "zarr-chunks": 30}
 
 
 @pytest.mark.parametrize(
@@ -28,9 +29,9 @@ SLOW = {"mat": 12, "runs": 30, "zarr-chunks": 30}  # a mat file is read in a pro
 def test_reader_accepts_or_refuses(name: str, tmp_path: Path):
     target = TARGETS[name]
     bench = Bench(target, tmp_path)
-    assert [bench.attempt(base, {}) for base in range(len(target.valid))] == ["accepted"] * len(
-        target.valid
-    )
+    assert [bench.attempt(base, {}) for base in range(len(target.valid))] == [
+        "accepted"
+    ] * len(target.valid)
     outcomes = set()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -39,7 +40,9 @@ def test_reader_accepts_or_refuses(name: str, tmp_path: Path):
             try:
                 outcomes.add(bench.attempt(base, changed))
             except Exception as error:
-                raise AssertionError(f"python -m tests.fuzz --show {number} {name}") from error
+                raise AssertionError(
+                    f"python -m tests.fuzz --show {number} {name}"
+                ) from error
     assert outcomes == {"accepted", "refused"}
 
 
@@ -50,7 +53,11 @@ def test_an_input_is_a_function_of_its_number():
         "'archive', 'runs')])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.strip() == str(
         [TARGETS[name].input(7) for name in ("npz", "archive", "runs")]
@@ -98,7 +105,9 @@ def two_lines(data: bytes) -> None:
         (lambda data: None, None),
     ],
 )
-def test_findings_are_told_apart(read, kind: str | None, monkeypatch: pytest.MonkeyPatch):
+def test_findings_are_told_apart(
+    read, kind: str | None, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(work_module, "DEADLINE", 0.2)
     monkeypatch.setattr(work_module.start_deadline, "__defaults__", (0.2,))
     assert shrink(fake(read), 3, 0, tries=5)[0] == kind
@@ -111,7 +120,9 @@ def test_shrinking_keeps_what_matters(tmp_path: Path):
 
     before = resource.getrlimit(resource.RLIMIT_AS)
     found, _, changed = shrink(
-        fake(read), next(n for n in range(99) if b"val" not in fake(read).input(n)[1]["file"]), 0
+        fake(read),
+        next(n for n in range(99) if b"val" not in fake(read).input(n)[1]["file"]),
+        0,
     )
     assert (found, changed) == ("ValueError at check", {"file": b""})
     assert (

@@ -71,7 +71,8 @@ ARFF_WORDS = (
 )  # fmt: skip
 
 VW = (
-    b"1 |f a:2 b:3\n-1 2.5 'tag|f:0.5 a |g b:-1e-3 c\n\n1 1 0 | x :4 7:1 |g b:red\n" * 3,
+    b"1 |f a:2 b:3\n-1 2.5 'tag|f:0.5 a |g b:-1e-3 c\n\n1 1 0 | x :4 7:1 |g b:red\n"
+    * 3,
     "-1 | größe:0.1234567890123456789012 a a:2\r\n2 |f^g x^y:5.\n3 |f".encode(),
 )
 VW_WORDS = (
@@ -92,7 +93,9 @@ VW_WORDS = (
 )
 JSONL = (
     b'{"a": 1, "b": "x", "c": true, "y": 0}\n{"b": null, "a": 2.5e3, "y": 1}\n' * 4,
-    '{"größe": "\\u00e9", "y": "no"}\r\n\n{"y": "yes", "größe": "NA"}\n'.encode("utf-8-sig"),
+    '{"größe": "\\u00e9", "y": "no"}\r\n\n{"y": "yes", "größe": "NA"}\n'.encode(
+        "utf-8-sig"
+    ),
 )
 JSONL_WORDS = (
     b'"', b"{", b"}", b"[", b"]", b",", b":", b"null", b"true", b"NaN", b"1e400", b"\n", b'"a"', b'"new": 1', b"\\ud800",
@@ -102,7 +105,9 @@ JSONL_WORDS = (
 def read_svm(folder: Path) -> None:
     path = folder / "rows.svm"
     # Blocks far shorter than the input: lines and numbers lie across their ends.
-    batches = checked(read_svmlight(str(path), ReadOptions(chunk_rows=ROWS), block_bytes=64), ROWS)
+    batches = checked(
+        read_svmlight(str(path), ReadOptions(chunk_rows=ROWS), block_bytes=64), ROWS
+    )
     same_as_slow_svmlight(path, batches)
 
 
@@ -115,7 +120,8 @@ def read_tsv(folder: Path) -> None:
     path = folder / "rows.tsv"
     both_ways(path, "tsv")
     batches = checked(
-        find_format(str(path), "tsv").read(str(path), ReadOptions(chunk_rows=ROWS)), ROWS
+        find_format(str(path), "tsv").read(str(path), ReadOptions(chunk_rows=ROWS)),
+        ROWS,
     )
     same_as_slow_table(path, batches, "\t")
 

@@ -85,7 +85,9 @@ def read_rows(folder: Path) -> None:
             )
             check_marks(arrays)
             if not 0 <= token <= size or rows > ROWS or int(indptr[rows]) > entries:
-                raise Broken(f"it went from {before} to {pos} of {size}, token at {token}")
+                raise Broken(
+                    f"it went from {before} to {pos} of {size}, token at {token}"
+                )
             hard_values = np.empty(0)
             if fault == loop.HARD_NUMBERS:
                 spans = hard[:hards].tolist()

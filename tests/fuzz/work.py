@@ -54,7 +54,11 @@ def kind_of(error: BaseException) -> str:
     """Return what tells findings apart: the exception and the last line of olscale that it went through."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "/olscale/" in frame.filename]
-    where = f"{ours[-1].filename.rpartition('/olscale/')[2]}:{ours[-1].lineno}" if ours else "check"
+    where = (
+        f"{ours[-1].filename.rpartition('/olscale/')[2]}:{ours[-1].lineno}"
+        if ours
+        else "check"
+    )
     return f"{type(error).__name__} at {where}"
 
 
@@ -92,7 +96,11 @@ def work(target: Target, start: int, stop: int, seed: int, positions: Path) -> N
                 kinds[kind] += 1
                 if kinds[kind] <= SHOWN:
                     _tell(
-                        {"number": number, "kind": kind, "what": " ".join(str(error).split())[:300]}
+                        {
+                            "number": number,
+                            "kind": kind,
+                            "what": " ".join(str(error).split())[:300],
+                        }
                     )
             start_deadline(0)
             counts[outcome] += 1
@@ -108,7 +116,9 @@ def _tell(message: dict[str, object]) -> None:
         sys.stdout.flush()
 
 
-def fails(target: Target, base: int, changed: dict[str, bytes], folder: Path) -> str | None:
+def fails(
+    target: Target, base: int, changed: dict[str, bytes], folder: Path
+) -> str | None:
     """Read one input in a process of its own and return what kind of finding it is, or None."""
     child = os.fork()
     if child == 0:
@@ -140,7 +150,9 @@ def shrink(
             return None, base, changed
         for file in sorted(changed):
             if len(changed) > 1:
-                fewer = {other: data for other, data in changed.items() if other != file}
+                fewer = {
+                    other: data for other, data in changed.items() if other != file
+                }
                 if fails(target, base, fewer, folder) == kind:
                     changed = fewer
         for file in sorted(changed):

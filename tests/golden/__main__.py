@@ -21,7 +21,10 @@ def main() -> int:
         prog="python -m tests.golden", description="Compare bytes with stored digests."
     )
     parser.add_argument(
-        "sections", nargs="*", metavar="SECTION", help=f"all when left out: {' '.join(SECTIONS)}"
+        "sections",
+        nargs="*",
+        metavar="SECTION",
+        help=f"all when left out: {' '.join(SECTIONS)}",
     )
     parser.add_argument(
         "--renew",
@@ -31,14 +34,18 @@ def main() -> int:
     given = parser.parse_args()
     unknown = [name for name in given.sections if name not in SECTIONS]
     if unknown:
-        parser.error(f"there is no section {unknown[0]!r}; there are: {' '.join(SECTIONS)}")
+        parser.error(
+            f"there is no section {unknown[0]!r}; there are: {' '.join(SECTIONS)}"
+        )
 
     stored = (
         json.loads(STORED.read_text())
         if STORED.exists()
         else {"machine": machine(), "sections": {}}
     )
-    elsewhere = {key for key, value in machine().items() if stored["machine"].get(key) != value}
+    elsewhere = {
+        key for key, value in machine().items() if stored["machine"].get(key) != value
+    }
     if elsewhere:
         print(
             f"the digests are those of another machine: {', '.join(sorted(elsewhere))} differ, "
@@ -48,7 +55,9 @@ def main() -> int:
     data = os.environ.get("OLSCALE_DATA")
     for name in given.sections or SECTIONS:
         if name in PAPERS and not data:
-            print(f"{name}: left out, since OLSCALE_DATA names no folder with the real data sets")
+            print(
+                f"{name}: left out, since OLSCALE_DATA names no folder with the real data sets"
+            )
             continue
         begin = perf_counter()
         with tempfile.TemporaryDirectory() as folder:

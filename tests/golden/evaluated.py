@@ -78,8 +78,14 @@ def reproduced(folder: Path, content: dict[str, Any]) -> Digests:
         for cell in read_published()
         if cell.source == content["name"].removesuffix("-quick")
     ]
-    text = page(store, [(asked, make_ledger(store, asked, published))], [content["name"]])
-    return {f"{content['name']}/reproduce": digest_of(text.replace(str(folder), "").encode())}
+    text = page(
+        store, [(asked, make_ledger(store, asked, published))], [content["name"]]
+    )
+    return {
+        f"{content['name']}/reproduce": digest_of(
+            text.replace(str(folder), "").encode()
+        )
+    }
 
 
 def _without_speeds(text: str) -> str:
@@ -93,7 +99,9 @@ def _without_speeds(text: str) -> str:
 def files(folder: Path, pattern: str) -> Digests:
     """Return the digests of the files in a folder that match a pattern, by their paths in it."""
     paths = (path for path in sorted(folder.glob(pattern)) if path.is_file())
-    return {str(path.relative_to(folder)): digest_of(path.read_bytes()) for path in paths}
+    return {
+        str(path.relative_to(folder)): digest_of(path.read_bytes()) for path in paths
+    }
 
 
 def digest_of(content: bytes) -> str:

@@ -15,7 +15,12 @@ def machine() -> dict[str, str]:
     import numpy.linalg  # noqa: F401
 
     kernels = {
-        str(pool.get("architecture")) for pool in threadpool_info() if pool["user_api"] == "blas"
+        str(pool.get("architecture"))
+        for pool in threadpool_info()
+        if pool["user_api"] == "blas"
     }
     versions = {name: version(name) for name in LIBRARIES}
-    return versions | {"processor": platform.machine(), "BLAS kernels": " ".join(sorted(kernels))}
+    return versions | {
+        "processor": platform.machine(),
+        "BLAS kernels": " ".join(sorted(kernels)),
+    }

@@ -47,7 +47,9 @@ def night(folder: Path) -> Digests:
     (folder / "experiment.toml").write_text(EXPERIMENT)
     source = {"source": "rows.csv", "dest": "made/rows", "options": {"label": "y"}}
     step = {"experiment": "experiment.toml", "where": {"in_process": True}, "repeat": 2}
-    job = parse_job({"name": "small", "ingest": [source], "evaluate": [step]}, folder=folder)
+    job = parse_job(
+        {"name": "small", "ingest": [source], "evaluate": [step]}, folder=folder
+    )
     home = JobHome(folder / "home")
     end = run_night(job, home, "2026-01-01")
     rows = [row | OF_THE_DAY for row in read_history(home).to_pylist()]
@@ -62,7 +64,9 @@ def night(folder: Path) -> Digests:
     return digests | {"page": digest_of(page.replace(str(folder), "").encode())}
 
 
-def _write_copy(home: JobHome, rows: list[dict[str, Any]], name: str, error: float) -> None:
+def _write_copy(
+    home: JobHome, rows: list[dict[str, Any]], name: str, error: float
+) -> None:
     """Write the history of another night with the same rows, but for the error of the settings."""
     copies = [row | {"night": name} for row in rows]
     for row in copies:

@@ -33,10 +33,20 @@ MANY = (
     *("pa1", "scw1", "soft-lol", "pamo1", "norma", "forgetron"),
     *("fogd:D=10", "oselm:nodes=10"),
 )
-KINDS: dict[str, tuple[Sequence[str], dict[str, Any], Callable[[RunGroup], RunGroup]]] = {
+KINDS: dict[
+    str, tuple[Sequence[str], dict[str, Any], Callable[[RunGroup], RunGroup]]
+] = {
     "time": (MANY, {"order": "time"}, lambda group: group),
-    "permuted": (("arow",), {"order": "permuted", "permutations": 1}, lambda group: group),
-    "classes": (("lol",), {"order": "time"}, lambda group: next(iter(cut_shards([group], 1, 2)))),
+    "permuted": (
+        ("arow",),
+        {"order": "permuted", "permutations": 1},
+        lambda group: group,
+    ),
+    "classes": (
+        ("lol",),
+        {"order": "time"},
+        lambda group: next(iter(cut_shards([group], 1, 2))),
+    ),
     "sums": (
         ("rff-rls:features=10",),
         {"order": "time", "test_only": True},
@@ -56,7 +66,9 @@ def resume(folder: Path) -> Digests:
         shutil.copytree(STORED / kind, resumed)
         positions = _finished(group, resumed)
         digests[f"{kind}/positions"] = str(positions)
-        digests |= {f"{kind}/{name}": of for name, of in files(resumed, "runs/**/*").items()}
+        digests |= {
+            f"{kind}/{name}": of for name, of in files(resumed, "runs/**/*").items()
+        }
         undisturbed = folder / "undisturbed" / kind
         _finished(group, undisturbed)
         same = files(undisturbed, "runs/**/*") == files(resumed, "runs/**/*")
@@ -83,11 +95,17 @@ def store_checkpoints(kinds: Sequence[str]) -> None:
 
 def _ingested(folder: Path) -> Path:
     for part, rows in (("train", 70), ("test", 20)):
-        lines = (f"{i % 7},{i % 3},{i % 5 / 2},{'abcd'[i * i % 7 % 4]}\n" for i in range(rows))
+        lines = (
+            f"{i % 7},{i % 3},{i % 5 / 2},{'abcd'[i * i % 7 % 4]}\n"
+            for i in range(rows)
+        )
         (folder / f"{part}.csv").write_text("".join(lines))
     dataset = folder / "rows"
     ingest(
-        [str(folder / "train.csv")], str(dataset), test=[str(folder / "test.csv")], chunk_rows=10
+        [str(folder / "train.csv")],
+        str(dataset),
+        test=[str(folder / "test.csv")],
+        chunk_rows=10,
     )
     return dataset
 

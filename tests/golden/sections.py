@@ -46,7 +46,9 @@ def learners(folder: Path) -> Digests:
     digests: Digests = {}
     for task in TASKS:
         named = [
-            {"name": name} for name in learner_names(task) if make_learner(name, {}).task == task
+            {"name": name}
+            for name in learner_names(task)
+            if make_learner(name, {}).task == task
         ]
         for order in (
             {"order": "time", "keep_model": True},

@@ -65,7 +65,13 @@ def test_one_ulp_raises_an_alarm_that_names_those_runs_and_no_other(
     move(monkeypatch)
     since = job.model_copy(update={"alarm": AlarmRules(since="5")})
     assert run_night(since, home, "5").state == "good"
-    assert [row["state"] for row in night_rows(home)] == ["good", "good", "alarm", "good", "good"]
+    assert [row["state"] for row in night_rows(home)] == [
+        "good",
+        "good",
+        "alarm",
+        "good",
+        "good",
+    ]
 
 
 def test_a_raised_version_raises_no_alarm(
@@ -75,7 +81,9 @@ def test_a_raised_version_raises_no_alarm(
     move(monkeypatch)
     known = versions._package_version
     monkeypatch.setattr(
-        versions, "_package_version", lambda home: "2" if home == OneUlp.__module__ else known(home)
+        versions,
+        "_package_version",
+        lambda home: "2" if home == OneUlp.__module__ else known(home),
     )
     assert run_night(job, home, "2").state == "good"
 
@@ -89,7 +97,11 @@ def test_other_rows_raise_no_alarm(job: JobFile, home: JobHome, tmp_path: Path) 
     generate("rotating-xor", tmp_path / "xor", rows=500)
     assert run_night(job, home, "2").state == "good"
     prints = [
-        set(read_history(home, ["fingerprint"], ["results"], [n])["fingerprint"].to_pylist())
+        set(
+            read_history(home, ["fingerprint"], ["results"], [n])[
+                "fingerprint"
+            ].to_pylist()
+        )
         for n in ("1", "2")
     ]
     assert prints[0] != prints[1]

@@ -87,9 +87,9 @@ def test_series_that_drift_are_set_apart() -> None:
 def cost(values: NDArray[np.float64], starts: tuple[int, ...], price: float) -> float:
     ends = (*starts[1:], len(values))
     parts = [values[a:b] for a, b in zip(starts, ends, strict=True)]
-    return sum(float(np.abs(part - np.median(part)).sum()) for part in parts) + price * (
-        len(starts) - 1
-    )
+    return sum(
+        float(np.abs(part - np.median(part)).sum()) for part in parts
+    ) + price * (len(starts) - 1)
 
 
 def test_the_cut_is_the_best_of_all_cuts() -> None:
@@ -98,10 +98,16 @@ def test_the_cut_is_the_best_of_all_cuts() -> None:
         n = int(rng.integers(6, 13))
         values = rng.normal(size=n).round(int(rng.integers(0, 4)))
         price = float(rng.uniform(0.2, 3.0))
-        every = [(0, *inner) for k in range(n // 3) for inner in combinations(range(3, n - 2), k)]
+        every = [
+            (0, *inner)
+            for k in range(n // 3)
+            for inner in combinations(range(3, n - 2), k)
+        ]
         fitting = [cut for cut in every if all(b - a >= 3 for a, b in pairwise(cut))]
         best = min(cost(values, cut, price) for cut in fitting)
-        assert cost(values, tuple(l1_parts(values, price)), price) == pytest.approx(best, abs=1e-12)
+        assert cost(values, tuple(l1_parts(values, price)), price) == pytest.approx(
+            best, abs=1e-12
+        )
 
 
 def test_the_cut_is_that_of_ruptures() -> None:
@@ -119,6 +125,7 @@ def test_the_cut_is_that_of_ruptures() -> None:
             .predict(pen=2.0 * np.log(n))
         )
         ours, theirs = (
-            cost(values, cut, 2.0 * np.log(n)) for cut in (tuple(starts), (0, *pruned[:-1]))
+            cost(values, cut, 2.0 * np.log(n))
+            for cut in (tuple(starts), (0, *pruned[:-1]))
         )
         assert ours <= theirs + 1e-9

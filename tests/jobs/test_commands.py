@@ -44,7 +44,10 @@ def make_history(home: JobHome, nights: int, settings: int = 1, seed: int = 0) -
             "machine": "m",
             "load": 0.1,
         }
-        same |= {"began": BEGAN + timedelta(days=i), "made_by": [("numpy", "2"), ("machine", "m")]}
+        same |= {
+            "began": BEGAN + timedelta(days=i),
+            "made_by": [("numpy", "2"), ("machine", "m")],
+        }
         rows = [
             same
             | {
@@ -73,8 +76,15 @@ def make_history(home: JobHome, nights: int, settings: int = 1, seed: int = 0) -
                 "ids": ids,
                 "digests": digests,
             }
-            setting |= {"digest": f"{s:016x}", "n": 10, "outcomes": [("ok", 10)], "error": 0.1}
-            rows.append(same | setting | {"rows_per_second": float(rng.normal(1e6, 2e4))})
+            setting |= {
+                "digest": f"{s:016x}",
+                "n": 10,
+                "outcomes": [("ok", 10)],
+                "error": 0.1,
+            }
+            rows.append(
+                same | setting | {"rows_per_second": float(rng.normal(1e6, 2e4))}
+            )
         write_night(home, name, rows)
         write_json(home.night(name) / "begun.json", {"at": 0.0})
 
@@ -98,7 +108,9 @@ def test_the_history_is_printed_and_queried(file: Path, home: JobHome) -> None:
     every = run("jobs", "history", file, "--metric", "rows_per_second", "--all")
     assert (every.returncode, len(every.stdout.splitlines())) == (0, 4)
     lines = list(
-        csv.DictReader(io.StringIO(run("jobs", "history", file, "--format", "csv").stdout))
+        csv.DictReader(
+            io.StringIO(run("jobs", "history", file, "--format", "csv").stdout)
+        )
     )
     assert {line["metric"] for line in lines} == {"rows_per_second", "error"}
     query = (
@@ -109,7 +121,9 @@ def test_the_history_is_printed_and_queried(file: Path, home: JobHome) -> None:
     assert json.loads(done.stdout) == [{"night": "2026-01-03", "numpy": "2"}]
     wrong = run("jobs", "history", file, "--sql", "select * from nothing")
     assert (wrong.returncode, "cannot be answered" in wrong.stderr) == (1, True)
-    elsewhere = run("jobs", "history", file, "--sql", f"select * from read_csv('{file}')")
+    elsewhere = run(
+        "jobs", "history", file, "--sql", f"select * from read_csv('{file}')"
+    )
     assert elsewhere.returncode == 1
 
 
@@ -118,7 +132,9 @@ def test_series_have_the_labels_of_the_last_night_and_errors_are_percentages(
 ) -> None:
     make_history(home, 2)
     [row] = read_history(home, kinds=["results"], nights=["2026-01-02"]).to_pylist()
-    write_night(home, "2026-01-02", [row | {"error": 0.125, "error_metric": "cumulative_error"}])
+    write_night(
+        home, "2026-01-02", [row | {"error": 0.125, "error_metric": "cumulative_error"}]
+    )
     store = open_store(home.night("2026-01-02") / "store", create=True)
     dataset = PlannedDataset("d0", "f", (), "Malicious URLs")
     learner = PlannedLearner("pa1", "1", {}, (0,), "<b>bold</b>")
@@ -139,7 +155,10 @@ def test_check_says_how_the_last_night_ended(file: Path, home: JobHome) -> None:
     good = run("jobs", "check", file)
     assert (good.returncode, good.stdout.splitlines()) == (
         0,
-        ["night 2026-01-03: good", "2 of 2 series have not enough nights that count yet (8)"],
+        [
+            "night 2026-01-03: good",
+            "2 of 2 series have not enough nights that count yet (8)",
+        ],
     )
 
 
@@ -154,7 +173,11 @@ def test_check_says_before_the_first_night_what_would_fail(tmp_path: Path) -> No
         '[[evaluate]]\nexperiment = "none.toml"\n'
     )
     found = run("jobs", "check", tmp_path / "j.toml")
-    assert (found.returncode, found.stdout.count("\n"), found.stderr.count("\n")) == (1, 6, 1)
+    assert (found.returncode, found.stdout.count("\n"), found.stderr.count("\n")) == (
+        1,
+        6,
+        1,
+    )
     for said in (
         "absent.csv does not exist",
         "/gone does not exist",
@@ -190,7 +213,10 @@ def test_status_is_late_when_the_last_good_night_is_too_old(
 
 def test_status_of_a_job_that_never_ran_is_late(file: Path) -> None:
     done = run("jobs", "status", file)
-    assert (done.returncode, done.stdout) == (1, "no night has ended without failures yet\n")
+    assert (done.returncode, done.stdout) == (
+        1,
+        "no night has ended without failures yet\n",
+    )
 
 
 def test_the_page_has_every_part(file: Path, home: JobHome, tmp_path: Path) -> None:
@@ -232,8 +258,12 @@ def units(file: Path, scheduler: str) -> str:
     return done.stdout
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not there")
-def test_systemd_accepts_its_units_and_refuses_a_mistake(file: Path, tmp_path: Path) -> None:
+@pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="systemd-analyze is not there"
+)
+def test_systemd_accepts_its_units_and_refuses_a_mistake(
+    file: Path, tmp_path: Path
+) -> None:
     def verify(text: str) -> str:
         parts = text.split("# ~/.config/systemd/user/")[1:]
         files = []
@@ -242,28 +272,45 @@ def test_systemd_accepts_its_units_and_refuses_a_mistake(file: Path, tmp_path: P
             (tmp_path / name).write_text(body)
             files.append(str(tmp_path / name))
         done = subprocess.run(
-            ["systemd-analyze", "verify", "--man=no", *files], capture_output=True, text=True
+            ["systemd-analyze", "verify", "--man=no", *files],
+            capture_output=True,
+            text=True,
         )
-        return "".join(line for line in done.stderr.splitlines() if "olscale-nightly" in line)
+        return "".join(
+            line for line in done.stderr.splitlines() if "olscale-nightly" in line
+        )
 
     text = units(file, "systemd")
     assert verify(text) == ""
     assert "RestartForceExitStatus" in verify(
         text.replace("RestartSec=600", "RestartForceExitStatus=75")
-    ) or "isn't allowed" in (verify(text.replace("RestartSec=600", "RestartForceExitStatus=75")))
-    [when] = [line.partition("=")[2] for line in text.splitlines() if line.startswith("OnCalendar")]
+    ) or "isn't allowed" in (
+        verify(text.replace("RestartSec=600", "RestartForceExitStatus=75"))
+    )
+    [when] = [
+        line.partition("=")[2]
+        for line in text.splitlines()
+        if line.startswith("OnCalendar")
+    ]
     assert (
-        subprocess.run(["systemd-analyze", "calendar", when], capture_output=True).returncode == 0
+        subprocess.run(
+            ["systemd-analyze", "calendar", when], capture_output=True
+        ).returncode
+        == 0
     )
 
 
-def test_lines_of_cron_run_in_the_environment_of_cron(file: Path, tmp_path: Path) -> None:
+def test_lines_of_cron_run_in_the_environment_of_cron(
+    file: Path, tmp_path: Path
+) -> None:
     """By /bin/sh, with no more than cron gives; a percent sign reaches the command as one."""
     odd = tmp_path / "50 % off"
     odd.mkdir()
     job = odd / "nightly.toml"
     job.write_text('home = "home"\n[[ingest]]\nsource = "none.csv"\ndest = "none"\n')
-    lines = [line for line in units(job, "cron").splitlines() if not line.startswith("#")]
+    lines = [
+        line for line in units(job, "cron").splitlines() if not line.startswith("#")
+    ]
     assert len(lines) == 2
     command = lines[0].split(" ", 5)[5].replace("\\%", "%")
     environment = {
@@ -276,7 +323,11 @@ def test_lines_of_cron_run_in_the_environment_of_cron(file: Path, tmp_path: Path
         "PYTHONPATH": os.environ.get("PYTHONPATH", str(Path(__file__).parents[2]))
     }  # of an installation
     done = subprocess.run(
-        ["/bin/sh", "-c", command], env=environment, cwd="/", capture_output=True, text=True
+        ["/bin/sh", "-c", command],
+        env=environment,
+        cwd="/",
+        capture_output=True,
+        text=True,
     )
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
     assert "none.csv" in (odd / "home.log").read_text()
@@ -286,7 +337,10 @@ def test_a_cron_job_of_kubernetes_and_a_script_of_slurm_are_well_formed(
     file: Path, tmp_path: Path
 ) -> None:
     job = yaml.safe_load(units(file, "kubernetes"))
-    assert (job["spec"]["schedule"], job["spec"]["timeZone"]) == ("0 2 * * *", "Etc/UTC")
+    assert (job["spec"]["schedule"], job["spec"]["timeZone"]) == (
+        "0 2 * * *",
+        "Etc/UTC",
+    )
     [container] = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
     assert container["command"] == ["olscale", "jobs", "run", f"/job/{file.name}"]
     # A pod has no folder of the machine that printed its unit.
@@ -309,7 +363,10 @@ def test_the_script_of_slurm_passes_the_end_of_its_time_on_and_asks_to_be_called
     (tmp_path / "squeue").write_text(f"#!/bin/sh\necho {state}\n")
     for name in ("scontrol", "squeue"):
         (tmp_path / name).chmod(0o755)
-    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_ID": "7"}
+    environment = os.environ | {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "SLURM_JOB_ID": "7",
+    }
     job = subprocess.Popen(["bash", str(tmp_path / "slurm.sh")], env=environment)
     while not (tmp_path / "began").exists():
         sleep(0.01)
@@ -334,10 +391,17 @@ def test_prune_removes_folders_and_keeps_the_history(file: Path, home: JobHome) 
 
 
 @pytest.mark.parametrize(
-    "odd", [{"max_hours": True}, {"keep": {"stores": True}}, {"alarm": {"speed": {"load": True}}}]
+    "odd",
+    [
+        {"max_hours": True},
+        {"keep": {"stores": True}},
+        {"alarm": {"speed": {"load": True}}},
+    ],
 )
 def test_true_is_no_number_of_hours_or_nights(odd: dict[str, Any]) -> None:
-    with pytest.raises(ExperimentError, match="was True: expected no true or false here"):
+    with pytest.raises(
+        ExperimentError, match="was True: expected no true or false here"
+    ):
         parse_job({"name": "n", "bench": [{"names": ["linear"]}], **odd})
 
 
@@ -356,7 +420,10 @@ def test_the_drawing_of_an_error_that_stays_has_no_edge_below_zero(
     ("odd", "told"),
     [
         ({"bench": [{"names": ["liner"]}]}, "did you mean 'linear'"),
-        ({"at": "25:00"}, 'at was .25:00.: expected a time of day from "00:00" to "23:59", in UTC'),
+        (
+            {"at": "25:00"},
+            'at was .25:00.: expected a time of day from "00:00" to "23:59", in UTC',
+        ),
         ({"name": "my job"}, "name was .my job.: expected letters, digits"),
     ],
 )

@@ -59,7 +59,9 @@ def flip(file: Path, bit: int) -> None:
     file.write_bytes(data)
 
 
-def test_any_bit_of_a_night_that_flips_is_found_or_harmless(job: JobFile, home: JobHome) -> None:
+def test_any_bit_of_a_night_that_flips_is_found_or_harmless(
+    job: JobFile, home: JobHome
+) -> None:
     run_night(job, home, "1")
     file = home.history / "1.parquet"
     right = read_history(home)
@@ -83,14 +85,20 @@ def test_a_damaged_night_is_made_anew_from_its_store_and_the_next_one_goes_on(
 ) -> None:
     job = make_job()
     run_night(job, home, "1")
-    same = [name for name in read_history(home).column_names if name not in (*TIMES, "changed")]
+    same = [
+        name
+        for name in read_history(home).column_names
+        if name not in (*TIMES, "changed")
+    ]
     right = read_history(home, same)
     flip(home.history / "1.parquet", 8000)
     noted = Noted()
     assert run_night(job, home, "2", progress=noted).state == "good"
     assert history_nights(home) == ["1", "2"]
     assert read_history(home, same, nights=["1"]).equals(right)
-    assert night_rows(home)[0]["changed"] == ["its history was damaged and is made from its store"]
+    assert night_rows(home)[0]["changed"] == [
+        "its history was damaged and is made from its store"
+    ]
     [line] = [line for line in noted.lines if "damaged" in line]
     assert line.startswith(
         "the history of night 1 was damaged (its checksum is wrong) and is set aside in "
@@ -99,7 +107,9 @@ def test_a_damaged_night_is_made_anew_from_its_store_and_the_next_one_goes_on(
     assert (home.path / "damaged" / "history" / "1.parquet").exists()
 
 
-def test_a_damaged_night_without_a_folder_is_left_out_once(job: JobFile, home: JobHome) -> None:
+def test_a_damaged_night_without_a_folder_is_left_out_once(
+    job: JobFile, home: JobHome
+) -> None:
     run_night(job, home, "1")
     (home.history / "1.parquet").write_bytes(b"PAR1")
     for file in sorted(home.night("1").iterdir()):
@@ -107,7 +117,9 @@ def test_a_damaged_night_without_a_folder_is_left_out_once(job: JobFile, home: J
     home.night("1").rmdir()
     noted = Noted()
     assert run_night(job, home, "2", progress=noted).state == "good"
-    assert "its folder is no longer kept, and the history is without it" in noted.lines[0]
+    assert (
+        "its folder is no longer kept, and the history is without it" in noted.lines[0]
+    )
     assert history_nights(home) == ["2"]
     assert run_night(job, home, "3", progress=(again := Noted())).state == "good"
     assert again.lines == []
@@ -150,7 +162,9 @@ def test_commands_that_only_read_say_it_in_a_line(
     run_night(job, home, "1")
     flip(home.history / "1.parquet", 8000)
     for command in ("history", "status"):
-        done = run("jobs", command, str(tmp_path / "job.toml"), "--home", str(home.path))
+        done = run(
+            "jobs", command, str(tmp_path / "job.toml"), "--home", str(home.path)
+        )
         assert done.returncode == 1
         assert done.stderr.count("\n") == 1
         assert "1.parquet: is damaged" in done.stderr
@@ -158,7 +172,11 @@ def test_commands_that_only_read_say_it_in_a_line(
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("begun.json", '"calls": 1'), ("bench-0.json", '"value": 1'), ("told.json", '"night": "1')],
+    [
+        ("begun.json", '"calls": 1'),
+        ("bench-0.json", '"value": 1'),
+        ("told.json", '"night": "1'),
+    ],
 )
 def test_a_changed_digit_of_a_small_file_is_found(
     job: JobFile, home: JobHome, name: str, text: str
@@ -174,7 +192,9 @@ def test_a_changed_digit_of_a_small_file_is_found(
     assert read_json(file) == content
 
 
-def test_a_night_whose_begin_is_damaged_begins_anew(job: JobFile, home: JobHome) -> None:
+def test_a_night_whose_begin_is_damaged_begins_anew(
+    job: JobFile, home: JobHome
+) -> None:
     """Nobody knows by which code its results are."""
     run_night(job, home, "1")
     os.unlink(home.history / "1.parquet")  # noqa: PTH108

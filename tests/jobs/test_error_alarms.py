@@ -59,7 +59,16 @@ def test_a_learner_whose_sign_is_flipped_alarms_that_night(tmp_path: Path) -> No
     for night, sign in (("1", "1.0"), ("2", "-1.0")):
         (tmp_path / "signed.py").write_text(LEARNER.replace("SIGN", sign))
         done = subprocess.run(
-            [sys.executable, "-m", "olscale", "jobs", "run", "job.toml", "--night", night],
+            [
+                sys.executable,
+                "-m",
+                "olscale",
+                "jobs",
+                "run",
+                "job.toml",
+                "--night",
+                night,
+            ],
             cwd=tmp_path,
             env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
@@ -83,7 +92,11 @@ def history(home: JobHome, *nights: dict[str, Any]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for number, night in enumerate(nights, 1):
         name = str(number)
-        common = {"night": name, "made_by": [("code", night["version"])], "state": "good"} | night
+        common = {
+            "night": name,
+            "made_by": [("code", night["version"])],
+            "state": "good",
+        } | night
         setting = {"dataset": "d", "fingerprint": "f", "learner": "a:B", "params": "{}"}
         rows = [
             common | {"kind": "results", "error_metric": "cumulative_error"} | setting,
@@ -111,10 +124,17 @@ def history(home: JobHome, *nights: dict[str, Any]) -> list[dict[str, Any]]:
     ],
 )  # fmt: skip
 def test_an_error_is_held_against_the_last_good_night_of_other_code(
-    home: JobHome, nights: list[tuple[int, float, str]], rules: dict[str, Any], said: str
+    home: JobHome,
+    nights: list[tuple[int, float, str]],
+    rules: dict[str, Any],
+    said: str,
 ) -> None:
     rows = history(
-        home, *({"version": str(v), "error": error, "state": state} for v, error, state in nights)
+        home,
+        *(
+            {"version": str(v), "error": error, "state": state}
+            for v, error, state in nights
+        ),
     )
     changes = error_changes(home, rows, AlarmRules(**rules), str(len(nights)))
     worse = [change.text for change in changes if change.is_worse]

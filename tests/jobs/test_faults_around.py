@@ -45,7 +45,9 @@ def full(file: Path, data: bytes) -> None:
     raise OSError(errno.ENOSPC, "No space left on device", str(file))
 
 
-@pytest.mark.parametrize("fails", ["begun.json", "2026-01-01.parquet", "told.json", "index.html"])
+@pytest.mark.parametrize(
+    "fails", ["begun.json", "2026-01-01.parquet", "told.json", "index.html"]
+)
 def test_a_full_disk_is_told_in_a_line_and_the_next_call_goes_on(
     make_job: MakeJob, home: JobHome, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
@@ -59,7 +61,8 @@ def test_a_full_disk_is_told_in_a_line_and_the_next_call_goes_on(
             lambda file, data: (full if file.name == fails else write)(file, data),
         )
     with pytest.raises(
-        ExecutionError, match=r"cannot write to .*home: No space left on device; .*make room"
+        ExecutionError,
+        match=r"cannot write to .*home: No space left on device; .*make room",
     ) as fault:
         run_night(job, home, "2026-01-01")
     assert "\n" not in str(fault.value)
@@ -69,14 +72,20 @@ def test_a_full_disk_is_told_in_a_line_and_the_next_call_goes_on(
     assert (home.path / "page" / "index.html").exists()
 
 
-def test_a_lock_that_cannot_be_written_is_told_in_a_line(make_job: MakeJob, home: JobHome) -> None:
+def test_a_lock_that_cannot_be_written_is_told_in_a_line(
+    make_job: MakeJob, home: JobHome
+) -> None:
     home.path.mkdir()
     (home.path / "lock").mkdir()
-    with pytest.raises(ExecutionError, match=r"cannot write to .*: Is a directory; .*--home"):
+    with pytest.raises(
+        ExecutionError, match=r"cannot write to .*: Is a directory; .*--home"
+    ):
         run_night(make_job(), home, "1")
 
 
-def test_a_name_that_is_too_long_for_a_file_is_refused(make_job: MakeJob, home: JobHome) -> None:
+def test_a_name_that_is_too_long_for_a_file_is_refused(
+    make_job: MakeJob, home: JobHome
+) -> None:
     with pytest.raises(ExperimentError, match="100 at most"):
         run_night(make_job(), home, "n" * 101)
     assert run_night(make_job(), home, "n" * 100).state == "good"
@@ -97,7 +106,10 @@ def test_a_clock_that_was_set_back_is_late_and_said(
         "set it right" in found.lines[1]
     )
     noted = Noted()
-    assert run_night(job, home, clock=lambda: NOON - 30 * DAY, progress=noted).state == "good"
+    assert (
+        run_night(job, home, clock=lambda: NOON - 30 * DAY, progress=noted).state
+        == "good"
+    )
     assert [line for line in noted.lines if "set it right" in line]
     assert history_nights(home) == ["2025-12-02", "2026-01-01"]
 
@@ -127,7 +139,9 @@ def test_a_job_file_that_is_edited_within_a_night_gets_what_it_asks_for(
     def job(*names: str) -> JobFile:
         wrong = [{"experiment": "missing.toml"}]
         benches = [{"names": [name]} for name in names]
-        return parse_job({"name": "n", "bench": benches, "evaluate": wrong}, folder=tmp_path)
+        return parse_job(
+            {"name": "n", "bench": benches, "evaluate": wrong}, folder=tmp_path
+        )
 
     assert run_night(job("linear", "local"), home, "1").state == "failed"
     assert run_night(job("linear", "kernel"), home, "1").state == "failed"
@@ -146,9 +160,17 @@ def test_an_ingest_that_is_edited_within_a_night_is_done_again(
     (tmp_path / "b.csv").write_text("x,y\n" + "1,0\n2,1\n" * 30)
 
     def job(source: str) -> JobFile:
-        one: dict[str, Any] = {"source": source, "dest": "data", "options": {"label": "y"}}
+        one: dict[str, Any] = {
+            "source": source,
+            "dest": "data",
+            "options": {"label": "y"},
+        }
         return parse_job(
-            {"name": "n", "ingest": [one], "evaluate": [{"experiment": "missing.toml"}]},
+            {
+                "name": "n",
+                "ingest": [one],
+                "evaluate": [{"experiment": "missing.toml"}],
+            },
             folder=tmp_path,
         )
 
@@ -175,10 +197,13 @@ def test_prune_leaves_a_night_that_goes_on_alone(
     figures: list[tuple[str, ...]], home: JobHome, tmp_path: Path
 ) -> None:
     """One that failed and is tried again has a history, and would go."""
-    text = 'name = "n"\nkeep = { stores = 1, failed = 0 }\n[[bench]]\nnames = ["linear"]\n'
+    text = (
+        'name = "n"\nkeep = { stores = 1, failed = 0 }\n[[bench]]\nnames = ["linear"]\n'
+    )
     (tmp_path / "n.toml").write_text(text)
     job = parse_job(
-        {"name": "n", "bench": [{"names": ["linear"]}], "keep": {"stores": 9}}, folder=tmp_path
+        {"name": "n", "bench": [{"names": ["linear"]}], "keep": {"stores": 9}},
+        folder=tmp_path,
     )
     for night in "123":
         run_night(job, home, night)
@@ -199,9 +224,13 @@ def test_an_empty_home_is_refused(tmp_path: Path) -> None:
     assert "the word after '--home' is empty" in done.stderr
 
 
-def test_a_fault_of_an_experiment_names_its_file_once(home: JobHome, tmp_path: Path) -> None:
+def test_a_fault_of_an_experiment_names_its_file_once(
+    home: JobHome, tmp_path: Path
+) -> None:
     (tmp_path / "wrong.toml").write_text("[[learnes]]\n")
-    job = parse_job({"name": "n", "evaluate": [{"experiment": "wrong.toml"}]}, folder=tmp_path)
+    job = parse_job(
+        {"name": "n", "evaluate": [{"experiment": "wrong.toml"}]}, folder=tmp_path
+    )
     [line] = run_night(job, home, "1").lines
     assert line.count("wrong.toml") == 1
 

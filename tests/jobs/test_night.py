@@ -15,7 +15,14 @@ from pathlib import Path
 import pytest
 
 from olscale.errors import ExperimentError
-from olscale.jobs.home import TIMES, JobHome, history_nights, night_rows, read_history, read_json
+from olscale.jobs.home import (
+    TIMES,
+    JobHome,
+    history_nights,
+    night_rows,
+    read_history,
+    read_json,
+)
 from olscale.jobs.job_file import JobFile
 from olscale.jobs.night import run_night
 from tests.cli.command import run
@@ -37,7 +44,8 @@ def test_a_night_is_run_once(make_job: MakeJob, home: JobHome) -> None:
         ("perceptron", 2, {"ok": 2}),
     ]
     assert all(
-        len(row["ids"]) == len(row["digests"]) == 2 and row["rows_per_second"] > 0 for row in rows
+        len(row["ids"]) == len(row["digests"]) == 2 and row["rows_per_second"] > 0
+        for row in rows
     )
     assert all(row["rows_per_cpu_second"] > 0 for row in rows)
     assert not (home.night("2026-01-01") / "repeat-1").exists()
@@ -76,7 +84,9 @@ def test_a_step_that_fails_fails_the_night_and_keeps_no_other_from_it(
     make_job: MakeJob, home: JobHome
 ) -> None:
     """Called again once the fault is gone, the night ends well."""
-    job = make_job(ingest=[{"source": "later.csv", "dest": "later", "options": {"label": "y"}}])
+    job = make_job(
+        ingest=[{"source": "later.csv", "dest": "later", "options": {"label": "y"}}]
+    )
     end = run_night(job, home, "1")
     assert end.state == "failed"
     assert "later.csv" in end.lines[0]
@@ -92,12 +102,16 @@ def test_sources_are_ingested_anew_only_when_their_bytes_change(
 ) -> None:
     source = tmp_path / "rows.csv"
     source.write_text("x,y\n" + "1,0\n2,1\n" * 20)
-    job = make_job(ingest=[{"source": "rows.csv", "dest": "made/rows", "options": {"label": "y"}}])
+    job = make_job(
+        ingest=[{"source": "rows.csv", "dest": "made/rows", "options": {"label": "y"}}]
+    )
     seen = []
     for night, more in (("1", ""), ("2", ""), ("3", "3,1\n")):
         source.write_text(source.read_text() + more)
         assert run_night(job, home, night).state == "good"
-        seen += read_history(home, ["rows", "seconds", "dataset"], ["ingest"], [night]).to_pylist()
+        seen += read_history(
+            home, ["rows", "seconds", "dataset"], ["ingest"], [night]
+        ).to_pylist()
     assert [(row["dataset"], row["rows"], row["seconds"] is None) for row in seen] == [
         ("rows", 40, False),
         ("rows", 40, True),
@@ -112,14 +126,18 @@ def test_a_folder_that_the_job_has_not_made_is_not_replaced(
     (tmp_path / "rows.csv").write_text("x,y\n" + "1,0\n2,1\n" * 20)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter").write_text("dear")
-    job = make_job(ingest=[{"source": "rows.csv", "dest": "mine", "options": {"label": "y"}}])
+    job = make_job(
+        ingest=[{"source": "rows.csv", "dest": "mine", "options": {"label": "y"}}]
+    )
     end = run_night(job, home, "1")
     assert (end.state, "was not made by this job" in end.lines[0]) == ("failed", True)
     assert (tmp_path / "mine" / "letter").read_text() == "dear"
 
 
 @pytest.mark.parametrize("night", ["..", ".hidden", "a/b", ""])
-def test_a_night_is_named_by_a_name(make_job: MakeJob, home: JobHome, night: str) -> None:
+def test_a_night_is_named_by_a_name(
+    make_job: MakeJob, home: JobHome, night: str
+) -> None:
     with pytest.raises(ExperimentError, match="expected a letter or digit"):
         run_night(make_job(), home, night)
 
@@ -128,7 +146,11 @@ def test_a_second_caller_leaves_at_once(make_job: MakeJob, home: JobHome) -> Non
     with home.held(0.0) as mine:
         assert mine
         assert run_night(make_job(), home, "1").state == "busy"
-        assert home.holder() == {"host": os.uname().nodename, "pid": os.getpid(), "since": 0.0}
+        assert home.holder() == {
+            "host": os.uname().nodename,
+            "pid": os.getpid(),
+            "since": 0.0,
+        }
     assert home.holder() is None
     assert run_night(make_job(), home, "1").state == "good"
 
@@ -232,7 +254,9 @@ def test_sigterm_stops_a_night_and_the_next_call_goes_on(
     assert (night.returncode, "resumes it" in out) == (75, True), out + err
     assert history_nights(home) == []
     assert (
-        run("jobs", "run", tmp_path / "job.toml", "--home", home.path, "--night", "1").returncode
+        run(
+            "jobs", "run", tmp_path / "job.toml", "--home", home.path, "--night", "1"
+        ).returncode
         == 0
     )
 
@@ -249,7 +273,10 @@ def test_a_night_that_is_killed_again_and_again_has_the_history_of_one_that_is_n
     """Twenty SIGKILLs at random places."""
     make_job()
     write_job(tmp_path)
-    assert subprocess.run(command(tmp_path, home, "--night", "1"), check=False).returncode == 0
+    assert (
+        subprocess.run(command(tmp_path, home, "--night", "1"), check=False).returncode
+        == 0
+    )
     undisturbed = outcome(home)
     rng = random.Random(0)
     kills = 0
@@ -257,7 +284,9 @@ def test_a_night_that_is_killed_again_and_again_has_the_history_of_one_that_is_n
     shutil.rmtree(home.path)
     shutil.rmtree(tmp_path / "rows")
     while kills < 20:
-        night = subprocess.Popen(command(tmp_path, home, "--night", "1"), stderr=subprocess.DEVNULL)
+        night = subprocess.Popen(
+            command(tmp_path, home, "--night", "1"), stderr=subprocess.DEVNULL
+        )
         begin = read_json(home.night("1") / "begun.json").get("calls", 0)
         while (
             night.poll() is None
@@ -273,6 +302,8 @@ def test_a_night_that_is_killed_again_and_again_has_the_history_of_one_that_is_n
             assert outcome(home) == undisturbed
             shutil.rmtree(home.path)
             shutil.rmtree(tmp_path / "rows")
-    state = subprocess.run(command(tmp_path, home, "--night", "1"), check=False).returncode
+    state = subprocess.run(
+        command(tmp_path, home, "--night", "1"), check=False
+    ).returncode
     assert state == 0
     assert outcome(home) == undisturbed

@@ -22,7 +22,10 @@ from tests.jobs.one_ulp import OneUlp
 
 
 def test_a_wrong_bit_other_rows_and_a_slow_kernel_are_each_told_of_once(
-    make_job: Callable[..., JobFile], home: JobHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_job: Callable[..., JobFile],
+    home: JobHome,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Night 5 has a wrong bit, night 7 other rows, nights 10 to 12 a kernel that is 15 % slower."""
     said = tmp_path / "said"
@@ -40,7 +43,8 @@ def test_a_wrong_bit_other_rows_and_a_slow_kernel_are_each_told_of_once(
         speed = rng.normal(0.95, 0.01) * (0.85 if 10 <= number <= 12 else 1.0)
         figure = Figure("pa1", 3.9, "M rows/s", speed, "bare loop")
         monkeypatch.setattr(
-            "olscale.jobs.steps.run_benchmarks", lambda *_, figure=figure: {"linear": [figure]}
+            "olscale.jobs.steps.run_benchmarks",
+            lambda *_, figure=figure: {"linear": [figure]},
         )
         monkeypatch.setattr(
             OneUlp, "edge", float(np.nextafter(edge, -np.inf)) if number == 5 else edge

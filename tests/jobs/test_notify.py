@@ -33,7 +33,8 @@ EVENTS = ["alarm", "alarm", "failed", "recovered"]
 
 def job_with(rule: dict[str, Any], tmp_path: Path) -> JobFile:
     return parse_job(
-        {"name": "nightly", "bench": [{"names": ["linear"]}], "notify": [rule]}, folder=tmp_path
+        {"name": "nightly", "bench": [{"names": ["linear"]}], "notify": [rule]},
+        folder=tmp_path,
     )
 
 
@@ -48,7 +49,9 @@ def tell_all(job: JobFile, home: JobHome) -> list[str]:
 
 @contextmanager
 def serving(server: socketserver.BaseServer) -> Iterator[None]:
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.01}
+    )
     thread.start()
     try:
         yield
@@ -82,7 +85,9 @@ def test_a_webhook_is_posted_to(home: JobHome, tmp_path: Path) -> None:
 
     class Hook(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            posted.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            posted.append(
+                json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            )
             self.send_response(200)
             self.end_headers()
 
@@ -92,7 +97,10 @@ def test_a_webhook_is_posted_to(home: JobHome, tmp_path: Path) -> None:
     with serving(server):
         assert (
             tell_all(
-                job_with({"webhook": f"http://127.0.0.1:{server.server_port}"}, tmp_path), home
+                job_with(
+                    {"webhook": f"http://127.0.0.1:{server.server_port}"}, tmp_path
+                ),
+                home,
             )
             == EVENTS
         )
@@ -110,14 +118,20 @@ def test_mail_is_sent(home: JobHome, tmp_path: Path) -> None:
                 word = line[:4].upper().strip()
                 if word == b"DATA":
                     self.wfile.write(b"354 go on\r\n")
-                    letters.append("".join(iter(lambda: self.rfile.readline().decode(), ".\r\n")))
+                    letters.append(
+                        "".join(iter(lambda: self.rfile.readline().decode(), ".\r\n"))
+                    )
                 self.wfile.write(b"221 bye\r\n" if word == b"QUIT" else b"250 well\r\n")
                 if word == b"QUIT":
                     return
 
     server = socketserver.TCPServer(("127.0.0.1", 0), Post)
     with serving(server):
-        mail = {"to": ["team@example.org"], "from": "night@example.org", "host": "127.0.0.1"}
+        mail = {
+            "to": ["team@example.org"],
+            "from": "night@example.org",
+            "host": "127.0.0.1",
+        }
         rule = {"on": ["failed"], "email": mail | {"port": server.server_address[1]}}
         assert tell_all(job_with(rule, tmp_path), home) == EVENTS
     [letter] = letters
@@ -142,7 +156,13 @@ def test_dead_ends_cost_little_and_are_named(home: JobHome, tmp_path: Path) -> N
         begin = monotonic()
         assert (
             tell_state(
-                parse_job(content, folder=tmp_path), home, "1", "failed", [], ["line"], seconds=0.5
+                parse_job(content, folder=tmp_path),
+                home,
+                "1",
+                "failed",
+                [],
+                ["line"],
+                seconds=0.5,
             )
             == "failed"
         )
@@ -155,7 +175,9 @@ def test_dead_ends_cost_little_and_are_named(home: JobHome, tmp_path: Path) -> N
     ]
 
 
-def test_a_command_may_write_much_and_leave_something_behind(home: JobHome, tmp_path: Path) -> None:
+def test_a_command_may_write_much_and_leave_something_behind(
+    home: JobHome, tmp_path: Path
+) -> None:
     """Its output is not kept; a program that it starts and that holds its pipes is not waited for."""
     code = (
         "import sys, subprocess as s; s.Popen(['sleep', '60']); [sys.stderr.write('x' * "
@@ -169,10 +191,13 @@ def test_a_command_may_write_much_and_leave_something_behind(home: JobHome, tmp_
     assert read_json(home.path / "told.json")["faults"] == []
 
 
-def test_a_command_that_fails_is_named_with_its_last_words(home: JobHome, tmp_path: Path) -> None:
+def test_a_command_that_fails_is_named_with_its_last_words(
+    home: JobHome, tmp_path: Path
+) -> None:
     home.path.mkdir()
     job = job_with(
-        {"command": ["sh", "-c", "echo much; echo 'no such team' >&2; exit 7"]}, tmp_path
+        {"command": ["sh", "-c", "echo much; echo 'no such team' >&2; exit 7"]},
+        tmp_path,
     )
     tell_state(job, home, "1", "failed", [], ["line"])
     [fault] = read_json(home.path / "told.json")["faults"]
@@ -182,7 +207,9 @@ def test_a_command_that_fails_is_named_with_its_last_words(home: JobHome, tmp_pa
 
 def test_what_a_command_has_started_ends_with_it(home: JobHome, tmp_path: Path) -> None:
     home.path.mkdir()
-    job = job_with({"command": ["sh", "-c", f"(sleep 2; touch {tmp_path}/late) & wait"]}, tmp_path)
+    job = job_with(
+        {"command": ["sh", "-c", f"(sleep 2; touch {tmp_path}/late) & wait"]}, tmp_path
+    )
     tell_state(job, home, "1", "failed", [], ["line"], seconds=0.5)
     [fault] = read_json(home.path / "told.json")["faults"]
     assert fault.startswith("command sh")
@@ -190,12 +217,15 @@ def test_what_a_command_has_started_ends_with_it(home: JobHome, tmp_path: Path) 
     assert not (tmp_path / "late").exists()
 
 
-def test_a_mail_server_that_is_not_there_is_named(home: JobHome, tmp_path: Path) -> None:
+def test_a_mail_server_that_is_not_there_is_named(
+    home: JobHome, tmp_path: Path
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     home.path.mkdir()
     job = job_with(
-        {"email": {"to": ["team@example.org"], "host": "127.0.0.1", "port": port}}, tmp_path
+        {"email": {"to": ["team@example.org"], "host": "127.0.0.1", "port": port}},
+        tmp_path,
     )
     assert tell_state(job, home, "1", "failed", [], ["line"]) == "failed"
     [fault] = read_json(home.path / "told.json")["faults"]
@@ -204,9 +234,7 @@ def test_a_mail_server_that_is_not_there_is_named(home: JobHome, tmp_path: Path)
 
 def test_a_late_job_is_told_of_once_and_recovers(home: JobHome, tmp_path: Path) -> None:
     said = tmp_path / "said"
-    code = (
-        f"import json, sys; open({str(said)!r}, 'a').write(json.load(sys.stdin)['event'] + chr(10))"
-    )
+    code = f"import json, sys; open({str(said)!r}, 'a').write(json.load(sys.stdin)['event'] + chr(10))"
     job = job_with({"command": [sys.executable, "-S", "-c", code]}, tmp_path)
     home.path.mkdir()
     assert tell_state(job, home, "1", "good", [], []) == ""

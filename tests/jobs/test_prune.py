@@ -29,7 +29,11 @@ def test_what_must_stay_stays_and_all_else_goes(
 ) -> None:
     gone = set(
         nights_to_prune(
-            sorted(folders), states, KeepRule(stores=stores, failed=failed), marked, unfinished
+            sorted(folders),
+            states,
+            KeepRule(stores=stores, failed=failed),
+            marked,
+            unfinished,
         )
     )
     ended = sorted(night for night in states if states[night] != "failed")

@@ -39,7 +39,9 @@ def test_cron_runs_a_night(make_job: Callable[..., JobFile], tmp_path: Path) -> 
         pytest.skip("unshare --mount is not allowed here")
     make_job()
     due = datetime.now(UTC) + timedelta(seconds=75)
-    experiment = '[[evaluate]]\nexperiment = "experiment.toml"\nwhere = { in_process = true }\n'
+    experiment = (
+        '[[evaluate]]\nexperiment = "experiment.toml"\nwhere = { in_process = true }\n'
+    )
     file = tmp_path / "by cron.toml"
     file.write_text(f'name = "cron"\nat = "{due:%H:%M}"\n{experiment}')
     lines = [
@@ -48,10 +50,12 @@ def test_cron_runs_a_night(make_job: Callable[..., JobFile], tmp_path: Path) -> 
         if line[:1].isdigit()
     ]
     table = tmp_path / "table"
-    source = os.environ.get("PYTHONPATH", str(Path(__file__).parents[2]))  # of an installation
+    # of an installation
+    source = os.environ.get("PYTHONPATH", str(Path(__file__).parents[2]))
     users = [line.split(" ", 5) for line in lines]
     table.write_text(
-        f"PYTHONPATH={source}\n" + "".join(f"{' '.join(u[:5])} root {u[5]}\n" for u in users)
+        f"PYTHONPATH={source}\n"
+        + "".join(f"{' '.join(u[:5])} root {u[5]}\n" for u in users)
     )
     cron = [
         "unshare",
@@ -72,4 +76,6 @@ def test_cron_runs_a_night(make_job: Callable[..., JobFile], tmp_path: Path) -> 
     log = tmp_path / "cron-nights.log"
     [night] = night_rows(home)
     assert (night["state"], night["failures"]) == ("good", []), log.read_text()
-    assert datetime.fromisoformat(str(night["began"])).strftime("%H:%M") == f"{due:%H:%M}"
+    assert (
+        datetime.fromisoformat(str(night["began"])).strftime("%H:%M") == f"{due:%H:%M}"
+    )

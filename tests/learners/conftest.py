@@ -34,6 +34,8 @@ def arrays_of_streams() -> Iterator[None]:
 def _given_streams(method: Any) -> Any:
     @wraps(method)
     def given(self: Any, *arrays: Any) -> Any:
-        return method(self, *(rows if rows is None else read_only_rows(rows) for rows in arrays))
+        return method(
+            self, *(rows if rows is None else read_only_rows(rows) for rows in arrays)
+        )
 
     return given

@@ -15,7 +15,9 @@ from sklearn.datasets import load_svmlight_file
 from olscale.compiled.csr import CSR
 from olscale.learners.contract.estimator import to_rows
 
-DATA = Path(os.environ.get("OLSCALE_SHARED_DATA", Path(__file__).parents[3] / "shared" / "data"))
+DATA = Path(
+    os.environ.get("OLSCALE_SHARED_DATA", Path(__file__).parents[3] / "shared" / "data")
+)
 REFERENCE = DATA.parent / "reference" / "exact.csv"
 WIDTH = {"a1a": 123, "a9a": 123, "letter": 16, "svmguide1": 4}
 

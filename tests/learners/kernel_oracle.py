@@ -26,7 +26,10 @@ class Oracle:
         self.offset = np.zeros(outputs)
 
     def k(self, x: np.ndarray) -> np.ndarray:
-        return np.exp(-self.gamma * ((np.reshape(self.vectors, (-1, len(x))) - x) ** 2).sum(axis=1))
+        return np.exp(
+            -self.gamma
+            * ((np.reshape(self.vectors, (-1, len(x))) - x) ** 2).sum(axis=1)
+        )
 
     def f(self, x: np.ndarray) -> np.ndarray:
         return (
@@ -35,10 +38,14 @@ class Oracle:
             + self.offset
         )
 
-    def targets(self, f: np.ndarray, y: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def targets(
+        self, f: np.ndarray, y: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return +1, -1 or 0 for each output, the margins, and whether the prediction is wrong."""
         if self.pair:
-            rival = max((c for c in range(self.outputs) if c != y), key=lambda c: (f[c], -c))
+            rival = max(
+                (c for c in range(self.outputs) if c != y), key=lambda c: (f[c], -c)
+            )
             target = np.zeros(self.outputs)
             target[[y, rival]] = 1.0, -1.0
             return (
@@ -46,7 +53,9 @@ class Oracle:
                 np.full(self.outputs, f[y] - f[rival]),
                 np.full(self.outputs, np.argmax(f) != y),
             )
-        target = np.where(np.arange(self.outputs) == (y if self.outputs > 1 else 1 - y), 1.0, -1.0)
+        target = np.where(
+            np.arange(self.outputs) == (y if self.outputs > 1 else 1 - y), 1.0, -1.0
+        )
         return target, target * f, (f >= 0) != (target > 0)
 
     def scale(self, factor: float) -> None:
@@ -66,7 +75,9 @@ class Oracle:
         alpha = np.reshape(self.alpha, (-1, self.outputs))
         return float(np.sqrt(np.sum(alpha * (gram @ alpha))))
 
-    def learn(self, X: np.ndarray, y: np.ndarray, update: Callable[..., None]) -> np.ndarray:
+    def learn(
+        self, X: np.ndarray, y: np.ndarray, update: Callable[..., None]
+    ) -> np.ndarray:
         scores = np.empty((len(y), self.outputs))
         for i in range(len(y)):
             self.t += 1
@@ -75,7 +86,9 @@ class Oracle:
         return scores
 
 
-def clusters(classes: int, rows: int = 150, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def clusters(
+    classes: int, rows: int = 150, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
     """Return noisy clusters, in which vectors come again."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, classes, rows)
@@ -124,7 +137,8 @@ def vectors(learner: KernelLearner) -> tuple[np.ndarray, np.ndarray]:
 def gaussian(A: np.ndarray, B: np.ndarray, gamma: float) -> np.ndarray:
     """Return the kernel values of rows: differences squared one by one, not by way of products."""
     return np.exp(
-        -gamma * np.array([((B - a) ** 2).sum(axis=1) for a in A]).reshape(len(A), len(B))
+        -gamma
+        * np.array([((B - a) ** 2).sum(axis=1) for a in A]).reshape(len(A), len(B))
     )
 
 

@@ -123,7 +123,10 @@ class RiverLikeBreaks(RiverLike):
             self.weights = dict.fromkeys(self.weights, float("nan"))
 
     def predict_proba_one(self, x: dict[int, float]) -> dict[bool, float]:
-        p = 1.0 / (1.0 + np.exp(-sum(self.weights.get(i, 0.0) * value for i, value in x.items())))
+        p = 1.0 / (
+            1.0
+            + np.exp(-sum(self.weights.get(i, 0.0) * value for i, value in x.items()))
+        )
         return {False: 1.0 - p, True: p}
 
 
@@ -147,7 +150,9 @@ def around(alpha: float = 1e-4) -> Any:
 
 class ScaledSteps(Pipeline):
     def __init__(self) -> None:
-        super().__init__([("scale", StandardScaler()), ("learn", SGDClassifier(random_state=0))])
+        super().__init__(
+            [("scale", StandardScaler()), ("learn", SGDClassifier(random_state=0))]
+        )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         return {}
@@ -209,7 +214,10 @@ class LikelyInAnotherOrder(Scored):
     """Its probabilities have the last class first, and ``classes_`` does not say so."""
 
     def predict_proba(self, X: Any) -> Any:
-        p = np.exp(self.decision_function(X) - self.decision_function(X).max(axis=1, keepdims=True))
+        p = np.exp(
+            self.decision_function(X)
+            - self.decision_function(X).max(axis=1, keepdims=True)
+        )
         return (p / p.sum(axis=1, keepdims=True))[:, ::-1]
 
 
@@ -289,7 +297,9 @@ class LearnsWhenAsked(Scored):
 
 class DislikesZeros(Scored):
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
-        return super().partial_fit(X / np.sqrt((X**2).sum(axis=1, keepdims=True)), y, classes)
+        return super().partial_fit(
+            X / np.sqrt((X**2).sum(axis=1, keepdims=True)), y, classes
+        )
 
 
 class NeedsAllClassesFirst(Scored):

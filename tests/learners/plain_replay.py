@@ -89,7 +89,9 @@ class PlainReplay:
             return float(f[0] if label == 1 else -f[0])
         return float(f[label] - np.delete(f, label).max())
 
-    def score(self, x: FloatArray, label: int, linear: list[FloatArray], t: int) -> FloatArray:
+    def score(
+        self, x: FloatArray, label: int, linear: list[FloatArray], t: int
+    ) -> FloatArray:
         self.set_scores(x, t)
         experts = [*self.f, *self.g, *linear]
         member = np.array([*self.alive, *self.alive, True, True])
@@ -134,7 +136,9 @@ class PlainReplay:
             k = self.kernel(self.rows[slot])[:, : self.landmarks]
             for e in living:
                 p = self.inverse[e] @ k[e]
-                self.alpha[e][:, : self.landmarks] += np.outer(self.alpha[e][:, slot], p)
+                self.alpha[e][:, : self.landmarks] += np.outer(
+                    self.alpha[e][:, slot], p
+                )
                 self.late[e][:, : self.landmarks] += np.outer(self.late[e][:, slot], p)
             self.alpha[:, :, slot] = 0.0
             self.late[:, :, slot] = 0.0
@@ -145,8 +149,12 @@ class PlainReplay:
             self.rows.append(x)
             self.labels.append(label)
             self.stored_at.append(t)
-            self.alpha = np.concatenate([self.alpha, np.zeros((4, self.outputs, 1))], axis=2)
-            self.late = np.concatenate([self.late, np.zeros((4, self.outputs, 1))], axis=2)
+            self.alpha = np.concatenate(
+                [self.alpha, np.zeros((4, self.outputs, 1))], axis=2
+            )
+            self.late = np.concatenate(
+                [self.late, np.zeros((4, self.outputs, 1))], axis=2
+            )
             self.share = np.concatenate([self.share, np.zeros((4, 1))], axis=1)
         k = self.kernel(x)[:, : self.landmarks]
         for e in living:
@@ -158,7 +166,9 @@ class PlainReplay:
         old = self.alpha[e][:, slot].copy()
         if self.outputs == 1:
             sign = 1.0 if label == 1 else -1.0
-            new = np.array([sign * np.clip(sign * old[0] + 1.0 - sign * f[0], 0.0, most)])
+            new = np.array(
+                [sign * np.clip(sign * old[0] + 1.0 - sign * f[0], 0.0, most)]
+            )
         else:
             target = np.eye(self.outputs)[label]
             gain = target - f

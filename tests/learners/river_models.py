@@ -35,7 +35,11 @@ def without_a_column() -> Any:
 
 
 def two_columns() -> Any:
-    return compose.Select("x2", "x1") | preprocessing.MinMaxScaler() | linear_model.PAClassifier()
+    return (
+        compose.Select("x2", "x1")
+        | preprocessing.MinMaxScaler()
+        | linear_model.PAClassifier()
+    )
 
 
 def one_hot() -> Any:
@@ -49,7 +53,9 @@ def hoeffding_tree() -> Any:
 
 
 def adaptive_random_forest() -> Any:
-    return forest.ARFClassifier(n_models=3, seed=7, nominal_attributes=NOMINAL, grace_period=30)
+    return forest.ARFClassifier(
+        n_models=3, seed=7, nominal_attributes=NOMINAL, grace_period=30
+    )
 
 
 def random_patches() -> Any:
@@ -68,12 +74,16 @@ def naive() -> Any:
 
 def nearest() -> Any:
     engine = neighbors.LazySearch(window_size=50)
-    return compose.Discard(*NOMINAL) | neighbors.KNNClassifier(n_neighbors=3, engine=engine)
+    return compose.Discard(*NOMINAL) | neighbors.KNNClassifier(
+        n_neighbors=3, engine=engine
+    )
 
 
 def under_sampled() -> Any:
     inner = linear_model.LogisticRegression()
-    sampler = imblearn.RandomUnderSampler(inner, desired_dist={False: 0.5, True: 0.5}, seed=1)
+    sampler = imblearn.RandomUnderSampler(
+        inner, desired_dist={False: 0.5, True: 0.5}, seed=1
+    )
     return compose.Discard(*NOMINAL) | sampler
 
 

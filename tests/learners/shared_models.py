@@ -26,7 +26,9 @@ class Weights:
             self.weights[name] = self.weights.get(name, 0.0) + (value if y else -value)
 
     def predict_one(self, x: Row) -> bool:
-        return sum(self.weights.get(name, 0.0) * value for name, value in x.items()) > 0.0
+        return (
+            sum(self.weights.get(name, 0.0) * value for name, value in x.items()) > 0.0
+        )
 
 
 class Hidden(Weights):
@@ -200,7 +202,9 @@ def bagged() -> Any:
 
 def graph() -> Any:
     engine = neighbors.SWINN(graph_k=3, warm_up=20)
-    return preprocessing.StandardScaler() | neighbors.KNNClassifier(n_neighbors=3, engine=engine)
+    return preprocessing.StandardScaler() | neighbors.KNNClassifier(
+        n_neighbors=3, engine=engine
+    )
 
 
 class Backwards(Scored):

@@ -69,7 +69,8 @@ def _bananas(classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize(
-    ("lam", "limit", "k", "c"), [(0.01, 20, 10_000, 10.0), (0.1, 3, 50, 5.0), (1.0, 1, 30, 2.0)]
+    ("lam", "limit", "k", "c"),
+    [(0.01, 20, 10_000, 10.0), (0.1, 3, 50, 5.0), (1.0, 1, 30, 2.0)],
 )
 def test_scores_are_those_of_the_plain_update(
     classes: int, lam: float, limit: int, k: int, c: float
@@ -112,7 +113,11 @@ def test_no_class_has_more_than_its_limit() -> None:
 
 @pytest.mark.parametrize("dense", [False, True], ids=["csr", "dense"])
 @pytest.mark.parametrize(
-    "row", [pytest.param(row, id=f"{row['dataset']}-{row['variant']}") for row in exact_rows("amm")]
+    "row",
+    [
+        pytest.param(row, id=f"{row['dataset']}-{row['variant']}")
+        for row in exact_rows("amm")
+    ],
 )
 def test_exact(row: dict[str, str], dense: bool) -> None:
     """Mistakes are the rows where another class is strictly ahead; letter's classes are numbered by first sight."""
@@ -127,7 +132,9 @@ def test_exact(row: dict[str, str], dense: bool) -> None:
     params = params_of(row)
     counts = {name: int(params[name]) for name in ("limit", "k")}
     learner = AMM(lam=params["lam"], c=params["c"], **counts)
-    learner.begin(WIDTH[row["dataset"]] + ("bias feature 1" in row["variant"]), int(y.max()) + 1)
+    learner.begin(
+        WIDTH[row["dataset"]] + ("bias feature 1" in row["variant"]), int(y.max()) + 1
+    )
     scores = learner.learn(X, y)
     g = np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores
     own = g[np.arange(len(y)), y]
@@ -140,7 +147,9 @@ def test_exact(row: dict[str, str], dense: bool) -> None:
         )
     assert learner.measures()["updates"] == noted(row, "updates")
     assert f"weights {np.bincount(learner.owner_).tolist()}" in row["note"]
-    assert learner.measures()["norm_w"] == pytest.approx(float(row["norm_w"]), rel=1e-12)
+    assert learner.measures()["norm_w"] == pytest.approx(
+        float(row["norm_w"]), rel=1e-12
+    )
 
 
 def test_letter_is_told_as_well_as_by_budgetedsvm() -> None:
@@ -151,7 +160,11 @@ def test_letter_is_told_as_well_as_by_budgetedsvm() -> None:
     rows, y = rows_of_file("letter")
     X = np.hstack([to_dense(rows, 16), np.ones((len(y), 1))])
     others, labels = load_svmlight_file(str(test), n_features=16)
-    told = AMM().fit(X, y).predict(np.hstack([others.toarray(), np.ones((len(labels), 1))]))
+    told = (
+        AMM()
+        .fit(X, y)
+        .predict(np.hstack([others.toarray(), np.ones((len(labels), 1))]))
+    )
     assert float((told == labels - 1).mean()) == pytest.approx(
         float(row["test_accuracy"]), abs=5e-4
     )

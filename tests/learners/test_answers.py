@@ -61,7 +61,9 @@ RIGHT: dict[str, Callable[[Any], Any]] = {
     "nothing masked": lambda a: np.ma.array(a, mask=False),
     "matrix": lambda a: csr_matrix(a.reshape(len(a), -1)).todense(),
     "series": Frame,
-    "dates for an index": lambda a: Frame(a, [f"2024-01-0{i + 1}" for i in range(len(a))]),
+    "dates for an index": lambda a: Frame(
+        a, [f"2024-01-0{i + 1}" for i in range(len(a))]
+    ),
     "tensor": Tensor,
 }
 WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
@@ -72,12 +74,17 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "masked in a list": (lambda a: [np.ma.masked, *a.tolist()[1:]], "masked value"),
     "none": (lambda a: None, "a NoneType"),
     "some none": (
-        lambda a: np.array([None, *a.ravel().tolist()[1:]], dtype=object).reshape(a.shape),
+        lambda a: np.array([None, *a.ravel().tolist()[1:]], dtype=object).reshape(
+            a.shape
+        ),
         "None|type object",
     ),
     "text": (lambda a: a.astype(str), "predicted '|values of type <U"),
     "complex": (lambda a: a + 0j, "predicted|values of type complex"),
-    "dates": (lambda a: a.astype("datetime64[s]"), "predicted|values of type datetime64"),
+    "dates": (
+        lambda a: a.astype("datetime64[s]"),
+        "predicted|values of type datetime64",
+    ),
     "generator": (lambda a: (value for value in a), "a generator, expected an array"),
     "set": (lambda a: {1, 2}, "a set, expected"),
     "dict": (lambda a: dict(enumerate(a)), "a dict, expected"),
@@ -175,7 +182,9 @@ def test_every_form_of_an_answer_is_scored_right_or_refused(
 def test_floats_that_are_no_classes_are_refused() -> None:
     for value in (0.5, -1.0, 2.0, np.nan, np.inf):
         with pytest.raises(ValueError, match="expected a class it was taught"):
-            scores(Classes, "predict", lambda a, value=value: np.where(a == 0, value, a))
+            scores(
+                Classes, "predict", lambda a, value=value: np.where(a == 0, value, a)
+            )
 
 
 def test_probabilities_stand_with_the_classes_that_the_model_names() -> None:
@@ -193,12 +202,15 @@ def test_probabilities_stand_with_the_classes_that_the_model_names() -> None:
     found = scores(One, "predict_proba", lambda a: np.ones((len(a), 1)))
     np.testing.assert_array_equal(found[:, 1:], [[0.0, 1.0]] * ROWS)
     with pytest.raises(ValueError, match="columns in another order"):
-        scores(Classes, "predict_proba", lambda a: Frame(a[:, ::-1], columns=["1", "0"]))
+        scores(
+            Classes, "predict_proba", lambda a: Frame(a[:, ::-1], columns=["1", "0"])
+        )
 
 
 def test_what_is_no_probability_is_refused() -> None:
     with pytest.raises(
-        ValueError, match=r"predict_proba gave .*, expected probabilities: no scores or logarithms"
+        ValueError,
+        match=r"predict_proba gave .*, expected probabilities: no scores or logarithms",
     ):
         scores(Classes, "predict_proba", lambda a: np.log(a + 0.1))
     nearly = scores(Classes, "predict_proba", lambda a: np.where(a == 0.0, -1e-17, a))
@@ -218,7 +230,9 @@ def test_river_s_probabilities_are_of_classes_that_it_was_taught() -> None:
             return self.answer
 
     def shown(answer: Any) -> Any:
-        learner = ForeignLearner("mine:Model", type("One", (One,), {"answer": answer}), {}, "1")
+        learner = ForeignLearner(
+            "mine:Model", type("One", (One,), {"answer": answer}), {}, "1"
+        )
         learner.begin(2, 2)
         assert learner.show_probabilities()
         learner._fitted = True
@@ -238,7 +252,8 @@ def test_river_s_probabilities_are_of_classes_that_it_was_taught() -> None:
 def test_masked_scores_of_a_learner_of_one_s_own_are_refused() -> None:
     found = np.ma.array(np.ones((3, 1)), mask=[[False], [True], [False]])
     with pytest.raises(
-        ValueError, match="masked values in the array that the learner returned as scores"
+        ValueError,
+        match="masked values in the array that the learner returned as scores",
     ):
         check_scores(found, 3, (1,))
     assert check_scores(np.ma.array(np.ones((3, 1))), 3, (1,)).shape == (3, 1)

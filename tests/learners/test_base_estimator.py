@@ -83,7 +83,9 @@ def test_every_learner_is_of_its_kind_and_copied_as_such(name: str) -> None:
     learner: Any = make_learner(name)
     assert isinstance(learner, BaseEstimator)
     for one in (learner, clone(learner), pickle.loads(pickle.dumps(learner))):
-        assert [task for task, is_kind in KINDS.items() if is_kind(one)] == [learner.task]
+        assert [task for task, is_kind in KINDS.items() if is_kind(one)] == [
+            learner.task
+        ]
         assert one.get_params() == learner.get_params()
     assert repr(learner).splitlines()[0] in learner._repr_mimebundle_()["text/plain"]
     assert type(learner).__name__ in learner._repr_html_()
@@ -96,7 +98,9 @@ def test_pipelines_are_scored(routing: bool) -> None:
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     diabetes, progress = load_diabetes(return_X_y=True)
     assert np.isfinite(cross_val_score(make_learner("ridge"), diabetes, progress)).all()
-    assert set(make_pipeline(StandardScaler(), make_learner("norma-n")).fit(X).predict(X)) <= {
+    assert set(
+        make_pipeline(StandardScaler(), make_learner("norma-n")).fit(X).predict(X)
+    ) <= {
         1,
         -1,
     }
@@ -137,7 +141,10 @@ def test_a_learner_shown_as_html_shows_what_it_has_fitted() -> None:
         learner: Any = learner_class(name)()
         learner.fit(X, Y)
         assert "n_features_in_" in learner._repr_html_()
-    assert "coef_" in make_learner("rls").fit(X, Y).set_params(form="diagonal")._repr_html_()  # type: ignore[attr-defined]
+    assert (
+        "coef_"
+        in make_learner("rls").fit(X, Y).set_params(form="diagonal")._repr_html_()
+    )  # type: ignore[attr-defined]
 
 
 def test_unfitted_parameters_may_be_set_and_set_back() -> None:

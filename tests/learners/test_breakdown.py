@@ -20,7 +20,9 @@ def _end(params: dict[str, object], chunk: Chunk, sparse: bool, step: int) -> st
     try:
         for start in range(0, len(chunk), step):
             part = chunk.X[start : start + step]
-            learner.learn(to_csr(part) if sparse else part, chunk.y[start : start + step])
+            learner.learn(
+                to_csr(part) if sparse else part, chunk.y[start : start + step]
+            )
     except DivergedError as error:
         return str(error)
     return "ok"
@@ -44,8 +46,13 @@ def test_a_variance_that_underflows_in_float32_is_found(sparse: bool) -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
-def test_a_full_covariance_that_loses_definiteness_is_found(sparse: bool, dtype: str) -> None:
-    ends = {_end({"covariance": "full", "dtype": dtype}, _noise(), sparse, step) for step in STEPS}
+def test_a_full_covariance_that_loses_definiteness_is_found(
+    sparse: bool, dtype: str
+) -> None:
+    ends = {
+        _end({"covariance": "full", "dtype": dtype}, _noise(), sparse, step)
+        for step in STEPS
+    }
     assert len(ends) == 1
     assert "definiteness" in ends.pop()
 
@@ -57,7 +64,10 @@ def test_a_mean_that_overflows_is_found_in_its_row(covariance: str, dtype: str) 
     learner = make_learner("arow", {"covariance": covariance, "dtype": dtype})
     learner.begin(2, 2)
     state = learner.state()
-    state["mean" if covariance == "full" else "mean_variance"][:, 0] = [-largest, largest]
+    state["mean" if covariance == "full" else "mean_variance"][:, 0] = [
+        -largest,
+        largest,
+    ]
     learner.restore(state)
     # The score is -0.75 of the largest number, so the step takes the second mean past it.
     with pytest.raises(DivergedError, match="a mean is not finite") as caught:
@@ -78,12 +88,15 @@ def test_an_estimator_says_which_row_it_cannot_use(length: float) -> None:
     ):
         learner.fit(X, y)
     with pytest.raises(
-        ValueError, match="pa1: row 2 of X cannot be predicted: the squared norm of the row"
+        ValueError,
+        match="pa1: row 2 of X cannot be predicted: the squared norm of the row",
     ):
         learner.predict(X)
 
 
-def test_an_estimator_warns_and_stops_where_an_evaluation_records_a_failed_run() -> None:
+def test_an_estimator_warns_and_stops_where_an_evaluation_records_a_failed_run() -> (
+    None
+):
     from sklearn.datasets import make_blobs
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.preprocessing import scale

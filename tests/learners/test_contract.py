@@ -25,7 +25,18 @@ class AdaptiveSoftLOL(SoftLOL):
         super().__init__(k=k, averaging=averaging)
 
 
-ONLY_A_RULE = {"perceptron", "pa", "pa2", "ogd", "cw", "arow", "scw1", "pa-r", "pa2-r", "sgd-r"}
+ONLY_A_RULE = {
+    "perceptron",
+    "pa",
+    "pa2",
+    "ogd",
+    "cw",
+    "arow",
+    "scw1",
+    "pa-r",
+    "pa2-r",
+    "sgd-r",
+}
 """Learners that are pa1, scw2 or pa1-r with another rule, which is given float64: those check the shared loop in float32."""
 
 CHECKS = [
@@ -35,12 +46,16 @@ CHECKS = [
         for title, check in learner_checks(learner_class(name))
         if not (name in ONLY_A_RULE and "float32" in title)
     ),
-    *(("soft-lol, adaptive", title, check) for title, check in learner_checks(AdaptiveSoftLOL)),
+    *(
+        ("soft-lol, adaptive", title, check)
+        for title, check in learner_checks(AdaptiveSoftLOL)
+    ),
 ]
 
 
 @pytest.mark.parametrize(
-    "check", [pytest.param(check, id=f"{name}: {title}") for name, title, check in CHECKS]
+    "check",
+    [pytest.param(check, id=f"{name}: {title}") for name, title, check in CHECKS],
 )
 def test_contract(check: Callable[[], None]) -> None:
     check()
@@ -152,7 +167,9 @@ def test_a_broken_learner_fails_its_checks() -> None:
         (ClaimsToBeOneVsAll, "class shards are the whole (float64, max-score"),
     )
     for broken, idea in broken_ones:
-        checks = [check for title, check in learner_checks(broken) if title.startswith(idea)]
+        checks = [
+            check for title, check in learner_checks(broken) if title.startswith(idea)
+        ]
         assert any(map(_fails, checks)), (broken.__name__, idea)
 
 
@@ -166,20 +183,27 @@ def _fails(check: Callable[[], None]) -> bool:
 
 @pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan"), 10**400])
 @pytest.mark.parametrize(
-    ("learner", "parameter"), [("pa1", "C"), ("bpas", "B"), ("norma", "gamma"), ("norma", "coef0")]
+    ("learner", "parameter"),
+    [("pa1", "C"), ("bpas", "B"), ("norma", "gamma"), ("norma", "coef0")],
 )
 def test_parameters_are_finite(learner: str, parameter: str, value: float) -> None:
     with pytest.raises(
-        ParameterError, match=f"parameter {parameter} was .*, expected a (whole )?number"
+        ParameterError,
+        match=f"parameter {parameter} was .*, expected a (whole )?number",
     ):
         make_learner(learner, {parameter: value})
 
 
 def test_words_are_what_a_command_line_reads_as_values() -> None:
     """``form=true`` is no truth value, and ``scaling=none`` not nothing: both are words."""
-    assert make_learner("projectron", {"form": True}).resolved_params()["form"] == "true"
-    assert make_learner("ridge", {"scaling": None}).resolved_params()["scaling"] == "none"
+    assert (
+        make_learner("projectron", {"form": True}).resolved_params()["form"] == "true"
+    )
+    assert (
+        make_learner("ridge", {"scaling": None}).resolved_params()["scaling"] == "none"
+    )
     with pytest.raises(
-        ParameterError, match="parameter form was False, expected one of 'true', 'budget'"
+        ParameterError,
+        match="parameter form was False, expected one of 'true', 'budget'",
     ):
         make_learner("projectron", {"form": False})

@@ -60,23 +60,32 @@ def test_the_constructor_takes_the_fields_by_name() -> None:
     assert repr(Declared(eta=2.0, B=10)) == "Declared(eta=2.0)"
     assert Declared().get_params() == {"B": 10, "eta": 1.0}
     assert pickle.loads(pickle.dumps(Declared(B=3))).B == 3
-    with pytest.raises(TypeError, match=r"^Declared\.__init__\(\) takes 1 positional argument"):
+    with pytest.raises(
+        TypeError, match=r"^Declared\.__init__\(\) takes 1 positional argument"
+    ):
         Declared(2.0)  # type: ignore[misc]
     with pytest.raises(
-        TypeError, match=r"^Declared\.__init__\(\) got an unexpected keyword argument 'etaa'$"
+        TypeError,
+        match=r"^Declared\.__init__\(\) got an unexpected keyword argument 'etaa'$",
     ):
         Declared(etaa=2.0)  # type: ignore[call-arg]
 
 
 def test_a_value_outside_of_its_domain_is_refused() -> None:
     with pytest.raises(
-        ParameterError, match=r"^learner declared: parameter B was 0, expected a whole number >= 1$"
+        ParameterError,
+        match=r"^learner declared: parameter B was 0, expected a whole number >= 1$",
     ):
         Declared(B=0).resolved_params()
 
 
 def test_fields_are_inherited_and_a_plain_value_changes_the_default() -> None:
-    assert Derived().get_params() == {"B": 10, "class_weight": None, "eta": 0.5, "form": "plain"}
+    assert Derived().get_params() == {
+        "B": 10,
+        "class_weight": None,
+        "eta": 0.5,
+        "form": "plain",
+    }
     assert Derived.domains["eta"] == Declared.domains["eta"]
     assert Declared().eta == 1.0
 
@@ -109,7 +118,9 @@ def test_a_constructor_that_is_written_by_hand_stays() -> None:
     assert ByHand(2.0).get_params() == {"class_weight": None, "eta": 2.0}
     assert not ByHand.declared
     assert "Parameters" not in (ByHand.__doc__ or "")
-    with pytest.raises(TypeError, match="Both declares B, but inherits an __init__ that is"):
+    with pytest.raises(
+        TypeError, match="Both declares B, but inherits an __init__ that is"
+    ):
         type("Both", (ByHand,), {"B": param(1, Whole(1), "Budget.")})
 
 
@@ -128,7 +139,11 @@ def test_a_rule_has_the_parameters_in_the_types_of_its_fields() -> None:
 
 
 def test_type_checkers_are_shown_names_that_there_are() -> None:
-    stub = Path(olscale.learners.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
-    imports = [node for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom)]
+    stub = (
+        Path(olscale.learners.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    )
+    imports = [
+        node for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom)
+    ]
     names = {name.asname for node in imports for name in node.names if name.asname}
     assert names <= set(dir(olscale.learners))

@@ -74,7 +74,9 @@ def same_state(one: DriftEnsemble, other: DriftEnsemble) -> bool:
 @pytest.mark.parametrize(
     ("classes", "kind"), [(2, ShortEnsemble), (2, SingleLook), (3, SingleLook)]
 )
-def test_scores_are_those_of_plain_numpy(classes: int, kind: type[DriftEnsemble]) -> None:
+def test_scores_are_those_of_plain_numpy(
+    classes: int, kind: type[DriftEnsemble]
+) -> None:
     X, y = turning_stream(2200, 4, classes)
     learner, scores = learned(X, y, kind=kind)
     plain = PlainEnsemble(learner, window=SMALL["window"])
@@ -179,7 +181,9 @@ def test_late_labels_are_those_of_single_steps(delay: int) -> None:
     single.begin(5, 2)
     # In the order of their events: row t comes, then the label of row t - delay.
     rows = [t - late for t in range(len(X)) for late in (0, delay) if t >= late]
-    asked = np.array([late == 0 for t in range(len(X)) for late in (0, delay) if t >= late])
+    asked = np.array(
+        [late == 0 for t in range(len(X)) for late in (0, delay) if t >= late]
+    )
     scores = learner.learn(X[rows], np.where(asked, UNKNOWN, y[rows]))[asked]
     for t in range(len(X)):
         assert np.array_equal(single.scores(X[t : t + 1])[0], scores[t])
@@ -198,7 +202,9 @@ def test_experts_are_those_of_the_learners_they_are_named_after() -> None:
     rows, labels = learner.newest_first()
     assert np.array_equal(rows, window.newest_first()[0])
     assert np.array_equal(labels, window.newest_first()[1])
-    for rate, table in zip((16.0, 4.0, 1.0, 0.25), learner.state_["tables"], strict=True):
+    for rate, table in zip(
+        (16.0, 4.0, 1.0, 0.25), learner.state_["tables"], strict=True
+    ):
         tiles = PairTiles(rate=rate)
         tiles.begin(5, 3)
         tiles.learn(X, y)
@@ -219,7 +225,9 @@ def test_a_turn_is_followed_where_each_half_is_learned() -> None:
 
 
 def test_wide_rows_are_refused_with_what_they_need() -> None:
-    with pytest.raises(ParameterError, match="take a smaller B or window, or project rows first"):
+    with pytest.raises(
+        ParameterError, match="take a smaller B or window, or project rows first"
+    ):
         DriftEnsemble().begin(900_000_000, 2)
 
 
@@ -235,12 +243,19 @@ def test_the_cost_is_that_of_all_parts() -> None:
 def test_a_damaged_state_is_refused() -> None:
     X, y = turning_stream(600, 4, 2)
     learner, _ = learned(X, y)
-    for name, value in (("labels", 5), ("pairs", 4), ("drifting", 2), ("landmarks", 31)):
+    for name, value in (
+        ("labels", 5),
+        ("pairs", 4),
+        ("drifting", 2),
+        ("landmarks", 31),
+    ):
         state = learner.state()
         state[name].ravel()[0] = value
         other = ShortEnsemble(**SMALL)
         other.begin(4, 2)
-        with pytest.raises(ValueError, match="state does not fit learner drift-ensemble"):
+        with pytest.raises(
+            ValueError, match="state does not fit learner drift-ensemble"
+        ):
             other.restore(state)
 
 
@@ -306,7 +321,9 @@ class PlainEnsemble(PlainReplay):
         shared = self.trust[running]
         total = 1.0 if runs else shared.sum()
         shared = shared * np.exp(-0.5 * wrong[running])
-        self.trust[running] = total * (0.999 * shared / shared.sum() + 0.001 / running.sum())
+        self.trust[running] = total * (
+            0.999 * shared / shared.sum() + 0.001 / running.sum()
+        )
         self.stack = self.stack + 0.02 * told @ (self.target(label) - p)
         followed = np.array([*range(8), 13, 14, 15])
         active = running[followed]
@@ -316,13 +333,21 @@ class PlainEnsemble(PlainReplay):
             self.drifting = bool(self.lapses[8:].min() < machines.min())
             parts = np.abs(self.stack[:, None] * told).sum(axis=1)
             share = parts[:8].sum() / parts.sum()
-            self.worth += (self.trust[:8].sum() + self.trust[20] * share - self.worth) / 500
-            self.resting = self.worth < self.rests_below * (1.5 if self.resting else 1.0)
+            self.worth += (
+                self.trust[:8].sum() + self.trust[20] * share - self.worth
+            ) / 500
+            self.resting = self.worth < self.rests_below * (
+                1.5 if self.resting else 1.0
+            )
         self.drifted += self.drifting
         return score
 
     def target(self, label: int) -> FloatArray:
-        return np.array([float(label)]) if self.outputs == 1 else np.eye(self.outputs)[label]
+        return (
+            np.array([float(label)])
+            if self.outputs == 1
+            else np.eye(self.outputs)[label]
+        )
 
     def softmax(self, f: FloatArray) -> FloatArray:
         if self.outputs == 1:
@@ -360,7 +385,9 @@ class PlainEnsemble(PlainReplay):
 
     def probabilities(self, cells: list[tuple[int, ...]]) -> list[FloatArray]:
         zero = np.zeros(self.outputs)
-        sums = [np.sum([table.get(c, zero) for c in cells], axis=0) for table in self.tables]
+        sums = [
+            np.sum([table.get(c, zero) for c in cells], axis=0) for table in self.tables
+        ]
         return [self.softmax(f) for f in sums]
 
     def learn_parts(
@@ -373,7 +400,9 @@ class PlainEnsemble(PlainReplay):
     ) -> None:
         target = self.target(label)
         rates = (16.0, 4.0, 1.0, 0.25)
-        for table, rate, p in zip(self.tables, rates, self.probabilities(cells), strict=True):
+        for table, rate, p in zip(
+            self.tables, rates, self.probabilities(cells), strict=True
+        ):
             for cell in cells:
                 table[cell] = table.get(cell, 0.0) + rate / len(cells) * (target - p)
         for a, most in enumerate((10.0, 0.3, 0.05, 0.01)):

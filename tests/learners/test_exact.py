@@ -47,7 +47,9 @@ def test_exact(row: dict[str, str], dense: bool) -> None:
     assert int((codes_of(scores) != y).sum()) == int(row["mistakes"])
     if row["norm_w"]:
         tolerance = 1e-6 if "float32" in row["source"] else 1e-9
-        assert learner.measures()["norm_w"] == pytest.approx(float(row["norm_w"]), rel=tolerance)
+        assert learner.measures()["norm_w"] == pytest.approx(
+            float(row["norm_w"]), rel=tolerance
+        )
 
 
 def test_pegasos_makes_the_mistakes_of_budgetedsvm() -> None:

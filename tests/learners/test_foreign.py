@@ -26,7 +26,11 @@ SGD = "sklearn.linear_model:SGDClassifier"
 def iris(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a small dataset of three classes in several chunks."""
     return Path(
-        ingest(["sklearn:iris"], str(tmp_path_factory.mktemp("iris") / "iris"), chunk_rows=64).path
+        ingest(
+            ["sklearn:iris"],
+            str(tmp_path_factory.mktemp("iris") / "iris"),
+            chunk_rows=64,
+        ).path
     )
 
 
@@ -48,23 +52,26 @@ def test_an_estimator_runs_end_to_end_and_gives_the_same_twice(
         pytest.importorskip("river")
     content = {
         "datasets": [
-            {"path": str(iris if dataset == "iris" else shelf / dataset)} for dataset in datasets
+            {"path": str(iris if dataset == "iris" else shelf / dataset)}
+            for dataset in datasets
         ],
         "learners": [{"name": name}],
         "protocol": {"order": "time"},
     }
     runs = []
     for place in "ab":
-        store = evaluate(parse_experiment(content), tmp_path / place, in_process=True).store
+        store = evaluate(
+            parse_experiment(content), tmp_path / place, in_process=True
+        ).store
         runs.append(
             {
                 path.name: path.read_bytes()
                 for path in (tmp_path / place / "runs").rglob("*.parquet")
             }
         )
-        assert store.read()["outcome"].to_pylist() == ["ok"] * len(datasets), store.read()[
-            "reason"
-        ].to_pylist()
+        assert store.read()["outcome"].to_pylist() == ["ok"] * len(datasets), (
+            store.read()["reason"].to_pylist()
+        )
     assert runs[0] == runs[1]
 
 
@@ -89,7 +96,9 @@ def test_scikit_learns_passive_aggressive_makes_our_mistakes(
     ):
         learner.begin(stream.columns, 2)
         codes.append(
-            np.concatenate([codes_of(learner.learn(chunk.X, chunk.y)) for chunk in stream.chunks()])
+            np.concatenate(
+                [codes_of(learner.learn(chunk.X, chunk.y)) for chunk in stream.chunks()]
+            )
         )
     np.testing.assert_array_equal(
         codes[0][1:], codes[1][1:]
@@ -110,7 +119,9 @@ def test_prediction_comes_before_the_update(shelf: Path) -> None:
 
 def test_a_seed_left_open_is_set_and_told() -> None:
     assert make_learner(SGD, {}).resolved_params() == {"random_state": 0}
-    assert make_learner(SGD, {"random_state": 7}).resolved_params() == {"random_state": 7}
+    assert make_learner(SGD, {"random_state": 7}).resolved_params() == {
+        "random_state": 7
+    }
     assert make_learner("sklearn.naive_bayes:GaussianNB", {}).resolved_params() == {}
 
 
@@ -126,7 +137,9 @@ def test_a_seed_left_open_is_set_and_told() -> None:
         ("sklearn.svm:SVC", {}, "neither partial_fit"),
     ],
 )
-def test_what_cannot_be_used_is_one_line(name: str, params: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_used_is_one_line(
+    name: str, params: dict[str, Any], said: str
+) -> None:
     with pytest.raises(OlscaleError, match=said) as caught:
         make_learner(name, params)
     assert "\n" not in str(caught.value)
@@ -134,7 +147,9 @@ def test_what_cannot_be_used_is_one_line(name: str, params: dict[str, Any], said
 
 def test_a_binary_river_model_refuses_ten_classes() -> None:
     pytest.importorskip("river")
-    with pytest.raises(OlscaleError, match="tells two classes apart, the dataset has 10"):
+    with pytest.raises(
+        OlscaleError, match="tells two classes apart, the dataset has 10"
+    ):
         make_learner("river.linear_model:PAClassifier", {}).begin(64, 10)
 
 
@@ -174,7 +189,9 @@ def begun(name: str, params: dict[str, Any] | None = None, classes: int = 2) -> 
         ("bound", {}),
     ],
 )
-def test_whatever_a_user_writes_is_taught_and_measured(name: str, params: dict[str, Any]) -> None:
+def test_whatever_a_user_writes_is_taught_and_measured(
+    name: str, params: dict[str, Any]
+) -> None:
     X, y = stream()
     learner = begun(name, params)
     scores = learner.learn(X, y)
@@ -202,7 +219,9 @@ def test_a_model_that_breaks_down_scores_nan_from_there_on(
     X, y = stream(classes)
     for cuts in ([0, 300], [0, 40, 101, 102, 300]):
         learner = begun(name, classes=classes)
-        scores = np.concatenate([learner.learn(X[a:b], y[a:b]) for a, b in pairwise(cuts)])
+        scores = np.concatenate(
+            [learner.learn(X[a:b], y[a:b]) for a, b in pairwise(cuts)]
+        )
         assert int(np.argmax(np.isnan(scores).any(axis=1))) == first
         assert np.isnan(scores[first:]).all()
     assert np.isnan(learner.scores(X)).all()
@@ -217,12 +236,18 @@ def test_such_a_run_ends_as_diverged(shelf: Path, tmp_path: Path) -> None:
         ],
         "protocol": {"order": "time"},
     }
-    store = evaluate(parse_experiment(content), tmp_path / "store", in_process=True).store
+    store = evaluate(
+        parse_experiment(content), tmp_path / "store", in_process=True
+    ).store
     found = {
         row["learner"].partition(":")[2]: row
         for row in store.read(["learner", "outcome", "reason"]).to_pylist()
     }
-    assert found["ScoredBreaks"]["outcome"] == found["SilentBreaks"]["outcome"] == "diverged"
+    assert (
+        found["ScoredBreaks"]["outcome"]
+        == found["SilentBreaks"]["outcome"]
+        == "diverged"
+    )
     assert found["ScoredBreaks"]["reason"] == "diverged at row 101: score is not finite"
     assert found["SaysText"]["outcome"] == "learner_error"
     assert (
@@ -246,7 +271,10 @@ def test_a_row_that_is_not_finite_is_not_shown_to_a_model() -> None:
     [
         ("SaysText", "predicted '[01]', expected a class it was taught"),
         ("SaysScores", r"an array of shape \(1, 2\) for 1 row"),
-        ("SaysNaN", "predicted nan, expected a class it was taught: they are the numbers 0 to 1"),
+        (
+            "SaysNaN",
+            "predicted nan, expected a class it was taught: they are the numbers 0 to 1",
+        ),
         ("SaysMore", "predicted 7, expected"),
     ],
 )
@@ -268,11 +296,23 @@ def test_what_is_no_class_is_an_error(name: str, said: str) -> None:
         ("around", {"alfa": 1}, r"'alfa'; did you mean 'alpha'\?"),
         ("model", {"alfa": 1}, "Invalid parameter 'alfa'"),
         ("Needs", {"eta": 1}, r"needs beta: write .*:Needs:beta=\.\.\."),
-        ("Around", {}, "needs estimator: .* a class or function of your own that builds the whole"),
-        ("pipeline", {}, "a scikit-learn Pipeline has none: .*--transform standardize,bias"),
+        (
+            "Around",
+            {},
+            "needs estimator: .* a class or function of your own that builds the whole",
+        ),
+        (
+            "pipeline",
+            {},
+            "a scikit-learn Pipeline has none: .*--transform standardize,bias",
+        ),
         ("Abstract", {}, "abstract class Abstract"),
         ("Raises", {}, "cannot be made: KeyError: 'no such thing'"),
-        ("OnlyFit", {}, "neither partial_fit .*; it has fit, which needs all rows at once"),
+        (
+            "OnlyFit",
+            {},
+            "neither partial_fit .*; it has fit, which needs all rows at once",
+        ),
         ("Outer", {}, "neither partial_fit"),
         (
             "STEP",
@@ -281,7 +321,9 @@ def test_what_is_no_class_is_an_error(name: str, said: str) -> None:
         ),
     ],
 )
-def test_what_cannot_be_made_says_what_to_do(name: str, params: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_made_says_what_to_do(
+    name: str, params: dict[str, Any], said: str
+) -> None:
     with pytest.raises(OlscaleError, match=said) as caught:
         begun(name, params)
     assert "\n" not in str(caught.value)
@@ -370,7 +412,10 @@ def test_scikit_learns_regressor_predicts_what_ours_does() -> None:
 
 def test_a_regressor_that_breaks_down_or_says_words() -> None:
     X, y = stream()
-    scores = [begun(name, classes=0).learn(X, y.astype(float)) for name in ("OverflowsAtFifty",)]
+    scores = [
+        begun(name, classes=0).learn(X, y.astype(float))
+        for name in ("OverflowsAtFifty",)
+    ]
     assert int(np.argmax(np.isnan(scores[0][:, 0]))) == 50
     with pytest.raises(ValueError, match="predicted 'much', expected a number"):
         begun("SaysMuch", classes=0).learn(X, y.astype(float))
@@ -383,7 +428,9 @@ def test_a_filter_decides_what_is_a_novelty() -> None:
         def classify(self, score: float) -> bool:
             return score >= 3.0
 
-    scores = [normality(score, Filter()) for score in (-1e20, -2.0, 0.0, 2.9, 3.0, 7.0, 1e20)]
+    scores = [
+        normality(score, Filter()) for score in (-1e20, -2.0, 0.0, 2.9, 3.0, 7.0, 1e20)
+    ]
     assert scores == sorted(scores, reverse=True)
     assert [score >= 0.0 for score in scores] == [True] * 4 + [False] * 3
     assert normality(3.0, object()) == -3.0
@@ -394,7 +441,9 @@ def test_pipelines_of_river_are_learners() -> None:
     X, y = stream()
     learner = begun("river_pipeline")
     assert np.mean(codes_of(learner.learn(X, y)) != y) < 0.1
-    with pytest.raises(OlscaleError, match="tells two classes apart, the dataset has 4"):
+    with pytest.raises(
+        OlscaleError, match="tells two classes apart, the dataset has 4"
+    ):
         begun("river_pipeline", classes=4)
 
 
@@ -403,7 +452,13 @@ def test_pipelines_of_river_are_learners() -> None:
     [
         ("Scored", set()),
         ("Shares", {"the same stream gives the same predictions"}),
-        ("Chance", {"the same stream gives the same predictions", "a separable stream is learned"}),
+        (
+            "Chance",
+            {
+                "the same stream gives the same predictions",
+                "a separable stream is learned",
+            },
+        ),
         ("Writes", {"rows are left as they were"}),
         ("LearnsWhenAsked", {"predicting learns nothing"}),
         ("DislikesZeros", {"rows of zeros break nothing"}),
@@ -414,7 +469,9 @@ def test_pipelines_of_river_are_learners() -> None:
         ("LikelyInAnotherOrder", {"the class that is predicted is the likely one"}),
     ],
 )
-def test_each_check_can_fail(name: str, fails: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_check_can_fail(
+    name: str, fails: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     from olscale.testing import foreign_checks
 
     elsewhere = "another process gives the same predictions"

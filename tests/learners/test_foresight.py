@@ -66,7 +66,12 @@ def rows(count: int = ROWS) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 TEXTS = [
     *(NEEDED.get(name, name) for name in TRANSFORMS.ours),
-    *("rff:4,gamma=median", "nystroem:300,gamma=median", "impute:median", "impute:zero"),
+    *(
+        "rff:4,gamma=median",
+        "nystroem:300,gamma=median",
+        "impute:median",
+        "impute:zero",
+    ),
 ]
 
 
@@ -107,7 +112,8 @@ def scores_along(learner: Learner, X: NDArray[np.float64]) -> NDArray[np.float64
 def test_a_learner_is_marked_if_the_last_row_changes_scores_before(name: str) -> None:
     beyond_the_second_machine = 130
     earlier = [
-        scores_along(make_learner(name, {}), X)[:-1] for X in rows(beyond_the_second_machine)
+        scores_along(make_learner(name, {}), X)[:-1]
+        for X in rows(beyond_the_second_machine)
     ]
     known = learner_ahead(name, make_learner(name, {}).resolved_params())
     assert bool(known) == (not np.array_equal(*earlier))
@@ -136,19 +142,25 @@ def test_names_and_words_tell_what_learners_claim(name: str) -> None:
 
 
 def test_references_are_the_learners_that_are_batch_machines() -> None:
-    assert {name for name in LEARNERS.ours if issubclass(learner_class(name), BatchMachine)} == set(
-        REFERENCES
-    )
+    assert {
+        name for name in LEARNERS.ours if issubclass(learner_class(name), BatchMachine)
+    } == set(REFERENCES)
 
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_a_reference_predicts_nothing_before_the_row_that_is_told(name: str) -> None:
     scores = scores_along(make_learner(name, {}), rows(100)[0])
-    assert first_predicted(name, {}) == FIRST_MACHINE == np.flatnonzero(scores.any(axis=1))[0]
+    assert (
+        first_predicted(name, {})
+        == FIRST_MACHINE
+        == np.flatnonzero(scores.any(axis=1))[0]
+    )
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_a_reference_predicts_rows_that_are_scored_apart_by_the_first_rows(name: str) -> None:
+def test_a_reference_predicts_rows_that_are_scored_apart_by_the_first_rows(
+    name: str,
+) -> None:
     learner = make_learner(name, {})
     X, _ = rows(20)
     scores_along(learner, X)
@@ -158,7 +170,9 @@ def test_a_reference_predicts_rows_that_are_scored_apart_by_the_first_rows(name:
 
 def test_a_learner_from_elsewhere_is_known_by_having_been_shown_rows() -> None:
     assert not learner_ahead("mine:Mine", {"gamma": "median", "prototypes": "offline"})
-    assert [one.name for one in learner_ahead("mine:Mine", {}, prepares=True)] == ["mine:Mine"]
+    assert [one.name for one in learner_ahead("mine:Mine", {}, prepares=True)] == [
+        "mine:Mine"
+    ]
 
 
 @pytest.mark.parametrize(("kind", "fitted"), [(MinMax, True), (Bias, False)])

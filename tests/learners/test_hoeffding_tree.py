@@ -40,7 +40,12 @@ SETTINGS = [
     ({}, "", 1_335, 8_914),
     ({"leaf": "mc"}, "-l MC", 1_465, 11_045),
     ({"leaf": "nb"}, "-l NB", 1_496, 9_410),
-    ({"grace": 50, "confidence": 0.05, "tie": 0.1}, "-g 50 -c 0.05 -t 0.1", 1_117, 7_166),
+    (
+        {"grace": 50, "confidence": 0.05, "tie": 0.1},
+        "-g 50 -c 0.05 -t 0.1",
+        1_117,
+        7_166,
+    ),
 ]
 SMALL = {"grace": 20, "confidence": 0.2, "tie": 0.3}
 
@@ -196,7 +201,10 @@ class PlainLeaf:
         totals = sides.sum(axis=1)
         if not (totals / totals.sum() > 0.01).all():
             return -inf
-        after = sum(t * bits(side) for t, side in zip(totals, sides, strict=True)) / totals.sum()
+        after = (
+            sum(t * bits(side) for t, side in zip(totals, sides, strict=True))
+            / totals.sum()
+        )
         return bits(self.weights) - after
 
 
@@ -207,7 +215,9 @@ def bits(weights: np.ndarray) -> float:
 
 
 class PlainTree:
-    def __init__(self, classes: int, grace: int, confidence: float, tie: float, leaf: str):
+    def __init__(
+        self, classes: int, grace: int, confidence: float, tie: float, leaf: str
+    ):
         self.root = PlainLeaf(np.zeros(classes), 0)
         self.grace = grace
         self.confidence = confidence
@@ -223,7 +233,9 @@ class PlainTree:
 
     def scores(self, x: np.ndarray) -> np.ndarray:
         node = self.leaf_of(x)
-        majority = self.leaf == "mc" or (self.leaf == "nba" and node.correct[0] > node.correct[1])
+        majority = self.leaf == "mc" or (
+            self.leaf == "nba" and node.correct[0] > node.correct[1]
+        )
         votes = node.weights if majority else node.bayes(x)
         return votes / votes.sum() if votes.sum() > 0.0 else votes
 
@@ -257,7 +269,9 @@ class PlainTree:
             _, j, threshold = candidates[-1]
             sides = node.sides(j, threshold)
             node.test = (j, threshold)
-            node.children = [PlainLeaf(side, int(np.flatnonzero(side)[-1]) + 1) for side in sides]
+            node.children = [
+                PlainLeaf(side, int(np.flatnonzero(side)[-1]) + 1) for side in sides
+            ]
 
 
 def rows_of_three(rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -282,7 +296,9 @@ def test_scores_are_those_of_a_plain_implementation(leaf: str, classes: int):
             expected = expected[1:] - expected[:1]
             if expected[0] <= 0.0:
                 expected[0] = min(expected[0], TIE)
-        np.testing.assert_allclose(scores[i], expected, rtol=1e-8, atol=1e-12, err_msg=str(i))
+        np.testing.assert_allclose(
+            scores[i], expected, rtol=1e-8, atol=1e-12, err_msg=str(i)
+        )
         if weights[i] > 0.0:
             plain.learn(X[i], int(y[i]), float(weights[i]))
     assert learner.measures()["leaves"] > 4
@@ -318,7 +334,9 @@ def test_the_tree_stops_to_grow_at_its_limit_and_continues_to_learn():
 
 def test_a_tie_is_of_the_first_class_and_so_is_the_first_row():
     X = np.zeros((3, 1))
-    scores = begun(X, np.array([0, 1, 0])).learn(read_only(X), read_only(np.array([0, 1, 0])))
+    scores = begun(X, np.array([0, 1, 0])).learn(
+        read_only(X), read_only(np.array([0, 1, 0]))
+    )
     assert scores[0, 0] == scores[2, 0] == TIE < 0.0
 
 
@@ -344,7 +362,9 @@ def test_leaves_whose_features_are_constant_begin_anew():
     ("array", "value"),
     [("child", 0), ("child", 10**6), ("feature", 3), ("feature", -2), ("sizes", 0)],
 )
-def test_arrays_with_which_a_row_would_leave_the_tree_are_refused(array: str, value: int):
+def test_arrays_with_which_a_row_would_leave_the_tree_are_refused(
+    array: str, value: int
+):
     X, y = rows_of_three(1_000)
     learner = begun(X, y, **SMALL)
     learner.learn(read_only(X), read_only(y))
@@ -359,7 +379,9 @@ def test_leaves_beyond_the_memory_are_refused():
         HoeffdingTree().begin(10**9, 1_000)
 
 
-def test_a_tree_that_outgrows_the_memory_says_what_to_do(monkeypatch: pytest.MonkeyPatch):
+def test_a_tree_that_outgrows_the_memory_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+):
     X, y = rows_of_three(3_000)
     monkeypatch.setattr("olscale.learners.contract.cost.memory_bytes", lambda: 5_000)
     learner = begun(X, y, **SMALL)

@@ -12,7 +12,9 @@ from olscale.learners.contract.learner import UNKNOWN, codes_of
 from olscale.learners.network.ipca_lda import IPCALDA
 
 
-def stream(classes: int, n: int = 120, d: int = 6, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def stream(
+    classes: int, n: int = 120, d: int = 6, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     y = rng.integers(0, classes, n)
     y[:classes] = np.arange(classes)
@@ -41,7 +43,9 @@ def oracle(
 
 @pytest.mark.parametrize("block", [1, 7, 16])
 @pytest.mark.parametrize("classes", [2, 4])
-def test_scores_are_those_of_the_rows_before_the_block(classes: int, block: int) -> None:
+def test_scores_are_those_of_the_rows_before_the_block(
+    classes: int, block: int
+) -> None:
     X, y = stream(classes)
     learner = IPCALDA(components=50, shrink=0.2, block=block)
     learner.begin(6, classes)
@@ -50,10 +54,15 @@ def test_scores_are_those_of_the_rows_before_the_block(classes: int, block: int)
     for t in (49, 112, 119, 120):
         known = t - t % block if t < 120 else 120
         basis = np.linalg.eigh(np.cov(X[:known].T, bias=True))
-        expected = oracle(X[:known], y[:known], X[t % 120][None], basis[1].T, basis[0], 0.2)[0]
+        expected = oracle(
+            X[:known], y[:known], X[t % 120][None], basis[1].T, basis[0], 0.2
+        )[0]
         got = scores[t] if t < 120 else learner.scores(X[:1])[0]
         np.testing.assert_allclose(
-            got, expected if classes > 2 else expected[1:] - expected[:1], rtol=1e-8, atol=1e-9
+            got,
+            expected if classes > 2 else expected[1:] - expected[:1],
+            rtol=1e-8,
+            atol=1e-9,
         )
 
 

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.kernel.bpas import BPAS
 from tests.learners.exact import WIDTH, exact_rows, noted, params_of, rows_of_file
-from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle, clusters, vectors
+from tests.learners.kernel_oracle import (
+    FORMS,
+    Oracle,
+    assert_equal_to_oracle,
+    clusters,
+    vectors,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,14 +35,20 @@ def test_exact(row: dict[str, str]) -> None:
     assert (alpha**2).sum() == pytest.approx(noted(row, "sum alpha^2"), rel=1e-9)
     if row["norm_w"]:
         assert scores.sum() == pytest.approx(noted(row, "sum of scores"), rel=1e-9)
-        assert learner.measures()["norm_w"] == pytest.approx(float(row["norm_w"]), rel=1e-9)
+        assert learner.measures()["norm_w"] == pytest.approx(
+            float(row["norm_w"]), rel=1e-9
+        )
 
 
 def _bpas(C: float, B: int) -> Callable[..., None]:
     """Return the update that compares the change of the model for every vector; of equal ones the first goes."""
 
     def update(
-        model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray
+        model: Oracle,
+        x: np.ndarray,
+        target: np.ndarray,
+        margin: np.ndarray,
+        wrong: np.ndarray,
     ) -> None:
         loss = np.where(target != 0.0, np.maximum(0.0, 1.0 - margin), 0.0)
         if not loss.any():
@@ -59,11 +71,17 @@ def _bpas(C: float, B: int) -> Callable[..., None]:
 
 @pytest.mark.parametrize(("classes", "multiclass"), FORMS)
 @pytest.mark.parametrize("B", [1, 7, 200])
-def test_scores_are_those_of_the_plain_update(B: int, classes: int, multiclass: str) -> None:
-    assert_equal_to_oracle("bpas", {"B": B, "C": 0.4}, _bpas(0.4, B), classes, multiclass)
+def test_scores_are_those_of_the_plain_update(
+    B: int, classes: int, multiclass: str
+) -> None:
+    assert_equal_to_oracle(
+        "bpas", {"B": B, "C": 0.4}, _bpas(0.4, B), classes, multiclass
+    )
 
 
-@given(st.integers(1, 20), st.floats(0.05, 2.0), st.floats(0.05, 5.0), st.integers(0, 99))
+@given(
+    st.integers(1, 20), st.floats(0.05, 2.0), st.floats(0.05, 5.0), st.integers(0, 99)
+)
 def test_a_row_is_scored_by_its_step_more_whatever_goes(
     B: int, C: float, gamma: float, seed: int
 ) -> None:
@@ -75,5 +93,7 @@ def test_a_row_is_scored_by_its_step_more_whatever_goes(
         before = learner.learn(X[i : i + 1], y[i : i + 1])[0, 0]
         sign = 2.0 * y[i] - 1.0
         after = before + sign * min(C, max(0.0, 1.0 - sign * before))
-        assert learner.scores(X[i : i + 1])[0, 0] == pytest.approx(after, rel=1e-9, abs=1e-9)
+        assert learner.scores(X[i : i + 1])[0, 0] == pytest.approx(
+            after, rel=1e-9, abs=1e-9
+        )
     assert learner.measures()["support_vectors"] <= B

@@ -48,7 +48,9 @@ def test_exact(row: dict[str, str]) -> None:
         alpha.sum() == pytest.approx(noted(row, "sum alpha"), rel=tolerance)
         or maintenance == "removal"
     )
-    assert rkhs_norm(learner, params["gamma"]) == pytest.approx(float(row["norm_w"]), rel=tolerance)
+    assert rkhs_norm(learner, params["gamma"]) == pytest.approx(
+        float(row["norm_w"]), rel=tolerance
+    )
 
 
 def lost_by_merging(
@@ -90,7 +92,9 @@ class Oracle:
             rival = max((c for c in range(len(f)) if c != label), key=lambda c: f[c])
             target = np.zeros(len(f))
             target[[label, rival]] = 1, -1
-            self.close |= is_close_call(f[[c for c in range(len(f)) if c != label]], f[rival])
+            self.close |= is_close_call(
+                f[[c for c in range(len(f)) if c != label]], f[rival]
+            )
             lost = f[label] - f[rival] < 1
         else:
             target = (
@@ -120,7 +124,9 @@ class Oracle:
 
     def cosine(self, s: int, b: int) -> float:
         return float(
-            self.A[s] @ self.A[b] / np.sqrt((self.A[s] @ self.A[s]) * (self.A[b] @ self.A[b]))
+            self.A[s]
+            @ self.A[b]
+            / np.sqrt((self.A[s] @ self.A[s]) * (self.A[b] @ self.A[b]))
         )
 
     def lightest(self) -> int:
@@ -157,15 +163,17 @@ class Oracle:
             )
             i = int(lost.argmin())
             one = int(others[lost.argmin()])
-            self.close |= is_close_call(lost / A, lost[i] / A) | is_close_call(np.sqrt(C / A), 1)
+            self.close |= is_close_call(lost / A, lost[i] / A) | is_close_call(
+                np.sqrt(C / A), 1
+            )
             if (
                 abs(C[i] - A) < 1e-9 * A
             ):  # either is the lighter one; the middle is found to half the digits
                 h[i] = min(h[i], 1 - h[i]) if abs(h[i] - 0.5) > 1e-6 else 0.5
             g = self.gamma * d2[i]
-            self.A[one] = self.A[b] * np.exp(-g * (1 - h[i]) ** 2) + self.A[one] * np.exp(
-                -g * h[i] ** 2
-            )
+            self.A[one] = self.A[b] * np.exp(-g * (1 - h[i]) ** 2) + self.A[
+                one
+            ] * np.exp(-g * h[i] ** 2)
             self.S[one] = h[i] * self.S[b] + (1 - h[i]) * self.S[one]
         self.without(b)
 
@@ -206,14 +214,17 @@ def test_learns_as_brute_force_does(
     S, _ = vectors(whole)
     assert len(S) <= B
     assert rkhs_norm(whole, gamma) == pytest.approx(
-        np.sqrt(np.sum(oracle.A * (gaussian(oracle.S, oracle.S, gamma) @ oracle.A))), rel=1e-5
+        np.sqrt(np.sum(oracle.A * (gaussian(oracle.S, oracle.S, gamma) @ oracle.A))),
+        rel=1e-5,
     )
     if maintenance == "projection":
         inverse = whole.state_["matrix"][: len(S), : len(S)]
         K = gaussian(S, S, gamma)
         # Besides what is added to the diagonal: the error that a hundred rows leave.
         assert abs(inverse @ K - np.eye(len(S))).max() <= 1e-9 * np.linalg.cond(K)
-    in_parts = [parts.learn(to_csr(X[i : i + 7]), y[i : i + 7]) for i in range(0, len(y), 7)]
+    in_parts = [
+        parts.learn(to_csr(X[i : i + 7]), y[i : i + 7]) for i in range(0, len(y), 7)
+    ]
     np.testing.assert_array_equal(np.concatenate(in_parts), scores)
     for name, array in parts.state().items():
         np.testing.assert_array_equal(array, whole.state_[name])
@@ -228,7 +239,10 @@ def test_a_budget_of_more_slots_than_a_block_has(maintenance: str) -> None:
     learner.begin(5, 2)
     scores = learner.learn(X, y)
     np.testing.assert_allclose(
-        scores, [oracle.learn(*row) for row in zip(X, y, strict=True)], rtol=1e-5, atol=1e-5
+        scores,
+        [oracle.learn(*row) for row in zip(X, y, strict=True)],
+        rtol=1e-5,
+        atol=1e-5,
     )
     assert learner.measures()["updates"] > 75
 
@@ -247,7 +261,19 @@ def crowded(seed: int, classes: int) -> tuple[BSGD, KernelRow]:
     space = (np.zeros(64, np.int32), np.zeros(64), np.zeros(64), np.zeros(64))
     wrong = np.zeros(1, np.bool_)
     return learner, KernelRow(
-        to_csr(X), 0, 1, 1.0, 1.0, False, numbers, numbers, numbers, wrong, numbers, *space, 1.0
+        to_csr(X),
+        0,
+        1,
+        1.0,
+        1.0,
+        False,
+        numbers,
+        numbers,
+        numbers,
+        wrong,
+        numbers,
+        *space,
+        1.0,
     )
 
 
@@ -264,10 +290,14 @@ def lost(learner: BSGD, row: KernelRow, maintain: Any) -> float:
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6), classes=st.sampled_from([2, 4]))
-def test_neither_projection_nor_merging_loses_more_than_removal(seed: int, classes: int) -> None:
+def test_neither_projection_nor_merging_loses_more_than_removal(
+    seed: int, classes: int
+) -> None:
     """At the same state; and projection is the least squares solution of the best victim."""
     ways = (remove_lightest, project_lightest, merge_lightest)
-    removed, projected, merged = (lost(*crowded(seed, classes), maintain) for maintain in ways)
+    removed, projected, merged = (
+        lost(*crowded(seed, classes), maintain) for maintain in ways
+    )
     assert projected <= removed * (1 + 1e-9)
     assert merged <= removed * (1 + 1e-9)
     learner, _ = crowded(seed, classes)
@@ -279,7 +309,9 @@ def test_neither_projection_nor_merging_loses_more_than_removal(seed: int, class
 
 
 def test_merging_is_for_the_gaussian_kernel() -> None:
-    with pytest.raises(ParameterError, match="maintenance = 'merging', expected 'gaussian'"):
+    with pytest.raises(
+        ParameterError, match="maintenance = 'merging', expected 'gaussian'"
+    ):
         BSGD(kernel="linear").begin(3, 2)
 
 
@@ -305,7 +337,9 @@ def test_merged_vectors_of_wide_sparse_rows_stay_sparse() -> None:
     held = state["feature"] >= 0
     places = state["values"].shape[1]
     assert held.sum() == state["counts"][1] == (state["place"] >= 0).sum()
-    np.testing.assert_array_equal(state["holders"], (state["values"] != 0).sum(axis=(0, 2)))
+    np.testing.assert_array_equal(
+        state["holders"], (state["values"] != 0).sum(axis=(0, 2))
+    )
     np.testing.assert_array_equal(held, state["holders"] > 0)
     assert set(state["free"][state["counts"][1] :]) == set(np.flatnonzero(~held))
     assert places < 10_000

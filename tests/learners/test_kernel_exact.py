@@ -37,8 +37,13 @@ def test_exact(row: dict[str, str]) -> None:
     learner = make_learner(row["learner"], params_of(row) | WORDS[row["learner"]])
     learner.begin(WIDTH[row["dataset"]], 2)
     scores = np.concatenate(
-        [learner.learn(slice_rows(X, i, i + 777), y[i : i + 777]) for i in range(0, len(y), 777)]
+        [
+            learner.learn(slice_rows(X, i, i + 777), y[i : i + 777])
+            for i in range(0, len(y), 777)
+        ]
     )
     assert int((codes_of(scores) != y).sum()) == int(row["mistakes"])
     if row["norm_w"]:
-        assert learner.measures()["norm_w"] == pytest.approx(float(row["norm_w"]), rel=1e-9)
+        assert learner.measures()["norm_w"] == pytest.approx(
+            float(row["norm_w"]), rel=1e-9
+        )

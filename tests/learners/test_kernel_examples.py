@@ -17,12 +17,17 @@ OLK = {"p": 0.5, "C": 1.0, "r": 0.001, "epsilon": 0.5}
 def _rmse(name: str, params: dict[str, Any], rows: int) -> float:
     errors = []
     for seed in range(20):
-        (batch,), (test,) = noisy_sines.batches(rows, seed), noisy_sines.test_batches(seed)
+        (batch,), (test,) = (
+            noisy_sines.batches(rows, seed),
+            noisy_sines.test_batches(seed),
+        )
         learner = make_learner(name, params)
         learner.begin(1, 0)
         learner.learn(read_only(batch.X), read_only(batch.target))
         errors.append(
-            np.sqrt(np.mean((learner.scores(read_only(test.X))[:, 0] - test.target) ** 2))
+            np.sqrt(
+                np.mean((learner.scores(read_only(test.X))[:, 0] - test.target) ** 2)
+            )
         )
     return float(np.mean(errors))
 

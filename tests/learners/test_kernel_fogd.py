@@ -24,7 +24,9 @@ from tests.learners.exact import rows_of_file
 def frequencies(learner: FOGD, columns: int) -> np.ndarray:
     """Return the frequencies of a learner after `begin`, shape (columns, D)."""
     key = (int(learner.state_["key"][0]), int(learner.state_["key"][1]))
-    matrix_rows = MatrixRows(key, columns, learner.D, 0.0).times(to_csr(read_only(np.eye(columns))))
+    matrix_rows = MatrixRows(key, columns, learner.D, 0.0).times(
+        to_csr(read_only(np.eye(columns)))
+    )
     return np.sqrt(2.0 * learner.state_["gamma"][0]) * matrix_rows
 
 
@@ -43,7 +45,9 @@ def oracle(
     w = np.zeros((outputs, 2 * D))
     scores = []
     for x, label in zip(X, y, strict=True):
-        z = np.concatenate([np.cos(x @ U), np.sin(x @ U)]) / (np.sqrt(D) if unit else 1.0)
+        z = np.concatenate([np.cos(x @ U), np.sin(x @ U)]) / (
+            np.sqrt(D) if unit else 1.0
+        )
         f = w @ z
         scores.append(f)
         if outputs == 1:
@@ -53,28 +57,40 @@ def oracle(
             signs = np.where(np.arange(classes) == label, 1, -1)
             w += eta * np.outer(signs * (signs * f < 1), z)
         else:
-            rival = max((c for c in range(classes) if c != label), key=lambda c: (f[c], -c))
+            rival = max(
+                (c for c in range(classes) if c != label), key=lambda c: (f[c], -c)
+            )
             if f[label] - f[rival] < 1:
                 w[label] += eta * z
                 w[rival] -= eta * z
     return np.array(scores), w
 
 
-def stream(classes: int, rows: int = 150, columns: int = 6) -> tuple[np.ndarray, np.ndarray]:
+def stream(
+    classes: int, rows: int = 150, columns: int = 6
+) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(classes)
     y = rng.integers(0, classes, rows)
-    return read_only(2.0 * np.eye(columns)[y] + rng.normal(size=(rows, columns))), read_only(y)
+    return read_only(
+        2.0 * np.eye(columns)[y] + rng.normal(size=(rows, columns))
+    ), read_only(y)
 
 
 @pytest.mark.parametrize("scale", ["unit", "paper"])
-@pytest.mark.parametrize(("classes", "multiclass"), [(2, "ova"), (4, "ova"), (4, "max-score")])
-def test_scores_and_weights_are_those_of_numpy(classes: int, multiclass: str, scale: str) -> None:
+@pytest.mark.parametrize(
+    ("classes", "multiclass"), [(2, "ova"), (4, "ova"), (4, "max-score")]
+)
+def test_scores_and_weights_are_those_of_numpy(
+    classes: int, multiclass: str, scale: str
+) -> None:
     X, y = stream(classes)
     eta = 0.3 if scale == "unit" else 0.3 / 37
     learner = FOGD(D=37, eta=eta, scale=scale, sigma=1.5, seed=3, multiclass=multiclass)
     learner.begin(6, classes, (1, 2))
     scores = learner.learn(X, y)
-    expected, w = oracle(X, y, frequencies(learner, 6), eta, scale == "unit", multiclass, classes)
+    expected, w = oracle(
+        X, y, frequencies(learner, 6), eta, scale == "unit", multiclass, classes
+    )
     np.testing.assert_allclose(scores, expected, atol=1e-12)
     np.testing.assert_allclose(learner.state_["W"], w, atol=1e-12)
 
@@ -86,11 +102,15 @@ class PortableFOGD(FOGD):
         super()._draw()
         i = np.arange(1, self._columns + 1)[:, None]
         j = np.arange(1, self.D + 1)
-        drawn = ndtri(((7919 * i + 104729 * j + 31 * i * j * (i + 3 * j)) % 10007 + 0.5) / 10007)
+        drawn = ndtri(
+            ((7919 * i + 104729 * j + 31 * i * j * (i + 3 * j)) % 10007 + 0.5) / 10007
+        )
         places = np.zeros((len(self._frequencies.kept.owner) + 1, self.D))
         places[: self._columns] = drawn
         owner = np.arange(len(places) - 1, dtype=np.int32)
-        self._frequencies.kept = self._frequencies.kept._replace(rows=places, owner=owner)
+        self._frequencies.kept = self._frequencies.kept._replace(
+            rows=places, owner=owner
+        )
 
 
 @pytest.mark.parametrize(
@@ -141,8 +161,12 @@ def test_products_of_features_are_near_the_kernel(
     learner.begin(3, 2)
     learner.learn(read_only(np.array([x])), read_only(np.array([1])))
     kernel = np.exp(-gamma * np.sum((np.array(x) - np.array(s)) ** 2))
-    assert abs(learner.scores(read_only(np.array([s])))[0, 0] - kernel) < 5.0 / np.sqrt(2.0 * 400)
-    assert learner.scores(read_only(np.array([x])))[0, 0] == pytest.approx(1.0, rel=1e-12)
+    assert abs(learner.scores(read_only(np.array([s])))[0, 0] - kernel) < 5.0 / np.sqrt(
+        2.0 * 400
+    )
+    assert learner.scores(read_only(np.array([x])))[0, 0] == pytest.approx(
+        1.0, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("length", [1e3, 1e5, 1e9, 1e100])
@@ -159,13 +183,17 @@ def test_features_are_cosines_however_long_a_row_is(length: float) -> None:
         np.testing.assert_allclose(w, expected, atol=1e-9)
 
 
-def test_memory_is_bounded_and_does_not_decide_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_bounded_and_does_not_decide_bits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Frequencies of millions of features stay within a table; where it is small they are drawn anew, to the same bits."""
     rng = np.random.default_rng(0)
     indices = np.concatenate(
         [np.sort(rng.choice(3_200_000, 20, replace=False)) for _ in range(100)]
     ).astype(np.int32)
-    rows = CSR(*map(read_only, (np.arange(0, 2001, 20), indices, rng.normal(size=2000))))
+    rows = CSR(
+        *map(read_only, (np.arange(0, 2001, 20), indices, rng.normal(size=2000)))
+    )
     y = read_only(rng.integers(0, 2, 100))
     found = []
     for size in (matrix.TABLE_BYTES, 5_000):
@@ -183,7 +211,9 @@ def test_copies_have_the_same_frequencies() -> None:
     X, y = stream(2)
     learner = FOGD(D=20).fit(X, y)
     for other in (copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))):
-        np.testing.assert_array_equal(other.decision_function(X), learner.decision_function(X))
+        np.testing.assert_array_equal(
+            other.decision_function(X), learner.decision_function(X)
+        )
 
 
 def test_permutations_and_seeds_draw_other_frequencies() -> None:
@@ -207,7 +237,12 @@ def test_a_width_has_three_names_and_settings_of_several_share_a_pass() -> None:
     learners = [FOGD(**{"D": 20, "eta": 0.2, **way}) for way in ways]  # type: ignore[arg-type]
     for learner in learners:
         learner.begin(6, 4)
-    assert [float(learner.state_["gamma"][0]) for learner in learners[1:]] == [2.0, 2.0, 4.0, 2.0]
+    assert [float(learner.state_["gamma"][0]) for learner in learners[1:]] == [
+        2.0,
+        2.0,
+        4.0,
+        2.0,
+    ]
     with pytest.raises(ValueError, match="must see rows before it learns"):
         fuse(learners).learn(X, y)
     learners[0].prepare(X)
@@ -215,5 +250,7 @@ def test_a_width_has_three_names_and_settings_of_several_share_a_pass() -> None:
     np.testing.assert_array_equal(scores[1], scores[2])
     assert not np.array_equal(scores[0], scores[1])
     np.testing.assert_allclose(scores[4][1], 9.0 * scores[1][1], rtol=1e-12)
-    with pytest.raises(ParameterError, match="gamma, sigma were given, expected one of"):
+    with pytest.raises(
+        ParameterError, match="gamma, sigma were given, expected one of"
+    ):
         FOGD(gamma=1.0, sigma=2.0).fit(X, y)

@@ -18,7 +18,11 @@ def _update(B: int, phis: list[float]):  # type: ignore[no-untyped-def]
     mistakes = 0
 
     def update(
-        model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray
+        model: Oracle,
+        x: np.ndarray,
+        target: np.ndarray,
+        margin: np.ndarray,
+        wrong: np.ndarray,
     ) -> None:
         nonlocal damage, mistakes
         del wrong
@@ -41,7 +45,9 @@ def _update(B: int, phis: list[float]):  # type: ignore[no-untyped-def]
             for _ in range(200):
                 middle = (low + high) / 2
                 low, high = (
-                    (middle, high) if damage + psi(middle) <= 15 / 32 * mistakes else (low, middle)
+                    (middle, high)
+                    if damage + psi(middle) <= 15 / 32 * mistakes
+                    else (low, middle)
                 )
         phis.append(high)
         damage += psi(high)
@@ -55,7 +61,9 @@ def _update(B: int, phis: list[float]):  # type: ignore[no-untyped-def]
     ("classes", "multiclass"), [form for form in FORMS if form[1] == "max-score"]
 )
 @pytest.mark.parametrize("B", [1, 12])
-def test_scores_are_those_of_the_plain_update(B: int, classes: int, multiclass: str) -> None:
+def test_scores_are_those_of_the_plain_update(
+    B: int, classes: int, multiclass: str
+) -> None:
     phis: list[float] = []
     assert_equal_to_oracle("forgetron", {"B": B}, _update(B, phis), classes, multiclass)
     assert min(phis) < 1.0
@@ -85,9 +93,13 @@ def test_the_model_fades_no_more_than_it_must(
         if phi < 1.0:
             assert damage == pytest.approx(15 / 32 * mistakes)
         there, ever = learner.state_["counts"][[0, 2]]
-        assert sorted(learner.state_["born"][:there]) == list(range(ever - min(B, ever), ever))
+        assert sorted(learner.state_["born"][:there]) == list(
+            range(ever - min(B, ever), ever)
+        )
 
 
 def test_classes_cannot_be_learned_apart() -> None:
-    with pytest.raises(ParameterError, match="multiclass was 'ova', expected one of 'max-score'"):
+    with pytest.raises(
+        ParameterError, match="multiclass was 'ova', expected one of 'max-score'"
+    ):
         Forgetron(multiclass="ova").resolved_params()

@@ -21,7 +21,9 @@ def stream(rows: int, columns: int) -> tuple[NDArray[Any], NDArray[Any]]:
     return read_only(X), read_only(y)
 
 
-def begin(settings: list[dict[str, Any]], columns: int, name: str = "norma") -> list[Learner]:
+def begin(
+    settings: list[dict[str, Any]], columns: int, name: str = "norma"
+) -> list[Learner]:
     learners = [make_learner(name, setting) for setting in settings]
     for learner in learners:
         learner.begin(columns, 2)
@@ -37,7 +39,11 @@ def begin(settings: list[dict[str, Any]], columns: int, name: str = "norma") -> 
             [{"eta": 0.3, "gamma": gamma} for gamma in (0.05, 0.5)],
             True,
         ),  # products of few values cost little
-        ("norma", [{"eta": eta, "kernel": "laplacian", "gamma": 0.05} for eta in ETAS], False),
+        (
+            "norma",
+            [{"eta": eta, "kernel": "laplacian", "gamma": 0.05} for eta in ETAS],
+            False,
+        ),
         (
             "olk",
             [{"C": C, "gamma": 0.05, "threshold": 0.02} for C in ETAS],
@@ -73,14 +79,18 @@ def test_settings_go_on_from_where_each_is() -> None:
     together = begin(settings, 12)
     for learner in (*one, *together):
         learner.learn(X[:100], y[:100])
-    for learner, scores in zip(one, fuse(together).learn(X[100:], y[100:]), strict=True):
+    for learner, scores in zip(
+        one, fuse(together).learn(X[100:], y[100:]), strict=True
+    ):
         np.testing.assert_array_equal(scores, learner.learn(X[100:], y[100:]))
 
 
 def test_a_setting_that_keeps_too_much_ends_alone() -> None:
     """What one setting raises stands in place of its scores, in this piece and later ones; the others learn on."""
     X, y = stream(400, 12)
-    settings = [{"eta": 0.1, "gamma": 0.05, "capacity": capacity} for capacity in (100, 10_000)]
+    settings = [
+        {"eta": 0.1, "gamma": 0.05, "capacity": capacity} for capacity in (100, 10_000)
+    ]
     (other,) = begin(settings[1:], 12)
     fused = fuse(begin(settings, 12))
     for part in (slice(0, 300), slice(300, 400)):
@@ -92,10 +102,17 @@ def test_a_setting_that_keeps_too_much_ends_alone() -> None:
 
 def test_what_has_a_budget_or_a_matrix_runs_alone() -> None:
     """Most of its time goes to what each setting does for itself."""
-    for name, params in (("bpas", {}), ("norma", {"tau": 50}), ("projectron", {}), ("bsgd", {})):
+    for name, params in (
+        ("bpas", {}),
+        ("norma", {"tau": 50}),
+        ("projectron", {}),
+        ("bsgd", {}),
+    ):
         assert grid_key(make_learner(name, params)) is None, name
     learners = [make_learner("norma", {"eta": eta}) for eta in ETAS]
-    assert group_fusible([*learners, make_learner("norma", {"kernel": "laplacian"})]) == [
+    assert group_fusible(
+        [*learners, make_learner("norma", {"kernel": "laplacian"})]
+    ) == [
         [0, 1, 2, 3],
         [4],
     ]

@@ -35,7 +35,8 @@ class SmallNOGD(NOGD):
 
 
 @pytest.mark.parametrize(
-    "check", [pytest.param(check, id=title) for title, check in learner_checks(SmallNOGD)]
+    "check",
+    [pytest.param(check, id=title) for title, check in learner_checks(SmallNOGD)],
 )
 def test_contract(check: Callable[[], None]) -> None:
     check()
@@ -79,7 +80,11 @@ def oracle(
     M = None
     w = np.zeros((outputs, 0))
     for x, label in zip(X, y, strict=True):
-        values = kernel_values(x[None], np.array(vectors), gamma)[0] if vectors else np.zeros(0)
+        values = (
+            kernel_values(x[None], np.array(vectors), gamma)[0]
+            if vectors
+            else np.zeros(0)
+        )
         f = (
             np.zeros(outputs)
             if not vectors
@@ -96,7 +101,9 @@ def oracle(
             alpha.append(eta * moved)
             continue
         if M is None:
-            size, V = np.linalg.eigh(kernel_values(np.array(vectors), np.array(vectors), gamma))
+            size, V = np.linalg.eigh(
+                kernel_values(np.array(vectors), np.array(vectors), gamma)
+            )
             size = size[::-1][:k]
             V = V[:, ::-1][:, :k]
             V = V[:, size > 1e-10 * size[0]]
@@ -112,20 +119,28 @@ def stream(
 ) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     y = rng.integers(0, classes, rows)
-    return read_only(np.eye(columns)[y] + rng.normal(size=(rows, columns))), read_only(y)
+    return read_only(np.eye(columns)[y] + rng.normal(size=(rows, columns))), read_only(
+        y
+    )
 
 
-def learned(X: Rows, y: np.ndarray, classes: int, **params: Any) -> tuple[NOGD, np.ndarray]:
+def learned(
+    X: Rows, y: np.ndarray, classes: int, **params: Any
+) -> tuple[NOGD, np.ndarray]:
     learner = NOGD(**params)
     learner.begin(5, classes)
     return learner, learner.learn(X, y)
 
 
-@pytest.mark.parametrize(("classes", "multiclass"), [(2, "ova"), (4, "ova"), (4, "max-score")])
+@pytest.mark.parametrize(
+    ("classes", "multiclass"), [(2, "ova"), (4, "ova"), (4, "max-score")]
+)
 @pytest.mark.parametrize("k", [1, 6, 30])
 def test_scores_are_those_of_numpy(classes: int, multiclass: str, k: int) -> None:
     X, y = stream(classes)
-    learner, scores = learned(X, y, classes, B=30, k=k, eta=0.4, gamma=0.2, multiclass=multiclass)
+    learner, scores = learned(
+        X, y, classes, B=30, k=k, eta=0.4, gamma=0.2, multiclass=multiclass
+    )
     expected, w = oracle(X, y, 30, k, 0.4, 0.2, multiclass, classes)
     np.testing.assert_allclose(scores, expected, atol=1e-8)
     assert learner.state_["memory"][0, 0] == 2.0
@@ -141,12 +156,16 @@ def rkhs_norm(learner: NOGD, X: np.ndarray) -> float:
     slots = state["values"].transpose(0, 2, 1).reshape(-1, state["values"].shape[1])
     S[:, state["feature"][places]] = slots[:count, places]
     alpha = state["alpha"][:count]
-    return float(np.sqrt(np.sum(alpha * (kernel_values(S, S, float(state["gamma"][0])) @ alpha))))
+    return float(
+        np.sqrt(np.sum(alpha * (kernel_values(S, S, float(state["gamma"][0])) @ alpha)))
+    )
 
 
 @given(seed=st.integers(0, 1000), multiclass=st.sampled_from(["ova", "max-score"]))
 @settings(max_examples=10)
-def test_as_many_features_as_vectors_score_as_the_kernel_does(seed: int, multiclass: str) -> None:
+def test_as_many_features_as_vectors_score_as_the_kernel_does(
+    seed: int, multiclass: str
+) -> None:
     """The turn then changes no score: with all eigenvectors, weights are worth the coefficients that they are made of."""
     X, y = stream(3, rows=300, seed=seed)
     learner, _ = learned(X, y, 3, B=12, k=12, gamma=0.5, multiclass=multiclass)
@@ -207,7 +226,9 @@ def test_vectors_that_say_nothing_new_give_no_features() -> None:
     learner, scores = learned(read_only(X), y, 2, B=6, k=6, eta=0.1)
     assert np.isfinite(scores).all()
     assert np.linalg.matrix_rank(learner.state_["matrix"][:6, :6]) == 1
-    _, scores = learned(to_csr(read_only(np.zeros((20, 5)))), y, 2, B=6, k=6, kernel="linear")
+    _, scores = learned(
+        to_csr(read_only(np.zeros((20, 5)))), y, 2, B=6, k=6, kernel="linear"
+    )
     np.testing.assert_array_equal(scores, 0.0)
 
 

@@ -24,7 +24,11 @@ def _update(params: dict[str, Any], outputs: int):  # type: ignore[no-untyped-de
     rho = np.full(outputs, params.get("rho", 1.0))
 
     def update(
-        model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray
+        model: Oracle,
+        x: np.ndarray,
+        target: np.ndarray,
+        margin: np.ndarray,
+        wrong: np.ndarray,
     ) -> None:
         del wrong
         eta = params["eta"] / model.t ** params.get("power", 0.0)
@@ -43,7 +47,9 @@ def _update(params: dict[str, Any], outputs: int):  # type: ignore[no-untyped-de
 
 
 @pytest.mark.parametrize(("classes", "multiclass"), FORMS)
-@pytest.mark.parametrize("params", SETTINGS, ids=["fixed margin", "moving margin", "truncated"])
+@pytest.mark.parametrize(
+    "params", SETTINGS, ids=["fixed margin", "moving margin", "truncated"]
+)
 def test_scores_are_those_of_the_plain_update(
     params: dict[str, Any], classes: int, multiclass: str
 ) -> None:

@@ -27,7 +27,9 @@ def stream(rows: int = 150) -> np.ndarray:
 
 
 def _plain(
-    X: np.ndarray, update: Callable[[float, float], tuple[float, float, float]], rho: float
+    X: np.ndarray,
+    update: Callable[[float, float], tuple[float, float, float]],
+    rho: float,
 ) -> np.ndarray:
     """Return the scores: `update` takes f and rho to the factor of old coefficients, the new one and rho."""
     alpha = np.zeros(0)
@@ -92,7 +94,9 @@ def test_labels_do_not_matter_nor_does_the_cut_or_the_layout(name: str) -> None:
     X = stream()
     rng = np.random.default_rng(2)
 
-    def learned(rows: Any, y: np.ndarray, cut: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    def learned(
+        rows: Any, y: np.ndarray, cut: int
+    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         learner = make_learner(name, {"gamma": GAMMA})
         learner.begin(3, 2)
         parts = [
@@ -117,8 +121,20 @@ def test_labels_do_not_matter_nor_does_the_cut_or_the_layout(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "params", "mistakes", "norm", "total"),
     [
-        ("olk-n", {"r": 0.001, "C": 0.2, "v": 0.1}, 56, 17.271033574298706, 42.0221823305247),
-        ("olk-n", {"r": 0.01, "C": 0.5, "v": 0.05}, 147, 3.0656786411602814, 9.00556162072033),
+        (
+            "olk-n",
+            {"r": 0.001, "C": 0.2, "v": 0.1},
+            56,
+            17.271033574298706,
+            42.0221823305247,
+        ),
+        (
+            "olk-n",
+            {"r": 0.01, "C": 0.5, "v": 0.05},
+            147,
+            3.0656786411602814,
+            9.00556162072033,
+        ),
         (
             "norma-n",
             {"eta": 0.1, "lam": 0.1, "nu": 0.1},
@@ -145,10 +161,14 @@ def test_exact(
 
 
 def test_a_threshold_bounds_the_vectors() -> None:
-    learner = make_learner("olk-n", {"gamma": GAMMA, "C": 0.2, "r": 0.05, "threshold": 0.05})
+    learner = make_learner(
+        "olk-n", {"gamma": GAMMA, "C": 0.2, "r": 0.05, "threshold": 0.05}
+    )
     learner.begin(3, 2)
     learner.learn(stream(), read_only(np.zeros(150, dtype=np.int64)))
-    assert learner.measures()["support_vectors"] <= np.log(0.2 / 0.05) / np.log(1.05) + 1
+    assert (
+        learner.measures()["support_vectors"] <= np.log(0.2 / 0.05) / np.log(1.05) + 1
+    )
 
 
 def test_bounds_the_wrong_way_round_are_refused() -> None:
@@ -163,6 +183,10 @@ def test_the_batch_reference_is_that_of_all_rows() -> None:
     scores = learner.learn(X, read_only(np.zeros(150, dtype=np.int64)))[:, 0]
     np.testing.assert_array_equal(scores[:64], 0.0)
     half = OneClassSVM(nu=0.2, gamma=GAMMA).fit(X[:64])
-    np.testing.assert_allclose(scores[64:128], half.decision_function(X[64:128]), atol=1e-9)
+    np.testing.assert_allclose(
+        scores[64:128], half.decision_function(X[64:128]), atol=1e-9
+    )
     whole = OneClassSVM(nu=0.2, gamma=GAMMA).fit(X)
-    np.testing.assert_allclose(learner.scores(X)[:, 0], whole.decision_function(X), atol=1e-9)
+    np.testing.assert_allclose(
+        learner.scores(X)[:, 0], whole.decision_function(X), atol=1e-9
+    )

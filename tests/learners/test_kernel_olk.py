@@ -13,14 +13,20 @@ from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle, 
 
 def _update(C: float, r: float, threshold: float):  # type: ignore[no-untyped-def]
     def update(
-        model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray
+        model: Oracle,
+        x: np.ndarray,
+        target: np.ndarray,
+        margin: np.ndarray,
+        wrong: np.ndarray,
     ) -> None:
         del wrong
         a = np.clip((1 + r - margin) / (2 if model.pair else 1), 0, C) * np.abs(target)
         model.scale(1 / (1 + r))
         if a.any():
             model.keep(x, target * a / (1 + r))
-        kept = [i for i, alpha in enumerate(model.alpha) if np.abs(alpha).max() >= threshold]
+        kept = [
+            i for i, alpha in enumerate(model.alpha) if np.abs(alpha).max() >= threshold
+        ]
         model.vectors = [model.vectors[i] for i in kept]
         model.alpha = [model.alpha[i] for i in kept]
 
@@ -29,7 +35,8 @@ def _update(C: float, r: float, threshold: float):  # type: ignore[no-untyped-de
 
 @pytest.mark.parametrize(("classes", "multiclass"), FORMS)
 @pytest.mark.parametrize(
-    ("C", "r", "threshold"), [(1.0, 0.0, 0.0), (0.8, 0.02, 0.0), (0.7, 0.05, 0.1), (5.0, 20.0, 0.0)]
+    ("C", "r", "threshold"),
+    [(1.0, 0.0, 0.0), (0.8, 0.02, 0.0), (0.7, 0.05, 0.1), (5.0, 20.0, 0.0)],
 )
 def test_scores_are_those_of_the_plain_update(
     C: float, r: float, threshold: float, classes: int, multiclass: str

@@ -13,12 +13,18 @@ from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle, 
 
 
 @pytest.mark.parametrize(("classes", "multiclass"), FORMS)
-@pytest.mark.parametrize(("name", "eta"), [("kernel-perceptron", 1.0), ("ogd-kernel", 0.4)])
+@pytest.mark.parametrize(
+    ("name", "eta"), [("kernel-perceptron", 1.0), ("ogd-kernel", 0.4)]
+)
 def test_scores_are_those_of_the_plain_update(
     name: str, eta: float, classes: int, multiclass: str
 ) -> None:
     def update(
-        model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray
+        model: Oracle,
+        x: np.ndarray,
+        target: np.ndarray,
+        margin: np.ndarray,
+        wrong: np.ndarray,
     ) -> None:
         fault = (wrong if name == "kernel-perceptron" else margin < 1) & (target != 0)
         if fault.any():
@@ -30,7 +36,9 @@ def test_scores_are_those_of_the_plain_update(
 
 
 @pytest.mark.parametrize(("classes", "multiclass"), FORMS)
-@pytest.mark.parametrize(("name", "linear"), [("kernel-perceptron", "perceptron"), ("olk", "pa1")])
+@pytest.mark.parametrize(
+    ("name", "linear"), [("kernel-perceptron", "perceptron"), ("olk", "pa1")]
+)
 def test_a_linear_kernel_gives_the_linear_learner(
     name: str, linear: str, classes: int, multiclass: str
 ) -> None:
@@ -39,7 +47,10 @@ def test_a_linear_kernel_gives_the_linear_learner(
     scores = []
     norms = []
     regular = {"r": 0.0} if name == "olk" else {}
-    for learner in (make_learner(name, {"kernel": "linear", **regular}), make_learner(linear, {})):
+    for learner in (
+        make_learner(name, {"kernel": "linear", **regular}),
+        make_learner(linear, {}),
+    ):
         learner.set_params(multiclass=multiclass)
         learner.begin(4, classes)
         scores.append(learner.learn(X, y))
@@ -54,7 +65,8 @@ def test_a_stream_that_needs_more_vectors_than_allowed_ends_with_a_message() -> 
     learner = KernelPerceptron(capacity=8)
     learner.begin(3, 2)
     with pytest.raises(
-        ParameterError, match="9 support vectors, more than its parameter capacity allows"
+        ParameterError,
+        match="9 support vectors, more than its parameter capacity allows",
     ):
         learner.learn(X, y)
 
@@ -65,7 +77,10 @@ def test_rows_that_need_no_room_are_learned_at_the_capacity() -> None:
     learner = KernelPerceptron(capacity=2, gamma=0.1)
     learner.begin(1, 2)
     learner.learn(X, y)
-    assert (learner.measures()["support_vectors"], int(learner.state_["seen"][0])) == (2, 40)
+    assert (learner.measures()["support_vectors"], int(learner.state_["seen"][0])) == (
+        2,
+        40,
+    )
 
 
 def test_the_norm_of_many_vectors_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,9 @@ def test_exact(row: dict[str, str]) -> None:
     S, alpha = vectors(learner)
     assert len(S) == noted(row, "SV")
     assert scores.sum() == pytest.approx(noted(row, "sum of scores"), rel=1e-7)
-    assert rkhs_norm(learner, params["gamma"]) == pytest.approx(float(row["norm_w"]), rel=1e-8)
+    assert rkhs_norm(learner, params["gamma"]) == pytest.approx(
+        float(row["norm_w"]), rel=1e-8
+    )
     # Coefficients lose the digits that near vectors leave; norms and scores do not.
     tolerance = 1e-9 if noted(row, "smallest delta") > 1e-3 else 1e-4
     assert alpha.sum() == pytest.approx(noted(row, "sum alpha"), rel=tolerance)
@@ -73,13 +75,17 @@ class Oracle:
         c = np.linalg.solve(gaussian(self.S, self.S, self.gamma), k) if len(k) else k
         delta = max(0.0, 1.0 - k @ c)
         adds = lost.any() and delta > max(self.eta, 1e-8) and len(k) != self.B
-        step = np.where(near, self.partial(1 - margin, delta), 0.0) + (0.0 if adds else lost)
+        step = np.where(near, self.partial(1 - margin, delta), 0.0) + (
+            0.0 if adds else lost
+        )
         self.A = self.A + np.outer(c, step * target)
         if adds:
             self.S, self.A = np.vstack([self.S, x]), np.vstack([self.A, lost * target])
         return f
 
-    def aim(self, f: np.ndarray, label: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def aim(
+        self, f: np.ndarray, label: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if self.pair:
             rival = max((c for c in range(len(f)) if c != label), key=lambda c: f[c])
             target = np.zeros(len(f))
@@ -123,12 +129,18 @@ def stream(seed: int, classes: int, rows: int = 120) -> tuple[np.ndarray, np.nda
 @given(
     seed=st.integers(0, 10**6),
     name=st.sampled_from(NAMES),
-    form=st.sampled_from([("true", None), ("true", 0.3), ("budget", None), ("budget", 1e-3)]),
+    form=st.sampled_from(
+        [("true", None), ("true", 0.3), ("budget", None), ("budget", 1e-3)]
+    ),
     classes=st.sampled_from([(2, "ova"), (4, "ova"), (4, "max-score")]),
     gamma=st.sampled_from([0.05, 0.5, 3.0]),
 )
 def test_learns_as_projections_by_linear_solves_do(
-    seed: int, name: str, form: tuple[str, float | None], classes: tuple[int, str], gamma: float
+    seed: int,
+    name: str,
+    form: tuple[str, float | None],
+    classes: tuple[int, str],
+    gamma: float,
 ) -> None:
     X, y = stream(seed, classes[0])
     params: dict[str, Any] = {
@@ -166,7 +178,8 @@ def test_more_vectors_than_the_first_slots() -> None:
         learner.begin(8, 2)
     scores = whole.learn(X, y)
     np.testing.assert_array_equal(
-        np.concatenate([parts.learn(X[i : i + 1], y[i : i + 1]) for i in range(300)]), scores
+        np.concatenate([parts.learn(X[i : i + 1], y[i : i + 1]) for i in range(300)]),
+        scores,
     )
     np.testing.assert_array_equal(whole.state_["matrix"], parts.state_["matrix"])
     assert len(vectors(whole)[0]) > 64

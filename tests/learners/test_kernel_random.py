@@ -22,23 +22,37 @@ Draw = Callable[[Oracle, int], int]
 
 def _rbp(B: int, draw: Draw):  # type: ignore[no-untyped-def]
     def update(
-        model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray
+        model: Oracle,
+        x: np.ndarray,
+        target: np.ndarray,
+        margin: np.ndarray,
+        wrong: np.ndarray,
     ) -> None:
         del margin
         if (wrong & (target != 0)).any():
-            model.keep(x, target * wrong, draw(model, B) if len(model.vectors) == B else None)
+            model.keep(
+                x, target * wrong, draw(model, B) if len(model.vectors) == B else None
+            )
 
     return update
 
 
-def _bogd(B: int, eta: float, lam: float, clip: float, draw: Draw, rescale: bool = True):  # type: ignore[no-untyped-def]
+def _bogd(
+    B: int, eta: float, lam: float, clip: float, draw: Draw, rescale: bool = True
+):  # type: ignore[no-untyped-def]
     def update(
-        model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray
+        model: Oracle,
+        x: np.ndarray,
+        target: np.ndarray,
+        margin: np.ndarray,
+        wrong: np.ndarray,
     ) -> None:
         del wrong
         hit = (margin <= 1) & (target != 0)
         slot = draw(model, B) if hit.any() and len(model.vectors) == B else None
-        model.scale((1 - eta * lam) * (B / (B - 1) if rescale and slot is not None else 1))
+        model.scale(
+            (1 - eta * lam) * (B / (B - 1) if rescale and slot is not None else 1)
+        )
         if hit.any():
             model.keep(x, eta * target * hit, slot)
             largest = np.abs(model.alpha).max(axis=0 if not model.pair else None)
@@ -60,7 +74,9 @@ def _formula() -> Draw:
 
 def _philox(seed: int) -> Draw:
     """Return draws by the row's number, as Salmon et al. print their generator."""
-    key = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed]))).integers(0, 2**32, 2)
+    key = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed]))).integers(
+        0, 2**32, 2
+    )
 
     def draw(model: Oracle, B: int) -> int:
         c, (k0, k1) = (model.t, 0, 0, 0), map(int, key)
@@ -95,7 +111,9 @@ def test_plain_updates_meet_the_reference(row: dict[str, str]) -> None:
 
 @pytest.mark.parametrize(("classes", "multiclass"), FORMS)
 def test_rbp_is_the_plain_update(classes: int, multiclass: str) -> None:
-    assert_equal_to_oracle("rbp", {"B": 7, "seed": 5}, _rbp(7, _philox(5)), classes, multiclass)
+    assert_equal_to_oracle(
+        "rbp", {"B": 7, "seed": 5}, _rbp(7, _philox(5)), classes, multiclass
+    )
 
 
 @pytest.mark.parametrize(("classes", "multiclass"), FORMS)
@@ -103,7 +121,11 @@ def test_rbp_is_the_plain_update(classes: int, multiclass: str) -> None:
 def test_bogd_is_the_plain_update(clip: float, classes: int, multiclass: str) -> None:
     params: dict[str, Any] = {"B": 9, "eta": 0.4, "lam": 0.05, "clip": clip}
     assert_equal_to_oracle(
-        "bogd", {**params, "seed": 3}, _bogd(**params, draw=_philox(3)), classes, multiclass
+        "bogd",
+        {**params, "seed": 3},
+        _bogd(**params, draw=_philox(3)),
+        classes,
+        multiclass,
     )
 
 
@@ -111,7 +133,9 @@ def test_a_model_that_grows_for_ever_keeps_its_digits() -> None:
     """With B = 2 and nothing clipped every update doubles the other vector: the scale alone would overflow."""
     params: dict[str, Any] = {"B": 2, "eta": 0.4, "lam": 0.0, "clip": 1e9}
     update = _bogd(**params, draw=_philox(0))
-    learner, _ = assert_equal_to_oracle("bogd", params, update, 2, "max-score", rows=1_500)
+    learner, _ = assert_equal_to_oracle(
+        "bogd", params, update, 2, "max-score", rows=1_500
+    )
     assert learner.measures()["updates"] > 1_024
 
 

@@ -33,7 +33,9 @@ class Vectors:
         self.t = 0
 
     def k(self, x: np.ndarray) -> np.ndarray:
-        return np.exp(-GAMMA * ((np.reshape(self.X, (-1, len(x))) - x) ** 2).sum(axis=1))
+        return np.exp(
+            -GAMMA * ((np.reshape(self.X, (-1, len(x))) - x) ** 2).sum(axis=1)
+        )
 
     def fade(self, factor: float) -> None:
         self.alpha = [a * factor for a in self.alpha]
@@ -51,7 +53,13 @@ def _perceptron(eta: float, step: str) -> Step:
 
 
 def _norma(
-    eta: float, lam: float, epsilon: float, nu: float, power: float, loss: str, tau: int = 10**9
+    eta: float,
+    lam: float,
+    epsilon: float,
+    nu: float,
+    power: float,
+    loss: str,
+    tau: int = 10**9,
 ) -> Step:
     def learn(model: Vectors, x: np.ndarray, y: float, f: float) -> None:
         model.tube = epsilon if model.t == 1 else model.tube
@@ -134,7 +142,14 @@ SETTINGS: list[tuple[str, dict[str, Any], Callable[..., Step]]] = [
     ),
     (
         "norma-r",
-        {"eta": 0.3, "lam": 0.1, "epsilon": 0.0, "nu": 0.0, "power": 0.0, "loss": "squared"},
+        {
+            "eta": 0.3,
+            "lam": 0.1,
+            "epsilon": 0.0,
+            "nu": 0.0,
+            "power": 0.0,
+            "loss": "squared",
+        },
         _norma,
     ),
     (
@@ -163,7 +178,9 @@ def stream(rows: int = 150) -> tuple[np.ndarray, np.ndarray]:
     X = rng.normal(size=(rows, 4))
     X[rng.random(rows) < 0.1] = X[0]
     X[rng.random(X.shape) < 0.3] = 0.0
-    return read_only(X), read_only(np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=rows))
+    return read_only(X), read_only(
+        np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=rows)
+    )
 
 
 @pytest.mark.parametrize(("name", "params", "step"), SETTINGS)
@@ -181,7 +198,9 @@ def test_scores_are_those_of_the_plain_update(
         update(model, x, target, f)
     learner = make_learner(name, {"gamma": GAMMA, **params})
     learner.begin(4, 0)
-    np.testing.assert_allclose(learner.learn(X, y)[:, 0], expected, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(
+        learner.learn(X, y)[:, 0], expected, rtol=1e-8, atol=1e-9
+    )
     assert learner.measures()["support_vectors"] == len(model.X)
 
 
@@ -261,12 +280,18 @@ def test_without_regularisation_and_a_linear_kernel_olk_is_pa1() -> None:
     for i in range(len(y)):
         expected.append(peer.predict(X[i : i + 1])[0] if i else 0.0)
         peer.partial_fit(X[i : i + 1], y[i : i + 1])
-    learner = make_learner("olk-r", {"C": 0.5, "r": 0.0, "epsilon": 0.1, "kernel": "linear"})
+    learner = make_learner(
+        "olk-r", {"C": 0.5, "r": 0.0, "epsilon": 0.1, "kernel": "linear"}
+    )
     learner.begin(4, 0)
     np.testing.assert_allclose(learner.learn(X, y)[:, 0], expected, atol=1e-12)
 
 
-ROWS = [row for row in exact_rows(*{name for name, *_ in SETTINGS}) if row["dataset"] == "diabetes"]
+ROWS = [
+    row
+    for row in exact_rows(*{name for name, *_ in SETTINGS})
+    if row["dataset"] == "diabetes"
+]
 
 
 @pytest.mark.parametrize(
@@ -276,7 +301,9 @@ def test_exact(row: dict[str, str]) -> None:
     X, y = load_diabetes(return_X_y=True, scaled=False)
     X = 2.0 * (X - X.min(axis=0)) / np.ptp(X, axis=0) - 1.0
     y = y / 100.0
-    given = [part.split("=") for part in row["params"].replace("eps=", "epsilon=").split(";")]
+    given = [
+        part.split("=") for part in row["params"].replace("eps=", "epsilon=").split(";")
+    ]
     params = {key: value if value.isalpha() else float(value) for key, value in given}
     if "starts at 0" in row["variant"]:
         params["epsilon"] = 0.0
@@ -286,10 +313,18 @@ def test_exact(row: dict[str, str]) -> None:
     learner = make_learner(row["learner"], params)
     learner.begin(X.shape[1], 0)
     error = learner.learn(read_only(X), read_only(y))[:, 0] - y
-    noted = dict(re.findall(r"(cumulative_\w+|sum alpha|dictionary) ([-\d.]+)", row["note"]))
-    assert np.abs(error).mean() == pytest.approx(float(noted["cumulative_mae"]), rel=1e-12)
-    assert np.sqrt(np.mean(error**2)) == pytest.approx(float(noted["cumulative_rmse"]), rel=1e-12)
-    assert learner.measures()["norm_w"] == pytest.approx(float(row["norm_w"]), rel=1e-12)
+    noted = dict(
+        re.findall(r"(cumulative_\w+|sum alpha|dictionary) ([-\d.]+)", row["note"])
+    )
+    assert np.abs(error).mean() == pytest.approx(
+        float(noted["cumulative_mae"]), rel=1e-12
+    )
+    assert np.sqrt(np.mean(error**2)) == pytest.approx(
+        float(noted["cumulative_rmse"]), rel=1e-12
+    )
+    assert learner.measures()["norm_w"] == pytest.approx(
+        float(row["norm_w"]), rel=1e-12
+    )
     vectors = re.search(r"(\d+) (?:SV|terms)", row["note"])
     assert learner.measures()["support_vectors"] == float(
         vectors[1] if vectors else noted["dictionary"]
@@ -327,4 +362,6 @@ def test_batch_references_are_those_of_all_rows() -> None:
         [[np.zeros((1, 1)), np.ones((1, n))], [np.ones((n, 1)), K + np.eye(n) / 2.0]]
     )
     solved = np.linalg.solve(bordered, np.concatenate([[0.0], y]))
-    np.testing.assert_allclose(ls.scores(X)[:, 0], K @ solved[1:] + solved[0], atol=1e-9)
+    np.testing.assert_allclose(
+        ls.scores(X)[:, 0], K @ solved[1:] + solved[0], atol=1e-9
+    )

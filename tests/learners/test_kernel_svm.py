@@ -75,6 +75,7 @@ def test_one_class_alone_is_predicted() -> None:
 def test_more_rows_than_the_capacity_are_refused() -> None:
     X, y = stream(2)
     with pytest.raises(
-        ParameterError, match="keeps all rows, and 128 are more than its parameter capacity allows"
+        ParameterError,
+        match="keeps all rows, and 128 are more than its parameter capacity allows",
     ):
         SVM(capacity=100).fit(X, y)

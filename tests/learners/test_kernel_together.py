@@ -51,23 +51,32 @@ def outputs_of(name: str, params: dict[str, Any], pieces: int) -> list[NDArray[A
         y = np.zeros(len(X), np.int64)
     elif task == "classification":
         y[50:60] = -1  # unknown
-    learner.begin(COLUMNS, {"classification": 3, "regression": 0, "novelty": 2}[task], (1, 2))
+    learner.begin(
+        COLUMNS, {"classification": 3, "regression": 0, "novelty": 2}[task], (1, 2)
+    )
     found = []
     for first in range(0, len(X), pieces):
         part = slice(first, first + pieces)
         found.append(np.array(learner.learn(read_only(X[part]), read_only(y[part]))))
     found.append(np.array(learner.scores(read_only(X[:50]))))
     state = learner.state()
-    assert state["counts"][0] * COLUMNS >= LEAST_PRODUCTS  # or nothing was taken together
+    # or nothing was taken together
+    assert state["counts"][0] * COLUMNS >= LEAST_PRODUCTS
     return [np.concatenate(found), *(state[name] for name in sorted(state))]
 
 
 @pytest.mark.parametrize(
-    ("name", "params"), LEARNERS, ids=[f"{name}-{n}" for n, (name, _) in enumerate(LEARNERS)]
+    ("name", "params"),
+    LEARNERS,
+    ids=[f"{name}-{n}" for n, (name, _) in enumerate(LEARNERS)],
 )
-def test_rows_together_have_the_bits_of_rows_alone(name: str, params: dict[str, Any]) -> None:
+def test_rows_together_have_the_bits_of_rows_alone(
+    name: str, params: dict[str, Any]
+) -> None:
     """Of pieces of three rows none are taken together; rows with unknown labels, with fewer features, and known ones are."""
-    for mine, alone in zip(outputs_of(name, params, 400), outputs_of(name, params, 3), strict=True):
+    for mine, alone in zip(
+        outputs_of(name, params, 400), outputs_of(name, params, 3), strict=True
+    ):
         np.testing.assert_array_equal(mine, alone)
 
 
@@ -81,7 +90,9 @@ def test_an_unusable_row_ends_what_is_known() -> None:
         learner.begin(COLUMNS, 3)
         for first in range(0, 252, pieces):
             part = slice(first, first + pieces)
-            scores = learner.learn(read_only(X[part]), read_only(wanted[part].argmax(axis=1)))
+            scores = learner.learn(
+                read_only(X[part]), read_only(wanted[part].argmax(axis=1))
+            )
         assert np.isnan(scores[250 % pieces :]).all()
         assert np.isfinite(scores[: 250 % pieces]).all()
         states.append(learner.state())

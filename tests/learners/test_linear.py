@@ -31,7 +31,11 @@ def _stream(classes: int = 2, rows: int = 400, columns: int = 9) -> Chunk:
     [
         ("pa1", {"C": 0.3}, {"learning_rate": "pa1", "eta0": 0.3}),
         ("pa2", {"C": 0.3}, {"learning_rate": "pa2", "eta0": 0.3}),
-        ("ogd", {"C": 0.7}, {"learning_rate": "invscaling", "eta0": 0.7, "power_t": 0.5}),
+        (
+            "ogd",
+            {"C": 0.7},
+            {"learning_rate": "invscaling", "eta0": 0.7, "power_t": 0.5},
+        ),
     ],
 )
 def test_scikit_learn_agrees(
@@ -56,31 +60,45 @@ def test_scikit_learn_agrees(
 
 
 @pytest.mark.parametrize(
-    ("dtype", "size"), [("float32", "41.8 TB"), ("float64", "83.6 TB")], ids=["float32", "float64"]
+    ("dtype", "size"),
+    [("float32", "41.8 TB"), ("float64", "83.6 TB")],
+    ids=["float32", "float64"],
 )
-def test_a_covariance_beyond_memory_is_refused_before_the_run(dtype: str, size: str) -> None:
+def test_a_covariance_beyond_memory_is_refused_before_the_run(
+    dtype: str, size: str
+) -> None:
     learner = make_learner("arow", {"covariance": "full", "dtype": dtype})
-    with pytest.raises(ParameterError, match=rf"arow.*{size}.*covariance=diagonal.*project"):
+    with pytest.raises(
+        ParameterError, match=rf"arow.*{size}.*covariance=diagonal.*project"
+    ):
         learner.begin(URL_FEATURES, 2)
-    cost_of(make_learner("arow", {"covariance": "diagonal"})).check_memory(URL_FEATURES, 2)
+    cost_of(make_learner("arow", {"covariance": "diagonal"})).check_memory(
+        URL_FEATURES, 2
+    )
 
 
 @pytest.mark.parametrize("covariance", ["full", "diagonal"])
 @pytest.mark.parametrize("multiclass", ["max-score", "ova"])
 @pytest.mark.parametrize("classes", [2, 4])
-def test_state_bytes_are_those_of_the_state(covariance: str, multiclass: str, classes: int) -> None:
+def test_state_bytes_are_those_of_the_state(
+    covariance: str, multiclass: str, classes: int
+) -> None:
     learner = make_learner(
         "scw1", {"covariance": covariance, "multiclass": multiclass, "dtype": "float32"}
     )
     learner.begin(9, classes)
     arrays = sum(
-        array.nbytes for name, array in learner.state().items() if name not in ("seen", "updates")
+        array.nbytes
+        for name, array in learner.state().items()
+        if name not in ("seen", "updates")
     )
     assert cost_of(learner).state_bytes(9, classes) == arrays
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])
-def test_lost_definiteness_is_reported_with_its_row_whatever_the_chunks(kind: str) -> None:
+def test_lost_definiteness_is_reported_with_its_row_whatever_the_chunks(
+    kind: str,
+) -> None:
     """Noise that no weights can separate drives full CW into a negative variance; never a score that is not finite."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (5000, 6)).astype(float)
@@ -126,5 +144,7 @@ def test_float32_state_stays_close_to_float64(name: str) -> None:
     for dtype in ("float32", "float64"):
         learner = make_learner(name, {"dtype": dtype})
         learner.begin(chunk.columns, 2)
-        mistakes.append(int((codes_of(learner.learn(chunk.X, chunk.y)) != chunk.y).sum()))
+        mistakes.append(
+            int((codes_of(learner.learn(chunk.X, chunk.y)) != chunk.y).sum())
+        )
     assert abs(mistakes[0] - mistakes[1]) <= 4

@@ -59,7 +59,8 @@ def second_order_step(
     C = math.inf if name == "cw" else p["C"]
     if name == "cw" and diagonal and not max_score:
         alpha = (
-            -(1 + 2 * phi * m) + math.sqrt((1 + 2 * phi * m) ** 2 - 8 * phi * (m - phi * v))
+            -(1 + 2 * phi * m)
+            + math.sqrt((1 + 2 * phi * m) ** 2 - 8 * phi * (m - phi * v))
         ) / (4 * phi * v)
         alpha = max(0.0, alpha)
         gamma = 2.0 * alpha * phi
@@ -69,8 +70,13 @@ def second_order_step(
             return 0.0, 0.0
         if name == "scw2":
             n = 2 * v + 1 / (2 * C)
-            root = math.sqrt(phi**4 * m**2 * v**2 + 8 * n * v * phi**2 * (n + v * phi**2))
-            alpha = max(0.0, (-(2 * m * n + phi**2 * m * v) + root) / (2 * (n**2 + n * v * phi**2)))
+            root = math.sqrt(
+                phi**4 * m**2 * v**2 + 8 * n * v * phi**2 * (n + v * phi**2)
+            )
+            alpha = max(
+                0.0,
+                (-(2 * m * n + phi**2 * m * v) + root) / (2 * (n**2 + n * v * phi**2)),
+            )
         else:
             root = math.sqrt(m**2 * psi**2 - m**2 * psi + 2 * v * phi**2 * psi)
             alpha = min(C, max(0.0, (-m * psi + root) / (2 * v * psi)))
@@ -80,10 +86,16 @@ def second_order_step(
     if name == "scw2":
         n = v + 1 / (2 * C)
         root = phi * math.sqrt(phi**2 * m**2 * v**2 + 4 * n * v * (n + v * phi**2))
-        alpha = max(0.0, (-(2 * m * n + phi**2 * m * v) + root) / (2 * (n**2 + n * v * phi**2)))
+        alpha = max(
+            0.0, (-(2 * m * n + phi**2 * m * v) + root) / (2 * (n**2 + n * v * phi**2))
+        )
     else:
         alpha = min(
-            C, max(0.0, (-m * psi + math.sqrt(m**2 * phi**4 / 4 + v * phi**2 * xi)) / (v * xi))
+            C,
+            max(
+                0.0,
+                (-m * psi + math.sqrt(m**2 * phi**4 / 4 + v * phi**2 * xi)) / (v * xi),
+            ),
         )
     _digits_left(alpha * v * phi, v)
     u = (-alpha * v * phi + math.sqrt(alpha**2 * v**2 * phi**2 + 4 * v)) ** 2 / 4
@@ -93,7 +105,9 @@ def second_order_step(
 def doubtful(scores: np.ndarray) -> bool:
     """Tell whether rounding decides the order of two scores (or the sign of one); exact zeros are no matter of rounding."""
     order = np.sort(np.append(scores, 0.0) if len(scores) == 1 else scores)
-    return bool(((np.diff(order) < 1e-9) & ((order[1:] != 0.0) | (order[:-1] != 0.0))).any())
+    return bool(
+        ((np.diff(order) < 1e-9) & ((order[1:] != 0.0) | (order[:-1] != 0.0))).any()
+    )
 
 
 class Gaussian:
@@ -113,9 +127,13 @@ class Gaussian:
             self.S[k] = self.S[k] - beta * np.outer(g, g)
 
 
-def passes(X: np.ndarray, y: np.ndarray, classes: int, name: str, p: dict[str, object]) -> Passed:
+def passes(
+    X: np.ndarray, y: np.ndarray, classes: int, name: str, p: dict[str, object]
+) -> Passed:
     """One pass; return the mistakes, the doubtful rows and the weights, shape (outputs, d)."""
-    numbers = {key: float(value) for key, value in p.items() if isinstance(value, float)}
+    numbers = {
+        key: float(value) for key, value in p.items() if isinstance(value, float)
+    }
     outputs = 1 if classes == 2 else classes
     max_score = outputs > 1 and p["multiclass"] == "max-score"
     diagonal = p.get("covariance") == "diagonal"
@@ -158,7 +176,9 @@ def passes(X: np.ndarray, y: np.ndarray, classes: int, name: str, p: dict[str, o
                 # formula.
                 if x @ direction < 1e-4 * (x @ x):
                     raise ValueError("Sigma is close to singular along x")
-                step, beta = second_order_step(name, numbers, m, x @ direction, max_score, diagonal)
+                step, beta = second_order_step(
+                    name, numbers, m, x @ direction, max_score, diagonal
+                )
             for c, sign in moving:
                 model.W[c] += sign * step * direction
             if step > 0.0 and name in SECOND:
@@ -177,12 +197,16 @@ def pegasos(X: np.ndarray, y: np.ndarray, classes: int, p: dict[str, object]) ->
     for t, (x, label) in enumerate(zip(X, y, strict=True), start=1 + offset):
         scores = W @ x
         doubts += doubtful(scores)
-        mistakes += (int(scores[0] >= 0.0) if outputs == 1 else int(np.argmax(scores))) != label
+        mistakes += (
+            int(scores[0] >= 0.0) if outputs == 1 else int(np.argmax(scores))
+        ) != label
         W *= 1.0 - 1.0 / t
         if not x.any():
             continue
         if max_score:
-            rival = max((k for k in range(classes) if k != label), key=lambda k: (scores[k], -k))
+            rival = max(
+                (k for k in range(classes) if k != label), key=lambda k: (scores[k], -k)
+            )
             if scores[label] - scores[rival] < 1.0:
                 W[label] += x / (lam * t)
                 W[rival] -= x / (lam * t)
@@ -206,9 +230,9 @@ def streams(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
     d = draw(st.integers(1, 6))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     y = rng.integers(0, classes, rows)
-    X = rng.normal(size=(classes, d))[y] + draw(st.sampled_from([0.3, 1.0])) * rng.normal(
-        size=(rows, d)
-    )
+    X = rng.normal(size=(classes, d))[y] + draw(
+        st.sampled_from([0.3, 1.0])
+    ) * rng.normal(size=(rows, d))
     X[rng.random(X.shape) < draw(st.sampled_from([0.0, 0.4]))] = 0.0
     return X, y, classes
 
@@ -219,11 +243,15 @@ FORMS = [(name, {}) for name in FIRST] + [
 
 
 @pytest.mark.parametrize(
-    ("name", "form"), FORMS, ids=[" ".join((name, *form.values())) for name, form in FORMS]
+    ("name", "form"),
+    FORMS,
+    ids=[" ".join((name, *form.values())) for name, form in FORMS],
 )
 @settings(max_examples=100, deadline=None)
 @given(data=st.data())
-def test_update_is_the_printed_one(name: str, form: dict[str, object], data: st.DataObject) -> None:
+def test_update_is_the_printed_one(
+    name: str, form: dict[str, object], data: st.DataObject
+) -> None:
     X, y, classes = data.draw(streams())
     params: dict[str, object] = {
         **form,
@@ -286,4 +314,6 @@ def _agree(
         except DivergedError:
             assume(False)
         assert abs(int((codes_of(scores) != y).sum()) - mistakes) <= doubts
-        np.testing.assert_allclose(learner.coef_ / scale, W / scale, rtol=0.0, atol=1e-10)  # type: ignore[attr-defined]
+        np.testing.assert_allclose(
+            learner.coef_ / scale, W / scale, rtol=0.0, atol=1e-10
+        )  # type: ignore[attr-defined]

@@ -88,7 +88,9 @@ PRINTED: dict[str, tuple[type[Any], dict[str, float]]] = {
 @pytest.mark.parametrize("weighted", [False, True], ids=["alike", "weighted"])
 @pytest.mark.parametrize("form", ["two", "softmax", "ova"])
 @pytest.mark.parametrize("name", NAMES)
-def test_each_row_is_that_of_the_printed_algorithm(name: str, form: str, weighted: bool) -> None:
+def test_each_row_is_that_of_the_printed_algorithm(
+    name: str, form: str, weighted: bool
+) -> None:
     """Scores of all rows before their updates, weights and probabilities, to rounding."""
     printed, params = PRINTED[name]
     classes = 2 if form == "two" else 3
@@ -109,7 +111,9 @@ def test_each_row_is_that_of_the_printed_algorithm(name: str, form: str, weighte
             target = np.eye(classes)[label]
         weight = WEIGHTS[i] if weighted else 1.0
         model.move(weight * np.outer(p - target, x))
-    learner: Any = make_learner(name, {**params, **({"multiclass": form} if form != "two" else {})})
+    learner: Any = make_learner(
+        name, {**params, **({"multiclass": form} if form != "two" else {})}
+    )
     learner.begin(6, classes)
     assert show_probabilities(learner, classes) == classes
     scores = learner.learn(to_csr(X), y, WEIGHTS if weighted else None)
@@ -120,9 +124,13 @@ def test_each_row_is_that_of_the_printed_algorithm(name: str, form: str, weighte
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(
-    ("power", "schedule"), [(0.0, "constant"), (0.5, "invscaling")], ids=["constant", "falling"]
+    ("power", "schedule"),
+    [(0.0, "constant"), (0.5, "invscaling")],
+    ids=["constant", "falling"],
 )
-def test_logistic_is_that_of_scikit_learn(classes: int, power: float, schedule: Any) -> None:
+def test_logistic_is_that_of_scikit_learn(
+    classes: int, power: float, schedule: Any
+) -> None:
     peer = SGDClassifier(
         loss="log_loss",
         penalty=None,
@@ -184,7 +192,9 @@ def test_ftrl_forgets_weights_below_l1() -> None:
 
 def test_settings_of_logistic_share_a_pass_with_their_probabilities() -> None:
     def begun() -> list[Any]:
-        learners = [Logistic(eta=eta, power=power) for eta in (0.1, 0.5) for power in (0.0, 0.5)]
+        learners = [
+            Logistic(eta=eta, power=power) for eta in (0.1, 0.5) for power in (0.0, 0.5)
+        ]
         for learner in learners:
             learner.begin(6, 3)
             learner.show_probabilities()
@@ -211,4 +221,7 @@ def test_extreme_rows_keep_finite_probabilities(learner: Any) -> None:
 
 
 def test_one_class_is_certain() -> None:
-    assert Logistic().fit(X, np.zeros(300)).predict_proba(X[:2]).tolist() == [[1.0], [1.0]]
+    assert Logistic().fit(X, np.zeros(300)).predict_proba(X[:2]).tolist() == [
+        [1.0],
+        [1.0],
+    ]

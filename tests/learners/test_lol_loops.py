@@ -23,7 +23,9 @@ def test_lol() -> None:
     learn_row = slow_versions(lol_loop)["learn_row"]
     w = np.zeros(5)
     u = np.zeros((4, 5))
-    expected = [learn_row(i, _X[i], 2.0 * _Y[i] - 1.0, w, u, slow, 0.5, 2.0) for i in range(200)]
+    expected = [
+        learn_row(i, _X[i], 2.0 * _Y[i] - 1.0, w, u, slow, 0.5, 2.0) for i in range(200)
+    ]
     np.testing.assert_allclose(scores[:, 0], expected, rtol=1e-9, atol=1e-9)
 
 
@@ -37,4 +39,6 @@ def test_soft_lol() -> None:
     u = np.zeros((1, 5))
     for x, y in zip(_X, _Y, strict=True):
         learn_row(x / np.linalg.norm(x), 2.0 * y - 1.0, w, u, [0], np.ones(1), 0.5, 2.0)
-    np.testing.assert_allclose(learner.state_["V"][:, 0, :5, 0], [u[0], w], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        learner.state_["V"][:, 0, :5, 0], [u[0], w], rtol=1e-9, atol=1e-9
+    )

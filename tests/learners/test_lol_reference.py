@@ -58,7 +58,9 @@ class SlowLOL:
             f = (self.w + self.u[i]) @ x
             self.scores.append(f)
             if x.any():
-                for c, step in self._steps(f, int(label), (1.0 + 1.0 / self.lam) * (x @ x)):
+                for c, step in self._steps(
+                    f, int(label), (1.0 + 1.0 / self.lam) * (x @ x)
+                ):
                     self.w[c] += step / self.lam * x
                     self.u[i, c] += step * x
         return self
@@ -71,10 +73,14 @@ class SlowLOL:
             for point, d in zip(self.points, distances, strict=True)
             if not np.array_equal(point, self.points[best])
         ]
-        self.doubtful |= bool(others and min(others) - distances[best] < 1e-9 * (1.0 + x @ x))
+        self.doubtful |= bool(
+            others and min(others) - distances[best] < 1e-9 * (1.0 + x @ x)
+        )
         return best
 
-    def _steps(self, f: np.ndarray, label: int, square: float) -> list[tuple[int, float]]:
+    def _steps(
+        self, f: np.ndarray, label: int, square: float
+    ) -> list[tuple[int, float]]:
         if len(f) == 1:
             target = 1.0 if label == 1 else -1.0
             return [(0, target * min(self.C, max(0.0, 1.0 - target * f[0]) / square))]
@@ -86,7 +92,9 @@ class SlowLOL:
             ]
         wrong = [c for c in range(len(f)) if c != label]
         rival = max(wrong, key=lambda c: (f[c], -c))
-        self.doubtful |= any(c != rival and 0.0 < abs(f[c] - f[rival]) < 1e-9 for c in wrong)
+        self.doubtful |= any(
+            c != rival and 0.0 < abs(f[c] - f[rival]) < 1e-9 for c in wrong
+        )
         step = min(self.C, max(0.0, 1.0 - (f[label] - f[rival])) / (2.0 * square))
         return [(label, step), (rival, -step)]
 
@@ -99,9 +107,9 @@ def streams(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
     d = draw(st.integers(1, 6))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     y = rng.integers(0, classes, rows)
-    X = rng.normal(size=(classes, d))[y] + draw(st.sampled_from([0.3, 1.0])) * rng.normal(
-        size=(rows, d)
-    )
+    X = rng.normal(size=(classes, d))[y] + draw(
+        st.sampled_from([0.3, 1.0])
+    ) * rng.normal(size=(rows, d))
     X[rng.random(X.shape) < draw(st.sampled_from([0.0, 0.4]))] = 0.0
     return X, y, classes
 
@@ -150,7 +158,11 @@ def test_the_learner_is_the_plain_version(
         and not (np.abs(expected) < 1e-8).any()
     ):
         assert np.array_equal(codes_of(scores), codes_of(expected))
-    np.testing.assert_allclose(learner.prototypes_, np.array(slow.points), rtol=0.0, atol=1e-10)
-    np.testing.assert_allclose(learner.state_["U"].transpose(0, 2, 1), slow.u, rtol=0.0, atol=1e-8)
+    np.testing.assert_allclose(
+        learner.prototypes_, np.array(slow.points), rtol=0.0, atol=1e-10
+    )
+    np.testing.assert_allclose(
+        learner.state_["U"].transpose(0, 2, 1), slow.u, rtol=0.0, atol=1e-8
+    )
     if common:
         np.testing.assert_allclose(learner.state_["W"].T, slow.w, rtol=0.0, atol=1e-8)

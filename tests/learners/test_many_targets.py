@@ -16,16 +16,23 @@ from olscale.learners.registry import learner_class, learner_names, make_learner
 ROWS = 90
 TARGETS = 3
 RNG = np.random.default_rng(0)
-DENSE = read_only(np.where(RNG.random((ROWS, 4)) < 0.3, 0.0, RNG.normal(size=(ROWS, 4))))
-Y = read_only(np.sin(DENSE @ RNG.normal(size=(4, TARGETS))) + np.array([0.0, 1.0, 50.0]))
+DENSE = read_only(
+    np.where(RNG.random((ROWS, 4)) < 0.3, 0.0, RNG.normal(size=(ROWS, 4)))
+)
+Y = read_only(
+    np.sin(DENSE @ RNG.normal(size=(4, TARGETS))) + np.array([0.0, 1.0, 50.0])
+)
 KNOWN = hide_labels(Y, RNG.random(ROWS) < 0.2)
 FEW: dict[str, dict[str, Any]] = {
     "oselm-r": {"nodes": 6},
     "rff-rls-r": {"features": 10},
     "ridge": {"scaling": "rms"},
 }
-SUMS_DIFFER = ("krls",)  # whose sums over vectors run in groups where there is one output
-LEARNERS = sorted(name for name in learner_names() if learns_targets(learner_class(name)()))
+# whose sums over vectors run in groups where there is one output
+SUMS_DIFFER = ("krls",)
+LEARNERS = sorted(
+    name for name in learner_names() if learns_targets(learner_class(name)())
+)
 
 
 def _begun(name: str, X: Rows, targets: int) -> Any:
@@ -93,12 +100,16 @@ def test_any_cut_and_a_restored_state_give_the_same_bits(name: str) -> None:
     expected = whole.learn(DENSE, KNOWN)
     found = []
     for start, stop in ((0, 1), (1, 40), (40, ROWS)):
-        found.append(parts.learn(slice_rows(DENSE, start, stop), read_only(KNOWN[start:stop])))
+        found.append(
+            parts.learn(slice_rows(DENSE, start, stop), read_only(KNOWN[start:stop]))
+        )
         state = parts.state()
         parts = _begun(name, DENSE, TARGETS)
         parts.restore(state)
     np.testing.assert_array_equal(np.concatenate(found), expected)
-    for array, other in zip(parts.state().values(), whole.state().values(), strict=True):
+    for array, other in zip(
+        parts.state().values(), whole.state().values(), strict=True
+    ):
         np.testing.assert_array_equal(array, other)
 
 

@@ -53,7 +53,11 @@ def stream(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def electricity() -> tuple[np.ndarray, np.ndarray]:
-    path = Path(os.environ.get("OLSCALE_SHARED_DATA", "")) / "electricity" / "electricity.arff"
+    path = (
+        Path(os.environ.get("OLSCALE_SHARED_DATA", ""))
+        / "electricity"
+        / "electricity.arff"
+    )
     if not path.exists():
         pytest.skip("needs electricity.arff in OLSCALE_SHARED_DATA")
     lines = path.read_text().lower().partition("@data")[2].split("\n")
@@ -98,7 +102,8 @@ def mistakes_of_moa(command: str, X: np.ndarray, y: np.ndarray) -> int:
 
 @pytest.mark.parametrize("name", STREAMS)
 @pytest.mark.parametrize(
-    "command", ["trees.HoeffdingTree -g 100", "bayes.NaiveBayes", "lazy.kNN -k 5 -w 300"]
+    "command",
+    ["trees.HoeffdingTree -g 100", "bayes.NaiveBayes", "lazy.kNN -k 5 -w 300"],
 )
 def test_mistakes_are_those_of_moas_own_evaluation(name: str, command: str):
     X, y = stream(name)
@@ -211,7 +216,9 @@ def test_probabilities_are_shares_of_votes():
     scores = bayes.learn(X, y)
     assert scores.shape == (len(y), 10)
     np.testing.assert_allclose(scores[:, 5:].sum(axis=1), 1.0)
-    assert np.array_equal(scores[100:, :5].argmax(axis=1), scores[100:, 5:].argmax(axis=1))
+    assert np.array_equal(
+        scores[100:, :5].argmax(axis=1), scores[100:, 5:].argmax(axis=1)
+    )
 
 
 def test_the_share_of_the_second_class_ranks_rows():
@@ -239,8 +246,12 @@ def test_the_share_of_the_second_class_ranks_rows():
         ("capymoa:SGDClassifier", {}, "is written in Python"),
     ],
 )
-def test_a_name_that_is_wrong_is_one_line(name: str, params: dict[str, Any], message: str):
-    with pytest.raises((ParameterError, UnknownNameError), match=re.escape(message)) as caught:
+def test_a_name_that_is_wrong_is_one_line(
+    name: str, params: dict[str, Any], message: str
+):
+    with pytest.raises(
+        (ParameterError, UnknownNameError), match=re.escape(message)
+    ) as caught:
         make_learner(name, params)
     assert "\n" not in str(caught.value)
 
@@ -256,7 +267,9 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch):
         patch.setattr(jpype, "getDefaultJVMPath", no_java)
         patch.setattr(java.shutil, "which", lambda name: None)
         patch.delenv("JAVA_HOME", raising=False)
-        with pytest.raises(ParameterError, match="apt-get install default-jre-headless"):
+        with pytest.raises(
+            ParameterError, match="apt-get install default-jre-headless"
+        ):
             start_java.__wrapped__()
 
     def no_package(name: str) -> str:
@@ -269,12 +282,22 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch):
 
 def test_the_shipped_class_is_that_of_its_source(tmp_path: Path):
     compiler = shutil.which("javac")
-    version = subprocess.run(["java", "-version"], capture_output=True, text=True).stderr
+    version = subprocess.run(
+        ["java", "-version"], capture_output=True, text=True
+    ).stderr
     if compiler is None or '"17.' not in version:
         pytest.skip("needs javac 17, which compiled it")
-    places = ["-cp", str(java._moa_jar()), "-d", str(tmp_path), str(HERE / "RowLoop.java")]
+    places = [
+        "-cp",
+        str(java._moa_jar()),
+        "-d",
+        str(tmp_path),
+        str(HERE / "RowLoop.java"),
+    ]
     subprocess.run([compiler, "--release", "11", *places], check=True)
-    assert (tmp_path / "RowLoop.class").read_bytes() == (HERE / "RowLoop.class").read_bytes()
+    assert (tmp_path / "RowLoop.class").read_bytes() == (
+        HERE / "RowLoop.class"
+    ).read_bytes()
 
 
 @pytest.fixture(scope="module")
@@ -346,7 +369,11 @@ def die_once(pack: Any, store: str, **options: Any) -> TaskReport:
 def test_a_killed_worker_changes_no_byte(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster
 ):
-    names = ["moa:trees.HoeffdingTree -g 50", "moa:meta.AdaptiveRandomForest -s 2", "moa:lazy.kNN"]
+    names = [
+        "moa:trees.HoeffdingTree -g 50",
+        "moa:meta.AdaptiveRandomForest -s 2",
+        "moa:lazy.kNN",
+    ]
     plan = experiment(dataset, *names)
     evaluate(plan, tmp_path / "here", in_process=True)
     monkeypatch.setattr(group_calls, "run_as_task", die_once)

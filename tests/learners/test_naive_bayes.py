@@ -33,7 +33,9 @@ def learned(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("text", "name", "mistakes"), MISTAKES_OF_MOA)
-def test_mistakes_are_those_of_moa_but_for_the_first_rows(text: str, name: str, mistakes: int):
+def test_mistakes_are_those_of_moa_but_for_the_first_rows(
+    text: str, name: str, mistakes: int
+):
     """MOA's densities of classes with a row or two are 0, and class 0 wins where all are."""
     module, arguments, _ = recipe(text, "batches", 1, 20_000, {})
     batches = list(module.batches(**arguments))
@@ -51,7 +53,9 @@ def test_scores_are_log_densities_of_the_rows_before():
         for c in range(3):
             of_class = X[:i][y[:i] == c]
             variance = of_class.var(axis=0, ddof=1)
-            terms = (X[i] - of_class.mean(axis=0)) ** 2 / variance + np.log(2 * np.pi * variance)
+            terms = (X[i] - of_class.mean(axis=0)) ** 2 / variance + np.log(
+                2 * np.pi * variance
+            )
             expected = np.log(len(of_class) / i) - 0.5 * terms.sum()
             assert scores[i, c] == pytest.approx(expected, rel=1e-12)
 

@@ -37,7 +37,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outcomes]:
         }
         place = folder / "store"
         shutil.rmtree(place, ignore_errors=True)
-        store = evaluate(parse_experiment(content), place, **({"in_process": True} | options)).store
+        store = evaluate(
+            parse_experiment(content), place, **({"in_process": True} | options)
+        ).store
         table = store.read(["metrics", "reason"]).to_pylist()
         metrics = [dict(row["metrics"]) for row in table]
         return [
@@ -65,7 +67,9 @@ def test_what_can_be_cloned_learns_for_its_run_alone(
     assert sorted(run(shared)) == sorted(run(new))
 
 
-def test_workers_have_new_models_too(run: Callable[..., Outcomes], cluster: Any) -> None:
+def test_workers_have_new_models_too(
+    run: Callable[..., Outcomes], cluster: Any
+) -> None:
     alone = run("one_of_river")
     assert run("one_of_river", in_process=False, scheduler=cluster.scheduler) == alone
 
@@ -73,12 +77,18 @@ def test_workers_have_new_models_too(run: Callable[..., Outcomes], cluster: Any)
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("Default", "models of it share Default.weights, so that what one learns others know"),
+        (
+            "Default",
+            "models of it share Default.weights, so that what one learns others know",
+        ),
         (
             "one_hidden",
             r"the same Hidden in each call, and cannot be cloned \(.*source is no attribute of it",
         ),
-        ("hidden", "without get_params, of which nobody can say whether it has learned before"),
+        (
+            "hidden",
+            "without get_params, of which nobody can say whether it has learned before",
+        ),
         (
             "experienced",
             "nobody can say whether it has learned before .it may have learned its weights",
@@ -93,7 +103,9 @@ def test_workers_have_new_models_too(run: Callable[..., Outcomes], cluster: Any)
     ],
 )
 def test_what_is_shared_or_trained_is_refused_by_name(name: str, reason: str) -> None:
-    with pytest.raises(OlscaleError, match=f"learner {HERE}:{name}.*{reason}") as caught:
+    with pytest.raises(
+        OlscaleError, match=f"learner {HERE}:{name}.*{reason}"
+    ) as caught:
         make_learner(f"{HERE}:{name}", {})
     assert "\n" not in str(caught.value)
 
@@ -105,9 +117,10 @@ def test_what_stands_outside_of_models_ends_the_runs(
     run: Callable[..., Outcomes], name: str, holder: str
 ) -> None:
     outcomes = run(name)
-    assert [str(reason).startswith(f"models of it share {holder}, ") for reason, _ in outcomes] == [
-        True
-    ] * 3
+    assert [
+        str(reason).startswith(f"models of it share {holder}, ")
+        for reason, _ in outcomes
+    ] == [True] * 3
 
 
 @pytest.mark.parametrize(
@@ -123,7 +136,9 @@ def test_what_stands_outside_of_models_ends_the_runs(
         "graph",
     ],
 )
-def test_open_seeds_that_can_be_found_are_set(run: Callable[..., Outcomes], name: str) -> None:
+def test_open_seeds_that_can_be_found_are_set(
+    run: Callable[..., Outcomes], name: str
+) -> None:
     first = run(name)
     assert run(name) == first
     assert not any(is_marked for _, is_marked in first)
@@ -178,8 +193,14 @@ def ranking(name: str) -> tuple[Any, Any, Any]:
 @pytest.mark.parametrize(
     ("name", "own"),
     [
-        ("sklearn.linear_model:SGDClassifier", lambda model, X: model.decision_function(X)),
-        ("sklearn.naive_bayes:GaussianNB", lambda model, X: model.predict_proba(X)[:, 1]),
+        (
+            "sklearn.linear_model:SGDClassifier",
+            lambda model, X: model.decision_function(X),
+        ),
+        (
+            "sklearn.naive_bayes:GaussianNB",
+            lambda model, X: model.predict_proba(X)[:, 1],
+        ),
         (
             "tests.learners.own_estimators:Scored",
             lambda model, X: np.diff(model.decision_function(X))[:, 0],
@@ -187,7 +208,10 @@ def ranking(name: str) -> tuple[Any, Any, Any]:
         (
             "river.linear_model:LogisticRegression",
             lambda model, X: np.array(
-                [model.predict_proba_one(dict(enumerate(row)))[True] for row in X.tolist()]
+                [
+                    model.predict_proba_one(dict(enumerate(row)))[True]
+                    for row in X.tolist()
+                ]
             ),
         ),
     ],
@@ -205,7 +229,8 @@ def test_rows_are_ranked_by_the_models_own_scores(
 
 
 @pytest.mark.parametrize(
-    "name", ["tests.learners.own_estimators:RiverLike", "tests.learners.own_estimators:InName"]
+    "name",
+    ["tests.learners.own_estimators:RiverLike", "tests.learners.own_estimators:InName"],
 )
 def test_a_model_that_only_says_which_class_is_told_apart(name: str) -> None:
     """Also one that has the method in name only, which shows when it is called."""

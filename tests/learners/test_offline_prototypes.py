@@ -21,12 +21,15 @@ class OfflineLOL(LOL):
 
     name: ClassVar[str] = "offline-lol"
 
-    def __init__(self, k: int = 20, prototypes: str = "offline", dtype: str = "float64") -> None:
+    def __init__(
+        self, k: int = 20, prototypes: str = "offline", dtype: str = "float64"
+    ) -> None:
         super().__init__(k=k, prototypes=prototypes, dtype=dtype)
 
 
 @pytest.mark.parametrize(
-    "check", [pytest.param(check, id=title) for title, check in learner_checks(OfflineLOL)]
+    "check",
+    [pytest.param(check, id=title) for title, check in learner_checks(OfflineLOL)],
 )
 def test_contract(check: Callable[[], None]) -> None:
     check()

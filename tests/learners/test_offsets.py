@@ -139,4 +139,6 @@ def test_rows_of_two_offsets_have_kernel_values() -> None:
         np.where(side > 0.0, 50.0, -50.0) + (far - side)
     )  # no kernel value between the sides
     expected = learned(NORMA(gamma=0.2), apart)
-    np.testing.assert_allclose(learned(NORMA(gamma=0.2), read_only(far)), expected, atol=1e-9)
+    np.testing.assert_allclose(
+        learned(NORMA(gamma=0.2), read_only(far)), expected, atol=1e-9
+    )

@@ -28,25 +28,36 @@ from olscale.learners.network.rff_rls import RFFRLS
 from olscale.learners.registry import make_learner
 from tests.learners.exact import DATA, REFERENCE, exact_rows, rows_of_file
 
-ROWS = [row for row in exact_rows("oselm") if row["dataset"] in ("svmguide1", "mfeat-fou")]
+ROWS = [
+    row for row in exact_rows("oselm") if row["dataset"] in ("svmguide1", "mfeat-fou")
+]
 
 
 def portable_layer(nodes: int, columns: int) -> np.ndarray:
     """Return weights that any program can compute, shape (columns + 1, nodes); the first line is the biases."""
     h = np.arange(1, nodes + 1)
     j = np.arange(columns + 1)[:, None]
-    return 2.0 * ((7919 * h + 104729 * j + 31 * h * j * (h + 3 * j)) % 10007) / 10007 - 1.0
+    return (
+        2.0 * ((7919 * h + 104729 * j + 31 * h * j * (h + 3 * j)) % 10007) / 10007 - 1.0
+    )
 
 
 @cache
-def reference_stream(dataset: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def reference_stream(
+    dataset: str,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return rows and codes in the order of the reference, and those of its test."""
-    path = DATA / ("mfeat/mfeat.mat" if dataset == "mfeat-fou" else "svmguide1/svmguide1.t")
+    path = DATA / (
+        "mfeat/mfeat.mat" if dataset == "mfeat-fou" else "svmguide1/svmguide1.t"
+    )
     if not path.exists():
         pytest.skip(f"real data file {path} is absent")
     if dataset == "svmguide1":
         X, y = rows_of_file(dataset, "p7919")
-        dense, test, y_test = X.data.reshape(-1, 4), *load_svmlight_file(str(path), n_features=4)
+        dense, test, y_test = (
+            X.data.reshape(-1, 4),
+            *load_svmlight_file(str(path), n_features=4),
+        )
         low = dense.min(axis=0)
         size = np.ptp(dense, axis=0)
         return (
@@ -76,12 +87,19 @@ def test_the_reference_file_has_rows_of_oselm() -> None:
 
 @pytest.mark.parametrize(
     "row",
-    [pytest.param(row, id=f"{row['dataset']} {row['params']} {row['note'][:9]}") for row in ROWS],
+    [
+        pytest.param(row, id=f"{row['dataset']} {row['params']} {row['note'][:9]}")
+        for row in ROWS
+    ],
 )
 def test_figures_of_other_programs_are_met(row: dict[str, str]) -> None:
     X, y, X_test, y_test = reference_stream(row["dataset"])
     given = dict(part.split("=") for part in row["params"].split(";"))
-    params = {key: int(value) for key, value in given.items() if key in ("nodes", "N0", "block")}
+    params = {
+        key: int(value)
+        for key, value in given.items()
+        if key in ("nodes", "N0", "block")
+    }
     params |= {"start": "boost"} if "N0" in given else {"lam": float(given["lam"])}
     learner = begun(
         "oselm", X.shape[1], len(np.unique(y)), activation=given["activation"], **params
@@ -97,13 +115,17 @@ def test_figures_of_other_programs_are_met(row: dict[str, str]) -> None:
     predicted = codes_of(learner.learn(X, y))
     tolerance = 1e-6 if row["dataset"] == "svmguide1" and "N0" in given else 1e-9
     assert (predicted != y)[params.get("N0", 0) :].sum() == int(row["mistakes"])
-    assert learner.measures()["norm_w"] == pytest.approx(float(row["norm_w"]), rel=tolerance)
+    assert learner.measures()["norm_w"] == pytest.approx(
+        float(row["norm_w"]), rel=tolerance
+    )
     assert np.mean(codes_of(learner.scores(X_test)) == y_test) == pytest.approx(
         float(row["test_accuracy"]), abs=1e-12
     )
 
 
-def small_stream(classes: int, rows: int = 150, columns: int = 5) -> tuple[np.ndarray, np.ndarray]:
+def small_stream(
+    classes: int, rows: int = 150, columns: int = 5
+) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(classes)
     y = rng.integers(0, max(2, classes), rows)
     X = np.eye(columns)[y] + 0.5 * rng.normal(size=(rows, columns))
@@ -119,14 +141,18 @@ def features_of(learner: Any, X: np.ndarray) -> np.ndarray:
             to_csr(read_only(np.eye(X.shape[1])))
         )
         angles = X @ (np.sqrt(2.0 * state["gamma"][0]) * frequencies)
-        z = np.sqrt(2.0 / learner.features) * np.hstack([np.cos(angles), np.sin(angles)])
+        z = np.sqrt(2.0 / learner.features) * np.hstack(
+            [np.cos(angles), np.sin(angles)]
+        )
         return np.hstack([z, np.ones((len(X), 1)), X]) if learner.linear else z
     if learner.activation == "rbf":
         return np.exp(-state["b"] * ((X[:, :, None] - state["A"]) ** 2).sum(axis=1))
     return 1.0 / (1.0 + np.exp(-(X @ state["A"] + state["b"])))
 
 
-def oracle(H: np.ndarray, T: np.ndarray, lam: float, forget: float, block: int) -> np.ndarray:
+def oracle(
+    H: np.ndarray, T: np.ndarray, lam: float, forget: float, block: int
+) -> np.ndarray:
     """Return the scores before each update: ridge solutions of all rows before the block, by solving for each anew."""
     scores = np.zeros(T.shape)
     for i in range(len(T)):
@@ -150,7 +176,11 @@ SETTINGS = [
     ("oselm-r", 0, {"nodes": 8, "forget": 0.7, "lam": 0.5}),
     ("svd-oselm", 4, {"rank": 3, "nodes": 20, "lam": 0.1}),
     ("rff-rls", 4, {"features": 40, "lam": 0.01, "linear": True}),
-    ("rff-rls-r", 0, {"features": 22, "linear": False, "gamma": 0.3, "block": 2, "forget": 0.99}),
+    (
+        "rff-rls-r",
+        0,
+        {"features": 22, "linear": False, "gamma": 0.3, "block": 2, "forget": 0.99},
+    ),
 ]
 EACH_SETTING = pytest.mark.parametrize(("name", "classes", "params"), SETTINGS)
 
@@ -170,7 +200,11 @@ def test_scores_are_those_of_batch_solutions(
     X, y = small_stream(classes)
     learner = prepared(name, X, classes, params)
     expected = oracle(
-        features_of(learner, X), targets_of(y, classes), learner.lam, learner.forget, learner.block
+        features_of(learner, X),
+        targets_of(y, classes),
+        learner.lam,
+        learner.forget,
+        learner.block,
     )
     np.testing.assert_allclose(learner.learn(X, y), expected, rtol=1e-6, atol=1e-8)
 
@@ -189,8 +223,12 @@ def test_no_cut_changes_a_bit_and_rows_without_labels_change_nothing(
         learner = begun(name, X.shape[1], classes, **params)
         learner.restore(state)
         unknown = np.full(3, np.nan if classes == 0 else UNKNOWN)
-        np.testing.assert_array_equal(learner.learn(X[:3], unknown), learner.scores(X[:3]))
-        parts.append(learner.learn(to_csr(read_only(X[first : first + 7])), y[first : first + 7]))
+        np.testing.assert_array_equal(
+            learner.learn(X[:3], unknown), learner.scores(X[:3])
+        )
+        parts.append(
+            learner.learn(to_csr(read_only(X[first : first + 7])), y[first : first + 7])
+        )
     np.testing.assert_array_equal(np.vstack(parts), scores)
     for key, array in whole.state().items():
         np.testing.assert_array_equal(learner.state_[key], array)
@@ -205,7 +243,9 @@ def test_ridge_is_that_of_scikit_learn_at_every_prefix() -> None:
         batch = Ridge(alpha=0.01, fit_intercept=False, solver="svd").fit(
             H[:n], targets_of(y, 4)[:n]
         )
-        np.testing.assert_allclose(learner.state_["W"][:, :30], batch.coef_, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(
+            learner.state_["W"][:, :30], batch.coef_, rtol=1e-8, atol=1e-8
+        )
 
 
 def test_boosting_is_least_squares_from_its_last_row_on() -> None:
@@ -217,7 +257,10 @@ def test_boosting_is_least_squares_from_its_last_row_on() -> None:
     assert not scores[:40].any()
     for n in (40, 41, 57, 149):
         np.testing.assert_allclose(
-            scores[n], H[n] @ np.linalg.lstsq(H[:n], T[:n], rcond=None)[0], rtol=1e-6, atol=1e-8
+            scores[n],
+            H[n] @ np.linalg.lstsq(H[:n], T[:n], rcond=None)[0],
+            rtol=1e-6,
+            atol=1e-8,
         )
 
 
@@ -225,12 +268,15 @@ def test_what_has_no_solution_is_refused_or_ends_the_run() -> None:
     X, y = small_stream(2)
     with pytest.raises(ParameterError, match="N0 was 9, expected at least 10"):
         begun("oselm", 5, 2, nodes=10, start="boost", N0=9)
-    with pytest.raises(ParameterError, match="N0 was 9, expected none with start=ridge"):
+    with pytest.raises(
+        ParameterError, match="N0 was 9, expected none with start=ridge"
+    ):
         begun("oselm", 5, 2, nodes=10, N0=9)
     with pytest.raises(ParameterError, match="features was 5, expected an even number"):
         begun("rff-rls", 5, 2, features=5)
     with pytest.raises(
-        DivergedError, match="row 19: features of the first N0 rows depend on each other"
+        DivergedError,
+        match="row 19: features of the first N0 rows depend on each other",
     ):
         begun("oselm", 5, 2, nodes=10, start="boost", N0=20).learn(0.0 * X, y)
 
@@ -239,7 +285,8 @@ def test_boosting_refuses_streams_that_end_before_it_does() -> None:
     """No row of these would be scored by anything but 0."""
     learner = OSELM(nodes=10, start="boost", N0=61)
     with pytest.raises(
-        ParameterError, match=r"60 rows are learned from .* nothing is before 61; take a smaller N0"
+        ParameterError,
+        match=r"60 rows are learned from .* nothing is before 61; take a smaller N0",
     ):
         learner.fit(*small_stream(2, rows=60))
     assert learner.fit(*small_stream(2, rows=61)).score(*small_stream(2)) > 0.5
@@ -250,7 +297,8 @@ def test_forgetting_without_excitation_ends_as_diverged_with_a_hint() -> None:
     learner = begun("oselm", 3, 2, nodes=10, forget=0.9)
     X = np.ones((1000, 3))
     with pytest.raises(
-        DivergedError, match=r"a variance grew past .* with forget=0\.9 .*use a larger forget$"
+        DivergedError,
+        match=r"a variance grew past .* with forget=0\.9 .*use a larger forget$",
     ):
         learner.learn(X, np.ones(1000, dtype=np.int64))
     assert 300 < learner.state_["seen"][0] < 400
@@ -272,8 +320,12 @@ def test_long_forgetting_does_not_drift() -> None:
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(60, 8), (12, 40)])
-def test_singular_vectors_are_those_of_numpy_but_for_signs(rows: int, columns: int) -> None:
-    X = np.random.default_rng(0).normal(size=(rows, columns)) * np.arange(1, columns + 1)
+def test_singular_vectors_are_those_of_numpy_but_for_signs(
+    rows: int, columns: int
+) -> None:
+    X = np.random.default_rng(0).normal(size=(rows, columns)) * np.arange(
+        1, columns + 1
+    )
     for kind in (X, to_csr(X)):
         mean, V, deviations = singular_vectors(kind, columns, 6)
         _, sizes, lines = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
@@ -308,7 +360,9 @@ def test_projected_features_have_mean_0_and_deviation_1() -> None:
     X, y = small_stream(4)
     scores = []
     for units in (1.0, 1e6):
-        learner = prepared("svd-oselm", units * X + 7.0 * units, 4, {"rank": 5, "nodes": 30})
+        learner = prepared(
+            "svd-oselm", units * X + 7.0 * units, 4, {"rank": 5, "nodes": 30}
+        )
         sums = (units * X + 7.0 * units) @ learner.state_["A"] + learner.state_["b"]
         assert np.abs(sums.mean(axis=0)).max() < 1.0 + 1e-9
         scores.append(learner.learn(units * X + 7.0 * units, y))
@@ -319,9 +373,15 @@ def test_partial_fit_looks_at_the_rows_of_its_first_call() -> None:
     X, y = small_stream(4)
     for learner in (RFFRLS(features=30), SVDOSELM(rank=3, nodes=10)):
         other = (
-            type(learner)(**learner.get_params()).fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
+            type(learner)(**learner.get_params())
+            .fit(X[:50], y[:50])
+            .partial_fit(X[50:], y[50:])
         )
-        learner.partial_fit(X[:50], y[:50], classes=range(4)).partial_fit(X[50:], y[50:])
-        np.testing.assert_array_equal(learner.decision_function(X), other.decision_function(X))
+        learner.partial_fit(X[:50], y[:50], classes=range(4)).partial_fit(
+            X[50:], y[50:]
+        )
+        np.testing.assert_array_equal(
+            learner.decision_function(X), other.decision_function(X)
+        )
         with pytest.raises(ValueError, match="must see rows before it learns"):
             type(learner)().partial_fit(X[:1], y[:1], classes=range(4))

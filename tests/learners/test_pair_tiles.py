@@ -85,8 +85,12 @@ def test_a_row_beyond_all_bins_is_in_the_last():
 
 
 def test_a_table_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("olscale.learners.contract.cost.memory_bytes", lambda: 1_000_000)
-    with pytest.raises(ParameterError, match=r"864 cells and 1,000 classes needs .* fewer classes"):
+    monkeypatch.setattr(
+        "olscale.learners.contract.cost.memory_bytes", lambda: 1_000_000
+    )
+    with pytest.raises(
+        ParameterError, match=r"864 cells and 1,000 classes needs .* fewer classes"
+    ):
         PairTiles().begin(3, 1_000)
 
 

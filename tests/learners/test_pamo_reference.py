@@ -14,7 +14,12 @@ from olscale.learners.local.pamo import PAMO1, PAMO2
 
 
 def slow(
-    X: np.ndarray, y: np.ndarray, U: np.ndarray, w: np.ndarray, p: dict[str, float], always: bool
+    X: np.ndarray,
+    y: np.ndarray,
+    U: np.ndarray,
+    w: np.ndarray,
+    p: dict[str, float],
+    always: bool,
 ) -> np.ndarray:
     """One pass of a binary problem, labels -1 and +1; hyperplanes `U` of shape (h, k, d) and `w` move in place."""
     scores = np.zeros(len(X))
@@ -35,7 +40,9 @@ def slow(
             for m in range(len(U)):
                 error = z[m] - raw[m]
                 U[m, winner[m]] += (
-                    np.sign(error) * min(p["C"], max(0.0, abs(error) - p["epsilon"])) * x
+                    np.sign(error)
+                    * min(p["C"], max(0.0, abs(error) - p["epsilon"]))
+                    * x
                 )
     return scores
 
@@ -74,11 +81,15 @@ def test_the_learner_is_the_plain_version(
     rows = Chunk(to_csr(X) if sparse else X, y, 5)
     # In two chunks: what a row leaves for the next to do must not be left undone at the end of a
     # chunk.
-    scores = np.concatenate([learner.learn(part.X, part.y) for part in (rows[:20], rows[20:])])
+    scores = np.concatenate(
+        [learner.learn(part.X, part.y) for part in (rows[:20], rows[20:])]
+    )
     planes = start["theta"].T.reshape(len(start["W"]), h, k, 5)
     for c, (U, w) in enumerate(zip(planes, start["W"], strict=True)):
         target = np.where(y == (c if classes > 2 else 1), 1.0, -1.0)
-        expected = slow(X, target, U, w, {"C": C, "alpha": alpha, "epsilon": epsilon}, kind.always)
+        expected = slow(
+            X, target, U, w, {"C": C, "alpha": alpha, "epsilon": epsilon}, kind.always
+        )
         np.testing.assert_allclose(scores[:, c], expected, rtol=0.0, atol=1e-8)
         np.testing.assert_allclose(learner.state_["W"][c], w, rtol=0.0, atol=1e-8)
     np.testing.assert_allclose(
@@ -103,7 +114,10 @@ def test_classes_that_are_learned_a_few_at_once_get_the_same_bits(
         learner = kind(h=4)
         learner.begin(5, 7)
         scores = learner.learn(rows, y)
-        return [scores.tobytes(), *(array.tobytes() for array in learner.state_.values())]
+        return [
+            scores.tobytes(),
+            *(array.tobytes() for array in learner.state_.values()),
+        ]
 
     together = learned()
     monkeypatch.setattr("olscale.learners.local.pamo._CACHE_BYTES", 5 * 4 * 2 * 8 * 3)

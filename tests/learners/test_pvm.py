@@ -16,12 +16,16 @@ from olscale.learners.network.pvm import OSPVM, PVM
 from tests.learners.exact import DATA, exact_rows, noted, params_of
 
 
-def stream(classes: int, n: int = 90, d: int = 20, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def stream(
+    classes: int, n: int = 90, d: int = 20, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     y = rng.integers(0, classes, n)
     y[:classes] = np.arange(classes)
     return read_only(
-        rng.normal(size=(classes, d))[y] + rng.normal(size=(n, d)) * np.linspace(1.0, 0.3, d) + 1.0
+        rng.normal(size=(classes, d))[y]
+        + rng.normal(size=(n, d)) * np.linspace(1.0, 0.3, d)
+        + 1.0
     ), read_only(y)
 
 
@@ -76,15 +80,21 @@ CHOICES: tuple[dict[str, Any], ...] = (
 
 
 @pytest.mark.parametrize("params", CHOICES)
-@pytest.mark.parametrize(("classes", "n", "d"), [(2, 90, 20), (4, 90, 20), (3, 40, 120)])
+@pytest.mark.parametrize(
+    ("classes", "n", "d"), [(2, 90, 20), (4, 90, 20), (3, 40, 120)]
+)
 def test_scores_are_those_of_the_equations(
     classes: int, n: int, d: int, params: dict[str, Any]
 ) -> None:
     X, y = stream(classes, n, d)
     new, _ = stream(classes, 30, d, seed=1)
     plain = {key: value for key, value in params.items() if key != "ratio_of"}
-    expected = oracle(X, y, new, power=2 if params.get("ratio_of") == "s2" else 1, **plain)
-    np.testing.assert_allclose(scores_of(PVM(**params), X, y, new), expected, atol=1e-11)
+    expected = oracle(
+        X, y, new, power=2 if params.get("ratio_of") == "s2" else 1, **plain
+    )
+    np.testing.assert_allclose(
+        scores_of(PVM(**params), X, y, new), expected, atol=1e-11
+    )
     for block in (1, 16):
         np.testing.assert_allclose(
             scores_of(OSPVM(block=block, **params), X, y, new), expected, atol=1e-11
@@ -97,7 +107,9 @@ def test_without_a_mean_rows_are_not_centred(block: int) -> None:
     new, _ = stream(3, 30, seed=1)
     expected = oracle(X, y, new, nodes=9, centred=False)
     np.testing.assert_allclose(
-        scores_of(OSPVM(nodes=9, block=block, mean_update=False), X, y, new), expected, atol=1e-11
+        scores_of(OSPVM(nodes=9, block=block, mean_update=False), X, y, new),
+        expected,
+        atol=1e-11,
     )
 
 
@@ -112,14 +124,22 @@ def orl() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     images = np.array([np.flatnonzero(y == person) for person in range(40)]).T
     train = images[:5].ravel()
     test = images[5:].ravel()
-    return read_only(X[train]), read_only(y[train].astype(np.int64)), read_only(X[test]), y[test]
+    return (
+        read_only(X[train]),
+        read_only(y[train].astype(np.int64)),
+        read_only(X[test]),
+        y[test],
+    )
 
 
 @pytest.mark.parametrize("row", exact_rows("pvm"), ids=lambda row: row["params"])
 def test_the_figures_on_orl_are_met(row: dict[str, str]) -> None:
     X, y, test, labels = orl()
     nodes = int(params_of(row)["nodes"])
-    scores = [scores_of(learner, X, y, test) for learner in (PVM(nodes=nodes), OSPVM(nodes=nodes))]
+    scores = [
+        scores_of(learner, X, y, test)
+        for learner in (PVM(nodes=nodes), OSPVM(nodes=nodes))
+    ]
     for found in scores:
         assert np.mean(codes_of(found) == labels) == pytest.approx(
             float(row["test_accuracy"]), abs=1e-12
@@ -167,18 +187,24 @@ def test_rows_are_scored_by_the_blocks_before() -> None:
         )
 
 
-def test_the_constant_node_makes_signs_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_constant_node_makes_signs_not_matter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """While it is among the nodes: of long rows it comes last, and signs are the result."""
     X, y, test, _ = orl()
     moved = []
     for scale in (1.0, 255.0):
-        before = scores_of(PVM(nodes=60), read_only(scale * X), y, read_only(scale * test))
+        before = scores_of(
+            PVM(nodes=60), read_only(scale * X), y, read_only(scale * test)
+        )
         with monkeypatch.context() as patch:
             patch.setattr(
                 "olscale.compiled.components._signs",
                 lambda U: np.where(np.arange(U.shape[1]) % 2, 1.0, -1.0),
             )
-            after = scores_of(PVM(nodes=60), read_only(scale * X), y, read_only(scale * test))
+            after = scores_of(
+                PVM(nodes=60), read_only(scale * X), y, read_only(scale * test)
+            )
         moved.append(np.abs(after - before).max())
     assert moved[0] < 1e-11
     assert moved[1] > 0.1
@@ -202,18 +228,24 @@ def test_rank_keeps_nodes_within_bounds() -> None:
         learner.begin(3, 2)
         learner.learn(read_only(X), y)
         assert learner.measures()["nodes"] == 1.0
-        np.testing.assert_allclose(learner.scores(read_only(X)), 2.0 * y.mean() - 1.0, atol=1e-12)
+        np.testing.assert_allclose(
+            learner.scores(read_only(X)), 2.0 * y.mean() - 1.0, atol=1e-12
+        )
 
 
 def test_nodes_and_ratio_are_one_parameter_in_canonical_form() -> None:
-    assert OSPVM(nodes=5, ratio=0.3).resolved_params() == OSPVM(nodes=5).resolved_params()
+    assert (
+        OSPVM(nodes=5, ratio=0.3).resolved_params() == OSPVM(nodes=5).resolved_params()
+    )
     assert {"ratio", "ratio_of"} <= PVM().resolved_params().keys()
     assert "nodes" not in PVM().resolved_params()
 
 
 def test_more_rows_than_the_capacity_are_refused() -> None:
     X, y = stream(2)
-    with pytest.raises(ParameterError, match="keeps the places of all rows, and 64 are more"):
+    with pytest.raises(
+        ParameterError, match="keeps the places of all rows, and 64 are more"
+    ):
         scores_of(OSPVM(capacity=60), X, y, X)
     with pytest.raises(ParameterError, match="may need"):
         OSPVM(capacity=10**7).begin(10**6, 2)

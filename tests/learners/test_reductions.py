@@ -82,14 +82,22 @@ def test_lol_is_pa_on_stacked_rows(
     X = np.asarray(chunk.X)
     d = chunk.columns
     tilde: Rows = stacked(X, assignments(X, k, paper), k, lam)
-    pa: Learner = PA(multiclass=multiclass) if C is None else PA1(C=C, multiclass=multiclass)
-    expected = begun(pa, (k + 1) * d, classes).learn(to_csr(tilde) if sparse else tilde, chunk.y)
+    pa: Learner = (
+        PA(multiclass=multiclass) if C is None else PA1(C=C, multiclass=multiclass)
+    )
+    expected = begun(pa, (k + 1) * d, classes).learn(
+        to_csr(tilde) if sparse else tilde, chunk.y
+    )
     rule = "paper" if paper else "macqueen"
-    lol = LOL(k=k, lam=lam, C=1e9 if C is None else C, multiclass=multiclass, count_rule=rule)
+    lol = LOL(
+        k=k, lam=lam, C=1e9 if C is None else C, multiclass=multiclass, count_rule=rule
+    )
     scores = begun(lol, d, classes).learn(to_csr(X) if sparse else X, chunk.y)
     assert mistakes(scores, chunk.y) == mistakes(expected, chunk.y)
     blocks = pa.state_["W"].reshape(k + 1, d, -1)
-    np.testing.assert_allclose(lol.state_["W"] * np.sqrt(lam), blocks[0], rtol=0.0, atol=1e-10)
+    np.testing.assert_allclose(
+        lol.state_["W"] * np.sqrt(lam), blocks[0], rtol=0.0, atol=1e-10
+    )
     np.testing.assert_allclose(lol.state_["U"], blocks[1:], rtol=0.0, atol=1e-10)
 
 
@@ -106,13 +114,18 @@ def test_with_one_prototype_lol_is_pa(
 ) -> None:
     """With k = 1, u = lam w, and w + u moves as PA-I with C (1 + 1/lam) does, whatever lam; I-LOL as PA-I with C."""
     chunk = stream(seed, classes)
-    for local, C_of_pa in ((LOL(k=1, lam=lam, C=C), C * (1.0 + 1.0 / lam)), (ILOL(k=1, C=C), C)):
+    for local, C_of_pa in (
+        (LOL(k=1, lam=lam, C=C), C * (1.0 + 1.0 / lam)),
+        (ILOL(k=1, C=C), C),
+    ):
         local.set_params(multiclass=multiclass)
         pa = PA1(C=C_of_pa, multiclass=multiclass)
         expected = begun(pa, chunk.columns, classes).learn(chunk.X, chunk.y)
         scores = begun(local, chunk.columns, classes).learn(chunk.X, chunk.y)
         assert mistakes(scores, chunk.y) == mistakes(expected, chunk.y)
-        both = local.state_["U"][0] + (local.state_["W"] if isinstance(local, LOL) else 0.0)
+        both = local.state_["U"][0] + (
+            local.state_["W"] if isinstance(local, LOL) else 0.0
+        )
         np.testing.assert_allclose(both, pa.state_["W"], rtol=0.0, atol=1e-10)
 
 
@@ -178,4 +191,6 @@ def test_pamo_with_alpha_0_is_pa_on_the_fixed_random_projection(
         pa.restore({**pa.state(), "W": np.ascontiguousarray(start["W"][c][:, None])})
         expected = pa.learn(np.ascontiguousarray(Z[:, c]), target)
         np.testing.assert_allclose(scores[:, c], expected[:, 0], rtol=0.0, atol=1e-9)
-        np.testing.assert_allclose(pamo.state_["W"][c], pa.state_["W"][:, 0], rtol=0.0, atol=1e-10)
+        np.testing.assert_allclose(
+            pamo.state_["W"][c], pa.state_["W"][:, 0], rtol=0.0, atol=1e-10
+        )

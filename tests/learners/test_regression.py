@@ -50,9 +50,15 @@ def test_figures_of_other_programs_are_met(row: dict[str, str]) -> None:
     for rows in (X, to_csr(X)):
         learner = begun(row["learner"].replace("ogd", "sgd"), X.shape[1], **params)
         error = y - learner.learn(rows, y)[:, 0]
-        assert learner.measures()["norm_w"] == pytest.approx(float(row["norm_w"]), rel=1e-12)
-        assert np.abs(error).mean() == pytest.approx(noted(row, "cumulative_mae"), rel=1e-12)
-        assert np.sqrt(np.mean(error**2)) == pytest.approx(noted(row, "cumulative_rmse"), rel=1e-12)
+        assert learner.measures()["norm_w"] == pytest.approx(
+            float(row["norm_w"]), rel=1e-12
+        )
+        assert np.abs(error).mean() == pytest.approx(
+            noted(row, "cumulative_mae"), rel=1e-12
+        )
+        assert np.sqrt(np.mean(error**2)) == pytest.approx(
+            noted(row, "cumulative_rmse"), rel=1e-12
+        )
         if "updates" in row["note"]:
             assert f"; {learner.measures()['updates']:.0f} updates" in row["note"]
 
@@ -69,7 +75,9 @@ def test_figures_of_other_programs_are_met(row: dict[str, str]) -> None:
         ({"loss": "huber", "epsilon": 0.3}, {"loss": "huber", "epsilon": 0.3}),
     ],
 )
-def test_each_loss_is_that_of_scikit_learn(params: dict[str, Any], theirs: dict[str, Any]) -> None:
+def test_each_loss_is_that_of_scikit_learn(
+    params: dict[str, Any], theirs: dict[str, Any]
+) -> None:
     X, y = diabetes()
     fixed = {
         "learning_rate": "invscaling",
@@ -78,7 +86,9 @@ def test_each_loss_is_that_of_scikit_learn(params: dict[str, Any], theirs: dict[
         "penalty": None,
         "fit_intercept": False,
     }
-    reference = SGDRegressor(**theirs, **fixed, shuffle=False, max_iter=1, tol=None).fit(X, y)
+    reference = SGDRegressor(
+        **theirs, **fixed, shuffle=False, max_iter=1, tol=None
+    ).fit(X, y)
     learner = begun("sgd-r", X.shape[1], eta=0.05, power=0.4, **params)
     learner.learn(X, y)
     np.testing.assert_allclose(learner.coef_, reference.coef_, rtol=1e-12)
@@ -116,7 +126,9 @@ def test_scaling_makes_units_not_matter() -> None:
     for units in (np.ones(X.shape[1]), 10.0 ** np.arange(-5, 6)):
         learner = begun("ridge", X.shape[1], lam=3.0, scaling="rms")
         learner.learn(X * units, y)
-        np.testing.assert_allclose(learner.coef_ * units, reference.coef_ / rms, rtol=1e-8)
+        np.testing.assert_allclose(
+            learner.coef_ * units, reference.coef_ / rms, rtol=1e-8
+        )
 
 
 @pytest.mark.parametrize("forget", [1.0, 0.97, 0.5])
@@ -133,7 +145,9 @@ def test_the_diagonal_form_is_that_of_the_inverse(forget: float) -> None:
         a = forget * a + x * x
     for rows in (X, to_csr(X)):
         learner = begun("rls", X.shape[1], lam=2.0, forget=forget, form="diagonal")
-        np.testing.assert_allclose(learner.learn(rows, y)[:, 0], predicted, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(
+            learner.learn(rows, y)[:, 0], predicted, rtol=1e-8, atol=1e-10
+        )
 
 
 def test_forgetting_is_least_squares_with_weights() -> None:
@@ -142,7 +156,9 @@ def test_forgetting_is_least_squares_with_weights() -> None:
     learner.learn(X, y)
     age = 0.9 ** np.arange(len(y) - 1, -1, -1)
     A = (X * age[:, None]).T @ X + 2.0 * 0.9 ** len(y) * np.eye(X.shape[1])
-    np.testing.assert_allclose(learner.coef_, np.linalg.solve(A, X.T @ (age * y)), rtol=1e-7)
+    np.testing.assert_allclose(
+        learner.coef_, np.linalg.solve(A, X.T @ (age * y)), rtol=1e-7
+    )
 
 
 def test_forgetting_without_excitation_ends_as_diverged() -> None:
@@ -150,7 +166,8 @@ def test_forgetting_without_excitation_ends_as_diverged() -> None:
     X, y = diabetes()
     X = np.hstack([np.tile(X, (3, 1)), np.zeros((3 * len(X), 1))])
     with pytest.raises(
-        DivergedError, match=r"a variance grew past .*use a larger forget, or form=diagonal"
+        DivergedError,
+        match=r"a variance grew past .*use a larger forget, or form=diagonal",
     ) as caught:
         begun("rls", X.shape[1], forget=0.95).learn(X, np.tile(y, 3))
     assert caught.value.row == pytest.approx(-np.log(2.0**52) / np.log(0.95), abs=2)
@@ -158,7 +175,8 @@ def test_forgetting_without_excitation_ends_as_diverged() -> None:
 
 def test_a_matrix_that_does_not_fit_is_refused() -> None:
     with pytest.raises(
-        ParameterError, match=r"a matrix over 3000000 features needs .*use form=diagonal"
+        ParameterError,
+        match=r"a matrix over 3000000 features needs .*use form=diagonal",
     ):
         begun("rls", 3_000_000)
     begun("rls", 3_000_000, form="diagonal")
@@ -168,7 +186,13 @@ def test_baselines_of_targets() -> None:
     y = np.array([2.0, 4.0, np.nan, 9.0, 1.0])
     X = np.zeros((5, 1))
     assert begun("mean", 1).learn(X, y)[:, 0].tolist() == [0.0, 2.0, 3.0, 3.0, 5.0]
-    assert begun("last-value", 1).learn(X, y)[:, 0].tolist() == [0.0, 2.0, 4.0, 4.0, 9.0]
+    assert begun("last-value", 1).learn(X, y)[:, 0].tolist() == [
+        0.0,
+        2.0,
+        4.0,
+        4.0,
+        9.0,
+    ]
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -180,5 +204,7 @@ def test_baselines_of_classes(classes: int) -> None:
         learner = make_learner(name, {})
         learner.begin(1, classes)
         scores = learner.learn(np.zeros((7, 1)), y)
-        found = scores.argmax(axis=1) if classes > 2 else (scores[:, 0] >= 0.0).astype(int)
+        found = (
+            scores.argmax(axis=1) if classes > 2 else (scores[:, 0] >= 0.0).astype(int)
+        )
         assert found.tolist() == codes

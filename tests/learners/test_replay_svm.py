@@ -20,7 +20,9 @@ FloatArray = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 
-def stream(rows: int, columns: int, classes: int, seed: int = 0) -> tuple[FloatArray, Labels]:
+def stream(
+    rows: int, columns: int, classes: int, seed: int = 0
+) -> tuple[FloatArray, Labels]:
     """Return noisy clusters, two for each class; a third of the values is 0."""
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(2 * classes, columns)) * 1.2
@@ -30,7 +32,9 @@ def stream(rows: int, columns: int, classes: int, seed: int = 0) -> tuple[FloatA
     return X, cluster % classes
 
 
-def learned(params: dict[str, Any], X: FloatArray, y: Labels, cuts: Sequence[int] = ()) -> Any:
+def learned(
+    params: dict[str, Any], X: FloatArray, y: Labels, cuts: Sequence[int] = ()
+) -> Any:
     """Return a learner after a stream that is cut into chunks, and its scores."""
     learner = ReplaySVM(**params)
     learner.begin(X.shape[1], int(y.max()) + 1)
@@ -120,7 +124,8 @@ def test_a_larger_memory_errs_less() -> None:
 
 def test_wide_rows_are_refused_with_what_they_need() -> None:
     with pytest.raises(
-        ParameterError, match=r"learner replay-svm: 2,304 rows of 900,000,000 features may take "
+        ParameterError,
+        match=r"learner replay-svm: 2,304 rows of 900,000,000 features may take ",
     ):
         ReplaySVM().begin(900_000_000, 2)
 

@@ -63,13 +63,17 @@ def mistakes_of_river(model: Any, rows: list[dict[str, Any]]) -> int:
         y = row["y"] if model._multiclass else row["y"] == "yes"
         predicted = model.predict_one(x)
         wrong += (
-            ("yes" if model._multiclass else True) != y if predicted is None else predicted != y
+            ("yes" if model._multiclass else True) != y
+            if predicted is None
+            else predicted != y
         )
         model.learn_one(x, y)
     return wrong
 
 
-def test_eleven_models_make_the_mistakes_of_rivers_own_loop(words: str, tmp_path: Path) -> None:
+def test_eleven_models_make_the_mistakes_of_rivers_own_loop(
+    words: str, tmp_path: Path
+) -> None:
     from tests.learners.river_models import MODELS
 
     content = {
@@ -77,12 +81,18 @@ def test_eleven_models_make_the_mistakes_of_rivers_own_loop(words: str, tmp_path
         "learners": [{"name": f"{HERE}:{make.__name__}"} for make in MODELS],
         "protocol": {"order": "time"},
     }
-    store = evaluate(parse_experiment(content), tmp_path / "store", in_process=True).store
+    store = evaluate(
+        parse_experiment(content), tmp_path / "store", in_process=True
+    ).store
     found = {
-        row["learner"].partition(":")[2]: dict(row["metrics"]).get("mistakes", row["reason"])
+        row["learner"].partition(":")[2]: dict(row["metrics"]).get(
+            "mistakes", row["reason"]
+        )
         for row in store.read(["learner", "metrics", "reason"]).to_pylist()
     }
-    assert found == {make.__name__: mistakes_of_river(make(), table()) for make in MODELS}
+    assert found == {
+        make.__name__: mistakes_of_river(make(), table()) for make in MODELS
+    }
 
 
 def test_rows_are_named_as_the_manifest_says(words: str) -> None:
@@ -92,7 +102,9 @@ def test_rows_are_named_as_the_manifest_says(words: str) -> None:
         for chunk in dataset.chunks("train")
         for row in feature_names(dataset.manifest, ()).rows(chunk.X)
     ]
-    expected = [{key: None if row[key] == "" else row[key] for key in KEYS} for row in table()]
+    expected = [
+        {key: None if row[key] == "" else row[key] for key in KEYS} for row in table()
+    ]
     assert rows == expected
     assert [list(row) for row in rows] == [list(KEYS)] * len(rows)
 
@@ -106,7 +118,9 @@ def test_rows_are_named_as_the_manifest_says(words: str) -> None:
         (["project:2"], ["project0", "project1"]),
     ],
 )
-def test_names_go_through_transforms(words: str, transforms: list[str], start: list[str]) -> None:
+def test_names_go_through_transforms(
+    words: str, transforms: list[str], start: list[str]
+) -> None:
     """A word stays one until its features are scaled; what is mixed of all features is named by the transform."""
     manifest = open_dataset(words).manifest
     names = feature_names(manifest, [make_transform(text) for text in transforms])
@@ -151,12 +165,16 @@ def test_an_imputer_of_rivers_gets_what_is_missing(tmp_path: Path) -> None:
         "learners": [{"name": f"{HERE}:imputed"}, {"name": f"{HERE}:two_columns"}],
         "protocol": {"order": "time"},
     }
-    store = evaluate(parse_experiment(content), tmp_path / "store", in_process=True).store
+    store = evaluate(
+        parse_experiment(content), tmp_path / "store", in_process=True
+    ).store
     found = {
         row["learner"].partition(":")[2]: row
         for row in store.read(["learner", "metrics", "reason"]).to_pylist()
     }
     from tests.learners.river_models import imputed
 
-    assert dict(found["imputed"]["metrics"])["mistakes"] == mistakes_of_river(imputed(), rows)
+    assert dict(found["imputed"]["metrics"])["mistakes"] == mistakes_of_river(
+        imputed(), rows
+    )
     assert "NaN in column 'x1'" in found["two_columns"]["reason"]

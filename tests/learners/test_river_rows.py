@@ -63,15 +63,23 @@ def test_dictionaries_are_made_once_for_all_learners_of_a_group(
 
 def test_a_model_that_changes_its_rows_leaves_those_of_others(shelf: Path) -> None:
     emptying = "tests.learners.test_river_rows:Emptying"
-    alone = {r.run["learner"]["name"]: r for r in records(plan(shelf, learners=(NAIVE,)))}
+    alone = {
+        r.run["learner"]["name"]: r for r in records(plan(shelf, learners=(NAIVE,)))
+    }
     for learners in ((emptying, NAIVE), (NAIVE, emptying)):
-        beside = {r.run["learner"]["name"]: r for r in records(plan(shelf, learners=learners))}
+        beside = {
+            r.run["learner"]["name"]: r for r in records(plan(shelf, learners=learners))
+        }
         assert dict(beside[NAIVE].metrics) == dict(alone[NAIVE].metrics)
 
 
-@pytest.mark.parametrize(("name", "make"), [(NAIVE, GaussianNB), (TREE, HoeffdingTreeClassifier)])
+@pytest.mark.parametrize(
+    ("name", "make"), [(NAIVE, GaussianNB), (TREE, HoeffdingTreeClassifier)]
+)
 @pytest.mark.parametrize("classes", [2, 3])
-def test_answers_are_those_of_the_models_own_loop(name: str, make: Any, classes: int) -> None:
+def test_answers_are_those_of_the_models_own_loop(
+    name: str, make: Any, classes: int
+) -> None:
     random = np.random.default_rng(2)
     y = random.integers(0, classes, 300)
     X = random.normal(size=(300, 4)) + y[:, None]

@@ -22,14 +22,19 @@ ANY_ORDER = {"ridge", "rls", "krls", "oselm", "oselm-r", "ls-svm", "naive-bayes"
 
 def not_for(estimator: Any) -> dict[str, str]:
     """Return the checks of scikit-learn that a learner cannot pass, and why."""
-    in_any_order = estimator.name in ANY_ORDER and getattr(estimator, "form", "full") == "full"
+    in_any_order = (
+        estimator.name in ANY_ORDER and getattr(estimator, "form", "full") == "full"
+    )
     if estimator.takes_weights and not in_any_order:
         why = (
             "wants a row of weight 2 to be the row twice, wherever it stands: it learns rows in "
             "their order"
         )
         layouts = ("dense", "sparse")
-        return {f"check_sample_weight_equivalence_on_{layout}_data": why for layout in layouts}
+        return {
+            f"check_sample_weight_equivalence_on_{layout}_data": why
+            for layout in layouts
+        }
     if estimator.name != "norma-n":
         return {}
     why = (
@@ -64,5 +69,7 @@ ALL_CHECKS = parametrize_with_checks(
     [values for values in ALL_CHECKS.args[1] if not _is_repeated(values)],
     **ALL_CHECKS.kwargs,
 )
-def test_scikit_learn_contract(estimator: object, check: Callable[[object], None]) -> None:
+def test_scikit_learn_contract(
+    estimator: object, check: Callable[[object], None]
+) -> None:
     check(estimator)

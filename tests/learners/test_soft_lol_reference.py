@@ -70,7 +70,10 @@ class SlowSoftLOL:
                     self.points[nearest] + (x - self.points[nearest]) / numbers[nearest]
                 )
                 f = np.einsum("p,pcd,d->c", gates, self.w, x)
-                both = {"mean": np.einsum("p,pcd,d->c", gates, self.mean(), x), "now": f}
+                both = {
+                    "mean": np.einsum("p,pcd,d->c", gates, self.mean(), x),
+                    "now": f,
+                }
                 self.forces.append(self.force)
                 self.scores.append(both[self.force])
                 if self.adaptive:
@@ -89,7 +92,9 @@ class SlowSoftLOL:
         for form, f in both.items():
             values = np.sort(np.array([0.0, f[0]]) if len(f) == 1 else f)
             self.doubtful |= bool(0.0 < values[-1] - values[-2] < 1e-9)
-            errs[form] = (int(f[0] >= 0.0) if len(f) == 1 else int(np.argmax(f))) != label
+            errs[form] = (
+                int(f[0] >= 0.0) if len(f) == 1 else int(np.argmax(f))
+            ) != label
         self.ahead.append(int(errs[self.force]) - int(errs[other]))
         if np.cumsum(self.ahead[::-1]).max() == 16:
             self.force = other
@@ -126,7 +131,9 @@ class SlowSoftLOL:
             return [(0, target * min(self.C, max(0.0, 1.0 - target * f[0]) / norm))]
         wrong = [c for c in range(len(f)) if c != label]
         rival = max(wrong, key=lambda c: (f[c], -c))
-        self.doubtful |= any(c != rival and 0.0 < abs(f[c] - f[rival]) < 1e-9 for c in wrong)
+        self.doubtful |= any(
+            c != rival and 0.0 < abs(f[c] - f[rival]) < 1e-9 for c in wrong
+        )
         step = min(self.C, max(0.0, 1.0 - f[label] + f[rival]) / (2.0 * norm))
         return [(label, step), (rival, -step)]
 
@@ -139,9 +146,9 @@ def streams(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
     d = draw(st.integers(2, 6))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     y = rng.integers(0, classes, rows)
-    X = rng.normal(size=(classes, d))[y] + draw(st.sampled_from([0.3, 1.0])) * rng.normal(
-        size=(rows, d)
-    )
+    X = rng.normal(size=(classes, d))[y] + draw(
+        st.sampled_from([0.3, 1.0])
+    ) * rng.normal(size=(rows, d))
     X[rng.random(X.shape) < draw(st.sampled_from([0.0, 0.2]))] = 0.0
     return X, y, classes
 
@@ -199,7 +206,9 @@ def test_the_adaptive_form_is_the_plain_version(
     X, y = _turning(seed, classes)
     slow = SlowSoftLOL(k, 3, 3.0, 1.0, 2, 3, adaptive=True).run(X, y, classes)
     assume(not slow.doubtful)
-    rows = (Chunk(to_csr(part) if sparse else part, y, 4).X for part in (X[:cut], X[cut:]))
+    rows = (
+        Chunk(to_csr(part) if sparse else part, y, 4).X for part in (X[:cut], X[cut:])
+    )
     labels = (y[:cut], y[cut:])
     scores: list[np.ndarray] = []
     state = None
@@ -210,7 +219,9 @@ def test_the_adaptive_form_is_the_plain_version(
             learner.restore(state)
         scores.extend(learner.learn(part, codes))
         state = learner.state()
-    np.testing.assert_allclose(np.array(scores), np.array(slow.scores), rtol=0.0, atol=1e-7)
+    np.testing.assert_allclose(
+        np.array(scores), np.array(slow.scores), rtol=0.0, atol=1e-7
+    )
     assert learner.state_["force"][0] == (slow.force == "mean")
 
 
@@ -243,7 +254,8 @@ def test_the_adaptive_form_changes_no_run_of_before() -> None:
     assert (SoftLOL().resolved_params()["averaging"], SoftLOL.version) == (3, 2)
     assert SoftLOL(averaging="adaptive").resolved_params()["averaging"] == "adaptive"
     with pytest.raises(
-        ParameterError, match="averaging was 'adaptiv', expected a whole number >= 1, or 'adaptive'"
+        ParameterError,
+        match="averaging was 'adaptiv', expected a whole number >= 1, or 'adaptive'",
     ):
         SoftLOL(averaging="adaptiv").resolved_params()
 
@@ -322,14 +334,19 @@ def test_float32_makes_nearly_the_same_predictions() -> None:
     assert np.mean(codes[0] != y[3000:]) < 0.15
 
 
-def test_it_learns_letter_far_better_than_lol_does(shared_data: Callable[[str], Path]) -> None:
+def test_it_learns_letter_far_better_than_lol_does(
+    shared_data: Callable[[str], Path],
+) -> None:
     """On half of the training rows, the other half held out, the error is below two thirds of LOL's."""
     X, y = load_svmlight_file(str(shared_data("letter/letter.scale")), n_features=16)
     order = np.random.default_rng(0).permutation(len(y))
     rows = np.ascontiguousarray(X.toarray()[order])
     labels = (y[order] - 1).astype(np.int64)
     rows = np.hstack(
-        [(rows - rows[:7500].mean(axis=0)) / rows[:7500].std(axis=0), np.ones((len(rows), 1))]
+        [
+            (rows - rows[:7500].mean(axis=0)) / rows[:7500].std(axis=0),
+            np.ones((len(rows), 1)),
+        ]
     )
     errors = []
     for learner in (SoftLOL(), LOL()):

@@ -110,7 +110,9 @@ def test_a_digest_is_of_the_content_and_not_of_the_place(
     assert str(home / "moved") in (sys.modules["own_model"].__file__ or "")
 
 
-def test_functions_models_and_learners_of_ours_from_outside_have_one_too(home: Path) -> None:
+def test_functions_models_and_learners_of_ours_from_outside_have_one_too(
+    home: Path,
+) -> None:
     (home / "own_model.py").write_text(MODEL + "model = Model()\n")
     assert version("own_model:build") == version("own_model:model") == version()
     stated, _, digest = version("own_learner:Mine").partition("+")
@@ -123,11 +125,19 @@ def test_functions_models_and_learners_of_ours_from_outside_have_one_too(home: P
 def test_what_is_installed_or_ours_keeps_its_version() -> None:
     import sklearn
 
-    assert make_learner("sklearn.linear_model:SGDClassifier", {}).version == sklearn.__version__
+    assert (
+        make_learner("sklearn.linear_model:SGDClassifier", {}).version
+        == sklearn.__version__
+    )
     assert make_learner("pa1", {}).version == learner_class("pa1").version
     assert (
         source_digest(
-            ["sklearn.linear_model", "json", "olscale.compiled.decorator", "no_such_module"]
+            [
+                "sklearn.linear_model",
+                "json",
+                "olscale.compiled.decorator",
+                "no_such_module",
+            ]
         )
         is None
     )
@@ -139,7 +149,8 @@ def test_the_version_is_that_of_what_was_imported_not_of_the_file(home: Path) ->
     (home / "own_model.py").write_text(MODEL + "# edited\n")
     assert version() == before
     with pytest.raises(
-        OlscaleError, match=r"own_model was edited after Python had imported it; start Python anew"
+        OlscaleError,
+        match=r"own_model was edited after Python had imported it; start Python anew",
     ):
         check_sources(["own_model:Model"])
     importlib.reload(sys.modules["own_model"])
@@ -173,7 +184,9 @@ def test_a_class_that_was_typed_in_is_known_by_its_methods_and_said_to_be(
         found.append(version("__main__:Typed"))
     assert found[0] != found[1]
     path = learner_path("__main__:Typed")
-    assert "only edits of its methods are noticed" in source_note(path, learner_class(path))
+    assert "only edits of its methods are noticed" in source_note(
+        path, learner_class(path)
+    )
 
 
 def test_a_learner_without_a_source_is_said_to_be_one(home: Path) -> None:
@@ -197,7 +210,9 @@ def test_what_cannot_be_imported_on_a_worker_is_an_answer(home: Path) -> None:
     )
 
 
-def test_a_process_with_another_source_computes_nothing_under_this_id(home: Path) -> None:
+def test_a_process_with_another_source_computes_nothing_under_this_id(
+    home: Path,
+) -> None:
     from olscale.errors import ExecutionError
     from olscale.evaluation.run import Run, StreamKey
     from olscale.evaluation.versions import check_learners
@@ -205,6 +220,7 @@ def test_a_process_with_another_source_computes_nothing_under_this_id(home: Path
     key = StreamKey("dense", "f" * 64, (), None)
     check_learners([Run(key, "own_model:Model", version(), {}), Run(key, "pa", 99, {})])
     with pytest.raises(
-        ExecutionError, match="own_model:Model is not what the experiment was planned with"
+        ExecutionError,
+        match="own_model:Model is not what the experiment was planned with",
     ):
         check_learners([Run(key, "own_model:Model", "0+0123456789ab", {})])

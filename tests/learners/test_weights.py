@@ -36,7 +36,9 @@ ROWS = 150
 RANDOM = np.random.default_rng(5)
 X = read_only(RANDOM.normal(size=(ROWS, 4)))
 Y = read_only((X[:, 0] + 0.5 * RANDOM.normal(size=ROWS) > 0.4).astype(np.int64))
-TARGETS = read_only(X @ np.array([1.0, -2.0, 0.5, 0.0]) + 0.3 * RANDOM.normal(size=ROWS))
+TARGETS = read_only(
+    X @ np.array([1.0, -2.0, 0.5, 0.0]) + 0.3 * RANDOM.normal(size=ROWS)
+)
 WEIGHTS = read_only(RANDOM.uniform(0.0, 3.0, size=ROWS))
 TWICE = read_only(RANDOM.integers(1, 3, size=ROWS).astype(np.float64))
 
@@ -74,12 +76,17 @@ def begun(name: str, **params: Any) -> Any:
 @pytest.mark.parametrize(
     ("name", "parameter", "factor"),
     [
-        *((name, "C", 2.0) for name in (*OF_THE_SLACK, *OF_THE_SLACK_OF_TARGETS, "ogd")),
+        *(
+            (name, "C", 2.0)
+            for name in (*OF_THE_SLACK, *OF_THE_SLACK_OF_TARGETS, "ogd")
+        ),
         *((name, "eta", 2.0) for name in OF_A_STEP),
         ("arow", "r", 0.5),
     ],
 )
-def test_a_weight_of_all_rows_is_a_parameter(name: str, parameter: str, factor: float) -> None:
+def test_a_weight_of_all_rows_is_a_parameter(
+    name: str, parameter: str, factor: float
+) -> None:
     """Weights of 2 are exact, and give the bits of the parameter times 2."""
     small = 0.05 if parameter in ("C", "eta") else 1.0
     weighted = begun(name, **{parameter: small})
@@ -105,7 +112,9 @@ def test_of_least_squares_a_weight_of_two_is_the_row_twice(name: str) -> None:
     learn_rows(weighted, X, labels_of(name), TWICE)
     again = np.repeat(np.arange(ROWS), TWICE.astype(np.int64))
     repeated.learn(read_only(X[again]), read_only(labels_of(name)[again]))
-    np.testing.assert_allclose(weighted.scores(X), repeated.scores(X), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(
+        weighted.scores(X), repeated.scores(X), rtol=1e-6, atol=1e-8
+    )
 
 
 @pytest.mark.parametrize("name", ["oselm", "rff-rls-r"])
@@ -120,9 +129,17 @@ def test_sums_of_weighted_rows_make_the_final_model(name: str) -> None:
 
 
 def test_gradient_descent_is_that_of_scikit_learn() -> None:
-    once = {"penalty": None, "fit_intercept": False, "shuffle": False, "max_iter": 1, "tol": None}
+    once = {
+        "penalty": None,
+        "fit_intercept": False,
+        "shuffle": False,
+        "max_iter": 1,
+        "tol": None,
+    }
     falling = {"learning_rate": "invscaling", "power_t": 0.5, "eta0": 0.1, **once}
-    expected = SGDClassifier(loss="hinge", **falling).fit(X, Y, sample_weight=WEIGHTS).coef_
+    expected = (
+        SGDClassifier(loss="hinge", **falling).fit(X, Y, sample_weight=WEIGHTS).coef_
+    )
     np.testing.assert_allclose(
         OGD(C=0.1).fit(X, Y, sample_weight=WEIGHTS).coef_, expected, rtol=1e-12
     )
@@ -134,7 +151,11 @@ def test_gradient_descent_is_that_of_scikit_learn() -> None:
 
 @pytest.mark.parametrize("name", ["ridge", "rls"])
 def test_ridge_is_that_of_scikit_learn(name: str) -> None:
-    expected = Ridge(alpha=1.0, fit_intercept=False).fit(X, TARGETS, sample_weight=WEIGHTS).coef_
+    expected = (
+        Ridge(alpha=1.0, fit_intercept=False)
+        .fit(X, TARGETS, sample_weight=WEIGHTS)
+        .coef_
+    )
     learner: Any = make_learner(name)
     np.testing.assert_allclose(
         learner.fit(X, TARGETS, sample_weight=WEIGHTS).coef_, expected, rtol=1e-10
@@ -164,11 +185,15 @@ def test_perceptron_and_pegasos_by_hand() -> None:
 
 
 def test_balanced_classes_of_a_fit_are_those_of_scikit_learn() -> None:
-    expected = PA1(C=0.1).fit(X, Y, sample_weight=compute_sample_weight("balanced", Y)).coef_
+    expected = (
+        PA1(C=0.1).fit(X, Y, sample_weight=compute_sample_weight("balanced", Y)).coef_
+    )
     balanced = PA1(C=0.1, class_weight="balanced").fit(X, Y)
     np.testing.assert_array_equal(balanced.coef_, expected)
     assert balanced.state_["class_counts"].tolist() == np.bincount(Y).tolist()
-    assert (PA1(C=0.1, class_weight="balanced").partial_fit(X, Y).coef_ != expected).any()
+    assert (
+        PA1(C=0.1, class_weight="balanced").partial_fit(X, Y).coef_ != expected
+    ).any()
 
 
 @pytest.mark.parametrize("labels", [["no", "yes"], [0, 1], [-1.0, 1.0], [False, True]])
@@ -177,15 +202,21 @@ def test_classes_are_weighed_by_their_labels(labels: list[Any]) -> None:
     weights = np.where(Y == 1, 5.0, 1.0) * WEIGHTS
     expected = PA1(C=0.1).fit(X, y, sample_weight=weights).coef_
     learner: Any = make_learner("pa1", {"C": 0.1, "class_weight": {labels[1]: 5}})
-    np.testing.assert_array_equal(learner.fit(X, y, sample_weight=WEIGHTS).coef_, expected)
+    np.testing.assert_array_equal(
+        learner.fit(X, y, sample_weight=WEIGHTS).coef_, expected
+    )
     named: Any = make_learner("pa1", learner.resolved_params())
-    np.testing.assert_array_equal(named.partial_fit(X, y, sample_weight=WEIGHTS).coef_, expected)
+    np.testing.assert_array_equal(
+        named.partial_fit(X, y, sample_weight=WEIGHTS).coef_, expected
+    )
 
 
 @pytest.mark.parametrize("label", [1.0, np.float32(1.0), np.int64(1), "1"])
 def test_a_whole_number_names_its_class_with_a_point_and_without(label: Any) -> None:
     expected = PA1(C=0.1, class_weight={1: 5}).fit(X, Y).coef_
-    np.testing.assert_array_equal(PA1(C=0.1, class_weight={label: 5}).fit(X, Y).coef_, expected)
+    np.testing.assert_array_equal(
+        PA1(C=0.1, class_weight={label: 5}).fit(X, Y).coef_, expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -207,7 +238,13 @@ def test_odd_weights_of_classes_are_refused(class_weight: Any, words: str) -> No
 
 @pytest.mark.parametrize(
     "weights",
-    [[1.0, 2.0], np.ones((ROWS, 2)), -WEIGHTS, np.full(ROWS, np.nan), np.full(ROWS, np.inf)],
+    [
+        [1.0, 2.0],
+        np.ones((ROWS, 2)),
+        -WEIGHTS,
+        np.full(ROWS, np.nan),
+        np.full(ROWS, np.inf),
+    ],
 )
 @pytest.mark.parametrize("learner", [PA1(), SGDR()])
 def test_odd_weights_of_rows_are_refused(learner: Any, weights: Any) -> None:
@@ -224,10 +261,14 @@ def test_rows_that_all_weigh_nothing_are_refused_by_fit_alone() -> None:
     assert not PA1().partial_fit(X, Y, sample_weight=0.0).coef_.any()
 
 
-@pytest.mark.parametrize("weights", [2, 2.0, [2] * ROWS, np.full(ROWS, 2, dtype=np.int32)])
+@pytest.mark.parametrize(
+    "weights", [2, 2.0, [2] * ROWS, np.full(ROWS, 2, dtype=np.int32)]
+)
 def test_numbers_and_lists_are_weights(weights: Any) -> None:
     expected = PA1(C=0.2).fit(X, Y).coef_
-    np.testing.assert_array_equal(PA1(C=0.1).fit(X, Y, sample_weight=weights).coef_, expected)
+    np.testing.assert_array_equal(
+        PA1(C=0.1).fit(X, Y, sample_weight=weights).coef_, expected
+    )
 
 
 def test_parameters_that_are_not_set_change_nothing() -> None:
@@ -239,7 +280,9 @@ def test_parameters_that_are_not_set_change_nothing() -> None:
     }
     assert set(begun("pa1").state()) == {"seen", "updates", "W"}
     assert repr(PA1(C=0.5)) == "PA1(C=0.5)"
-    assert PA1(C=0.5, class_weight="balanced").get_params()["class_weight"] == "balanced"
+    assert (
+        PA1(C=0.5, class_weight="balanced").get_params()["class_weight"] == "balanced"
+    )
 
 
 def test_what_weighs_classes_learns_alone() -> None:
@@ -274,7 +317,9 @@ def test_weights_are_routed_through_pipelines() -> None:
             PA1(C=0.1).set_fit_request(sample_weight=True),
         )
         pipeline = make_pipeline(*steps).fit(X, Y, sample_weight=WEIGHTS)
-    expected = PA1(C=0.1).fit(StandardScaler().fit_transform(X), Y, sample_weight=WEIGHTS)
+    expected = PA1(C=0.1).fit(
+        StandardScaler().fit_transform(X), Y, sample_weight=WEIGHTS
+    )
     np.testing.assert_array_equal(pipeline[-1].coef_, expected.coef_)
 
 
@@ -292,14 +337,17 @@ class NoSlack(PA1):
         return PARule()
 
 
-@pytest.mark.parametrize("learner", [PA(), OldPA1(), NoSlack(), OldPA1(class_weight="balanced")])
+@pytest.mark.parametrize(
+    "learner", [PA(), OldPA1(), NoSlack(), OldPA1(class_weight="balanced")]
+)
 def test_a_rule_without_a_weight_is_refused(learner: LinearLearner) -> None:
     def learn() -> None:
         learner.begin(4, 2)
         learn_rows(learner, X, Y, WEIGHTS)
 
     with pytest.raises(
-        ParameterError, match="takes no weights of rows: its rule has no loss that could"
+        ParameterError,
+        match="takes no weights of rows: its rule has no loss that could",
     ) as refusal:
         learn()
     assert "\n" not in str(refusal.value)

@@ -54,5 +54,7 @@ def test_arrays_that_no_rows_lead_to_are_refused(
     if name == "amm" and (place, value) == (0, 1):
         # No hyperplane of the first class is left.
         state["owner"][:] = 1
-    with pytest.raises(ValueError, match=r"does not fit|not at their places|support vectors"):
+    with pytest.raises(
+        ValueError, match=r"does not fit|not at their places|support vectors"
+    ):
         fresh.restore(state)

@@ -25,22 +25,30 @@ def write(path: Path, text: str) -> Path:
 
 
 def model(folder: Path, text: str) -> ColumnsEntry:
-    return ColumnsEntry.of(ingest(write(folder / "train.svm", text), folder / "trained").manifest)
+    return ColumnsEntry.of(
+        ingest(write(folder / "train.svm", text), folder / "trained").manifest
+    )
 
 
-def read(columns: ColumnsEntry, path: Path, base: int | None = None) -> list[list[float]]:
+def read(
+    columns: ColumnsEntry, path: Path, base: int | None = None
+) -> list[list[float]]:
     options = ReadOptions(zero_based=None if base is None else base == 0)
     source = ModelSource(columns, str(path), options=options)
     return np.concatenate([to_dense(part.X, columns.count) for part in source]).tolist()
 
 
 @pytest.mark.parametrize(("text", "base"), [(ZERO, 0), (ONE, 1)])
-def test_new_text_counts_as_that_of_the_model(tmp_path: Path, text: str, base: int) -> None:
+def test_new_text_counts_as_that_of_the_model(
+    tmp_path: Path, text: str, base: int
+) -> None:
     columns = model(tmp_path, text)
     assert columns.index_base == base
     assert read(columns, write(tmp_path / "new.svm", text)) == ROWS
     # Without the first index nothing in the text itself tells where it begins.
-    assert read(columns, write(tmp_path / "new.svm", f"0 {base + 1}:5\n")) == [[0, 5, 0]]
+    assert read(columns, write(tmp_path / "new.svm", f"0 {base + 1}:5\n")) == [
+        [0, 5, 0]
+    ]
 
 
 def test_text_that_seems_to_count_from_1_is_refused(tmp_path: Path) -> None:
@@ -71,7 +79,9 @@ def test_a_folder_is_refused_before_anything_is_predicted(tmp_path: Path) -> Non
 def test_an_index_0_for_a_model_that_counts_from_1_is_an_error(tmp_path: Path) -> None:
     columns = model(tmp_path, ONE)
     new = write(tmp_path / "new.svm", ZERO)
-    with pytest.raises(FormatError, match=r"line 1: index 0 in '0:1', .*--index-base 0"):
+    with pytest.raises(
+        FormatError, match=r"line 1: index 0 in '0:1', .*--index-base 0"
+    ):
         read(columns, new)
     assert read(columns, new, base=0) == ROWS
 
@@ -84,7 +94,10 @@ def test_a_model_that_does_not_know_takes_what_the_text_shows(
     assert read(columns, write(tmp_path / "new.svm", ZERO)) == ROWS
     assert read(columns, write(tmp_path / "new.svm", ONE)) == ROWS
     late = "0 1:1\n" * 20_000 + "0 0:7\n"
-    assert read(columns, write(tmp_path / "new.svm", late))[::20_000] == [[0, 1, 0], [7, 0, 0]]
+    assert read(columns, write(tmp_path / "new.svm", late))[::20_000] == [
+        [0, 1, 0],
+        [7, 0, 0],
+    ]
 
 
 def test_datasets_count_as_the_model_or_are_refused(tmp_path: Path) -> None:
@@ -93,7 +106,8 @@ def test_datasets_count_as_the_model_or_are_refused(tmp_path: Path) -> None:
     ingest(tmp_path / "a.svm", tmp_path / "one")
     assert read(columns, tmp_path / "zero") == [[0, 5, 0]]
     with pytest.raises(
-        ModelError, match="count from 1, the model learned from text that counts from 0; if both"
+        ModelError,
+        match="count from 1, the model learned from text that counts from 0; if both",
     ):
         read(columns, tmp_path / "one")
     assert read(columns, tmp_path / "one", base=1) == [[5, 0, 0]]

@@ -24,7 +24,11 @@ AS_ROWS_COME = ["impute:mean", "running-standardize", "bias"]
 
 
 def evaluated(
-    dataset: Dataset, store: Path, keep: bool, transforms: list[str] = AHEAD, **options: object
+    dataset: Dataset,
+    store: Path,
+    keep: bool,
+    transforms: list[str] = AHEAD,
+    **options: object,
 ) -> Store:
     experiment = olscale.Experiment(
         datasets=[{"path": dataset.path}],
@@ -35,26 +39,41 @@ def evaluated(
     return olscale.evaluate(experiment, store, in_process=True, **options).store  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("transforms", [AHEAD, AS_ROWS_COME, ["ipca:components=3", "bias"]])
-def test_kept_models_are_those_of_the_runs(tmp_path: Path, transforms: list[str]) -> None:
+@pytest.mark.parametrize(
+    "transforms", [AHEAD, AS_ROWS_COME, ["ipca:components=3", "bias"]]
+)
+def test_kept_models_are_those_of_the_runs(
+    tmp_path: Path, transforms: list[str]
+) -> None:
     digits = ingest("sklearn:iris", tmp_path / "iris")
     plain, kept = (
-        evaluated(digits, tmp_path / str(keep), keep, transforms) for keep in (False, True)
+        evaluated(digits, tmp_path / str(keep), keep, transforms)
+        for keep in (False, True)
     )
     shards = evaluated(digits, tmp_path / "shards", True, transforms, class_shards=2)
     assert plain.model_ids() == set()
     assert kept.model_ids() == shards.model_ids() == kept.done() == plain.done()
     for id in kept.done():
-        assert run_bytes(kept.get(id)) == run_bytes(plain.get(id)) == run_bytes(shards.get(id))
+        assert (
+            run_bytes(kept.get(id))
+            == run_bytes(plain.get(id))
+            == run_bytes(shards.get(id))
+        )
         compute_model(plain.get(id), digits.path).save(tmp_path / "again.olm")
         again = (tmp_path / "again.olm").read_bytes()
-        assert kept.files.read(model_file(id)) == shards.files.read(model_file(id)) == again
+        assert (
+            kept.files.read(model_file(id))
+            == shards.files.read(model_file(id))
+            == again
+        )
     model = olscale.load_model(tmp_path / "again.olm")
     rows = np.concatenate([chunk.X for chunk in digits.chunks("train")])
     once, twice = (olscale.load_model(tmp_path / "again.olm") for _ in range(2))
     once.partial_fit(rows[:20], model.predict(rows[:20], encoded=True), encoded=True)
     for row in rows[:20]:
-        twice.partial_fit(row[None], model.predict(row[None], encoded=True), encoded=True)
+        twice.partial_fit(
+            row[None], model.predict(row[None], encoded=True), encoded=True
+        )
     for name, array in once.arrays().items():
         np.testing.assert_array_equal(array, twice.arrays()[name], err_msg=name)
     assert kept.forget(learners=["pa1"]) == 4
@@ -63,13 +82,32 @@ def test_kept_models_are_those_of_the_runs(tmp_path: Path, transforms: list[str]
 
 def test_from_a_store_to_predictions(tmp_path: Path, cluster: Cluster) -> None:
     made = generate("rotating-xor", tmp_path / "xor", seed=0)
-    learners = ("--learner", "lol:k=4", "--learner", "river.linear_model:LogisticRegression")
-    words = ("--order", "time", "--store", "runs", "--keep-model", "--scheduler", cluster.scheduler)
-    done = run("evaluate", "--dataset", tmp_path / "xor", *learners, *words, cwd=tmp_path)
+    learners = (
+        "--learner",
+        "lol:k=4",
+        "--learner",
+        "river.linear_model:LogisticRegression",
+    )
+    words = (
+        "--order",
+        "time",
+        "--store",
+        "runs",
+        "--keep-model",
+        "--scheduler",
+        cluster.scheduler,
+    )
+    done = run(
+        "evaluate", "--dataset", tmp_path / "xor", *learners, *words, cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
-    assert "models are not kept: learner river.linear_model:LogisticRegression" in done.stderr
+    assert (
+        "models are not kept: learner river.linear_model:LogisticRegression"
+        in done.stderr
+    )
     listed = [
-        line.split() for line in run("models", "list", "runs", cwd=tmp_path).stdout.splitlines()
+        line.split()
+        for line in run("models", "list", "runs", cwd=tmp_path).stdout.splitlines()
     ]
     [own] = [line[0] for line in listed if line[-1] == "kept"]
     [other] = [line[0] for line in listed if line[-1] != "kept"]
@@ -85,12 +123,16 @@ def test_from_a_store_to_predictions(tmp_path: Path, cluster: Cluster) -> None:
     assert header == "prediction,label,score"
     assert len(rows) == made.rows("test" if "test" in made.splits else "train")
     assert "labelled rows)" in shown.stderr
-    with_both = run("predict", "lol.olm", "xor", "--scores", "--probabilities", cwd=tmp_path)
+    with_both = run(
+        "predict", "lol.olm", "xor", "--scores", "--probabilities", cwd=tmp_path
+    )
     header, *rows = with_both.stdout.splitlines()
     assert header == "prediction,score,probability_-1,probability_1"
     sums = [sum(map(float, row.split(",")[2:])) for row in rows]
     np.testing.assert_allclose(sums, 1.0)
-    assert run("models", "show", "lol.olm", cwd=tmp_path).stdout.startswith("learner      lol (")
+    assert run("models", "show", "lol.olm", cwd=tmp_path).stdout.startswith(
+        "learner      lol ("
+    )
 
 
 def test_models_of_regressions_are_listed_with_their_figures_and_learn_on(
@@ -112,7 +154,8 @@ def test_models_of_regressions_are_listed_with_their_figures_and_learn_on(
     before = model.predict(rows, encoded=True)
     assert np.isfinite(before).all()
     assert (
-        model.partial_fit(rows, before + 1.0, encoded=True).predict(rows, encoded=True) > before
+        model.partial_fit(rows, before + 1.0, encoded=True).predict(rows, encoded=True)
+        > before
     ).all()
 
 
@@ -137,7 +180,8 @@ def test_the_dataset_of_a_run_is_found_in_the_data_home(
     start = run("models", "list", "runs", cwd=tmp_path).stdout.split()[0]
     missed = run("models", "save", "runs", start, "a.olm", cwd=tmp_path)
     assert (
-        f"is not at xor, data/xor, {tmp_path}/elsewhere/xor; name it by --dataset" in missed.stderr
+        f"is not at xor, data/xor, {tmp_path}/elsewhere/xor; name it by --dataset"
+        in missed.stderr
     )
     monkeypatch.setenv("OLSCALE_DATASETS", str(tmp_path / "home"))
     assert run("models", "save", "runs", start, "a.olm", cwd=tmp_path).returncode == 0
@@ -154,7 +198,10 @@ def test_a_model_that_joblib_maps_goes_on_and_keeps_its_classes(tmp_path: Path) 
     for one in (mapped, model):
         one.partial_fit(X, y, classes=y, encoded=True)
     np.testing.assert_array_equal(
-        mapped.decision_function(X, encoded=True), model.decision_function(X, encoded=True)
+        mapped.decision_function(X, encoded=True),
+        model.decision_function(X, encoded=True),
     )
-    with pytest.raises(ParameterError, match=r"classes was \[0, 1\], expected those of the model"):
+    with pytest.raises(
+        ParameterError, match=r"classes was \[0, 1\], expected those of the model"
+    ):
         mapped.partial_fit(X, y, classes=[0, 1], encoded=True)

@@ -56,7 +56,15 @@ def _model(tmp_path: Path, rows: list[list[Any]], name: str, learner: str) -> Pa
     dataset = tmp_path / name
     done = run("ingest", source, dataset, "--drop", "id", "--label", "label")
     assert done.returncode == 0, done.stderr
-    evaluate = ("evaluate", "--dataset", dataset, "--learner", learner, "--order", "time")
+    evaluate = (
+        "evaluate",
+        "--dataset",
+        dataset,
+        "--learner",
+        learner,
+        "--order",
+        "time",
+    )
     transforms = ("--transform", "impute:mean,running-standardize,bias")
     store = tmp_path / f"{name}-store"
     done = run(*evaluate, *transforms, "--store", store, "--in-process", "--keep-model")
@@ -85,11 +93,14 @@ def test_ten_weeks_one_by_one_are_one_stream(tmp_path: Path, learner: str) -> No
     for week in range(1, WEEKS):
         part = rows[week * ROWS : (week + 1) * ROWS]
         source = _write(tmp_path / f"week{week}.csv", part)
-        if week == 3:  # from a frame in Python, in pieces, with columns in another order
+        # from a frame in Python, in pieces, with columns in another order
+        if week == 3:
             loaded = load_model(str(model))
             names = ["label", "color", "id", "weight", "size"]
             at = [4, 3, 0, 2, 1]
-            records = [dict(zip(names, [row[i] for i in at], strict=True)) for row in part]
+            records = [
+                dict(zip(names, [row[i] for i in at], strict=True)) for row in part
+            ]
             for record in records[:5]:
                 loaded.partial_fit(record)
             loaded.partial_fit(records[5:]).save(str(model))
@@ -98,7 +109,16 @@ def test_ten_weeks_one_by_one_are_one_stream(tmp_path: Path, learner: str) -> No
             source = tmp_path / "week5"
             like = ("--like", tmp_path / "first", "--drop", "id")
             assert run("ingest", tmp_path / "week5.csv", source, *like).returncode == 0
-        done = run("models", "learn", model, source, "--out", model, "--measures", "kappa,log_loss")
+        done = run(
+            "models",
+            "learn",
+            model,
+            source,
+            "--out",
+            model,
+            "--measures",
+            "kappa,log_loss",
+        )
         assert done.returncode == 0, done.stderr
         assert f"{ROWS} rows" in done.stdout
         assert "cumulative error" in done.stdout
@@ -155,7 +175,9 @@ olscale(sys.argv[1:])
 """
 
 
-def test_a_kill_in_the_middle_of_writing_leaves_the_model_as_it_was(tmp_path: Path) -> None:
+def test_a_kill_in_the_middle_of_writing_leaves_the_model_as_it_was(
+    tmp_path: Path,
+) -> None:
     rows = _rows(1)
     model = tmp_path / "m.olm"
     model.write_bytes(_model(tmp_path, rows[:ROWS], "first", "pa1").read_bytes())
@@ -258,7 +280,10 @@ def test_new_classes_and_values_come_where_the_model_may_grow(tmp_path: Path) ->
     classes = _write(tmp_path / "classes.csv", new)
     refused = run(*learn, classes, "--out", tmp_path / "r.olm", "--grow", "features")
     assert refused.returncode == 1
-    assert "row 0 has the label 'huge', which is none of the model's classes" in refused.stderr
+    assert (
+        "row 0 has the label 'huge', which is none of the model's classes"
+        in refused.stderr
+    )
     done = run(*learn, classes, "--out", out, "--grow", "all")
     assert done.returncode == 0, done.stderr
     assert "1 classes are new" in done.stderr
@@ -268,8 +293,12 @@ def test_new_classes_and_values_come_where_the_model_may_grow(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", sorted(GROWS_FEATURES))
-@pytest.mark.parametrize("transforms", ["", "bias", "impute:mean,running-standardize,bias"])
-def test_a_model_that_got_features_is_one_that_had_them(name: str, transforms: str) -> None:
+@pytest.mark.parametrize(
+    "transforms", ["", "bias", "impute:mean,running-standardize,bias"]
+)
+def test_a_model_that_got_features_is_one_that_had_them(
+    name: str, transforms: str
+) -> None:
     """Bit for bit, where its first rows have zeros in what is new."""
     from olscale.data.transforms.pipeline import Pipeline, make_transform
     from olscale.models.about import About, ColumnsEntry, LearnerEntry, TransformsEntry
@@ -312,7 +341,9 @@ def test_a_model_that_got_features_is_one_that_had_them(name: str, transforms: s
     arrays = had.arrays()
     if "impute" in transforms or "running" in transforms:
         # What was never there has no count of its own, where zeros were counted.
-        arrays = {name: array for name, array in arrays.items() if name.startswith("learner/")}
+        arrays = {
+            name: array for name, array in arrays.items() if name.startswith("learner/")
+        }
     for part, array in arrays.items():
         np.testing.assert_array_equal(grown.arrays()[part], array, err_msg=part)
     grown.partial_fit(X[12:], y[12:])

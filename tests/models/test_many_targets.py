@@ -22,14 +22,22 @@ def folder(tmp_path_factory):
     write(folder / "turned.csv", NAMES[::-1], rows[:, ::-1])
     write(folder / "price.csv", NAMES[:3], rows[:, :3])
     np.savez(folder / "rows.npz", X_train=rows[:, :2], y_train=rows[:, 2:])
-    for name, label in (("homes", "price,rent"), ("turned", "rent,price"), ("price", "price")):
-        olscale.ingest(folder / f"{name}.csv", folder / name, target="real", label=label)
+    for name, label in (
+        ("homes", "price,rent"),
+        ("turned", "rent,price"),
+        ("price", "price"),
+    ):
+        olscale.ingest(
+            folder / f"{name}.csv", folder / name, target="real", label=label
+        )
     return folder
 
 
 def write(path, names, rows):
     path.write_text(
-        ",".join(names) + "\n" + "".join(",".join(map(repr, row)) + "\n" for row in rows.tolist())
+        ",".join(names)
+        + "\n"
+        + "".join(",".join(map(repr, row)) + "\n" for row in rows.tolist())
     )
 
 
@@ -37,7 +45,9 @@ def write(path, names, rows):
 def model(folder):
     protocol = {"order": "time", "keep_model": True}
     experiment = olscale.Experiment(
-        datasets=[{"path": str(folder / "homes")}], learners=[{"name": "ridge"}], protocol=protocol
+        datasets=[{"path": str(folder / "homes")}],
+        learners=[{"name": "ridge"}],
+        protocol=protocol,
     )
     store = olscale.evaluate(experiment, folder / "store", in_process=True).store
     [run] = store.done()
@@ -55,21 +65,29 @@ def model(folder):
         ("rows.npz", None),
     ],
 )
-def test_labels_go_by_the_names_of_their_targets(folder, model, tmp_path, source, label):
-    rows = ModelSource(model.about.columns, str(folder / source), options=ReadOptions(label=label))
+def test_labels_go_by_the_names_of_their_targets(
+    folder, model, tmp_path, source, label
+):
+    rows = ModelSource(
+        model.about.columns, str(folder / source), options=ReadOptions(label=label)
+    )
     done = predict(model, rows, tmp_path / "out.csv", labels=True)
     header, *lines = (tmp_path / "out.csv").read_text().splitlines()
     assert header == "prediction_price,prediction_rent,label_price,label_rent"
     cells = np.array([line.split(",") for line in lines], dtype=float)
     known = np.loadtxt(folder / "homes.csv", delimiter=",", skiprows=1)[:, 2:]
     np.testing.assert_array_equal(cells[:, 2:], known)
-    np.testing.assert_allclose(done.squares, np.sum((cells[:, :2] - known) ** 2, axis=0))
+    np.testing.assert_allclose(
+        done.squares, np.sum((cells[:, :2] - known) ** 2, axis=0)
+    )
 
 
 def test_a_source_of_other_targets_is_refused_with_labels_only(folder, model, tmp_path):
     def source():
         return ModelSource(model.about.columns, str(folder / "price"))
 
-    with pytest.raises(ModelError, match="has the targets one, the model predicts 'price', 'rent'"):
+    with pytest.raises(
+        ModelError, match="has the targets one, the model predicts 'price', 'rent'"
+    ):
         predict(model, source(), tmp_path / "out.csv", labels=True)
     assert predict(model, source(), tmp_path / "out.csv").rows == 60

@@ -32,7 +32,10 @@ def written(tmp_path: Path, change: dict[bytes, bytes], **arrays: np.ndarray) ->
     [
         ({b'"format":1': b'"format":4'}, "of a later version of olscale"),
         ({b'"pa1"': b'"os:system"'}, "its learner 'os:system' is none of olscale's"),
-        ({b'"version":1': b'"version":99'}, "learned by version 99 of pa1, here is version 1"),
+        (
+            {b'"version":1': b'"version":99'},
+            "learned by version 99 of pa1, here is version 1",
+        ),
         ({b'"count":3': b'"count":4'}, "has 3 names"),
         (
             {b'"classes":["x","y","z"]': b'"classes":["x","y","z","zz"]'},
@@ -51,8 +54,12 @@ def test_what_does_not_fit_is_refused(
     assert "\n" not in str(refused.value)
 
 
-def test_a_learner_of_ones_own_is_imported_only_where_it_is_named(tmp_path: Path) -> None:
-    file = written(tmp_path, {b'"pa1"': b'"olscale.learners.linear.passive_aggressive:PA1"'})
+def test_a_learner_of_ones_own_is_imported_only_where_it_is_named(
+    tmp_path: Path,
+) -> None:
+    file = written(
+        tmp_path, {b'"pa1"': b'"olscale.learners.linear.passive_aggressive:PA1"'}
+    )
     with pytest.raises(ModelError, match="if you know and trust it, name it"):
         olscale.load_model(file)
     assert olscale.load_model(
@@ -71,9 +78,13 @@ def test_a_file_is_no_larger_than_it_says(tmp_path: Path) -> None:
         "sparse/learner/W/shape": np.array([1 << 40, 3]),
         "sparse/learner/W/at": np.array([1 << 50]),
     }
-    with pytest.raises(ModelError, match=r"lie outside of it|does not fit the memory|damaged"):
+    with pytest.raises(
+        ModelError, match=r"lie outside of it|does not fit the memory|damaged"
+    ):
         olscale.load_model(
-            written(tmp_path, {}, **huge, **{"sparse/learner/W/blocks": np.zeros((1, 32))})
+            written(
+                tmp_path, {}, **huge, **{"sparse/learner/W/blocks": np.zeros((1, 32))}
+            )
         )
 
 

@@ -74,7 +74,11 @@ def test_json_lines_with_and_without_a_label(tmp_path: Path) -> None:
     assert (found, labels) == (ROWS, [["k", "l"]])
     path.write_text('{"b": 2, "a": 1, "t": "x"}\n{"b": 4, "t": "z", "a": 3}\n')
     found, source, labels = rows(NAMED, path)
-    assert (found, labels, source.unknown) == ([ROWS[0], [3.0, 4.0, 0.0, 0.0]], [None], 1)
+    assert (found, labels, source.unknown) == (
+        [ROWS[0], [3.0, 4.0, 0.0, 0.0]],
+        [None],
+        1,
+    )
     path.write_text('{"bb": 2, "a": 1, "t": "x"}\n')
     with pytest.raises(ModelError, match="does not know: 'bb'"):
         rows(NAMED, path)
@@ -92,10 +96,15 @@ def test_features_of_vowpal_wabbit_text_come_and_go(tmp_path: Path) -> None:
 def test_features_are_hashed_as_the_model_learned_them(tmp_path: Path) -> None:
     names = tuple(f"*=#{number}" for number in range(16))
     coded = {"*": "hash:features=16"}
-    columns = ColumnsEntry(count=16, kind="sparse", names=names, text=("*",), coded=coded)
+    columns = ColumnsEntry(
+        count=16, kind="sparse", names=names, text=("*",), coded=coded
+    )
     (tmp_path / "rows.vw").write_text("1 | 3:2 21\n-1 | 0:1\n")
     found, _, _ = rows(columns, tmp_path / "rows.vw")
-    assert [[i for i, value in enumerate(row) if value] for row in found] == [[3, 5], [0]]
+    assert [[i for i, value in enumerate(row) if value] for row in found] == [
+        [3, 5],
+        [0],
+    ]
 
 
 def test_numbers_in_a_column_of_text_stay_text(tmp_path: Path) -> None:
@@ -108,13 +117,19 @@ def test_numbers_in_a_column_of_text_stay_text(tmp_path: Path) -> None:
 
 def test_what_the_model_does_not_know(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a,b,t,more\n1,2,z,0\n3,4,y,0\n")
-    with pytest.raises(ModelError, match="does not know: 'more'; leave them out with --drop"):
+    with pytest.raises(
+        ModelError, match="does not know: 'more'; leave them out with --drop"
+    ):
         rows(NAMED, tmp_path / "rows.csv")
     found, source, _ = rows(NAMED, tmp_path / "rows.csv", drop=("more",))
     assert (found, source.unknown) == ([[1.0, 2.0, 0.0, 0.0], ROWS[1]], 1)
-    with pytest.raises(ModelError, match="lacks columns that the model learned from: 'b'"):
+    with pytest.raises(
+        ModelError, match="lacks columns that the model learned from: 'b'"
+    ):
         rows(NAMED, tmp_path / "rows.csv", drop=("more,b",))
-    with pytest.raises(ModelError, match="lacks columns that the model learned from: 't'"):
+    with pytest.raises(
+        ModelError, match="lacks columns that the model learned from: 't'"
+    ):
         rows(NAMED, tmp_path / "rows.csv", drop=("more,t",))
     with pytest.raises(UnknownNameError, match="label column"):
         rows(NAMED, tmp_path / "rows.csv", label="labl")
@@ -132,7 +147,10 @@ def test_without_names_places_and_their_number_count(tmp_path: Path) -> None:
         rows(PLACED, tmp_path / "wide.csv")
     (tmp_path / "rows.svm").write_text("0 2:1\n0\n")
     assert rows(PLACED, tmp_path / "rows.svm")[0] == [[0.0, 1.0], [0.0, 0.0]]
-    assert rows(PLACED, tmp_path / "rows.svm", zero_based=False)[0] == [[0.0, 1.0], [0.0, 0.0]]
+    assert rows(PLACED, tmp_path / "rows.svm", zero_based=False)[0] == [
+        [0.0, 1.0],
+        [0.0, 0.0],
+    ]
     (tmp_path / "rows.svm").write_text("0 3:1\n")
     found, source, _ = rows(PLACED, tmp_path / "rows.svm")
     assert (found, source.unknown_indices) == ([[0.0, 0.0]], 1)
@@ -140,15 +158,24 @@ def test_without_names_places_and_their_number_count(tmp_path: Path) -> None:
 
 ENCODE = ["t=hash:16", "note=text:32", "day=date"]
 CELLS = [
-    (f"t{i}", "good day" if i % 2 else "bad day", f"2024-03-0{i + 1}", f"{i}", f"{i % 2}")
+    (
+        f"t{i}",
+        "good day" if i % 2 else "bad day",
+        f"2024-03-0{i + 1}",
+        f"{i}",
+        f"{i % 2}",
+    )
     for i in range(6)
 ]
 
 
 def table(path: Path, columns: str = "t,note,day,a,label") -> Path:
-    places = [["t", "note", "day", "a", "label"].index(name) for name in columns.split(",")]
+    places = [
+        ["t", "note", "day", "a", "label"].index(name) for name in columns.split(",")
+    ]
     path.write_text(
-        "\n".join([columns, *(",".join(row[i] for i in places) for row in CELLS)]) + "\n"
+        "\n".join([columns, *(",".join(row[i] for i in places) for row in CELLS)])
+        + "\n"
     )
     return path
 
@@ -159,16 +186,24 @@ def rows_of(dataset: Dataset) -> list[list[float]]:
     ).tolist()
 
 
-@pytest.mark.parametrize("columns", ["t,note,day,a,label", "label,a,day,note,t", "a,day,t,note"])
+@pytest.mark.parametrize(
+    "columns", ["t,note,day,a,label", "label,a,day,note,t", "a,day,t,note"]
+)
 def test_text_is_encoded_as_the_model_learned_it(columns: str, tmp_path: Path) -> None:
     dataset = ingest(str(table(tmp_path / "t.csv")), tmp_path / "data", encode=ENCODE)
     model = ColumnsEntry.of(dataset.manifest)
-    assert model.coded == {"t": "hash:features=16", "note": "text:features=32", "day": "date"}
+    assert model.coded == {
+        "t": "hash:features=16",
+        "note": "text:features=32",
+        "day": "date",
+    }
     assert ColumnsEntry.model_validate_json(model.model_dump_json()) == model
     found, source, _ = rows(model, table(tmp_path / "new.csv", columns))
     assert (found, source.unknown) == (rows_of(dataset), 0)
     assert rows(model, tmp_path / "data")[0] == found
-    with pytest.raises(ModelError, match=r"lacks columns that the model learned from: 'note'"):
+    with pytest.raises(
+        ModelError, match=r"lacks columns that the model learned from: 'note'"
+    ):
         rows(model, table(tmp_path / "new.csv", "t,day,a,label"))
 
 
@@ -190,38 +225,48 @@ def test_a_dataset_that_is_encoded_otherwise_is_refused(
     encode: list[str], fault: str, tmp_path: Path
 ) -> None:
     model = ColumnsEntry.of(
-        ingest(str(table(tmp_path / "t.csv")), tmp_path / "data", encode=ENCODE).manifest
+        ingest(
+            str(table(tmp_path / "t.csv")), tmp_path / "data", encode=ENCODE
+        ).manifest
     )
     other = ingest(str(tmp_path / "t.csv"), tmp_path / "other", encode=encode)
     with pytest.raises(ModelError, match=fault):
         rows(model, tmp_path / "other")
     if len(encode) < len(ENCODE):
         with pytest.raises(
-            ModelError, match=r"is date, expected one feature a value.*without --encode day=\.\.\."
+            ModelError,
+            match=r"is date, expected one feature a value.*without --encode day=\.\.\.",
         ):
             rows(ColumnsEntry.of(other.manifest), tmp_path / "data")
 
 
 def test_codings_of_earlier_manifests_are_not_known(tmp_path: Path) -> None:
-    old = TableEntry.model_validate_json('{"numeric": 1, "categorical": {"t": 16}, "coded": ["t"]}')
+    old = TableEntry.model_validate_json(
+        '{"numeric": 1, "categorical": {"t": 16}, "coded": ["t"]}'
+    )
     assert old.coded == {"t": ""}
     manifest = ingest(
         str(table(tmp_path / "t.csv", "t,a,label")), tmp_path / "data", encode=ENCODE[0]
     ).manifest
     model = ColumnsEntry.of(manifest.model_copy(update={"table": old}))
-    with pytest.raises(ModelError, match="by a coding of --encode that its dataset did not keep"):
+    with pytest.raises(
+        ModelError, match="by a coding of --encode that its dataset did not keep"
+    ):
         rows(model, tmp_path / "t.csv")
 
 
 def test_values_of_a_bounded_column_are_those_of_the_model(tmp_path: Path) -> None:
     def csv(name: str, cells: str) -> str:
         (tmp_path / name).write_text(
-            "a,t,label\n" + "".join(f"{i},{cell},{i % 2}\n" for i, cell in enumerate(cells))
+            "a,t,label\n"
+            + "".join(f"{i},{cell},{i % 2}\n" for i, cell in enumerate(cells))
         )
         return str(tmp_path / name)
 
     encode = "t=one-hot:values=2"
-    model = ColumnsEntry.of(ingest(csv("t.csv", "xyzx"), tmp_path / "data", encode=encode).manifest)
+    model = ColumnsEntry.of(
+        ingest(csv("t.csv", "xyzx"), tmp_path / "data", encode=encode).manifest
+    )
     assert model.names == ("a", "t=x", "t=y", "t=other")
     assert [row[1:] for row in rows(model, tmp_path / "data")[0]] == [
         [1, 0, 0],
@@ -230,14 +275,24 @@ def test_values_of_a_bounded_column_are_those_of_the_model(tmp_path: Path) -> No
         [1, 0, 0],
     ]
     found, source, _ = rows(model, Path(csv("new.csv", "qyx")))
-    assert ([row[1:] for row in found], source.unknown) == ([[0, 0, 1], [0, 1, 0], [1, 0, 0]], 0)
+    assert ([row[1:] for row in found], source.unknown) == (
+        [[0, 0, 1], [0, 1, 0], [1, 0, 0]],
+        0,
+    )
     ingest(str(tmp_path / "new.csv"), tmp_path / "new", encode=encode)
-    with pytest.raises(ModelError, match=r"column 't' .* has 'x' among its other values"):
+    with pytest.raises(
+        ModelError, match=r"column 't' .* has 'x' among its other values"
+    ):
         rows(model, tmp_path / "new")
     ingest(csv("few.csv", "qx"), tmp_path / "few", encode=encode)
-    assert [row[1:] for row in rows(model, tmp_path / "few")[0]] == [[0, 0, 1], [1, 0, 0]]
+    assert [row[1:] for row in rows(model, tmp_path / "few")[0]] == [
+        [0, 0, 1],
+        [1, 0, 0],
+    ]
     ingest(csv("plain.csv", "xy"), tmp_path / "plain")
-    with pytest.raises(ModelError, match="is one feature a value, expected one-hot:values=2"):
+    with pytest.raises(
+        ModelError, match="is one feature a value, expected one-hot:values=2"
+    ):
         rows(model, tmp_path / "plain")
 
 
@@ -263,7 +318,9 @@ def test_cells_are_written_as_the_model_learned_them(tmp_path: Path) -> None:
     assert ColumnsEntry.model_validate_json(model.model_dump_json()) == model
     new = tmp_path / "new.tsv"
     new.write_text(
-        "kind\tword\ta\n" + "\n".join(line[: line.rindex("\t")] for line in lines) + "\n"
+        "kind\tword\ta\n"
+        + "\n".join(line[: line.rindex("\t")] for line in lines)
+        + "\n"
     )
     np.testing.assert_array_equal(rows(model, new)[0], rows_of(dataset))
     new.write_text(new.read_text().replace("-", "x"))
@@ -275,10 +332,14 @@ def test_cells_are_written_as_the_model_learned_them(tmp_path: Path) -> None:
 
     columns = {"kind": ["ham", "spam"], "word": ['"open', "a\tb"], "a": [None, 2.0]}
     parquet.write_table(pa.table(columns), tmp_path / "rows.parquet")
-    np.testing.assert_array_equal(rows(model, tmp_path / "rows.parquet")[0], rows_of(dataset))
+    np.testing.assert_array_equal(
+        rows(model, tmp_path / "rows.parquet")[0], rows_of(dataset)
+    )
 
 
-def test_a_column_that_the_model_knows_as_a_number_is_one_in_any_format(tmp_path: Path) -> None:
+def test_a_column_that_the_model_knows_as_a_number_is_one_in_any_format(
+    tmp_path: Path,
+) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -295,7 +356,9 @@ def test_a_column_that_the_model_knows_as_a_number_is_one_in_any_format(tmp_path
     model = ColumnsEntry.of(dataset.manifest)
     for name in ("t.parquet", "plain.parquet", "text.parquet", "t.csv", "data"):
         assert rows(model, tmp_path / name)[0] == [[3.0, 1.0], [1.0, 2.0], [3.0, 3.0]]
-    categories = ColumnsEntry.of(ingest(tmp_path / "t.parquet", tmp_path / "one-hot").manifest)
+    categories = ColumnsEntry.of(
+        ingest(tmp_path / "t.parquet", tmp_path / "one-hot").manifest
+    )
     for name in ("t.parquet", "plain.parquet", "text.parquet", "t.csv"):
         assert rows(categories, tmp_path / name)[0] == [
             [1.0, 0.0, 1.0],

@@ -47,11 +47,15 @@ def mails(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two classes, rows to learn from and rows to test on."""
     folder = tmp_path_factory.mktemp("mails")
     _table(folder / "next.csv", 1)
-    ingest(_table(folder / "mails.csv", 0), folder / "mails", train_rows=200, chunk_rows=64)
+    ingest(
+        _table(folder / "mails.csv", 0), folder / "mails", train_rows=200, chunk_rows=64
+    )
     return folder / "mails"
 
 
-def _experiment(mails: Path, learner: str, params: dict[str, Any], **protocol: Any) -> Experiment:
+def _experiment(
+    mails: Path, learner: str, params: dict[str, Any], **protocol: Any
+) -> Experiment:
     return olscale.Experiment(
         datasets=[{"path": str(mails)}],
         learners=[{"name": learner, "params": params}],
@@ -98,14 +102,20 @@ def test_models_have_the_probabilities_and_decisions_of_their_run(
     mails: Path, tmp_path: Path, learner: tuple[str, dict[str, Any]]
 ) -> None:
     options: dict[str, Any] = {"measures": ["auc", "log_loss"], "allow_pickle": True}
-    olscale.evaluate(_experiment(mails, *learner, **options), tmp_path / "s", in_process=True)
+    olscale.evaluate(
+        _experiment(mails, *learner, **options), tmp_path / "s", in_process=True
+    )
     model = load_model(_kept(tmp_path / "s"), allow_pickle=True)
     rows = np.random.default_rng(2).normal(size=(50, 3))
     assert model.decision_function(rows, encoded=True).shape == (50,)
     probabilities = model.predict_proba(rows, encoded=True)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
-    assert len(np.unique(probabilities[:, 1])) == 50, "a value for each row, not for each class"
-    agreement = (probabilities[:, 1] > 0.5) == (model.predict(rows, encoded=True) == "spam")
+    assert len(np.unique(probabilities[:, 1])) == 50, (
+        "a value for each row, not for each class"
+    )
+    agreement = (probabilities[:, 1] > 0.5) == (
+        model.predict(rows, encoded=True) == "spam"
+    )
     assert agreement.mean() > 0.9
 
 
@@ -127,7 +137,13 @@ def test_a_threshold_goes_with_the_model(mails: Path, tmp_path: Path) -> None:
 
 
 def test_on_the_command_line(mails: Path, tmp_path: Path) -> None:
-    evaluate = ("evaluate", "--dataset", mails, "--learner", "sklearn.naive_bayes:GaussianNB")
+    evaluate = (
+        "evaluate",
+        "--dataset",
+        mails,
+        "--learner",
+        "sklearn.naive_bayes:GaussianNB",
+    )
     options = ("--order", "time", "--in-process", "--store")
     assert run(*evaluate, *options, tmp_path / "s", "--keep-model").returncode == 0
     kept = _kept(tmp_path / "s")
@@ -150,7 +166,9 @@ def test_on_the_command_line(mails: Path, tmp_path: Path) -> None:
     assert [entry.rows for entry in about.history] == [ROWS]
 
 
-def test_pickles_are_kept_saved_read_and_learned_where_allowed(mails: Path, tmp_path: Path) -> None:
+def test_pickles_are_kept_saved_read_and_learned_where_allowed(
+    mails: Path, tmp_path: Path
+) -> None:
     evaluate = ("evaluate", "--dataset", mails, "--learner", OF_RIVER)
     options = ("--order", "time", "--in-process", "--store")
     plain = run(*evaluate, *options, tmp_path / "plain", "--keep-model")
@@ -175,7 +193,13 @@ def test_pickles_are_kept_saved_read_and_learned_where_allowed(mails: Path, tmp_
     loaded = load_model(str(model), allow_pickle=True)
     lines = source.read_text().splitlines()[1:]
     records = [
-        dict(zip(("size", "weight", "height"), map(float, line.split(",")[:3]), strict=True))
+        dict(
+            zip(
+                ("size", "weight", "height"),
+                map(float, line.split(",")[:3]),
+                strict=True,
+            )
+        )
         for line in lines
     ]
     assert ["prediction", *loaded.predict(records)] == predicted.stdout.split()
@@ -205,7 +229,9 @@ def test_files_that_mislead_are_refused(mails: Path, tmp_path: Path) -> None:
     about = arrays["model.json"].tobytes()
 
     def named(name: bytes) -> np.ndarray:
-        return np.frombuffer(about.replace(b"sklearn.naive_bayes:GaussianNB", name), dtype=np.uint8)
+        return np.frombuffer(
+            about.replace(b"sklearn.naive_bayes:GaussianNB", name), dtype=np.uint8
+        )
 
     of_others = named(b"subprocess:Popen")
     assert "is none of olscale's" in _refusal(arrays | {"model.json": of_others}, file)
@@ -213,7 +239,9 @@ def test_files_that_mislead_are_refused(mails: Path, tmp_path: Path) -> None:
     imported = named(b"sklearn.utils.fixes:platform.processor")
     assert "none of olscale's" in _refusal(arrays | {"model.json": imported}, file)
     other = make_learner("sklearn.linear_model:Perceptron")
-    assert "of class Perceptron, expected GaussianNB" in _refusal(arrays | to_skops(other), file)
+    assert "of class Perceptron, expected GaussianNB" in _refusal(
+        arrays | to_skops(other), file
+    )
     without = {name: array for name, array in arrays.items() if name != SKOPS}
     assert "it has none" in _refusal(without, file)
     compressed = io.BytesIO()
@@ -223,7 +251,9 @@ def test_files_that_mislead_are_refused(mails: Path, tmp_path: Path) -> None:
     assert "is compressed" in _refusal(arrays | {SKOPS: large}, file)
 
 
-def test_types_that_skops_does_not_know_are_never_made(mails: Path, tmp_path: Path) -> None:
+def test_types_that_skops_does_not_know_are_never_made(
+    mails: Path, tmp_path: Path
+) -> None:
     import skops.io
 
     arrays = _saved(mails, tmp_path)
@@ -238,7 +268,9 @@ def test_what_an_estimator_raises_is_one_line(mails: Path, tmp_path: Path) -> No
     model = load_model(_kept(tmp_path / "s"))
     model.learner.estimator.classes_ = np.array([0, 7])
     rows = np.random.default_rng(2).normal(size=(50, 3))
-    with pytest.raises(ParameterError, match="GaussianNB: predicting raised ValueError"):
+    with pytest.raises(
+        ParameterError, match="GaussianNB: predicting raised ValueError"
+    ):
         model.predict(rows, encoded=True)
 
 
@@ -252,5 +284,7 @@ def test_without_skops_a_line_says_what_to_install(
     assert "pip install skops" in _refusal(arrays, tmp_path / "m.olm")
     model = FinalModel.__new__(FinalModel)
     model.learner = learner
-    with pytest.raises(ModelError, match=r"skops, which .* is not installed.*; --allow-pickle"):
+    with pytest.raises(
+        ModelError, match=r"skops, which .* is not installed.*; --allow-pickle"
+    ):
         model.arrays()

@@ -14,7 +14,11 @@ import pytest
 
 from olscale.compiled.csr import read_only, read_only_rows
 from olscale.data.chunk import Chunk
-from olscale.data.transforms.pipeline import TRANSFORMS, fit_transforms, split_transforms
+from olscale.data.transforms.pipeline import (
+    TRANSFORMS,
+    fit_transforms,
+    split_transforms,
+)
 from olscale.data.transforms.streaming import StreamLabels
 from olscale.errors import ModelError
 from olscale.learners.calibrator import Calibrator
@@ -66,8 +70,12 @@ def trained(
     )
     streaming = pipeline.begin()
     labels = StreamLabels(rows.y, np.zeros(len(rows), dtype=np.int64))
-    learned = streaming.learn(pipeline.apply(rows), np.ones(len(rows), dtype=bool), labels)
-    learner.begin(pipeline.width, 2 if learner.task == "novelty" else len(classes or ()))
+    learned = streaming.learn(
+        pipeline.apply(rows), np.ones(len(rows), dtype=bool), labels
+    )
+    learner.begin(
+        pipeline.width, 2 if learner.task == "novelty" else len(classes or ())
+    )
     # Rows of a run are read-only, too: for others all loops would be compiled once more.
     learned_rows = read_only_rows(learned.X)
     if looks_ahead(learner):
@@ -75,14 +83,18 @@ def trained(
     scores = learner.learn(learned_rows, rows.y)
     pipeline = pipeline.after(streaming)
     about = About(
-        learner=LearnerEntry(name=name, version=learner.version, params=learner.resolved_params()),
+        learner=LearnerEntry(
+            name=name, version=learner.version, params=learner.resolved_params()
+        ),
         transforms=TransformsEntry(names=transforms, dropped=dropped),
         columns=ColumnsEntry(count=4, kind="dense"),
         classes=classes,
     )
     model = FinalModel(about, learner, pipeline)
     if learner.task == "classification":
-        model.probabilities = ClassProbabilities(Calibrator(len(classes or ())), decision)
+        model.probabilities = ClassProbabilities(
+            Calibrator(len(classes or ())), decision
+        )
         model.probabilities.follow(scores, y)
     return model
 
@@ -103,7 +115,9 @@ def test_every_learner_predicts_alike_or_says_that_it_has_no_form(
     classes = ("a", "b", "c") if task == "classification" else None
     model = trained(name, classes, ("standardize", "bias"))
     if name in WITHOUT_FORM:
-        with pytest.raises(ModelError, match=f"learner {re.escape(name)} keeps all rows"):
+        with pytest.raises(
+            ModelError, match=f"learner {re.escape(name)} keeps all rows"
+        ):
             export_onnx(model, tmp_path / "model.onnx")
         assert not list(tmp_path.iterdir())
         return
@@ -134,7 +148,9 @@ def test_every_learner_predicts_alike_or_says_that_it_has_no_form(
         ("bpas", {"kernel": "laplacian"}),
     ],
 )
-def test_two_classes_and_other_settings(name: str, params: dict[str, Any], tmp_path: Path) -> None:
+def test_two_classes_and_other_settings(
+    name: str, params: dict[str, Any], tmp_path: Path
+) -> None:
     pytest.importorskip("onnx", reason="onnx")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime")
     from olscale.models.onnx import export_onnx
@@ -142,12 +158,16 @@ def test_two_classes_and_other_settings(name: str, params: dict[str, Any], tmp_p
     model = trained(name, ("a", "b"), ("standardize",), params=params)
     export_onnx(model, tmp_path / "model.onnx")
     is_constant = params.get("start") == "boost"
-    _check_equal(runtime, model, tmp_path / "model.onnx", np.zeros(4, dtype=bool), is_constant)
+    _check_equal(
+        runtime, model, tmp_path / "model.onnx", np.zeros(4, dtype=bool), is_constant
+    )
 
 
 @pytest.mark.parametrize("name", ["replay-svm", "drift-ensemble"])
 @pytest.mark.parametrize("classes", [("a", "b"), ("a", "b", "c")], ids=len)
-def test_machines_that_have_opened(name: str, classes: tuple[str, ...], tmp_path: Path) -> None:
+def test_machines_that_have_opened(
+    name: str, classes: tuple[str, ...], tmp_path: Path
+) -> None:
     pytest.importorskip("onnx", reason="onnx")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime")
     from olscale.models.onnx import export_onnx
@@ -162,11 +182,15 @@ def test_sums_in_single_precision_are_refused(tmp_path: Path) -> None:
     from olscale.models.onnx import export_onnx
 
     with pytest.raises(ModelError, match="dtype=float32"):
-        export_onnx(trained("lol", ("a", "b"), (), params={"dtype": "float32"}), tmp_path / "x")
+        export_onnx(
+            trained("lol", ("a", "b"), (), params={"dtype": "float32"}), tmp_path / "x"
+        )
 
 
 @pytest.mark.parametrize(
-    "decision", [F1Threshold(1), CostMatrix(np.array([[0.0, 1.0], [3.0, 0.0]]))], ids=type
+    "decision",
+    [F1Threshold(1), CostMatrix(np.array([[0.0, 1.0], [3.0, 0.0]]))],
+    ids=type,
 )
 def test_decisions_by_probabilities(decision: Decision, tmp_path: Path) -> None:
     pytest.importorskip("onnx", reason="onnx")
@@ -207,13 +231,19 @@ FORMS = {
 
 
 @pytest.mark.parametrize("name", [*TRANSFORMS, "chosen columns"])
-def test_every_transform_is_as_at_the_end_of_the_stream(name: str, tmp_path: Path) -> None:
+def test_every_transform_is_as_at_the_end_of_the_stream(
+    name: str, tmp_path: Path
+) -> None:
     pytest.importorskip("onnx", reason="onnx")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime")
     from olscale.models.onnx import export_onnx
 
     steps = tuple(split_transforms(FORMS[name]))
-    gaps = np.array([0, 1, 0, 1]) > 0 if "impute" in FORMS[name] else np.zeros(4, dtype=bool)
+    gaps = (
+        np.array([0, 1, 0, 1]) > 0
+        if "impute" in FORMS[name]
+        else np.zeros(4, dtype=bool)
+    )
     rounded = "encode" in name
     model = trained("pa1", ("a", "b"), steps, gaps=gaps, rounded=rounded)
     export_onnx(model, tmp_path / "model.onnx")
@@ -248,11 +278,15 @@ def _check_equal(
     # Votes of few neighbours have few values.
     assert (len(np.unique(answers["scores"])) > 4) != is_constant
     ranked = np.sort(ours.reshape(len(X), -1), axis=1)
-    apart = np.abs(ours) > 1e-6 if ours.ndim == 1 else ranked[:, -1] - ranked[:, -2] > 1e-6
+    apart = (
+        np.abs(ours) > 1e-6 if ours.ndim == 1 else ranked[:, -1] - ranked[:, -2] > 1e-6
+    )
     assert (answers["label"] == model.predict(X, encoded=True))[apart].all()
     if "probabilities" in answers:
         of_classes = model.predict_proba(X, encoded=True)
-        np.testing.assert_allclose(answers["probabilities"][apart], of_classes[apart], **close)
+        np.testing.assert_allclose(
+            answers["probabilities"][apart], of_classes[apart], **close
+        )
     else:
         assert is_constant
 
@@ -265,12 +299,18 @@ def _check_equal(
     ],
 )
 @pytest.mark.parametrize("classes", [("no", "yes"), (1, 2, 5), (0.5, 1.5)], ids=str)
-def test_onnx_predicts_alike(name: str, classes: tuple[object, ...], tmp_path: Path) -> None:
+def test_onnx_predicts_alike(
+    name: str, classes: tuple[object, ...], tmp_path: Path
+) -> None:
     pytest.importorskip("onnx", reason="onnx")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime")
     from olscale.models.onnx import export_onnx
 
-    for transforms, dropped in (((), None), (("standardize", "bias"), None), (("minmax",), 1)):
+    for transforms, dropped in (
+        ((), None),
+        (("standardize", "bias"), None),
+        (("minmax",), 1),
+    ):
         model = trained(name, classes, transforms, dropped)
         export_onnx(model, tmp_path / "model.onnx")
         X = np.random.default_rng(2).normal(3.0, 2.0, (50, 4))
@@ -283,5 +323,7 @@ def test_onnx_predicts_alike(name: str, classes: tuple[object, ...], tmp_path: P
 
 def test_without_the_package_one_line_says_what_to_install() -> None:
     code = "import sys; sys.modules['onnx'] = None; from olscale.models.onnx_graph import Graph; Graph()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
     assert "pip install onnx" in done.stderr.splitlines()[-1]

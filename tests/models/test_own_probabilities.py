@@ -22,7 +22,9 @@ def test_a_saved_model_predicts_and_learns_with_them(name: str, tmp_path: Path) 
     powers = np.exp(model.decision_function(chunk.X, encoded=True))
     expected = powers / powers.sum(axis=1, keepdims=True)
     before = loaded.predict_proba(chunk.X[:1], encoded=True)
-    np.testing.assert_allclose(loaded.predict_proba(chunk.X, encoded=True), expected, rtol=1e-9)
+    np.testing.assert_allclose(
+        loaded.predict_proba(chunk.X, encoded=True), expected, rtol=1e-9
+    )
     [learned] = loaded.learn(chunk.X[:1], chunk.y[:1])
     assert learned.probabilities is not None
     np.testing.assert_array_equal(learned.probabilities, before)

@@ -26,13 +26,17 @@ def saved(path: Path, classes: tuple[str | int, ...], columns: ColumnsEntry) -> 
     learner.begin(columns.count, 2)
     rows = np.eye(1, columns.count)
     model = FinalModel(about, learner, Pipeline((), columns.count, columns.count))
-    model.partial_fit(np.vstack([rows, -rows]), [classes[1], classes[0]], encoded=True).save(path)
+    model.partial_fit(
+        np.vstack([rows, -rows]), [classes[1], classes[0]], encoded=True
+    ).save(path)
     return path
 
 
 @pytest.fixture
 def words(tmp_path: Path) -> Path:
-    columns = ColumnsEntry(count=1, kind="dense", names=("a",), label="label", dropped=("id",))
+    columns = ColumnsEntry(
+        count=1, kind="dense", names=("a",), label="label", dropped=("id",)
+    )
     return saved(tmp_path / "words.olm", ("ham", "spam"), columns)
 
 
@@ -46,7 +50,9 @@ def numbers(tmp_path: Path) -> Path:
 
 
 def test_rows_that_lack_a_label_are_counted(words: Path, tmp_path: Path) -> None:
-    (tmp_path / "new.csv").write_text("id,a,label\n1,1,spam\n2,-1,spam\n3,1,?\n4,-1,\n5,1,eggs\n")
+    (tmp_path / "new.csv").write_text(
+        "id,a,label\n1,1,spam\n2,-1,spam\n3,1,?\n4,-1,\n5,1,eggs\n"
+    )
     done = run("predict", words, tmp_path / "new.csv", "--labels", "--keep", "id")
     assert (
         done.stdout
@@ -61,7 +67,9 @@ def test_rows_that_lack_a_label_are_counted(words: Path, tmp_path: Path) -> None
     )
 
 
-def test_words_are_no_labels_of_a_model_of_numbers(numbers: Path, tmp_path: Path) -> None:
+def test_words_are_no_labels_of_a_model_of_numbers(
+    numbers: Path, tmp_path: Path
+) -> None:
     (tmp_path / "new.csv").write_text("b,c,y\n1,0,1\n-1,0,1.0\n1,0,spam\n-1,0,7\n")
     done = run("predict", numbers, tmp_path / "new.csv", "--labels")
     assert done.stdout == "prediction,label\n1,1\n0,1\n1,\n0,7\n"
@@ -99,7 +107,13 @@ def test_parquet_of_first_rows_without_labels(
     keep = ["--keep", "id"] if kind == "words" else []
     model = request.getfixturevalue(kind)
     done = run(
-        "predict", model, tmp_path / "new.csv", "--labels", "--out", tmp_path / "out.parquet", *keep
+        "predict",
+        model,
+        tmp_path / "new.csv",
+        "--labels",
+        "--out",
+        tmp_path / "out.parquet",
+        *keep,
     )
     assert done.returncode == 0, done.stderr
     table = parquet.read_table(tmp_path / "out.parquet")
@@ -111,7 +125,12 @@ def test_parquet_of_first_rows_without_labels(
 def test_a_late_fraction_is_not_cut_in_parquet(numbers: Path, tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("b,c,y\n" + "0,1,1\n" * 9_000 + "0,1.5,0.5\n")
     done = run(
-        "predict", numbers, tmp_path / "new.csv", "--labels", "--out", tmp_path / "out.parquet"
+        "predict",
+        numbers,
+        tmp_path / "new.csv",
+        "--labels",
+        "--out",
+        tmp_path / "out.parquet",
     )
     assert done.returncode == 1
     assert done.stderr.startswith(
@@ -119,21 +138,39 @@ def test_a_late_fraction_is_not_cut_in_parquet(numbers: Path, tmp_path: Path) ->
     )
     assert not (tmp_path / "out.parquet").exists()
     done = run(
-        "predict", numbers, tmp_path / "new.csv", "--keep", "c", "--out", tmp_path / "out.parquet"
+        "predict",
+        numbers,
+        tmp_path / "new.csv",
+        "--keep",
+        "c",
+        "--out",
+        tmp_path / "out.parquet",
     )
-    assert parquet.read_table(tmp_path / "out.parquet")["c"].to_pylist()[-2:] == ["1", "1.5"]
+    assert parquet.read_table(tmp_path / "out.parquet")["c"].to_pylist()[-2:] == [
+        "1",
+        "1.5",
+    ]
 
 
 def test_numbers_are_compared_where_they_are_known(tmp_path: Path) -> None:
     about = About(
-        learner=LearnerEntry(name="pa1-r", version=1, params={"C": 1.0, "epsilon": 0.1}),
+        learner=LearnerEntry(
+            name="pa1-r", version=1, params={"C": 1.0, "epsilon": 0.1}
+        ),
         columns=ColumnsEntry(count=1, kind="dense", names=("a",), label="price"),
     )
     learner = make_learner("pa1-r", {"C": 1.0, "epsilon": 0.1})
     learner.begin(1, 0)
     FinalModel(about, learner, Pipeline((), 1, 1)).save(tmp_path / "m.olm")
     (tmp_path / "new.csv").write_text("a;price\n1;3,0\n2;?\n3;soon\n4;-4\n5;\n")
-    done = run("predict", tmp_path / "m.olm", tmp_path / "new.csv", "--labels", "--decimal", ",")
+    done = run(
+        "predict",
+        tmp_path / "m.olm",
+        tmp_path / "new.csv",
+        "--labels",
+        "--decimal",
+        ",",
+    )
     assert done.stdout == "prediction,label\n0.0,3.0\n0.0,\n0.0,\n0.0,-4.0\n0.0,\n"
     assert done.stderr == "5 rows, RMSE 3.536, 3 without a label\n"
     (tmp_path / "new.csv").write_text("a;price\n1;?\n")
@@ -141,22 +178,42 @@ def test_numbers_are_compared_where_they_are_known(tmp_path: Path) -> None:
     assert done.stderr == "1 rows, 1 without a label\n"
 
 
-def test_a_kept_column_that_is_called_as_the_answer_keeps_both(words: Path, tmp_path: Path) -> None:
+def test_a_kept_column_that_is_called_as_the_answer_keeps_both(
+    words: Path, tmp_path: Path
+) -> None:
     (tmp_path / "new.csv").write_text("a,label,prediction\n1,ham,old\n")
     done = run(
-        "predict", words, tmp_path / "new.csv", "--keep", "prediction,label", "--drop", "prediction"
+        "predict",
+        words,
+        tmp_path / "new.csv",
+        "--keep",
+        "prediction,label",
+        "--drop",
+        "prediction",
     )
     assert done.stdout == "prediction.1,label,prediction\nold,ham,spam\n"
 
 
 def test_no_cell_of_text_is_a_formula_and_numbers_stay_numbers(tmp_path: Path) -> None:
-    columns = ColumnsEntry(count=1, kind="dense", names=("a",), label="label", dropped=("=id",))
+    columns = ColumnsEntry(
+        count=1, kind="dense", names=("a",), label="label", dropped=("=id",)
+    )
     model = saved(tmp_path / "odd.olm", ("-1", "=1+1"), columns)
     (tmp_path / "new.csv").write_text("=id,a,label\n@x,-1,-1\n-7e2,1,=1+1\n+x,1,=1+1\n")
     done = run("predict", model, tmp_path / "new.csv", "--labels", "--keep", "=id")
-    assert done.stdout == "'=id,prediction,label\n'@x,-1,-1\n-7e2,'=1+1,'=1+1\n'+x,'=1+1,'=1+1\n"
+    assert (
+        done.stdout
+        == "'=id,prediction,label\n'@x,-1,-1\n-7e2,'=1+1,'=1+1\n'+x,'=1+1,'=1+1\n"
+    )
     assert done.stderr == "3 rows, error 0.00 % (3 labelled rows)\n"
-    run("predict", model, tmp_path / "new.csv", "--labels", "--out", tmp_path / "out.parquet")
+    run(
+        "predict",
+        model,
+        tmp_path / "new.csv",
+        "--labels",
+        "--out",
+        tmp_path / "out.parquet",
+    )
     assert parquet.read_table(tmp_path / "out.parquet")["prediction"].to_pylist() == [
         "-1",
         "=1+1",

@@ -91,7 +91,9 @@ def _records(count: int, seed: int = 0) -> list[dict[str, Any]]:
     return records
 
 
-def _write(folder: Path, kind: str, records: list[dict[str, Any]]) -> tuple[Path, dict[str, Any]]:
+def _write(
+    folder: Path, kind: str, records: list[dict[str, Any]]
+) -> tuple[Path, dict[str, Any]]:
     """Return a source with the records, and how to ingest it."""
     encode: dict[str, Any] = {"encode": ["day=date"], "label": "label"}
     if kind in ("csv", "encoded", "headerless"):
@@ -123,7 +125,9 @@ def _write(folder: Path, kind: str, records: list[dict[str, Any]]) -> tuple[Path
     file = folder / "rows.svm"
     file.write_text(
         "".join(
-            f"{label} " + " ".join(f"{i + 1}:{v!r}" for i, v in enumerate(row) if v) + "\n"
+            f"{label} "
+            + " ".join(f"{i + 1}:{v!r}" for i, v in enumerate(row) if v)
+            + "\n"
             for row, label in zip(numbers.tolist(), labels, strict=True)
         )
     )
@@ -152,7 +156,10 @@ def _forms(kind: str, records: list[dict[str, Any]]) -> list[Any]:
         places = [name for name in NAMES if name != "day"]
         rows = [[record[name] for name in places] for record in records]
         named = {name: f"x{place}" for place, name in enumerate((*NAMES, "label"))}
-        return [rows, [{named[name]: record[name] for name in record} for record in records]]
+        return [
+            rows,
+            [{named[name]: record[name] for name in record} for record in records],
+        ]
     shuffled = sorted(records[0], key=lambda name: name[::-1])
     dicts = [{name: record[name] for name in shuffled} for record in records]
     text = [
@@ -184,7 +191,9 @@ def _asked(learner: str, kind: str, transforms: tuple[str, ...], folder: Path) -
     source, how = _write(folder, kind, records)
     if task == "novelty":
         how["novel"] = 0 if kind in ("npz", "svmlight") else "no"
-    dataset = ingest(source, folder / "d", train_rows=200, note=lambda line: None, **how)
+    dataset = ingest(
+        source, folder / "d", train_rows=200, note=lambda line: None, **how
+    )
     going, model = run_through(dataset, learner, transforms)
     rows = [chunk.X for chunk in dataset.chunks("test")]
     own = going.states[0].learner
@@ -200,15 +209,29 @@ def _asked(learner: str, kind: str, transforms: tuple[str, ...], folder: Path) -
         command = [float(row[column]) for row in csv.DictReader(text)]
     probabilities = None
     if model.probabilities is not None:
-        probabilities = np.vstack([model.probabilities.of(model.scores(X)) for X in rows])
-    return Asked(learner, run[:, 0], probabilities, np.array(command), _forms(kind, records[200:]))
+        probabilities = np.vstack(
+            [model.probabilities.of(model.scores(X)) for X in rows]
+        )
+    return Asked(
+        learner,
+        run[:, 0],
+        probabilities,
+        np.array(command),
+        _forms(kind, records[200:]),
+    )
 
 
 def _answered(asked: dict[str, Asked], folder: Path) -> dict[str, list[Any]]:
     """Return what a new process answers, by model file."""
     with (folder / "asked").open("wb") as out:
         pickle.dump({file: of_file.forms for file, of_file in asked.items()}, out)
-    arguments = [sys.executable, "-c", READ, str(folder / "asked"), str(folder / "answers")]
+    arguments = [
+        sys.executable,
+        "-c",
+        READ,
+        str(folder / "asked"),
+        str(folder / "answers"),
+    ]
     subprocess.run(arguments, check=True, timeout=600)
     with (folder / "answers").open("rb") as answer:
         answers: dict[str, list[Any]] = pickle.load(answer)
@@ -220,11 +243,15 @@ def _check(asked: Asked, answers: list[Any]) -> None:
     for scores, of_classes in answers:
         np.testing.assert_array_equal(scores, asked.run[: len(scores)])
         if asked.probabilities is not None:
-            np.testing.assert_array_equal(of_classes, asked.probabilities[: len(scores)])
+            np.testing.assert_array_equal(
+                of_classes, asked.probabilities[: len(scores)]
+            )
 
 
 @pytest.fixture(scope="module")
-def paired(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Asked, list[Any]]]:
+def paired(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, tuple[Asked, list[Any]]]:
     """What each learner of `LEARNERS` is asked, and what it answers in a new process."""
     asked = {}
     for number, (learner, kind) in enumerate(LEARNERS.items()):
@@ -232,7 +259,9 @@ def paired(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Asked, l
         transforms = TRANSFORMS[number % len(TRANSFORMS)]
         asked[str(folder / "m.olm")] = _asked(learner, kind, transforms, folder)
     answers = _answered(asked, tmp_path_factory.mktemp("process"))
-    return {of_file.learner: (of_file, answers[file]) for file, of_file in asked.items()}
+    return {
+        of_file.learner: (of_file, answers[file]) for file, of_file in asked.items()
+    }
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -245,7 +274,9 @@ def test_all_forms_have_the_scores_of_the_run(paired: Any, learner: str) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(set(LEARNERS.values())))
 @pytest.mark.parametrize("part", range(4))
-def test_every_learner_reads_every_kind_of_source(kind: str, part: int, tmp_path: Path) -> None:
+def test_every_learner_reads_every_kind_of_source(
+    kind: str, part: int, tmp_path: Path
+) -> None:
     asked = {}
     for number, name in enumerate(LEARNER_CLASSES):
         if number % 4 != part or not LEARNER_CLASSES[name].restorable:

@@ -54,14 +54,29 @@ def _model(**columns: Any) -> FinalModel:
 @pytest.fixture
 def model() -> FinalModel:
     model = _model(
-        count=2, kind="dense", names=("a", "b"), label="mail", dropped=("id",), missing=("-9",)
+        count=2,
+        kind="dense",
+        names=("a", "b"),
+        label="mail",
+        dropped=("id",),
+        missing=("-9",),
     )
     return model.partial_fit([[1.0, 0.0], [0.0, 1.0]], ["spam", "ham"], encoded=True)
 
 
 @pytest.fixture
 def of_words() -> FinalModel:
-    names = ("n", "c=red", "c=5", "d=year", "d=month", "d=day", "d=weekday", "d=hour", "d=minute")
+    names = (
+        "n",
+        "c=red",
+        "c=5",
+        "d=year",
+        "d=month",
+        "d=day",
+        "d=weekday",
+        "d=hour",
+        "d=minute",
+    )
     model = _model(
         count=12,
         kind="sparse",
@@ -98,16 +113,22 @@ def test_columns_with_names_are_found_in_any_order(model: FinalModel) -> None:
     assert not np.array_equal(model.decision_function(turned, encoded=True), expected)
 
 
-def test_columns_without_names_are_refused_where_the_model_has_names(model: FinalModel) -> None:
+def test_columns_without_names_are_refused_where_the_model_has_names(
+    model: FinalModel,
+) -> None:
     for rows in (ROWS, ROWS.tolist(), csr_matrix(ROWS)):
-        with pytest.raises(ParameterError, match=r"X has no column names.*encoded=True"):
+        with pytest.raises(
+            ParameterError, match=r"X has no column names.*encoded=True"
+        ):
             model.predict(rows)
         np.testing.assert_array_equal(
             model.predict(rows, encoded=True),
             model.predict(pa.table({"a": [3.0, -2], "b": [1.0, 5]})),
         )
     nameless = _model(count=2, kind="dense")
-    assert nameless.predict(ROWS).shape == nameless.predict(csr_matrix(ROWS)).shape == (2,)
+    assert (
+        nameless.predict(ROWS).shape == nameless.predict(csr_matrix(ROWS)).shape == (2,)
+    )
     with pytest.raises(ParameterError, match="have no names"):
         nameless.predict({"a": 1.0, "b": 2.0})
 
@@ -120,7 +141,8 @@ def test_a_missing_column_is_named_and_others_are_ignored(model: FinalModel) -> 
             model.predict(rows)
     with pytest.raises(ParameterError, match="twice"):
         model.predict(Loc(np.ones((2, 3)), ["a", "b", "a"]))
-    with warnings.catch_warnings():  # label, identifier: every warning is an error in tests
+    # label, identifier: every warning is an error in tests
+    with warnings.catch_warnings():
         model.predict({"a": 1.0, "b": 1.0, "mail": "ham", "id": 7})
         model.predict(pa.table({"a": [1.0], "b": [1.0], "mail": ["x"], "id": [None]}))
     with pytest.warns(UserWarning, match="does not know are ignored: z$"):
@@ -139,11 +161,19 @@ def test_cells_are_encoded_as_at_ingest(of_words: FinalModel) -> None:
         assert of_words.decision_function(rows)[:1] == expected
     five = of_words.decision_function([[2, 0, 1, *[0] * 7, 1, 0]], encoded=True)
     for c, k in ((5, 1), (5.0, 1.0), ("5", " 1")):
-        assert of_words.decision_function({"n": "2.0", "c": c, "d": None, "k": k}) == five
+        assert (
+            of_words.decision_function({"n": "2.0", "c": c, "d": None, "k": k}) == five
+        )
     none = of_words.decision_function([[0] * 12], encoded=True)
     for empty in (None, "", "NA", float("nan"), "?"):
-        assert of_words.decision_function({"n": 0, "c": empty, "d": empty, "k": empty}) == none
-    assert of_words.decision_function({"n": 0, "c": "never met", "d": None, "k": None}) == none
+        assert (
+            of_words.decision_function({"n": 0, "c": empty, "d": empty, "k": empty})
+            == none
+        )
+    assert (
+        of_words.decision_function({"n": 0, "c": "never met", "d": None, "k": None})
+        == none
+    )
 
 
 def test_labels_come_along_with_rows(model: FinalModel) -> None:
@@ -164,12 +194,19 @@ def test_what_is_no_number_is_refused(model: FinalModel) -> None:
         (csr_matrix(ROWS + 1j), "it holds complex128"),
         (ROWS.astype("datetime64[s]"), "it holds datetime64"),
         (hidden, "masked values in X"),
-        ([{"a": 1.0, "b": "tall"}], "column 'b' of X was 'tall' in row 0, expected a number"),
+        (
+            [{"a": 1.0, "b": "tall"}],
+            "column 'b' of X was 'tall' in row 0, expected a number",
+        ),
         (pa.table({"a": [1.0], "b": ["tall"]}), "column 'b' of X was 'tall' in row 0"),
         ({"a": 1.0, "b": "-9"}, "NaN in column 1"),
         (pa.table({"a": [1.0], "b": [-9]}), "NaN in column 1"),
     ):
         with pytest.raises(ParameterError, match=said):
-            model.predict(rows, encoded=isinstance(rows, np.ndarray) or hasattr(rows, "tocsr"))
+            model.predict(
+                rows, encoded=isinstance(rows, np.ndarray) or hasattr(rows, "tocsr")
+            )
     with pytest.raises(ParameterError, match="masked values in y"):
-        model.partial_fit(ROWS, np.ma.array(["ham", "spam"], mask=[True, False]), encoded=True)
+        model.partial_fit(
+            ROWS, np.ma.array(["ham", "spam"], mask=[True, False]), encoded=True
+        )

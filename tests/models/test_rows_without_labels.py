@@ -38,19 +38,25 @@ LABELS: dict[str, Callable[[int], list[Any] | None]] = {
 
 def write_csv(path: Path, table: Table, mark: str = ",", header: bool = True) -> None:
     lines = [[str(cell) for cell in row] for row in zip(*table.values(), strict=True)]
-    path.write_text("\n".join(mark.join(row) for row in [[*table]] * header + lines) + "\n")
+    path.write_text(
+        "\n".join(mark.join(row) for row in [[*table]] * header + lines) + "\n"
+    )
 
 
 def write_arff(path: Path, table: Table) -> None:
     kinds = {"t": "{u,v}", "y": "{p,q,0,1}", "id": "string"}
     declared = [f"@attribute {name} {kinds.get(name, 'numeric')}" for name in table]
-    rows = [",".join(str(cell) or "?" for cell in row) for row in zip(*table.values(), strict=True)]
+    rows = [
+        ",".join(str(cell) or "?" for cell in row)
+        for row in zip(*table.values(), strict=True)
+    ]
     path.write_text("\n".join(["@relation r", *declared, "@data", *rows]) + "\n")
 
 
 def write_parquet(path: Path, table: Table) -> None:
     columns = {
-        name: [None if cell == "" else cell for cell in cells] for name, cells in table.items()
+        name: [None if cell == "" else cell for cell in cells]
+        for name, cells in table.items()
     }
     parquet.write_table(pa.table(columns), path)
 
@@ -69,7 +75,11 @@ def read(
     keep = options.pop("keep", ())
     refuse_unknown = options.pop("refuse_unknown", False)
     source = ModelSource(
-        columns, str(path), options=ReadOptions(**options), keep=keep, refuse_unknown=refuse_unknown
+        columns,
+        str(path),
+        options=ReadOptions(**options),
+        keep=keep,
+        refuse_unknown=refuse_unknown,
     )
     parts = list(source)
     return (
@@ -126,7 +136,10 @@ def drawn_tables(draw: st.DrawFn) -> Drawn:
 
 
 def with_labels(
-    features: Mapping[str, Sequence[Any]], place: int, name: str, labels: list[Any] | None
+    features: Mapping[str, Sequence[Any]],
+    place: int,
+    name: str,
+    labels: list[Any] | None,
 ) -> Table:
     items = [(key, list(cells)) for key, cells in features.items()]
     if labels is not None:
@@ -155,7 +168,11 @@ def test_a_table_gives_the_same_rows_whatever_its_labels(
             assert all(part.labels is None for part in parts)
         else:
             known = [str(label) if label not in ("", "?") else None for label in column]
-            got = [None if label in ("", "?") else label for part in parts for label in part.labels]
+            got = [
+                None if label in ("", "?") else label
+                for part in parts
+                for label in part.labels
+            ]
             assert got == known
 
 
@@ -184,9 +201,15 @@ def test_labels_of_any_type_in_parquet(tmp_path: Path, kind: str) -> None:
         "float": [1.0, None],
         "bool": [True, None],
     }
-    expected = {"null": None, "timestamp": "1970-01-01 00:00:00", "float": "1.0", "bool": "1"}
+    expected = {
+        "null": None,
+        "timestamp": "1970-01-01 00:00:00",
+        "float": "1.0",
+        "bool": "1",
+    }
     parquet.write_table(
-        pa.table({"y": pa.array(cells[kind], types[kind]), "a": [1, 2]}), tmp_path / "t.parquet"
+        pa.table({"y": pa.array(cells[kind], types[kind]), "a": [1, 2]}),
+        tmp_path / "t.parquet",
     )
     found, _, parts = read(columns, tmp_path / "t.parquet")
     assert found == [[1.0], [2.0]]
@@ -194,7 +217,9 @@ def test_labels_of_any_type_in_parquet(tmp_path: Path, kind: str) -> None:
 
 
 @given(
-    cells=st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=3, max_size=6),
+    cells=st.lists(
+        st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=3, max_size=6
+    ),
     place=st.sampled_from([0, 2]),
     dropped=st.booleans(),
 )
@@ -210,7 +235,11 @@ def test_a_table_without_names_goes_by_its_places(
     rows = [[a + 0.5, b + 0.25] for a, b in cells]
     names = [f"x{i}" for i in range(4) if i not in (place, 3)]
     columns = ColumnsEntry(
-        count=2, kind="dense", names=tuple(names), label=place, dropped=("x3",) if dropped else ()
+        count=2,
+        kind="dense",
+        names=tuple(names),
+        label=place,
+        dropped=("x3",) if dropped else (),
     )
     features: Table = {"a": [row[0] for row in rows], "b": [row[1] for row in rows]}
     if dropped:
@@ -225,19 +254,28 @@ def test_a_table_without_names_goes_by_its_places(
         assert read(columns, path)[0] == rows
 
 
-def test_an_unnamed_table_without_label_or_dropped_column_is_said_to_be_so(tmp_path: Path) -> None:
-    columns = ColumnsEntry(count=2, kind="dense", names=("x1", "x2"), label=0, dropped=("x3",))
+def test_an_unnamed_table_without_label_or_dropped_column_is_said_to_be_so(
+    tmp_path: Path,
+) -> None:
+    columns = ColumnsEntry(
+        count=2, kind="dense", names=("x1", "x2"), label=0, dropped=("x3",)
+    )
     (tmp_path / "t.csv").write_text("1.5,2.5,a\n3.5,4.5,b\n")
     found, source, _ = read(columns, tmp_path / "t.csv")
     assert found == [[1.5, 2.5], [3.5, 4.5]]
     assert len(source.notes) == 1
-    assert "taken to have no label, and 'x2' for the column that is left out" in source.notes[0]
+    assert (
+        "taken to have no label, and 'x2' for the column that is left out"
+        in source.notes[0]
+    )
     (tmp_path / "u.csv").write_text("1,1.5,2.5\n0,3.5,4.5\n")
     assert read(columns, tmp_path / "u.csv", label=0)[0] == found
     assert read(columns, tmp_path / "t.csv", drop=("2",))[0] == found
 
 
-def test_a_row_of_numbers_that_count_is_data_for_a_model_without_names(tmp_path: Path) -> None:
+def test_a_row_of_numbers_that_count_is_data_for_a_model_without_names(
+    tmp_path: Path,
+) -> None:
     columns = ColumnsEntry(count=2, kind="dense", names=("x0", "x1"), label=2)
     (tmp_path / "t.csv").write_text("0,1,2\n12,5,6\n")
     assert read(columns, tmp_path / "t.csv")[0] == [[0.0, 1.0], [12.0, 5.0]]
@@ -248,22 +286,34 @@ def test_a_row_of_numbers_that_count_is_data_for_a_model_without_names(tmp_path:
     assert read(columns, tmp_path / "t.csv")[0] == [[3.0, 4.0]]
 
 
-def test_the_last_column_is_the_label_of_a_model_that_knows_none(tmp_path: Path) -> None:
+def test_the_last_column_is_the_label_of_a_model_that_knows_none(
+    tmp_path: Path,
+) -> None:
     for columns in (
         ColumnsEntry(count=2, kind="dense", names=("a", "b")),
         ColumnsEntry(count=2, kind="dense"),
     ):
         for labels in (["p", "?", ""], ["?", "?", "?"], ["", "", ""], None):
-            table = with_labels({"a": [1.5, 2.5, 0.0], "b": [0, 3, 4]}, 2, "kind", labels)
+            table = with_labels(
+                {"a": [1.5, 2.5, 0.0], "b": [0, 3, 4]}, 2, "kind", labels
+            )
             write_csv(tmp_path / "t.csv", table)
             found, _, [part] = read(columns, tmp_path / "t.csv")
             assert found == X.tolist()
-            known = None if labels is None else ["p" if label == "p" else None for label in labels]
+            known = (
+                None
+                if labels is None
+                else ["p" if label == "p" else None for label in labels]
+            )
             assert part.labels == known
 
 
-def test_one_feature_of_text_may_hold_what_separates_cells_elsewhere(tmp_path: Path) -> None:
-    columns = ColumnsEntry(count=2, kind="sparse", names=("t=a, b", "t=c"), text=("t",), label="y")
+def test_one_feature_of_text_may_hold_what_separates_cells_elsewhere(
+    tmp_path: Path,
+) -> None:
+    columns = ColumnsEntry(
+        count=2, kind="sparse", names=("t=a, b", "t=c"), text=("t",), label="y"
+    )
     (tmp_path / "t.csv").write_text('t\n"a, b"\nc\n')
     assert read(columns, tmp_path / "t.csv")[0] == [[1.0, 0.0], [0.0, 1.0]]
 
@@ -347,12 +397,15 @@ def test_several_labels_of_a_row_are_refused_by_ingest(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="is SVMlight text of several labels a row"):
         ingest(tmp_path / "rows.svm", tmp_path / "d")
     with pytest.raises(
-        FormatError, match="line 1: the label is '1,0', which are several, expected one number"
+        FormatError,
+        match="line 1: the label is '1,0', which are several, expected one number",
     ):
         ingest(tmp_path / "rows.svm", tmp_path / "d", format="svmlight")
 
 
-def test_columns_that_were_dropped_are_dropped_again_and_may_be_kept(tmp_path: Path) -> None:
+def test_columns_that_were_dropped_are_dropped_again_and_may_be_kept(
+    tmp_path: Path,
+) -> None:
     train = {
         "id": ["a", "b", "007", "d"],
         "n": [1, 2, 3, 4],
@@ -380,24 +433,34 @@ def test_columns_that_were_dropped_are_dropped_again_and_may_be_kept(tmp_path: P
     _, _, [part] = read(columns, tmp_path / "new.csv", keep=("0",), drop=("id",))
     assert part.kept == {"id": ["a", "b", "007", "d"]}
     with pytest.raises(
-        UnknownNameError, match=r"unknown column of .*new.csv 'name'; there are: day, id, n, y"
+        UnknownNameError,
+        match=r"unknown column of .*new.csv 'name'; there are: day, id, n, y",
     ):
         read(columns, tmp_path / "new.csv", keep=("name",))
     with pytest.raises(FormatError, match="there is no column 9 to keep"):
         read(columns, tmp_path / "new.csv", keep=("9",))
-    with pytest.raises(ModelError, match="is a dataset, which has features and labels alone"):
+    with pytest.raises(
+        ModelError, match="is a dataset, which has features and labels alone"
+    ):
         read(columns, tmp_path / "d", keep=("id",))
     (tmp_path / "rows.svm").write_text("0 1:1\n")
     with pytest.raises(FormatError, match="is svmlight and has no columns to keep"):
         read(columns, tmp_path / "rows.svm", keep=("id",))
 
 
-def test_identifiers_are_kept_as_they_are_written_in_every_format(tmp_path: Path) -> None:
-    columns = ColumnsEntry(count=1, kind="dense", names=("a0",), label="y", dropped=("id",))
+def test_identifiers_are_kept_as_they_are_written_in_every_format(
+    tmp_path: Path,
+) -> None:
+    columns = ColumnsEntry(
+        count=1, kind="dense", names=("a0",), label="y", dropped=("id",)
+    )
     ids = ["9007199254740993", "0x7", "1.50"]
     for format, write in TABLES.items():
         write(tmp_path / f"t.{format}", {"id": ids, "a0": [1, 2, 3]})
-        assert read(columns, tmp_path / f"t.{format}", keep=("id",))[2][0].kept["id"] == ids
+        assert (
+            read(columns, tmp_path / f"t.{format}", keep=("id",))[2][0].kept["id"]
+            == ids
+        )
     whole = [9007199254740993, 2, 3]
     write_parquet(tmp_path / "t.parquet", {"id": whole, "a0": [1, 2, 3]})
     assert read(columns, tmp_path / "t.parquet", keep=("id",))[2][0].kept["id"] == [
@@ -413,7 +476,8 @@ def test_values_that_the_model_never_met_are_counted_or_refused(tmp_path: Path) 
     found, source, _ = read(named, tmp_path / "t.csv")
     assert (found[1], source.unknown) == ([2.0, 0.0, 0.0], 2)
     with pytest.raises(
-        ModelError, match=r"row 1 of .* has 'new' in column 't', which the model never met"
+        ModelError,
+        match=r"row 1 of .* has 'new' in column 't', which the model never met",
     ):
         read(named, tmp_path / "t.csv", refuse_unknown=True)
     placed = ColumnsEntry(count=2, kind="dense", index_base=1)
@@ -421,7 +485,8 @@ def test_values_that_the_model_never_met_are_counted_or_refused(tmp_path: Path) 
     found, source, _ = read(placed, tmp_path / "t.svm")
     assert (found, source.unknown_indices) == ([[1, 0], [0, 1], [0, 0]], 3)
     with pytest.raises(
-        ModelError, match=r"row 1 of .* has a value at index 3, which the model never met"
+        ModelError,
+        match=r"row 1 of .* has a value at index 3, which the model never met",
     ):
         read(placed, tmp_path / "t.svm", refuse_unknown=True)
 

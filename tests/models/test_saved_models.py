@@ -14,7 +14,11 @@ from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.ingest.ingest import ingest
 from olscale.data.stream import Shuffle
 from olscale.errors import ModelError
-from olscale.evaluation.final_models import compute_model, final_model, keep_probabilities
+from olscale.evaluation.final_models import (
+    compute_model,
+    final_model,
+    keep_probabilities,
+)
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import RunGroup
@@ -37,7 +41,9 @@ TRANSFORMS = {
 
 
 @pytest.fixture(scope="module", params=["dense", "sparse"])
-def dataset(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+def dataset(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Dataset:
     """Three text classes, 300 rows to learn from and 100 to test on."""
     folder = tmp_path_factory.mktemp("models")
     rng = np.random.default_rng(0)
@@ -66,10 +72,16 @@ def run_through(
 ) -> tuple[GroupPass, FinalModel]:
     made = make_learner(learner, PARAMS.get(learner, {}))
     projection = (
-        1 if any(text.startswith(("project", "rff", "nys")) for text in transforms) else None
+        1
+        if any(text.startswith(("project", "rff", "nys")) for text in transforms)
+        else None
     )
     key = StreamKey(
-        dataset.name, dataset.fingerprint, transforms, Shuffle(0, 1), projection=projection
+        dataset.name,
+        dataset.fingerprint,
+        transforms,
+        Shuffle(0, 1),
+        projection=projection,
     )
     run = Run(key, learner, made.version, made.resolved_params())
     going = GroupPass(RunGroup(dataset.path, 300, (run,), keeps_models=True))
@@ -121,13 +133,21 @@ def dense(X: Rows, dataset: Dataset) -> Any:
         return X
     from scipy.sparse import csr_matrix
 
-    return csr_matrix((X.data, X.indices, X.indptr), (len(X.indptr) - 1, dataset.columns))
+    return csr_matrix(
+        (X.data, X.indices, X.indptr), (len(X.indptr) - 1, dataset.columns)
+    )
 
 
-def test_a_model_is_computed_again_from_its_record(dataset: Dataset, tmp_path: Path) -> None:
+def test_a_model_is_computed_again_from_its_record(
+    dataset: Dataset, tmp_path: Path
+) -> None:
     experiment = olscale.Experiment(
         datasets=[{"path": dataset.path}],
-        learners=[{"name": "pa1"}, {"name": "fogd", "params": {"D": 20}}, {"name": "lol"}],
+        learners=[
+            {"name": "pa1"},
+            {"name": "fogd", "params": {"D": 20}},
+            {"name": "lol"},
+        ],
         transforms=["standardize", "project:4"],
         protocol={
             "order": "permuted",
@@ -144,7 +164,9 @@ def test_a_model_is_computed_again_from_its_record(dataset: Dataset, tmp_path: P
         assert model.about.run == id
     wrong = dict(record.metrics) | {"mistakes": record.metrics["mistakes"] + 1}
     with pytest.raises(ModelError, match=r"recomputed run .* differs .*: mistakes is"):
-        compute_model(type(record)(**{**as_fields(record), "metrics": wrong}), dataset.path)
+        compute_model(
+            type(record)(**{**as_fields(record), "metrics": wrong}), dataset.path
+        )
 
 
 def as_fields(record: Any) -> dict[str, Any]:

@@ -75,14 +75,18 @@ def test_the_column_of_weights_can_be_kept(tmp_path: Path) -> None:
 
 
 def test_a_model_learns_on_with_weights(tmp_path: Path) -> None:
-    model = load_model(_saved(tmp_path, "a,w,b,y", {"class_weight": {"1": 3.0, "0": 0.5}}))
+    model = load_model(
+        _saved(tmp_path, "a,w,b,y", {"class_weight": {"1": 3.0, "0": 0.5}})
+    )
     learner = make_learner("pa1", {"class_weight": {"1": 3.0, "0": 0.5}})
     learner.begin(2, 2)
     [chunk] = open_dataset(tmp_path / "d").chunks()
     learner.learn(chunk.X, chunk.y, chunk.weights)
     model.partial_fit(X[:50], Y[:50], sample_weight=W[:50], encoded=True)
     learner.learn(chunk.X[:50], chunk.y[:50], chunk.weights[:50])
-    np.testing.assert_array_equal(model.decision_function(X, encoded=True), learner.scores(X)[:, 0])
+    np.testing.assert_array_equal(
+        model.decision_function(X, encoded=True), learner.scores(X)[:, 0]
+    )
     with pytest.raises(ValueError, match="sample_weight of row 0 was -1"):
         model.partial_fit(X[:1], Y[:1], sample_weight=[-1.0], encoded=True)
 
@@ -100,9 +104,15 @@ def test_refused_weights_leave_the_model_as_it_was(tmp_path: Path) -> None:
         model = compute_model(done.store.get(run_id), str(tmp_path / "d"))
         before = model.decision_function(X, encoded=True)
         with pytest.raises(ValueError, match="sample_weight of row 0 was -1"):
-            model.partial_fit(X[:50] + 9.0, Y[:50], sample_weight=-np.ones(50), encoded=True)
+            model.partial_fit(
+                X[:50] + 9.0, Y[:50], sample_weight=-np.ones(50), encoded=True
+            )
         np.testing.assert_array_equal(model.decision_function(X, encoded=True), before)
         if not model.learner.takes_weights:
             with pytest.raises(ParameterError, match="pa takes no weights of rows"):
-                model.partial_fit(X[:50] + 9.0, Y[:50], sample_weight=np.ones(50), encoded=True)
-            np.testing.assert_array_equal(model.decision_function(X, encoded=True), before)
+                model.partial_fit(
+                    X[:50] + 9.0, Y[:50], sample_weight=np.ones(50), encoded=True
+                )
+            np.testing.assert_array_equal(
+                model.decision_function(X, encoded=True), before
+            )

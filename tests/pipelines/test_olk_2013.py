@@ -46,21 +46,27 @@ def _told(name: str, params: dict[str, Any], sequence: list[np.ndarray]) -> np.n
 
 
 @pytest.mark.parametrize(("name", "params"), PARAMS)
-def test_a_pixel_is_told_as_a_stream_of_its_own(name: str, params: dict[str, float]) -> None:
+def test_a_pixel_is_told_as_a_stream_of_its_own(
+    name: str, params: dict[str, float]
+) -> None:
     """float32 coefficients may decide otherwise only where a score is within their rounding of 0."""
     told = _told(name, params, SEQUENCE)
     for at in ((0, 0), (20, 35), (49, 69)):
         learner = make_learner(name, params)
         learner.begin(1, 2)
         stream = np.array([frame[at] for frame in SEQUENCE], dtype=np.float64)[:, None]
-        scores = learner.learn(read_only(stream), read_only(np.zeros(30, dtype=np.int64)))[:, 0]
+        scores = learner.learn(
+            read_only(stream), read_only(np.zeros(30, dtype=np.int64))
+        )[:, 0]
         sure = np.abs(scores) > 1e-6
         np.testing.assert_array_equal(told[sure, at[0], at[1]], scores[sure] < 0)
         assert sure.sum() >= 20
 
 
 @pytest.mark.parametrize(("name", "params"), PARAMS)
-def test_pixels_do_not_matter_to_each_other(name: str, params: dict[str, float]) -> None:
+def test_pixels_do_not_matter_to_each_other(
+    name: str, params: dict[str, float]
+) -> None:
     told = _told(name, params, SEQUENCE)
     part = _told(name, params, [frame[7:31, 5:44] for frame in SEQUENCE])
     np.testing.assert_array_equal(part, told[:, 7:31, 5:44])
@@ -97,7 +103,9 @@ def test_colours_are_one_distance() -> None:
         (np.full((50, 70), np.nan), "no numbers"),
     ],
 )
-def test_frames_that_do_not_go_with_the_first_are_refused(frame: np.ndarray, why: str) -> None:
+def test_frames_that_do_not_go_with_the_first_are_refused(
+    frame: np.ndarray, why: str
+) -> None:
     model = OLKBackground()
     model.learn(SEQUENCE[0])
     with pytest.raises(FormatError, match=why):
@@ -111,11 +119,17 @@ def test_bounds_the_wrong_way_round_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "line"),
-    [([], "got 0 arguments, expected a folder"), (["/dev/null/x"], "give another folder")],
+    [
+        ([], "got 0 arguments, expected a folder"),
+        (["/dev/null/x"], "give another folder"),
+    ],
 )
 def test_a_bad_call_is_one_line(arguments: list[str], line: str) -> None:
     called = subprocess.run(
-        [sys.executable, str(FOLDER), *arguments], capture_output=True, text=True, check=False
+        [sys.executable, str(FOLDER), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert called.returncode == 1
     [message] = called.stderr.splitlines()

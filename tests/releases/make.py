@@ -61,7 +61,10 @@ def group_of(dataset: Path) -> RunGroup:
 
 def shown(store: Store) -> dict[str, dict[str, float]]:
     """Return the metrics of each run of a store, by its id."""
-    return {row["id"]: dict(row["metrics"]) for row in store.read(["id", "metrics"]).to_pylist()}
+    return {
+        row["id"]: dict(row["metrics"])
+        for row in store.read(["id", "metrics"]).to_pylist()
+    }
 
 
 def predictions(model: Path, dataset: Path) -> list[str]:

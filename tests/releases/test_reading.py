@@ -26,7 +26,9 @@ from tests.releases.make import (
     shown,
 )
 
-RELEASES = sorted(path for path in HERE.iterdir() if path.is_dir() and path.name[0].isdigit())
+RELEASES = sorted(
+    path for path in HERE.iterdir() if path.is_dir() and path.name[0].isdigit()
+)
 
 
 @pytest.fixture(params=RELEASES, ids=lambda path: path.name)
@@ -56,7 +58,9 @@ def test_a_store_is_read_and_has_nothing_left_to_compute(release: Path) -> None:
     store = open_store(release / "store")
     assert shown(store) == json.loads((release / "results.json").read_text())
     assert {summary.n for summary in summarise(store)} == {2}
-    evaluation = evaluate(experiment(2), release / "store", in_process=True, progress=False)
+    evaluation = evaluate(
+        experiment(2), release / "store", in_process=True, progress=False
+    )
     assert (evaluation.computed, evaluation.runs) == (0, 8)
 
 

@@ -42,7 +42,9 @@ SHOWN = {
 
 @pytest.mark.long
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
-@pytest.mark.skipif(find_spec("axe_core_python") is None, reason="pip install axe-core-python")
+@pytest.mark.skipif(
+    find_spec("axe_core_python") is None, reason="pip install axe-core-python"
+)
 def test_report_and_dashboard_have_nothing_that_axe_finds(tmp_path: Path) -> None:
     spec = find_spec("axe_core_python")
     assert spec is not None
@@ -58,7 +60,9 @@ def test_report_and_dashboard_have_nothing_that_axe_finds(tmp_path: Path) -> Non
         server = asyncio.create_task(serve([store], 0, ready=address.set_result))
         url = await address
         pages = {"report": (tmp_path / "out" / "index.html").as_uri(), "dashboard": url}
-        pages |= {tab: f"{url}#tab={tab}" for tab in ("runs", "live", "tuning", "failures")}
+        pages |= {
+            tab: f"{url}#tab={tab}" for tab in ("runs", "live", "tuning", "failures")
+        }
         some = sorted(store.done())[:3]
         pages["run"] = f"{url}run/0/{some[0]}"
         pages["compared"] = f"{url}compare/0?{'&'.join(f'run={id}' for id in some)}"
@@ -69,7 +73,9 @@ def test_report_and_dashboard_have_nothing_that_axe_finds(tmp_path: Path) -> Non
                 await page.open(where)
                 await page.run(f"{axe}; true")
                 # Charts are drawn when their reader comes near.
-                await page.run("document.querySelector('figure.charted')?.scrollIntoView()")
+                await page.run(
+                    "document.querySelector('figure.charted')?.scrollIntoView()"
+                )
                 for dark, rules in ((False, ALL), (True, COLOURS)):
                     await page.prefer(dark)
                     await page.until(SHOWN.get(name, "true"))
@@ -78,7 +84,9 @@ def test_report_and_dashboard_have_nothing_that_axe_finds(tmp_path: Path) -> Non
         server.cancel()
         return found
 
-    assert {name: faults for name, faults in asyncio.run(look()).items() if faults} == {}
+    assert {
+        name: faults for name, faults in asyncio.run(look()).items() if faults
+    } == {}
 
 
 def write_search(store: Store) -> None:
@@ -90,8 +98,14 @@ def write_search(store: Store) -> None:
         "grid": {"C": [0.1, 1.0, 10.0]},
         "protocol": {"metric": "test_error", "split": "kfold", "folds": 2, "seed": 0},
     }
-    points = (Point({"C": 0.1}, 0.2), Point({"C": 1.0}, 0.1), Point({"C": 10.0}, None, failed=1))
-    write_selection(store, Selection(definition, run_id(definition), points, {"C": 1.0}))
+    points = (
+        Point({"C": 0.1}, 0.2),
+        Point({"C": 1.0}, 0.1),
+        Point({"C": 10.0}, None, failed=1),
+    )
+    write_selection(
+        store, Selection(definition, run_id(definition), points, {"C": 1.0})
+    )
 
 
 @pytest.mark.parametrize(("learners", "runs"), [(12, 3), (8, 5)])

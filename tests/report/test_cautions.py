@@ -39,7 +39,9 @@ def store_of(make_record: Run, learners: Iterable[str]) -> Store:
         if learner in CAUTIONED:
             metrics[CAUTIONED[learner]] = 1.0
         records.append(
-            make_record(learner=learner, permutation=None, outcome="ok", metrics=metrics)
+            make_record(
+                learner=learner, permutation=None, outcome="ok", metrics=metrics
+            )
         )
     store.write_together(records)
     return store
@@ -77,7 +79,10 @@ def test_every_form_of_a_table_tells(store: Store, form: str) -> None:
 def signs(table: Table) -> dict[str, list[str]]:
     """Return what stands behind the figures of each learner."""
     return {
-        name: ["*" * entry.best + "".join(mark.sign for mark in entry.marks) for entry in line]
+        name: [
+            "*" * entry.best + "".join(mark.sign for mark in entry.marks)
+            for entry in line
+        ]
         for name, line in zip(table.rows, table.entries, strict=True)
     }
 
@@ -98,7 +103,9 @@ def test_a_figure_of_classes_is_never_the_best(store: Store) -> None:
     }
 
 
-def test_a_single_figure_beside_one_of_classes_is_not_the_best(make_record: Run) -> None:
+def test_a_single_figure_beside_one_of_classes_is_not_the_best(
+    make_record: Run,
+) -> None:
     store = store_of(make_record, ["pa1", "mine:Classes"])
     summaries = summarise(store)
     [one] = compared(store, summaries, "auc")
@@ -109,9 +116,20 @@ def test_a_single_figure_beside_one_of_classes_is_not_the_best(make_record: Run)
 def test_tables_along_the_stream_mark_figures(store: Store) -> None:
     lines = segments(store)
     [table] = along_tables(lines, SEGMENTS)
-    assert signs(table) == {"pa1": ["", ""], "mine:Classes": ["", ""], "mine:Chance": ["?", "?"]}
-    cautions = {row["learner"]: row["cautions"] for row in json.loads(along_json(lines, SEGMENTS))}
-    assert cautions == {"pa1": [], "mine:Classes": [], "mine:Chance": ["not reproducible"]}
+    assert signs(table) == {
+        "pa1": ["", ""],
+        "mine:Classes": ["", ""],
+        "mine:Chance": ["?", "?"],
+    }
+    cautions = {
+        row["learner"]: row["cautions"]
+        for row in json.loads(along_json(lines, SEGMENTS))
+    }
+    assert cautions == {
+        "pa1": [],
+        "mine:Classes": [],
+        "mine:Chance": ["not reproducible"],
+    }
     cells = {
         row["learner"]: row["cautions"]
         for row in csv.DictReader(along_csv(lines, SEGMENTS).splitlines())
@@ -134,7 +152,9 @@ def test_cautions_are_no_figures(store: Store) -> None:
 def test_programs_are_told_too(store: Store) -> None:
     summaries = summarise(store)
     [cautions] = [
-        row["cautions"] for row in json.loads(as_json(summaries)) if is_auc_of(row, "mine:Classes")
+        row["cautions"]
+        for row in json.loads(as_json(summaries))
+        if is_auc_of(row, "mine:Classes")
     ]
     assert cautions == ["of classes"]
     [cautions] = [
@@ -145,7 +165,10 @@ def test_programs_are_told_too(store: Store) -> None:
     assert cautions == "of classes"
     [one] = compared(store, summaries, "auc")
     cautions = json.loads(comparison_json([(one, [], [])]))["cautions"]
-    assert cautions == {"mine:Classes": ["of classes"], "mine:Chance": ["not reproducible"]}
+    assert cautions == {
+        "mine:Classes": ["of classes"],
+        "mine:Chance": ["not reproducible"],
+    }
 
 
 def is_auc_of(row: Mapping[str, Any], learner: str) -> bool:

@@ -33,7 +33,9 @@ CELLS = np.array([0, 2, 65537, 131072, 131074])
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory, make_record: Callable[..., Any]) -> Path:
+def pages(
+    tmp_path_factory: pytest.TempPathFactory, make_record: Callable[..., Any]
+) -> Path:
     """A report that has a chart of every kind."""
     folder = tmp_path_factory.mktemp("charts")
     store = open_store(folder / "store", create=True)
@@ -55,9 +57,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory, make_record: Callable[..., A
                 series=[
                     Series("drift_alarms", np.array([42]), np.array([1.0])),
                     Series(
-                        "wrong_rows", np.zeros(1, np.int64), np.array([2.0 ** (5 * number) - 1])
+                        "wrong_rows",
+                        np.zeros(1, np.int64),
+                        np.array([2.0 ** (5 * number) - 1]),
                     ),
-                    Series("confusion", CELLS, np.array([40.0, 10.0 - i, 25.0, 5.0, 20.0])),
+                    Series(
+                        "confusion", CELLS, np.array([40.0, 10.0 - i, 25.0, 5.0, 20.0])
+                    ),
                 ],
                 timings={"rows_per_second": 100.0 + number},
             )
@@ -79,7 +85,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory, make_record: Callable[..., A
                     error = 0.1 * number + 0.01 * C + 0.02 * D
                     params = {"C": C, "D": D}
                     store.write(
-                        make_record(dataset, learner, params, metrics={"cumulative_error": error})
+                        make_record(
+                            dataset,
+                            learner,
+                            params,
+                            metrics={"cumulative_error": error},
+                        )
                     )
     write_report(store, folder / "out")
     return folder / "out"
@@ -87,7 +98,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory, make_record: Callable[..., A
 
 def specs(pages: Path) -> list[dict[str, Any]]:
     texts = re.findall(
-        r'<script type="application/json">(.*?)</script>', (pages / "index.html").read_text(), re.S
+        r'<script type="application/json">(.*?)</script>',
+        (pages / "index.html").read_text(),
+        re.S,
     )
     return [one for text in texts for one in json.loads(text)]
 
@@ -95,7 +108,9 @@ def specs(pages: Path) -> list[dict[str, Any]]:
 def test_every_chart_is_in_the_language_of_vega_lite(pages: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema", reason="pip install 'olscale[dev]'")
     found = specs(pages)
-    checker = jsonschema.Draft7Validator(json.loads(gzip.decompress(SCHEMA.read_bytes())))
+    checker = jsonschema.Draft7Validator(
+        json.loads(gzip.decompress(SCHEMA.read_bytes()))
+    )
 
     for one in found:
         checker.validate(one)
@@ -105,7 +120,8 @@ def test_every_chart_is_in_the_language_of_vega_lite(pages: Path) -> None:
 
 
 @pytest.mark.skipif(
-    shutil.which("node") is None, reason="node compiles the charts, and is not installed"
+    shutil.which("node") is None,
+    reason="node compiles the charts, and is not installed",
 )
 def test_every_chart_compiles_without_a_word(pages: Path, tmp_path: Path) -> None:
     (tmp_path / "specs.json").write_text(json.dumps(specs(pages)))
@@ -133,7 +149,9 @@ def test_every_chart_compiles_without_a_word(pages: Path, tmp_path: Path) -> Non
 
 def test_bands_of_quantiles_are_those_of_the_runs(pages: Path) -> None:
     [chart] = [
-        one for one in specs(pages) if "bands" in [param["name"] for param in one.get("params", ())]
+        one
+        for one in specs(pages)
+        if "bands" in [param["name"] for param in one.get("params", ())]
     ]
     [line] = [line for line in chart["data"]["values"] if line["learner"] == "pa1"]
     rows = np.arange(10, 101, 10)
@@ -161,7 +179,9 @@ def test_scripts_are_in_the_page_once_with_nothing_that_ends_them(pages: Path) -
 
 def test_settings_of_the_leaderboard_have_a_page_of_a_run(pages: Path) -> None:
     page = (pages / "index.html").read_text()
-    links = re.findall(r'<td><a href="(runs/[0-9a-f]{32}\.html)">([^<]+)</a></td>', page)
+    links = re.findall(
+        r'<td><a href="(runs/[0-9a-f]{32}\.html)">([^<]+)</a></td>', page
+    )
 
     assert len(links) == len(set(links)) == len(LEARNERS)
     for file, error in links:
@@ -215,9 +235,9 @@ def test_the_page_answers_to_its_reader_without_a_network(pages: Path) -> None:
             )
             for figure in figures:
                 await drawn(page, figure)
-            assert await page.run("document.querySelectorAll('.charts svg.marks').length") == len(
-                specs(pages)
-            )
+            assert await page.run(
+                "document.querySelectorAll('.charts svg.marks').length"
+            ) == len(specs(pages))
 
             await drawn(page, "digits-curves")
             assert await page.run(LINES) == 3
@@ -236,7 +256,9 @@ def test_the_page_answers_to_its_reader_without_a_network(pages: Path) -> None:
             before = await page.run(cells)
             assert "20" in before
             # A legend picks, here and in other figures, and the address keeps it.
-            await page.run("document.querySelector('#digits-curves .legend [value=pa1]').click()")
+            await page.run(
+                "document.querySelector('#digits-curves .legend [value=pa1]').click()"
+            )
             await asyncio.sleep(0.5)
             assert await page.run(LINES) == 1
             pick = "select = document.querySelector('#digits-curves select'); select.value = 'pa';"
@@ -263,15 +285,24 @@ def test_the_page_answers_to_its_reader_without_a_network(pages: Path) -> None:
             assert await page.run(LINES) == 1
             # Its figures are saved as they are in the page.
             head, *lines = (await page.run(SAVED)).splitlines()
-            assert set(head.split(",")) >= {"learner", "rows", "value", "std", "low", "high"}
-            assert len(lines) % len(LEARNERS) == 0
-            assert {line.split(",")[head.split(",").index("learner")] for line in lines} == {
-                *LEARNERS
+            assert set(head.split(",")) >= {
+                "learner",
+                "rows",
+                "value",
+                "std",
+                "low",
+                "high",
             }
+            assert len(lines) % len(LEARNERS) == 0
+            assert {
+                line.split(",")[head.split(",").index("learner")] for line in lines
+            } == {*LEARNERS}
             # Tables sort.
             first = "[...document.querySelectorAll('table')].find((one) => one.rows.length > 3)"
             await page.run(f"{first}.querySelectorAll('th button')[0].click()")
-            column = f"[...{first}.tBodies[0].rows].map((row) => row.cells[0].textContent)"
+            column = (
+                f"[...{first}.tBodies[0].rows].map((row) => row.cells[0].textContent)"
+            )
             up = await page.run(column)
             await page.run(f"{first}.querySelectorAll('th button')[0].click()")
             assert await page.run(column) == up[::-1]
@@ -286,10 +317,15 @@ def test_the_page_answers_to_its_reader_without_a_network(pages: Path) -> None:
             assert "difference" in pinned
             assert re.search(r"only pa right\s+only pa1 right", pinned)
             assert re.search(r"digits, the stream\s+5\s+0\s+0\.12", pinned)
-            await page.run(f"{choose}(document.querySelector('[aria-label=beside]'), '')")
+            await page.run(
+                f"{choose}(document.querySelector('[aria-label=beside]'), '')"
+            )
             figures_menu = "document.querySelector('[aria-label=measure]')"
             await page.run(f"{choose}({figures_menu}, 'segments')")
-            assert await page.run("document.getElementById('digits-curves').hidden") is True
+            assert (
+                await page.run("document.getElementById('digits-curves').hidden")
+                is True
+            )
             await page.run(f"{choose}({figures_menu}, '')")
             sets = "document.querySelector('[aria-label=\"data sets to show\"]')"
             await page.run(f"{sets}.value = 'digits'; {sets}.oninput()")
@@ -297,7 +333,9 @@ def test_the_page_answers_to_its_reader_without_a_network(pages: Path) -> None:
             assert await page.run(hidden) >= 1
             await page.run(f"{sets}.value = ''; {sets}.oninput()")
             assert await page.run(hidden) == 0
-            await page.run("document.querySelector('#digits-curves .legend [value=pa1]').click()")
+            await page.run(
+                "document.querySelector('#digits-curves .legend [value=pa1]').click()"
+            )
 
             # A link brings it all back.
             link = await page.run("location.href")
@@ -305,11 +343,18 @@ def test_the_page_answers_to_its_reader_without_a_network(pages: Path) -> None:
             await page.open(link)
             await drawn(page, "digits-curves")
             assert await page.run(LINES) == 1
-            assert await page.run("document.querySelector('#digits-curves select').value") == "pa"
+            assert (
+                await page.run("document.querySelector('#digits-curves select').value")
+                == "pa"
+            )
             assert await page.run(column) == up[::-1]
 
             assert page.said == []
-            assert {url.split(":")[0] for url in page.requests} <= {"file", "data", "about"}
+            assert {url.split(":")[0] for url in page.requests} <= {
+                "file",
+                "data",
+                "about",
+            }
 
     asyncio.run(read())
 

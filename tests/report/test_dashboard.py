@@ -80,7 +80,9 @@ def test_a_damaged_compacted_file_and_a_plan_with_other_labels_change_the_open_p
     page = Dashboard([store])
     assert "quick" not in shown(page, store)
     learner = PlannedLearner("pa1", "1", {}, (0,), "quick")
-    write_plan(store, "one", [good.id], (), [PlannedDataset("digits", "f" * 64)], [learner])
+    write_plan(
+        store, "one", [good.id], (), [PlannedDataset("digits", "f" * 64)], [learner]
+    )
     assert "quick" in shown(page, store)
     compact(store)
     assert "62.74" in shown(page, store)
@@ -137,7 +139,9 @@ def test_an_open_page_shows_the_night_that_has_come_and_the_one_before_where_tha
     second = night("two", 0.75)
     second.put(
         "live/20261122T101500-here-7-3fa9.0001.jsonl",
-        line_bytes({"t": time.time(), "begin": {"host": "here", "pid": 7, "version": "1"}}),
+        line_bytes(
+            {"t": time.time(), "begin": {"host": "here", "pid": 7, "version": "1"}}
+        ),
     )
     (home.night("zero-stores-yet")).mkdir()
     assert "75.00" in page.results(0)
@@ -168,7 +172,9 @@ def test_nights_of_the_calendar_lead_to_their_reports_of_which_few_are_kept(
     opened = Dashboard([], [page])
 
     links = re.findall(r'href="(night/0/[^"]*)"', opened.page())
-    assert links == [f"night/0/2026-01-{day:02d}/" for day in sorted(range(2, 13), key=by_weekday)]
+    assert links == [
+        f"night/0/2026-01-{day:02d}/" for day in sorted(range(2, 13), key=by_weekday)
+    ]
     for night in nights[1:]:
         report = opened.night(0, str(night["night"])) / "index.html"
         assert report.read_text().endswith(f"{night['night']}/store")
@@ -208,4 +214,7 @@ def test_a_line_of_a_journal_with_any_bit_changed_is_passed_over_and_one_of_an_e
             begin + damaged + b'{"t":3.0,"end":"done"}\n',
         )
         [live] = LiveReader(store).read()
-        assert (live.notes, live.heard, live.end) in (([], 3.0, "done"), (["10 runs"], 3.0, "done"))
+        assert (live.notes, live.heard, live.end) in (
+            ([], 3.0, "done"),
+            (["10 runs"], 3.0, "done"),
+        )

@@ -28,7 +28,8 @@ from olscale.results.rows import timing_bytes
 
 def test_errors_by_class_are_shares_of_the_rows_of_the_class() -> None:
     true, predicted = np.array([[0, 0], [0, 1], [1, 1], [2, 0], [2, 2]]).T
-    counts = np.array([[8.0, 2.0, 5.0, 3.0, 1.0], [6.0, 4.0, 5.0, 3.0, 1.0]])  # of two replicates
+    # of two replicates
+    counts = np.array([[8.0, 2.0, 5.0, 3.0, 1.0], [6.0, 4.0, 5.0, 3.0, 1.0]])
     summary = Summary(
         "d", "f", (), "pa", "1", {}, {"order": "time"}, "cumulative_error", 0.3, 0.0, 2
     )
@@ -45,7 +46,10 @@ def test_errors_by_class_are_shares_of_the_rows_of_the_class() -> None:
         ["0.00"] * 3,
     ]
     assert [entry.best for entry in table.entries[0]] == [False, True, False]
-    assert ["".join(mark.sign for mark in line[0].marks) for line in table.entries] == ["", "?"]
+    assert ["".join(mark.sign for mark in line[0].marks) for line in table.entries] == [
+        "",
+        "?",
+    ]
 
 
 def test_what_was_run_is_told(tmp_path: Path, make_record: Callable[..., Any]) -> None:
@@ -63,9 +67,16 @@ def test_what_was_run_is_told(tmp_path: Path, make_record: Callable[..., Any]) -
         "nonzeros": 1530,
         "classes": ["no", "yes"],
     }
-    planned = PlannedDataset("digits", "f" * 64, (), "", facts | {"class_rows": [250, 750]})
+    planned = PlannedDataset(
+        "digits", "f" * 64, (), "", facts | {"class_rows": [250, 750]}
+    )
     write_plan(
-        store, "demo", [record.id], (), [planned], [PlannedLearner("pa1", "1", {"C": 0.5}, (0,))]
+        store,
+        "demo",
+        [record.id],
+        (),
+        [planned],
+        [PlannedLearner("pa1", "1", {"C": 0.5}, (0,))],
     )
 
     page = "".join(facts_section(FigureSource(store, summarise(store))))
@@ -128,7 +139,10 @@ def test_all_data_sets_are_those_of_the_store(
             fingerprint = name * 64
             store.write(
                 make_record(
-                    name, learner, fingerprint=fingerprint, metrics={"cumulative_error": 0.1}
+                    name,
+                    learner,
+                    fingerprint=fingerprint,
+                    metrics={"cumulative_error": 0.1},
                 )
             )
 
@@ -141,11 +155,16 @@ def test_all_data_sets_are_those_of_the_store(
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_machine_with_runs_of_no_known_end_is_told(
-    tmp_path: Path, make_record: Callable[..., Any], first: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    make_record: Callable[..., Any],
+    first: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """No version has written such a file, but what a store says of its columns allows it."""
     store = open_store(tmp_path / "store", create=True)
-    records = [make_record(permutation=i, metrics={"cumulative_error": 0.1}) for i in (0, 1)]
+    records = [
+        make_record(permutation=i, metrics={"cumulative_error": 0.1}) for i in (0, 1)
+    ]
     for record in records:
         store.write(record)
     without = sorted(records, key=lambda record: record.id)[first]
@@ -170,7 +189,9 @@ def test_speeds_are_by_processor_time_and_marked_where_a_run_waited(
         ("ilol", {"rows_per_second": 2109.0}),
     ):
         store.write(
-            make_record(learner=learner, metrics={"cumulative_error": 0.1}, timings=timings)
+            make_record(
+                learner=learner, metrics={"cumulative_error": 0.1}, timings=timings
+            )
         )
     summaries = summarise(store)
 
@@ -182,8 +203,12 @@ def test_speeds_are_by_processor_time_and_marked_where_a_run_waited(
     assert "w waited: wall time is above 1.5 times the processor time" in page
     assert "t by the clock: runs of an earlier version" in page
     assert [
-        s.cautions for s in summaries if s.learner == "lol" and s.metric == "cumulative_error"
+        s.cautions
+        for s in summaries
+        if s.learner == "lol" and s.metric == "cumulative_error"
     ] == [[]]
     assert [
-        s.cautions for s in summaries if s.learner == "lol" and s.metric == "rows_per_second"
+        s.cautions
+        for s in summaries
+        if s.learner == "lol" and s.metric == "rows_per_second"
     ] == [["waited"]]

@@ -29,8 +29,12 @@ from olscale.report.figures.looks import Looks, looks
 PERMUTED = {"order": "permuted", "seed": 0}
 
 
-def summary(mean: float = 0.2, metric: str = "cumulative_error", **params: float) -> Summary:
-    return Summary("letter", "f", (), "pa1", "1", params, PERMUTED, metric, mean, 0.01, 3)
+def summary(
+    mean: float = 0.2, metric: str = "cumulative_error", **params: float
+) -> Summary:
+    return Summary(
+        "letter", "f", (), "pa1", "1", params, PERMUTED, metric, mean, 0.01, 3
+    )
 
 
 def curve(level: float) -> Curve:
@@ -50,31 +54,44 @@ def test_curves_are_means_in_percent_with_bands():
     left, right = figure.axes
     assert (left.get_title(), right.get_title()) == ("letter", "usps")
     np.testing.assert_allclose(
-        lines(left)["arow"], np.column_stack([np.arange(10, 101, 10), np.full(10, 20.0)])
+        lines(left)["arow"],
+        np.column_stack([np.arange(10, 101, 10), np.full(10, 20.0)]),
     )
     assert (len(left.collections), len(right.collections)) == (2, 1)
     assert [text.get_text() for text in figure.texts] == ["pa1", "arow"]
 
 
 def test_a_learner_looks_the_same_in_every_panel():
-    figure = curve_figure({"a": {"pa1": curve(0.3), "arow": curve(0.2)}, "b": {"arow": curve(0.2)}})
+    figure = curve_figure(
+        {"a": {"pa1": curve(0.3), "arow": curve(0.2)}, "b": {"arow": curve(0.2)}}
+    )
 
     of_arow = [
         next(line for line in panel.get_lines() if line.get_label() == "arow")
         for panel in figure.axes
     ]
     assert (
-        len({(line.get_color(), line.get_linestyle(), line.get_marker()) for line in of_arow}) == 1
+        len(
+            {
+                (line.get_color(), line.get_linestyle(), line.get_marker())
+                for line in of_arow
+            }
+        )
+        == 1
     )
 
 
 def test_the_legend_of_one_panel_is_in_the_order_of_the_lines_ends():
-    figure = curve_figure({"": {"low": curve(0.1), "high": curve(0.5), "middle": curve(0.3)}})
+    figure = curve_figure(
+        {"": {"low": curve(0.1), "high": curve(0.5), "middle": curve(0.3)}}
+    )
 
     assert [text.get_text() for text in figure.texts] == ["high", "middle", "low"]
 
 
-@pytest.mark.parametrize("label", ["pa1", "a-learner-with-a-long-name C=0.001, dtype=float32"])
+@pytest.mark.parametrize(
+    "label", ["pa1", "a-learner-with-a-long-name C=0.001, dtype=float32"]
+)
 def test_all_texts_of_a_single_panel_are_inside_its_figure(label, tmp_path):
     curves = curve_figure({"": {label: curve(0.3), "arow": curve(0.2)}})
     alarms = alarm_figure({label: curve(0.3)}, title="wine")
@@ -82,7 +99,10 @@ def test_all_texts_of_a_single_panel_are_inside_its_figure(label, tmp_path):
     for figure in (curves, alarms):
         save(figure, tmp_path, "figure", ["svg"])
         [panel] = figure.axes
-        inside = [panel.get_tightbbox(), *(text.get_window_extent() for text in figure.texts)]
+        inside = [
+            panel.get_tightbbox(),
+            *(text.get_window_extent() for text in figure.texts),
+        ]
         edges = Bbox.union(inside).extents
         assert (edges[:2] >= 0).all()
         assert (edges[2:] <= figure.bbox.size).all()
@@ -98,19 +118,37 @@ def test_each_replicate_by_itself():
 
 
 def test_lines_differ_without_colour():
-    marks = [(look["linestyle"], look["marker"]) for look in looks(map(str, range(40))).values()]
+    marks = [
+        (look["linestyle"], look["marker"])
+        for look in looks(map(str, range(40))).values()
+    ]
 
     assert len(set(marks)) == 40
 
 
 def named(learner: str, dataset: str = "letter", **params: float) -> Curve:
-    s = Summary(dataset, "f", (), learner, "1", params, PERMUTED, "cumulative_error", 0.2, 0.01, 3)
+    s = Summary(
+        dataset,
+        "f",
+        (),
+        learner,
+        "1",
+        params,
+        PERMUTED,
+        "cumulative_error",
+        0.2,
+        0.01,
+        3,
+    )
     return Curve(s, np.array([10, 100]), np.array([[0.3, 0.2]]))
 
 
 def look(figure, label: str) -> tuple[str, str]:
     line = next(
-        line for panel in figure.axes for line in panel.get_lines() if line.get_label() == label
+        line
+        for panel in figure.axes
+        for line in panel.get_lines()
+        if line.get_label() == label
     )
     return line.get_color(), line.get_marker()
 
@@ -123,10 +161,12 @@ def test_a_learner_has_one_colour_and_one_mark_in_a_whole_report():
     ]
     of_learner = Looks(curve.summary for curve in shown)
     everybody = curve_figure(
-        {"": {curve.summary.learner: curve for curve in shown[:3]}}, of_learner=of_learner
+        {"": {curve.summary.learner: curve for curve in shown[:3]}},
+        of_learner=of_learner,
     )
     two = curve_figure(
-        {"": {curve.summary.learner: curve for curve in shown[3:]}}, of_learner=of_learner
+        {"": {curve.summary.learner: curve for curve in shown[3:]}},
+        of_learner=of_learner,
     )
     swept = sweep([summary(C / 20, "test_error", C=C) for C in (1, 2, 4)], "C")
     assert swept is not None
@@ -135,10 +175,19 @@ def test_a_learner_has_one_colour_and_one_mark_in_a_whole_report():
     segments = segment_figure({"arow": days}, of_learner=of_learner)
 
     assert look(everybody, "lol") == look(two, "lol")
-    for figure, expected in ((segments, look(two, "arow")), (alone, look(everybody, "pa1"))):
+    for figure, expected in (
+        (segments, look(two, "arow")),
+        (alone, look(everybody, "pa1")),
+    ):
         [bar] = figure.axes[0].containers
         assert (bar.lines[0].get_color(), bar.lines[0].get_marker()) == expected
-    assert len({look(everybody, name) for name in ("pa", "pa1", "lol")} | {look(two, "arow")}) == 4
+    assert (
+        len(
+            {look(everybody, name) for name in ("pa", "pa1", "lol")}
+            | {look(two, "arow")}
+        )
+        == 4
+    )
 
 
 def test_more_learners_than_colours_are_told_apart():
@@ -161,13 +210,23 @@ def test_settings_of_a_learner_share_its_colour_or_a_shade_of_it_and_its_mark():
     ("values", "scale", "ticks"),
     [
         ((10, 20, 30, 40), "linear", ["10", "20", "30", "40"]),
-        ((0.001, 0.1, 10.0, 1000.0), "log", ["$10^{-3}$", "$10^{-1}$", "$10^{1}$", "$10^{3}$"]),
-        ((0.0625, 0.25, 1.0, 16.0), "log", ["$2^{-4}$", "$2^{-2}$", "$2^{0}$", "$2^{4}$"]),
+        (
+            (0.001, 0.1, 10.0, 1000.0),
+            "log",
+            ["$10^{-3}$", "$10^{-1}$", "$10^{1}$", "$10^{3}$"],
+        ),
+        (
+            (0.0625, 0.25, 1.0, 16.0),
+            "log",
+            ["$2^{-4}$", "$2^{-2}$", "$2^{0}$", "$2^{4}$"],
+        ),
         ((0.25, 0.5, 1.0, 2.0), "log", ["0.25", "0.5", "1", "2"]),
     ],
 )
 def test_a_parameters_axis_follows_its_values(values, scale, ticks):
-    found = sweep([summary(value / 2000, "test_error", C=value) for value in values], "C")
+    found = sweep(
+        [summary(value / 2000, "test_error", C=value) for value in values], "C"
+    )
     assert found is not None
 
     [panel] = parameter_figure({"letter": {"pa1": found}}).axes
@@ -218,14 +277,19 @@ def test_boundaries_stand_over_the_rows_since_the_last_snapshot():
     plane = plane_of("xor", batches(200, seed=0))
     taken = snapshots("pamo1", {"h": 4}, plane, every=100, resolution=40)
 
-    figure = boundary_figure({str(snapshot.stop): (plane, snapshot) for snapshot in taken})
+    figure = boundary_figure(
+        {str(snapshot.stop): (plane, snapshot) for snapshot in taken}
+    )
 
     for panel, start in zip(figure.axes, (0, 100), strict=True):
         drawn = [
-            points.get_offsets() for points in panel.collections if len(points.get_offsets()) > 1
+            points.get_offsets()
+            for points in panel.collections
+            if len(points.get_offsets()) > 1
         ]
         expected = [
-            plane.X[start : start + 100][plane.y[start : start + 100] == code] for code in (0, 1)
+            plane.X[start : start + 100][plane.y[start : start + 100] == code]
+            for code in (0, 1)
         ]
         assert [len(points) for points in drawn] == [len(points) for points in expected]
         np.testing.assert_array_equal(drawn[0], expected[0])
@@ -233,7 +297,9 @@ def test_boundaries_stand_over_the_rows_since_the_last_snapshot():
 
 def test_segments_in_stream_order():
     days = SegmentErrors(
-        summary(), ("Day0", "Day1", "Day2"), np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]])
+        summary(),
+        ("Day0", "Day1", "Day2"),
+        np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]]),
     )
 
     figure = segment_figure({"pa1": days})
@@ -241,7 +307,11 @@ def test_segments_in_stream_order():
     [panel] = figure.axes
     [container] = panel.containers
     np.testing.assert_allclose(container.lines[0].get_ydata(), [20, 20, 20])
-    assert [label.get_text() for label in panel.get_xticklabels()] == ["Day0", "Day1", "Day2"]
+    assert [label.get_text() for label in panel.get_xticklabels()] == [
+        "Day0",
+        "Day1",
+        "Day2",
+    ]
 
 
 def confusion(error: float, learner: str = "pa1") -> ConfusionMatrix:
@@ -249,7 +319,9 @@ def confusion(error: float, learner: str = "pa1") -> ConfusionMatrix:
     true = np.array([0, 0, 1, 2])
     predicted = np.array([0, 2, 1, 2])
     counts = np.array([[10 - 10 * error, 10 * error, 10.0, 10.0]])
-    return ConfusionMatrix(replace(summary(error), learner=learner), true, predicted, counts)
+    return ConfusionMatrix(
+        replace(summary(error), learner=learner), true, predicted, counts
+    )
 
 
 def test_maps_of_confusions_are_of_the_learners_of_least_error():
@@ -266,7 +338,11 @@ def test_maps_of_confusions_are_of_the_learners_of_least_error():
         np.testing.assert_allclose(
             values, [[none, 0, share], [0, none, 0], [0, 0, none]], equal_nan=True
         )
-        assert [tick.get_text() for tick in panel.get_yticklabels()] == ["cat", "dog", "owl"]
+        assert [tick.get_text() for tick in panel.get_yticklabels()] == [
+            "cat",
+            "dog",
+            "owl",
+        ]
 
 
 @pytest.mark.long
@@ -276,7 +352,11 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path):
         for name in ("one", "two")
     ]
 
-    assert [path.name for path in paths[0]] == ["curves.svg", "curves.pdf", "curves.png"]
+    assert [path.name for path in paths[0]] == [
+        "curves.svg",
+        "curves.pdf",
+        "curves.png",
+    ]
     for one, two in zip(*paths, strict=True):
         assert one.read_bytes() == two.read_bytes()
 
@@ -285,32 +365,42 @@ def test_a_matplotlibrc_does_not_reach_a_figure(tmp_path):
     import matplotlib
 
     plain = save(curve_figure({"": {"pa1": curve(0.3)}}), tmp_path, "plain")
-    with matplotlib.rc_context({"font.size": 30, "axes.grid": False, "svg.hashsalt": "x"}):
+    with matplotlib.rc_context(
+        {"font.size": 30, "axes.grid": False, "svg.hashsalt": "x"}
+    ):
         other = save(curve_figure({"": {"pa1": curve(0.3)}}), tmp_path, "other")
         assert matplotlib.rcParams["font.size"] == 30
 
-    assert [path.read_bytes() for path in plain] == [path.read_bytes() for path in other]
+    assert [path.read_bytes() for path in plain] == [
+        path.read_bytes() for path in other
+    ]
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
 
     with pytest.raises(ReportError, match=r"cannot write .*file/figures"):
-        save(curve_figure({"": {"pa1": curve(0.3)}}), tmp_path / "file" / "figures", "x")
+        save(
+            curve_figure({"": {"pa1": curve(0.3)}}), tmp_path / "file" / "figures", "x"
+        )
 
 
 def test_alarms_are_strokes_at_their_rows():
     alarms = [([10, 40], [[1.0, 2.0], [0.0, 1.0]]), ([], np.zeros((2, 0)))]
     shown = {
         label: Curve(
-            summary(metric="drift_alarms"), np.array(rows, dtype=np.int64), np.array(counts)
+            summary(metric="drift_alarms"),
+            np.array(rows, dtype=np.int64),
+            np.array(counts),
         )
         for label, (rows, counts) in zip(("pa", "arow"), alarms, strict=True)
     }
 
     [panel] = alarm_figure(shown, rows=100).axes
 
-    strokes = [[segment[0][0] for segment in line.get_segments()] for line in panel.collections]
+    strokes = [
+        [segment[0][0] for segment in line.get_segments()] for line in panel.collections
+    ]
     assert strokes == [[10, 40], []]
     assert [label.get_text() for label in panel.get_yticklabels()] == ["pa", "arow"]
     assert panel.get_xlim() == (0, 100)

@@ -15,7 +15,9 @@ from olscale.report.papers.base import FigureSource
 from olscale.results import open_store
 
 
-def test_a_learner_far_above_the_others_does_not_flatten_their_sparklines(tmp_path: Path) -> None:
+def test_a_learner_far_above_the_others_does_not_flatten_their_sparklines(
+    tmp_path: Path,
+) -> None:
     store = open_store(tmp_path / "store", create=True)
     store.write_together(list(made_up(4, 2)))
     summaries = summarise(store)

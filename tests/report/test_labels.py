@@ -55,7 +55,10 @@ def fill(store: Store, make_record: Any) -> Any:
                     "transforms": dataset.transforms,
                     "permutation": i,
                 }
-                result = {"metrics": {"cumulative_error": error}, "curve_rows": np.array([5, 10])}
+                result = {
+                    "metrics": {"cumulative_error": error},
+                    "curve_rows": np.array([5, 10]),
+                }
                 result |= {"curve_mistakes": np.array([1, round(10 * error)])}
                 record = make_record(
                     learner=learner, params=params or {}, **known, **(result | rest)
@@ -68,7 +71,10 @@ def fill(store: Store, make_record: Any) -> Any:
 
 
 def learner(
-    name: str, params: dict[str, Any] | None = None, at: tuple[int, ...] = (0, 1), label: str = ""
+    name: str,
+    params: dict[str, Any] | None = None,
+    at: tuple[int, ...] = (0, 1),
+    label: str = "",
 ) -> Any:
     return PlannedLearner(name, "1", params or {}, at, label)
 
@@ -81,7 +87,11 @@ def planned(store: Store, fill: Any) -> Store:
         *fill("lol", 0.1),
         *fill("arow", 0.3, outcome="diverged", reason="at row 3"),
     ]
-    of = [learner("lol", label="Ours"), learner("pa1", {"C": 1.0}, label="PA-I"), learner("arow")]
+    of = [
+        learner("lol", label="Ours"),
+        learner("pa1", {"C": 1.0}, label="PA-I"),
+        learner("arow"),
+    ]
     write_plan(store, "demo", ids, (), (ZOO, ANT), of)
     return store
 
@@ -102,7 +112,8 @@ def test_every_format_has_them(planned: Store) -> None:
         assert text.index("The zoo") < text.index("ant")
     listed = [row for row in json.loads(as_json(found)) if row["metric"] != "outcome"]
     assert [
-        (row["dataset"], row["dataset_label"], row["learner"], row["label"]) for row in listed
+        (row["dataset"], row["dataset_label"], row["learner"], row["label"])
+        for row in listed
     ] == [
         ("zoo", "The zoo", "lol", "Ours"),
         ("zoo", "The zoo", "pa1", "PA-I"),
@@ -131,7 +142,9 @@ def test_figures_and_the_page_have_them(planned: Store, tmp_path: Path) -> None:
         "The zoo": ["Ours", "PA-I"],
         "ant": ["Ours", "PA-I"],
     }
-    done = CliRunner().invoke(command, ["report", planned.path, "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(
+        command, ["report", planned.path, "--out", str(tmp_path / "out")]
+    )
     assert done.exit_code == 0, done.output
     page = (tmp_path / "out" / "index.html").read_text()
     assert (
@@ -148,15 +161,31 @@ def test_results_take_a_label_or_a_name(planned: Store) -> None:
         ["--learner", "Ours", "--dataset", "The zoo"],
         ["--learner", "lol", "--dataset", "zoo"],
     ):
-        done = CliRunner().invoke(command, ["results", planned.path, "--format", "csv", *words])
-        assert [row["learner"] for row in csv.DictReader(io.StringIO(done.stdout))] == ["lol"]
+        done = CliRunner().invoke(
+            command, ["results", planned.path, "--format", "csv", *words]
+        )
+        assert [row["learner"] for row in csv.DictReader(io.StringIO(done.stdout))] == [
+            "lol"
+        ]
 
 
-def test_the_same_runs_under_two_labels_are_in_both_rows(store: Store, fill: Any) -> None:
+def test_the_same_runs_under_two_labels_are_in_both_rows(
+    store: Store, fill: Any
+) -> None:
     """Tuning chose on one data set what the other learner is set to."""
     ids = [*fill("pa1", 0.2, {"C": 1.0}), *fill("pa1", 0.1, {"C": 4.0}, on=(ANT,))]
-    of = [learner("pa1", {"C": 1.0}, label="PA-I"), learner("pa1", {"C": 1.0}, (0,), "tuned")]
-    write_plan(store, "demo", ids, (), (ZOO, ANT), [*of, learner("pa1", {"C": 4.0}, (1,), "tuned")])
+    of = [
+        learner("pa1", {"C": 1.0}, label="PA-I"),
+        learner("pa1", {"C": 1.0}, (0,), "tuned"),
+    ]
+    write_plan(
+        store,
+        "demo",
+        ids,
+        (),
+        (ZOO, ANT),
+        [*of, learner("pa1", {"C": 4.0}, (1,), "tuned")],
+    )
 
     [table] = tables(summarise(store))
 
@@ -167,8 +196,14 @@ def test_the_same_runs_under_two_labels_are_in_both_rows(store: Store, fill: Any
     ]
 
 
-def test_settings_and_learners_of_one_label_are_told_apart(store: Store, fill: Any) -> None:
-    ids = [*fill("pa1", 0.2, {"C": 1.0}), *fill("pa1", 0.1, {"C": 4.0}), *fill("lol", 0.3)]
+def test_settings_and_learners_of_one_label_are_told_apart(
+    store: Store, fill: Any
+) -> None:
+    ids = [
+        *fill("pa1", 0.2, {"C": 1.0}),
+        *fill("pa1", 0.1, {"C": 4.0}),
+        *fill("lol", 0.3),
+    ]
     of = [
         learner("pa1", {"C": 4.0}, label="x"),
         learner("pa1", {"C": 1.0}, label="x"),
@@ -181,7 +216,9 @@ def test_settings_and_learners_of_one_label_are_told_apart(store: Store, fill: A
     assert table.rows == ("x (pa1) C=4", "x (pa1) C=1", "x (lol)")
 
 
-def test_experiments_come_in_the_order_of_their_first_appearance(store: Store, fill: Any) -> None:
+def test_experiments_come_in_the_order_of_their_first_appearance(
+    store: Store, fill: Any
+) -> None:
     for name, other in (("pa1", "lol"), ("arow", "pa1")):
         ids = [*fill(name, 0.2), *fill(other, 0.1)]
         write_plan(
@@ -199,7 +236,9 @@ def test_experiments_come_in_the_order_of_their_first_appearance(store: Store, f
     assert table.columns == ("ant", "zoo")  # which no experiment has
 
 
-def test_an_experiment_that_was_edited_shows_as_it_is_now(store: Store, fill: Any) -> None:
+def test_an_experiment_that_was_edited_shows_as_it_is_now(
+    store: Store, fill: Any
+) -> None:
     ids = fill("pa1", 0.2)
     write_plan(store, "demo", ids, (), (ZOO, ANT), [learner("pa1")])
     [before] = read_plans(store)
@@ -221,7 +260,9 @@ def test_a_plan_that_says_the_same_is_not_written_again(
     """A store that cannot be written to can still be evaluated on, where there is nothing to do."""
     [plan] = read_plans(planned)
     monkeypatch.setattr(Store, "put", None)
-    assert write_plan(planned, "demo", plan.runs, (), plan.datasets, plan.learners) == plan
+    assert (
+        write_plan(planned, "demo", plan.runs, (), plan.datasets, plan.learners) == plan
+    )
 
 
 def test_plans_of_the_first_version_are_read_and_get_their_order_at_the_next_evaluation(
@@ -234,12 +275,20 @@ def test_plans_of_the_first_version_are_read_and_get_their_order_at_the_next_eva
     store = open_store(store.path)
     parts = [{"kind": "dataset", "name": "gone", "reason": "once"}]
     store.put(
-        file, json.dumps({"experiment": "demo", "runs": plan.runs, "left_out": parts}).encode()
+        file,
+        json.dumps(
+            {"experiment": "demo", "runs": plan.runs, "left_out": parts}
+        ).encode(),
     )
     assert tables(summarise(store))[0].columns == ("ant", "zoo")
 
     write_plan(
-        store, "demo", ids, [LeftOut("dataset", "gone", "again")], (ZOO, ANT), [learner("pa1")]
+        store,
+        "demo",
+        ids,
+        [LeftOut("dataset", "gone", "again")],
+        (ZOO, ANT),
+        [learner("pa1")],
     )
 
     assert tables(summarise(store))[0].columns == ("The zoo", "ant")
@@ -265,11 +314,16 @@ def test_an_evaluation_writes_them(shelf: Path, tmp_path: Path) -> None:
     )
     done = olscale.evaluate(experiment, tmp_path / "store", in_process=True)
 
-    assert list(dict.fromkeys(s.dataset_label for s in summarise(done.store))) == ["wide", "dense"]
+    assert list(dict.fromkeys(s.dataset_label for s in summarise(done.store))) == [
+        "wide",
+        "dense",
+    ]
     table = tables(summarise(done.store))[-1]
     assert table.rows == ("P", "pa1 C=1", "pa1 C=0.5", "PA")
     assert table.entries[0][0].note == "-"
-    assert all('"label"' not in run for run in done.store.read(["run"])["run"].to_pylist())
+    assert all(
+        '"label"' not in run for run in done.store.read(["run"])["run"].to_pylist()
+    )
 
 
 def test_what_tuning_compares_names_nothing_that_an_experiment_asks_for(
@@ -277,13 +331,22 @@ def test_what_tuning_compares_names_nothing_that_an_experiment_asks_for(
 ) -> None:
     """The default is a candidate that was not chosen: its runs are the default's, not those of the learner that is tuned."""
     candidates = [
-        fill("pa1", error, {"C": C}) for C, error in ((1.0, 0.3), (0.5, 0.2), (0.25, 0.1))
+        fill("pa1", error, {"C": C})
+        for C, error in ((1.0, 0.3), (0.5, 0.2), (0.25, 0.1))
     ]
     points = [learner("pa1", {"C": C}, label="pa1, tuned") for C in (1.0, 0.5, 0.25)]
     write_plan(
-        store, "demo: tuning", [id for ids in candidates for id in ids], (), (ZOO, ANT), points
+        store,
+        "demo: tuning",
+        [id for ids in candidates for id in ids],
+        (),
+        (ZOO, ANT),
+        points,
     )
-    asked = [learner("pa1", {"C": 1.0}), learner("pa1", {"C": 0.25}, label="pa1, tuned")]
+    asked = [
+        learner("pa1", {"C": 1.0}),
+        learner("pa1", {"C": 0.25}, label="pa1, tuned"),
+    ]
     write_plan(store, "demo", candidates[0] + candidates[2], (), (ZOO, ANT), asked)
     shown = [
         {(s.params["C"], s.label) for s in summarise(store, tuning=tuning)}

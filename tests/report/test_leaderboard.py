@@ -60,7 +60,9 @@ def entry(table, row, column):
     return table.entries[table.rows.index(row)][table.columns.index(column)]
 
 
-def test_learners_are_sorted_by_the_first_metric_and_the_best_of_each_is_marked(one_dataset):
+def test_learners_are_sorted_by_the_first_metric_and_the_best_of_each_is_marked(
+    one_dataset,
+):
     [table] = olscale.leaderboard(one_dataset, ["cumulative_error", "auc"]).tables()
 
     assert table.rows == ("arow", "lol", "pa1")
@@ -103,7 +105,9 @@ def test_a_metric_that_a_learner_lacks_is_said_where_it_stands(one_dataset):
 
 def test_means_are_over_data_sets_that_all_compared_learners_have(fill):
     store = fill(datasets=3, permutations=2, without={("lol", 2)})
-    means, *of_datasets = olscale.leaderboard(store, ["cumulative_error", "updates"]).tables()
+    means, *of_datasets = olscale.leaderboard(
+        store, ["cumulative_error", "updates"]
+    ).tables()
 
     assert len(of_datasets) == 3
     assert means.columns == ("cumulative error %", "rank")
@@ -112,7 +116,10 @@ def test_means_are_over_data_sets_that_all_compared_learners_have(fill):
     assert "Means over 2 data sets (set-0, set-1)." in means.notes
     assert entry(means, "arow", "cumulative error %").mean == "10.60"
     assert entry(means, "arow", "rank").best
-    assert any(note.startswith("Updates stands in the tables of single") for note in means.notes)
+    assert any(
+        note.startswith("Updates stands in the tables of single")
+        for note in means.notes
+    )
 
 
 def test_forms_for_papers_and_further_work(one_dataset):
@@ -138,7 +145,9 @@ def test_comparisons_have_the_same_forms(one_dataset):
         ("arow", "pa1"),
         ("lol", "pa1"),
     ]
-    printed = run("compare", one_dataset.path, "--metric", "cumulative_error", "--format", "json")
+    printed = run(
+        "compare", one_dataset.path, "--metric", "cumulative_error", "--format", "json"
+    )
     assert comparison.to_json() == printed.stdout
 
 
@@ -148,21 +157,35 @@ def test_the_command_line_has_leaderboards_in_all_formats(one_dataset):
     assert "Leaderboard of set-0" in text
     assert "cumulative error %" in text
 
-    objects = json.loads(run("results", one_dataset.path, *several, "--format", "json").stdout)
+    objects = json.loads(
+        run("results", one_dataset.path, *several, "--format", "json").stdout
+    )
     assert {item["metric"] for item in objects} == {"cumulative_error", "auc"}
     latex = run("results", one_dataset.path, *several, "--format", "latex").stdout
     assert r"\label{tab:leaderboard-of-set-0" in latex
 
     # One metric: learners by data sets, under the older name of the option too.
     for option in ("--metrics", "--metric"):
-        assert "AUC, permuted order" in run("results", one_dataset.path, option, "auc").stdout
+        assert (
+            "AUC, permuted order"
+            in run("results", one_dataset.path, option, "auc").stdout
+        )
     refused = run("results", one_dataset.path, "--metrics", "auc,,kappa")
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
 
 
 def test_measures_that_an_experiment_asks_for_stand_in_its_tables():
-    setting = {"dataset": "digits", "fingerprint": "f" * 64, "transforms": (), "learner": "pa1"}
-    setting |= {"version": "1", "params": {}, "protocol": {"order": "time", "measures": ["kappa"]}}
+    setting = {
+        "dataset": "digits",
+        "fingerprint": "f" * 64,
+        "transforms": (),
+        "learner": "pa1",
+    }
+    setting |= {
+        "version": "1",
+        "params": {},
+        "protocol": {"order": "time", "measures": ["kappa"]},
+    }
     figures = {"cumulative_error": 0.1, "kappa": 0.8, "macro_f1": 0.9}
     summaries = [
         Summary(metric=metric, mean=mean, std=0.0, n=1, **setting)

@@ -24,12 +24,24 @@ def going() -> LiveEvaluation:
     one.groups = {"g": LiveGroup("g", 1000, 1.0, ("a", "b"))}
     one.runs = {
         name: LiveRun(
-            name, "d&d", "pa", {"C": C}, "time order", rows=[100, 200], errors=[0.5, error]
+            name,
+            "d&d",
+            "pa",
+            {"C": C},
+            "time order",
+            rows=[100, 200],
+            errors=[0.5, error],
         )
         for name, C, error in (("a", 1.0, 0.25), ("b", 0.5, 0.125))
     }
     for rows, at in ((20, 101.0), (500, 111.0)):
-        one.add({"t": at, "at": {"g": [rows, "w1", 3_000_000]}, "notes": ["a worker was lost"]})
+        one.add(
+            {
+                "t": at,
+                "at": {"g": [rows, "w1", 3_000_000]},
+                "notes": ["a worker was lost"],
+            }
+        )
     return one
 
 
@@ -81,14 +93,18 @@ def test_a_regression_shows_its_rmse() -> None:
 def test_of_many_data_sets_those_that_go_on_are_shown_with_their_curves() -> None:
     one = going()
     one.runs |= {
-        f"r{i}": LiveRun(f"r{i}", f"set-{i}", "pa", {}, outcome="ok" * (i < 50)) for i in range(60)
+        f"r{i}": LiveRun(f"r{i}", f"set-{i}", "pa", {}, outcome="ok" * (i < 50))
+        for i in range(60)
     }
     one.runs["r55"].rows, one.runs["r55"].errors = [100, 200], [0.5, 0.25]
     whole, rest = live_html([one], now=112.0).split("<h4>53 more data sets</h4>")
     assert whole.count("<h4>") == 1 + 8
     assert "<h4>d&amp;d</h4>" in whole
     assert "<h4>set-55</h4>" in whole
-    assert '<td class="text">set-49</td><td class="text">-</td><td>-</td><td>1/1</td>' in rest
+    assert (
+        '<td class="text">set-49</td><td class="text">-</td><td>-</td><td>1/1</td>'
+        in rest
+    )
 
 
 def test_what_has_ended_keeps_its_curves() -> None:
@@ -107,7 +123,9 @@ def test_what_has_ended_keeps_its_curves() -> None:
 
 def test_of_very_many_settings_those_are_listed_that_were_heard_of() -> None:
     one = LiveEvaluation("id", "tuning", "here", 7, total=30, began=100.0, heard=111.0)
-    one.runs = {f"r{i}": LiveRun(f"r{i}", "d", "pa", {"C": float(i)}, "s") for i in range(30)}
+    one.runs = {
+        f"r{i}": LiveRun(f"r{i}", "d", "pa", {"C": float(i)}, "s") for i in range(30)
+    }
     html = live_html([one], now=112.0)
     assert '<p class="small">30 settings</p>' in html
     assert "<table>" not in html
@@ -126,7 +144,9 @@ def test_html_shows_names_as_they_are_and_needs_nothing_from_elsewhere() -> None
     assert "<script" not in html
 
 
-def test_who_is_watched_gets_the_same_bytes_as_who_is_not(shelf: Path, tmp_path: Path) -> None:
+def test_who_is_watched_gets_the_same_bytes_as_who_is_not(
+    shelf: Path, tmp_path: Path
+) -> None:
     """By a notebook, which shows the evaluation until its end, and the served page, both from its journal."""
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
@@ -148,7 +168,9 @@ job = olscale.evaluate(experiment, {str(tmp_path / "store")!r}, in_process=True,
         server = asyncio.create_task(serve([store], 0, ready=address.set_result))
         url = await address
         client = AsyncHTTPClient()
-        going = asyncio.create_task(nbclient.NotebookClient(notebook, timeout=120).async_execute())
+        going = asyncio.create_task(
+            nbclient.NotebookClient(notebook, timeout=120).async_execute()
+        )
         while not going.done():
             for part in ("", "live/0", "results/0"):
                 await client.fetch(url + part)
@@ -192,7 +214,15 @@ def test_the_page_is_for_this_machine_and_sends_what_has_changed(
     async def codes() -> list[int]:
         address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         server = asyncio.create_task(
-            serve([store], 0, "127.0.0.1", "/hub/", ("127.0.0.1",), address.set_result, [nights])
+            serve(
+                [store],
+                0,
+                "127.0.0.1",
+                "/hub/",
+                ("127.0.0.1",),
+                address.set_result,
+                [nights],
+            )
         )
         url = await address
         client = AsyncHTTPClient()
@@ -201,7 +231,9 @@ def test_the_page_is_for_this_machine_and_sends_what_has_changed(
         assert "perceptron" in page
         assert "http" not in page
         assert '<a href="page/0/">home: nights' in page
-        assert "No night has ended" in (await client.fetch(url + "page/0/")).body.decode()
+        assert (
+            "No night has ended" in (await client.fetch(url + "page/0/")).body.decode()
+        )
         nights.parent.mkdir(parents=True)
         nights.write_text("Nights of small")
         assert (await client.fetch(url + "page/0/")).body == b"Nights of small"
@@ -221,7 +253,9 @@ def test_the_page_is_for_this_machine_and_sends_what_has_changed(
             try:
                 found.append(
                     (
-                        await client.fetch(HTTPRequest(where, headers=headers, request_timeout=120))
+                        await client.fetch(
+                            HTTPRequest(where, headers=headers, request_timeout=120)
+                        )
                     ).code
                 )
             except HTTPClientError as error:

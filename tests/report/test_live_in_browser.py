@@ -84,7 +84,11 @@ def test_an_evaluation_appears_moves_survives_a_worker_and_its_progress_is_true(
             "name": "slow",
             "datasets": [{"path": str(tmp_path / "rows")}],
             "learners": [
-                {"name": "slow_learner:Slow", "params": {"C": C}, "label": f"<b>slow {C}</b>"}
+                {
+                    "name": "slow_learner:Slow",
+                    "params": {"C": C},
+                    "label": f"<b>slow {C}</b>",
+                }
                 for C in (0.5, 1.0)
             ],
             "protocol": {"permutations": PERMUTATIONS},
@@ -113,8 +117,12 @@ def test_an_evaluation_appears_moves_survives_a_worker_and_its_progress_is_true(
             killed = 0
             when = 0.0
             while not evaluation.done():
-                share = max((one.share_done for one in LiveReader(store).read()), default=0.0)
-                bar = await page.run("document.querySelector('.live .bar')?.ariaValueNow ?? '0'")
+                share = max(
+                    (one.share_done for one in LiveReader(store).read()), default=0.0
+                )
+                bar = await page.run(
+                    "document.querySelector('.live .bar')?.ariaValueNow ?? '0'"
+                )
                 done = re.search(r"(\d+) of \d+ runs", await text(page))
                 assert done is None or int(done[1]) <= len(store.done())
                 has_noticed = killed and time.monotonic() > when + SECONDS_TO_NOTICE
@@ -135,7 +143,10 @@ def test_an_evaluation_appears_moves_survives_a_worker_and_its_progress_is_true(
                 await asyncio.sleep(0.1)
             assert f"{RUNS} of {RUNS} runs" in await text(page)
             assert "<b>slow 0.5</b>" in await text(page)
-            assert await page.run("document.querySelectorAll('.live polyline').length") == 2
+            assert (
+                await page.run("document.querySelectorAll('.live polyline').length")
+                == 2
+            )
             assert page.said == []
         server.cancel()
         return shown

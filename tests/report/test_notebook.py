@@ -34,7 +34,9 @@ def test_they_are_those_of_the_experiment_in_its_order(done: Any) -> None:
     first, second = done
 
     assert [table.rows for table in first.results().tables()] == [("pa", "pa1")] * 2
-    assert [table.rows for table in second.results().tables()] == [("pa1", "lol", "pa")] * 2
+    assert [table.rows for table in second.results().tables()] == [
+        ("pa1", "lol", "pa")
+    ] * 2
     assert olscale.Results(first.store).tables()[0].rows == ("pa", "pa1", "lol")
     assert len(olscale.Results(first.store, ids=())) == 0
 
@@ -56,7 +58,9 @@ def test_they_can_be_narrowed(done: Any) -> None:
     results = done[1].results()
 
     assert {row["metric"] for row in results.select("updates")} == {"updates"}
-    assert [table.rows for table in results.select(learner="lol").tables()] == [("lol",)] * 2
+    assert [table.rows for table in results.select(learner="lol").tables()] == [
+        ("lol",)
+    ] * 2
     assert (
         len(results.select(dataset="<dense>"))
         == len(results.select(dataset="dense"))
@@ -74,7 +78,9 @@ def test_rows_are_what_the_command_prints_as_json(done: Any) -> None:
     from olscale.cli import olscale as command
 
     printed = (
-        CliRunner().invoke(command, ["results", done[0].store.path, "--format", "json"]).stdout
+        CliRunner()
+        .invoke(command, ["results", done[0].store.path, "--format", "json"])
+        .stdout
     )
     assert list(olscale.Results(done[0].store.path)) == json.loads(printed)
 
@@ -88,7 +94,9 @@ def test_a_frame_has_a_row_for_each(done: Any, monkeypatch: pytest.MonkeyPatch) 
     assert done[0].results().to_pandas() == list(done[0].results())
 
 
-def test_without_pandas_it_says_what_to_type(done: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pandas_it_says_what_to_type(
+    done: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
 
     with pytest.raises(ReportError, match="pip install pandas"):

@@ -39,26 +39,36 @@ def test_what_cannot_be_is_not_there_and_the_log_has_a_line_for_a_kind_of_refusa
 ) -> None:
     assert status(process.port, request("/report/0/", "Connection: close")) == 200
     for address in ADDRESSES * 3:
-        assert status(process.port, request(address, "Connection: close")) in (400, 404), address[
-            :40
-        ]
+        assert status(process.port, request(address, "Connection: close")) in (
+            400,
+            404,
+        ), address[:40]
     lines = process.lines()
     assert sorted(line.split(": ")[1] for line in lines) == ["400", "404"]
     assert not any("Traceback" in line for line in lines)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "evil.example"])
-@pytest.mark.parametrize("header", ["Content-Length: 100000000", "Transfer-Encoding: chunked"])
-def test_a_body_is_refused_before_it_is_sent(process: Served, host: str, header: str) -> None:
+@pytest.mark.parametrize(
+    "header", ["Content-Length: 100000000", "Transfer-Encoding: chunked"]
+)
+def test_a_body_is_refused_before_it_is_sent(
+    process: Served, host: str, header: str
+) -> None:
     asks = request("/", header, method="POST", host=host)
     if "chunked" in header:
         asks += b"5f5e100\r\n"
     assert status(process.port, asks) == 400
 
 
-def test_connections_beyond_the_descriptors_make_room_for_who_asks(process: Served) -> None:
+def test_connections_beyond_the_descriptors_make_room_for_who_asks(
+    process: Served,
+) -> None:
     before = len(process.lines())
-    idle = [socket.create_connection(("127.0.0.1", process.port)) for _ in range(2 * DESCRIPTORS)]
+    idle = [
+        socket.create_connection(("127.0.0.1", process.port))
+        for _ in range(2 * DESCRIPTORS)
+    ]
     try:
         assert status(process.port, request("/", "Connection: close")) == 200
         assert idle[0].recv(1) == b""  # the oldest has made room
@@ -179,7 +189,9 @@ async def asked_without_descriptors(seconds: float) -> int:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         async with serving([listening]) as (_, port):
-            asking = asyncio.create_task(answer(port, request("/", "Connection: close")))
+            asking = asyncio.create_task(
+                answer(port, request("/", "Connection: close"))
+            )
             while not listening.refused:
                 await asyncio.sleep(0.01)
             if seconds < 1:
@@ -200,7 +212,9 @@ def test_without_descriptors_the_server_waits_and_says_so_once(
     assert "cannot take a connection: Too many open files" in line
 
 
-def test_a_fault_is_one_line_however_often_it_happens(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_fault_is_one_line_however_often_it_happens(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with short_log():
         for number in range(5):
             try:
@@ -217,9 +231,13 @@ def test_a_fault_is_one_line_however_often_it_happens(caplog: pytest.LogCaptureF
     assert not logging.getLogger("asyncio").filters
 
 
-def test_most_descriptors_are_left_to_the_files_of_stores(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_most_descriptors_are_left_to_the_files_of_stores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for limit, expected in ((-1, 256), (100_000, 256), (64, 16), (3, 2)):
-        monkeypatch.setattr(page_server.resource, "getrlimit", lambda _, limit=limit: (limit, -1))
+        monkeypatch.setattr(
+            page_server.resource, "getrlimit", lambda _, limit=limit: (limit, -1)
+        )
         assert most_connections() == expected
 
 

@@ -47,12 +47,16 @@ def linear(colour: str) -> np.ndarray:
 
 def lab(light: np.ndarray) -> np.ndarray:
     share = XYZ @ np.clip(light, 0, 1) / (XYZ @ np.ones(3))
-    x, y, z = np.where(share > (6 / 29) ** 3, np.cbrt(share), share / (3 * (6 / 29) ** 2) + 4 / 29)
+    x, y, z = np.where(
+        share > (6 / 29) ** 3, np.cbrt(share), share / (3 * (6 / 29) ** 2) + 4 / 29
+    )
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
 def contrast(one: str, other: str) -> float:
-    dark, bright = sorted(float(XYZ[1] @ linear(colour)) + 0.05 for colour in (one, other))
+    dark, bright = sorted(
+        float(XYZ[1] @ linear(colour)) + 0.05 for colour in (one, other)
+    )
     return bright / dark
 
 
@@ -60,7 +64,9 @@ def contrast(one: str, other: str) -> float:
 def test_any_two_colours_are_far_apart(sight):
     places = [lab(SIGHTS[sight] @ linear(colour)) for colour in COLOURS]
     distances = [
-        float(np.linalg.norm(one - other)) for i, one in enumerate(places) for other in places[:i]
+        float(np.linalg.norm(one - other))
+        for i, one in enumerate(places)
+        for other in places[:i]
     ]
 
     assert min(distances) >= 20
@@ -80,17 +86,30 @@ def test_every_colour_stands_on_white_and_on_nearly_black(ground):
 
 def of(learner: str, mean: float = 0.2, **params: float) -> Summary:
     return Summary(
-        "letter", "f", (), learner, "1", params, {"order": "permuted"}, "test_error", mean, 0.0, 1
+        "letter",
+        "f",
+        (),
+        learner,
+        "1",
+        params,
+        {"order": "permuted"},
+        "test_error",
+        mean,
+        0.0,
+        1,
     )
 
 
 @pytest.mark.parametrize("count", range(2, 41))
 def test_no_two_entries_of_a_legend_are_alike(count):
-    shown = {f"l{i}": of(f"l{i}") for i in range(count - 1)} | {"majority": of("majority")}
+    shown = {f"l{i}": of(f"l{i}") for i in range(count - 1)} | {
+        "majority": of("majority")
+    }
     looks = Looks(shown.values()).of(shown)
     encoding = by_learner(looks, list(shown), "strokeDash")
     lines = zip(
-        *(encoding[name]["scale"]["range"] for name in ("color", "strokeDash")), strict=True
+        *(encoding[name]["scale"]["range"] for name in ("color", "strokeDash")),
+        strict=True,
     )
 
     assert len({(colour, tuple(dash)) for colour, dash in lines}) == count
@@ -110,10 +129,14 @@ def test_the_best_of_many_learners_have_the_first_colours():
 
     assert [looks[f"l{i}"]["color"] for i in range(29, 19, -1)] == list(COLOURS)
     few = dict(list(shown.items())[:5])
-    assert [look["color"] for look in Looks(few.values()).of(few).values()] == list(COLOURS[:5])
+    assert [look["color"] for look in Looks(few.values()).of(few).values()] == list(
+        COLOURS[:5]
+    )
 
 
 def test_baselines_are_those_of_the_registry():
     assert {
-        name for name in learner_names() if getattr(learner_class(name), "baseline", False)
+        name
+        for name in learner_names()
+        if getattr(learner_class(name), "baseline", False)
     } == BASELINES

@@ -40,7 +40,9 @@ def source(tmp_path, make_record):
                         },
                         series=(
                             Series(
-                                "holdout_error", np.array([15, 30]), np.array([2 * error, error])
+                                "holdout_error",
+                                np.array([15, 30]),
+                                np.array([2 * error, error]),
                             ),
                         ),
                         curve_rows=np.array([10, 20, 30]),
@@ -54,14 +56,18 @@ def source(tmp_path, make_record):
 
 def draw(name, source):
     paper, _, _ = name.rpartition("-")
-    return next(figure for figure in paper_figures(paper) if figure.name == name).draw(source)
+    return next(figure for figure in paper_figures(paper) if figure.name == name).draw(
+        source
+    )
 
 
 def titles(figure):
     return [panel.get_title() for panel in figure.axes]
 
 
-@pytest.mark.parametrize(("name", "param"), [("lol-2016-fig5", "k"), ("lol-2016-fig6", "lam")])
+@pytest.mark.parametrize(
+    ("name", "param"), [("lol-2016-fig5", "k"), ("lol-2016-fig6", "lam")]
+)
 def test_lol_against_a_parameter(source, name, param):
     values = [1, 60, 100]
     runs = source(
@@ -80,7 +86,12 @@ def test_lol_against_a_parameter(source, name, param):
 def test_cumulative_errors_show_lol_as_the_paper_sets_it_and_the_best_of_others(source):
     figure = draw(
         "lol-2016-fig4",
-        source(("lol", LOL), ("lol", LOL | {"k": 5}), ("pa1", {"C": 1.0}), ("pa1", {"C": 1.25})),
+        source(
+            ("lol", LOL),
+            ("lol", LOL | {"k": 5}),
+            ("pa1", {"C": 1.0}),
+            ("pa1", {"C": 1.25}),
+        ),
     )
 
     assert titles(figure) == ["letter", "svmguide1"]
@@ -88,7 +99,9 @@ def test_cumulative_errors_show_lol_as_the_paper_sets_it_and_the_best_of_others(
 
 
 def test_sequential_against_offline_prototypes(source):
-    figure = draw("lol-2016-fig7", source(("lol", LOL), ("lol", LOL | {"prototypes": "offline"})))
+    figure = draw(
+        "lol-2016-fig7", source(("lol", LOL), ("lol", LOL | {"prototypes": "offline"}))
+    )
 
     labels = [line.get_label() for line in figure.axes[0].get_lines()]
     assert labels == ["sequential k-means", "offline k-means"]
@@ -96,9 +109,13 @@ def test_sequential_against_offline_prototypes(source):
 
 def test_pamo_on_its_grid(source):
     grid = [
-        {"h": 16, "k": 2, "alpha": a, "C": c} for a in (0.1, 0.5, 0.9) for c in (0.25, 1.0, 4.0)
+        {"h": 16, "k": 2, "alpha": a, "C": c}
+        for a in (0.1, 0.5, 0.9)
+        for c in (0.25, 1.0, 4.0)
     ]
-    runs = source(*[("pamo1", params) for params in grid], ("pamo1", grid[0] | {"h": 64}))
+    runs = source(
+        *[("pamo1", params) for params in grid], ("pamo1", grid[0] | {"h": 64})
+    )
 
     assert titles(draw("pamo-2018-fig6", runs))[:2] == ["letter", "svmguide1"]
     curves = draw("pamo-2018-fig7", runs)
@@ -121,7 +138,10 @@ def test_ospvm_with_and_without_its_mean(source):
 
     assert titles(figure) == ["letter", "svmguide1"]
     lines = figure.axes[0].get_lines()
-    assert [line.get_label() for line in lines] == ["with mean update", "no mean update"]
+    assert [line.get_label() for line in lines] == [
+        "with mean update",
+        "no mean update",
+    ]
     assert lines[0].get_xdata().tolist() == [15, 30]
 
 
@@ -134,7 +154,9 @@ def test_ospvm_grows_along_the_rows_of_a_data_set_in_the_data_home(
     figure = draw("ospvm-2016-fig1", source(("pa", {})))
 
     assert titles(figure) == ["hidden nodes", "accuracy"]
-    nodes, right = ([line.get_ydata() for line in axis.get_lines()] for axis in figure.axes)
+    nodes, right = (
+        [line.get_ydata() for line in axis.get_lines()] for axis in figure.axes
+    )
     assert all(np.all(np.diff(each) >= 0) for each in nodes)
     assert nodes[1][-1] >= nodes[0][-1] > 0  # a larger ratio takes more
     assert all(0 <= one <= 100 for each in right for one in each)
@@ -154,8 +176,12 @@ def test_ollc_learns_xor_within_two_hundred_rows(source):
     _, right = draw("ollc-fig2", nothing).axes
     median = right.get_lines()[-1].get_ydata()
     assert median[0] > 30
-    assert median[200:].max() < 2  # percent; the paper: converged after about 200 updates
-    assert titles(draw("ollc-fig3", nothing)) == ["regions (the gate)", "decision boundary"]
+    # percent; the paper: converged after about 200 updates
+    assert median[200:].max() < 2
+    assert titles(draw("ollc-fig3", nothing)) == [
+        "regions (the gate)",
+        "decision boundary",
+    ]
 
 
 def test_boundaries_need_the_data_set(source, small_catalogue):
@@ -163,14 +189,17 @@ def test_boundaries_need_the_data_set(source, small_catalogue):
         draw("lol-2016-fig3", source(("pa", {})))
 
 
-def test_boundaries_of_a_data_set_in_the_data_home(source, small_catalogue, shelf, tmp_path):
+def test_boundaries_of_a_data_set_in_the_data_home(
+    source, small_catalogue, shelf, tmp_path
+):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "svmguide1").symlink_to(shelf / "dense")
 
     figure = draw("lol-2016-fig3", source(("pa", {})))
 
     assert [title[:3] for title in titles(figure)] == ["PA", "LOL"]
-    assert len(figure.axes[1].collections) == len(figure.axes[0].collections) + 1  # the prototypes
+    # the prototypes
+    assert len(figure.axes[1].collections) == len(figure.axes[0].collections) + 1
 
 
 @pytest.mark.parametrize(
@@ -178,7 +207,9 @@ def test_boundaries_of_a_data_set_in_the_data_home(source, small_catalogue, shel
     [figure for name in PAPERS for figure in paper_figures(name) if figure.needs],
     ids=lambda f: f.name,
 )
-def test_what_is_missing_is_said_with_a_pipeline_that_exists(figure, source, small_catalogue):
+def test_what_is_missing_is_said_with_a_pipeline_that_exists(
+    figure, source, small_catalogue
+):
     with pytest.raises(MissingRunsError):
         figure.draw(source(("perceptron", {})))
     [pipeline] = [word for word in figure.needs.split() if word.endswith(".toml")]

@@ -21,14 +21,22 @@ from olscale.errors import OlscaleError
 from olscale.execution.progress import LiveProgress
 from olscale.report import as_csv, latex, plain, print_rich, tables
 from olscale.report.markdown import _grid
-from olscale.results import PlannedDataset, PlannedLearner, Store, open_store, write_plan
+from olscale.results import (
+    PlannedDataset,
+    PlannedLearner,
+    Store,
+    open_store,
+    write_plan,
+)
 
 ESC = "\x1b"
 BEL = "\x07"
 TURN = "\u202e"
 EVIL = f"=1+[red]{ESC}[31m{BEL}\n{TURN}|$x_$"
 WIDE = "数字"
-CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
+CONTROLS = re.compile(
+    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]"
+)
 
 
 @pytest.fixture
@@ -39,14 +47,25 @@ def store(tmp_path: Path, make_record: Any) -> Store:
     for name, of in ((EVIL, WIDE), ("-pa", "plain"), ("cw", "")):
         result: dict[str, Any] = {"outcome": "diverged", "reason": f"row 3\n{EVIL}"}
         if name != "cw":
-            result = {"metrics": {"cumulative_error": 0.1}, "segments": [(EVIL, 5, 1), ("b", 5, 0)]}
-            result |= {"curve_rows": np.array([5, 10]), "curve_mistakes": np.array([1, 1])}
+            result = {
+                "metrics": {"cumulative_error": 0.1},
+                "segments": [(EVIL, 5, 1), ("b", 5, 0)],
+            }
+            result |= {
+                "curve_rows": np.array([5, 10]),
+                "curve_mistakes": np.array([1, 1]),
+            }
         record = make_record(dataset=EVIL, learner=name, **result)
         store.write(record)
         ids.append(record.id)
         learner = PlannedLearner(name, "1", {}, (0,), EVIL if of == "plain" else of)
         write_plan(
-            store, f"{EVIL}{of}", [record.id], (), [PlannedDataset(EVIL, "f" * 64)], [learner]
+            store,
+            f"{EVIL}{of}",
+            [record.id],
+            (),
+            [PlannedDataset(EVIL, "f" * 64)],
+            [learner],
         )
     return store
 
@@ -84,7 +103,9 @@ def test_rows_stay_lines_and_columns_stand_below_each_other(store: Store) -> Non
     assert len(lines) == 6 + len(table.rows) + len(table.notes) + len(table.advice)
     row = next(line for line in lines if line.startswith(WIDE))
     other = next(
-        line for line in lines if "plain" not in line and line.startswith("=1+") and "10.00" in line
+        line
+        for line in lines
+        if "plain" not in line and line.startswith("=1+") and "10.00" in line
     )
     # Each of the two characters takes two columns of the terminal.
     assert row.index("10.00") + 2 == other.index("10.00")
@@ -99,14 +120,22 @@ def test_markup_in_a_name_is_no_markup(store: Store) -> None:
     assert not CONTROLS.search(plain_text)
 
 
-def test_csv_cells_are_no_formulas_and_numbers_stay_numbers(store: Store, make_record: Any) -> None:
+def test_csv_cells_are_no_formulas_and_numbers_stay_numbers(
+    store: Store, make_record: Any
+) -> None:
     store.write(make_record(learner="r", metrics={"r2": -0.5}))
     lines = list(csv.DictReader(io.StringIO(as_csv(summarise(store)))))
 
-    assert all(cell[:1] not in "=+@" or not cell for row in lines for cell in row.values())
-    assert {row["learner"] for row in lines if row["learner"].endswith("pa")} == {"'-pa"}
+    assert all(
+        cell[:1] not in "=+@" or not cell for row in lines for cell in row.values()
+    )
+    assert {row["learner"] for row in lines if row["learner"].endswith("pa")} == {
+        "'-pa"
+    }
     assert [row["mean"] for row in lines if row["metric"] == "r2"] == ["-0.5"]
-    assert next(row["dataset"] for row in lines).startswith("'=1+[red]\\x1b[31m\\x07\\n\\u202e")
+    assert next(row["dataset"] for row in lines).startswith(
+        "'=1+[red]\\x1b[31m\\x07\\n\\u202e"
+    )
 
 
 def test_json_holds_the_names_themselves(store: Store) -> None:
@@ -167,7 +196,9 @@ def test_progress_is_printable() -> None:
             progress.start(EVIL, 1, 0, {})
             progress.note(f"left out {EVIL}")
         assert "[red]\\x1b[31m\\x07" in out.getvalue()
-        assert not CONTROLS.search(out.getvalue().replace("\x1b[?25h", "").replace("\x1b[?25l", ""))
+        assert not CONTROLS.search(
+            out.getvalue().replace("\x1b[?25h", "").replace("\x1b[?25l", "")
+        )
 
 
 def test_lists_of_datasets_take_names_as_they_are(tmp_path: Path) -> None:

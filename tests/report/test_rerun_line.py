@@ -15,7 +15,12 @@ from olscale.evaluation.plan import make_plan
 from olscale.report.rerun_line import rerun_line
 
 PROTOCOLS: list[dict[str, Any]] = [
-    {"order": "permuted", "permutations": 2, "measures": ["kappa", "macro_f1"], "window": 20},
+    {
+        "order": "permuted",
+        "permutations": 2,
+        "measures": ["kappa", "macro_f1"],
+        "window": 20,
+    },
     {"order": "time", "passes": 2, "delay": 3},
     {"order": "time", "batch": 20},
     {"order": "time", "projections": 2, "threshold": "0,1,1;10,0,1;1,1,0"},
@@ -60,6 +65,8 @@ def test_the_line_of_a_run_evaluates_that_run_again(
 def test_a_run_that_options_cannot_say_has_no_line() -> None:
     run = {"dataset": {"name": "d"}, "learner": {"name": "pa1", "params": {}}}
     run["protocol"] = {"order": "time"}
-    assert rerun_line(run).startswith("olscale evaluate --dataset d --learner pa1 --order time")
+    assert rerun_line(run).startswith(
+        "olscale evaluate --dataset d --learner pa1 --order time"
+    )
     assert rerun_line(run | {"protocol": {"order": "time", "from_model": "ab"}}) == ""
     assert rerun_line(run | {"learner": {"name": "pa1", "params": {"C": [1, 2]}}}) == ""

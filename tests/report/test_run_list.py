@@ -51,7 +51,10 @@ def lines(html: str) -> list[list[str]]:
     wide = re.sub(r'<small class="narrow">.*?</small>', "", html)
     rows = re.findall(r"<tr>(.*?)</tr>", wide, re.S)[1:]
     return [
-        [re.sub("<[^>]*>", "", cell).strip() for cell in re.findall(r"<t[hd].*?</t[hd]>", row)]
+        [
+            re.sub("<[^>]*>", "", cell).strip()
+            for cell in re.findall(r"<t[hd].*?</t[hd]>", row)
+        ]
         for row in rows
     ]
 
@@ -68,7 +71,10 @@ def test_a_run_has_the_parameters_that_tell_it_from_others(store: Store) -> None
         "-",
         "norm is &lt;inf&gt;",
     ]
-    assert [line[2] for line in found[1:3]] == ["C=0.5 permutation 0", "C=0.5 permutation 1"]
+    assert [line[2] for line in found[1:3]] == [
+        "C=0.5 permutation 0",
+        "C=0.5 permutation 1",
+    ]
     assert found[1][4:6] == ["0.50", "500"]
 
 
@@ -78,7 +84,11 @@ def test_a_reader_adds_columns_and_sorts_by_them(
     store = open_store(tmp_path / "measured", create=True)
     for i, auc in enumerate((0.7, 0.9, 0.8)):
         metrics = {"cumulative_error": 0.1, "auc": auc}
-        store.write(make_record(permutation=i, metrics=metrics, timings={"fit_seconds": 2.0 + i}))
+        store.write(
+            make_record(
+                permutation=i, metrics=metrics, timings={"fit_seconds": 2.0 + i}
+            )
+        )
     store.write(make_record(permutation=3, metrics={"cumulative_error": 0.1}))
     added = ("auc", "fit_seconds", "not there")
 
@@ -89,7 +99,12 @@ def test_a_reader_adds_columns_and_sorts_by_them(
     # The best comes first, and what has no such figure last.
     assert [line[5] for line in lines(table)] == ["0.9000", "0.8000", "0.7000", "-"]
     by_seconds = table_of_runs(list_runs(store), Query(sort=-9, added=added))
-    assert [line[5] for line in lines(by_seconds)] == ["0.8000", "0.9000", "0.7000", "-"]
+    assert [line[5] for line in lines(by_seconds)] == [
+        "0.8000",
+        "0.9000",
+        "0.7000",
+        "-",
+    ]
     assert 'value="auc" checked' in table
     assert "not there" not in table
 
@@ -98,7 +113,9 @@ def test_words_and_a_state_select_and_heads_sort(store: Store) -> None:
     runs = list_runs(store)
 
     assert len(lines(table_of_runs(runs, Query("pa1 c=10")))) == 2
-    assert [line[3] for line in lines(table_of_runs(runs, Query(state="diverged")))] == ["diverged"]
+    assert [
+        line[3] for line in lines(table_of_runs(runs, Query(state="diverged")))
+    ] == ["diverged"]
     assert "No run has all of these words" in table_of_runs(runs, Query("nowhere"))
     by_error = [line[4] for line in lines(table_of_runs(runs, Query(sort=-5)))]
     assert by_error == ["10.10", "10.00", "2.10", "2.00", "0.60", "0.50", "-"]
@@ -134,7 +151,9 @@ def test_a_label_stands_in_place_of_the_name_of_a_learner(store: Store) -> None:
     fingerprint = record.run["dataset"]["fingerprint"]
     transforms = tuple(record.run["transforms"])
     dataset = PlannedDataset("digits", fingerprint, transforms, "Digits & more")
-    learner = PlannedLearner("pa1", str(record.run["learner"]["version"]), params, (0,), "bold")
+    learner = PlannedLearner(
+        "pa1", str(record.run["learner"]["version"]), params, (0,), "bold"
+    )
     write_plan(store, "one", [run.id], (), [dataset], [learner])
 
     found = lines(table_of_runs(list_runs(store), Query("bold")))
@@ -150,7 +169,9 @@ def test_runs_stand_side_by_side(store: Store) -> None:
 
     page = compare_runs(store, [first, other, failed])
     rows = dict(
-        re.findall(r'<tr(?: class="same")?><th scope="row">(.*?)</th>(.*?)</tr>', page, re.S)
+        re.findall(
+            r'<tr(?: class="same")?><th scope="row">(.*?)</th>(.*?)</tr>', page, re.S
+        )
     )
     assert re.findall("<td.*?</td>", rows["Cumulative error (%)"])[:2] == [
         '<td class="best">0.50</td>',
@@ -205,14 +226,19 @@ def test_a_figure_that_counts_rows_before_it_could_predict_is_no_best(
 
 def begin(**start: Any) -> bytes:
     now = time.time()
-    journal = line_bytes({"t": now, "begin": {"host": "here", "pid": 7, "version": "1"}})
+    journal = line_bytes(
+        {"t": now, "begin": {"host": "here", "pid": 7, "version": "1"}}
+    )
     content = {
         "name": "seen",
         "runs": 2,
         "done": 0,
         "groups": {"g": [100, 1.0, ["r1", "r2"]]},
         "settings": [["arow", {"r": 1.0}]],
-        "of": {name: [0, "digits", "permutation 0", "cumulative_error"] for name in ("r1", "r2")},
+        "of": {
+            name: [0, "digits", "permutation 0", "cumulative_error"]
+            for name in ("r1", "r2")
+        },
     }
     journal += line_bytes({"t": now, "start": content | start})
     return journal + line_bytes(
@@ -220,7 +246,9 @@ def begin(**start: Any) -> bytes:
     )
 
 
-def test_runs_in_hand_stand_among_the_others_and_experiments_have_a_state(store: Store) -> None:
+def test_runs_in_hand_stand_among_the_others_and_experiments_have_a_state(
+    store: Store,
+) -> None:
     store.put("live/20261122T101500-here-7-3fa9.0001.jsonl", begin())
     page = Dashboard([store])
 
@@ -252,7 +280,8 @@ def test_nights_are_a_calendar_with_a_sign_for_each_state() -> None:
 
     for state, kind in zip(states, ("good", "alarm", "failed", "other"), strict=True):
         assert re.search(
-            rf'<td class="{kind}" data-night="2026-01-0\d" title="2026-01-0\d: {state}">', calendar
+            rf'<td class="{kind}" data-night="2026-01-0\d" title="2026-01-0\d: {state}">',
+            calendar,
         )
     assert "<b>" not in calendar
     assert calendar_html([]) == ""
@@ -279,11 +308,17 @@ def test_a_reader_finds_a_run_and_goes_back_and_an_evaluation_appears(
             await page.run(f"{search}; input.focus(); input.value = 'C=10'; {event}")
             await page.until(f"{rows} === 2")
             assert await page.run("document.activeElement.value") == "C=10"
-            await page.run("document.querySelector('.runs th[data-sort=\"5\"]').click()")
-            await page.until("document.querySelector('.runs [aria-sort=ascending]') !== null")
+            await page.run(
+                "document.querySelector('.runs th[data-sort=\"5\"]').click()"
+            )
+            await page.until(
+                "document.querySelector('.runs [aria-sort=ascending]') !== null"
+            )
             assert "sort0=5" in await page.run("location.hash")
             await page.run("history.back()")
-            await page.until("document.querySelector('.runs [aria-sort=ascending]') === null")
+            await page.until(
+                "document.querySelector('.runs [aria-sort=ascending]') === null"
+            )
             # A column that the reader adds stands in the address, and the menu stays open.
             heads = "[...document.querySelectorAll('.runs th button')].map((one) => one.innerText)"
             box = "document.querySelector('.runs input[name=column][value=auc]')"
@@ -296,7 +331,9 @@ def test_a_reader_finds_a_run_and_goes_back_and_an_evaluation_appears(
             await page.until(f"!{heads}.includes('AUC')")
             await page.run("document.querySelector('[data-tab=live]').click()")
             store.put("live/20261122T101500-here-7-3fa9.0001.jsonl", begin())
-            await page.until("document.querySelector('.live').innerText.includes('seen: running')")
+            await page.until(
+                "document.querySelector('.live').innerText.includes('seen: running')"
+            )
             assert await page.run("document.documentElement.scrollWidth <= innerWidth")
             assert page.said == []
             assert all(asked.startswith((url, "data:")) for asked in page.requests)

@@ -33,7 +33,10 @@ LATE = (
 
 
 def summary(
-    learner: str = "pa1", metric: str = "cumulative_error", mean: float = 0.1, **more: Any
+    learner: str = "pa1",
+    metric: str = "cumulative_error",
+    mean: float = 0.1,
+    **more: Any,
 ) -> Summary:
     fields: dict[str, Any] = {
         "transforms": (),
@@ -42,18 +45,40 @@ def summary(
         "protocol": {"order": "time"},
     }
     return Summary(
-        "d", "f", learner=learner, metric=metric, mean=mean, std=0.0, n=1, **(fields | more)
+        "d",
+        "f",
+        learner=learner,
+        metric=metric,
+        mean=mean,
+        std=0.0,
+        n=1,
+        **(fields | more),
     )
 
 
 @pytest.mark.parametrize(
     ("seen", "more"),
     [
-        ((), {"transforms": ("running-standardize", "bias", "rff:features=8,gamma=auto,seed=0")}),
+        (
+            (),
+            {
+                "transforms": (
+                    "running-standardize",
+                    "bias",
+                    "rff:features=8,gamma=auto,seed=0",
+                )
+            },
+        ),
         (("standardize",), {"transforms": ("standardize", "bias")}),
-        (("rff gamma=median",), {"transforms": ("rff:features=8,gamma=median,seed=0",)}),
+        (
+            ("rff gamma=median",),
+            {"transforms": ("rff:features=8,gamma=median,seed=0",)},
+        ),
         (("svd-oselm",), {"learner": "svd-oselm"}),
-        (("lol prototypes=offline",), {"learner": "lol", "params": {"prototypes": "offline"}}),
+        (
+            ("lol prototypes=offline",),
+            {"learner": "lol", "params": {"prototypes": "offline"}},
+        ),
         (("tuning",), {"tuned": {"grid": {"C": [1, 2]}}}),
         (("2 passes",), {"protocol": {"passes": 2}}),
         (("mine:Mine",), {"learner": "mine:Mine", "prepared": True}),
@@ -100,7 +125,12 @@ def test_every_form_of_a_table_marks_figures_and_leaves_references_out() -> None
             summary(
                 "pa1",
                 mean=0.2,
-                tuned={"grid": {"C": [1]}, "metric": "test_error", "split": "half", "folds": 3},
+                tuned={
+                    "grid": {"C": [1]},
+                    "metric": "test_error",
+                    "split": "half",
+                    "folds": 3,
+                },
             ),
             summary("arow", mean=0.3),
             summary("svm", mean=0.1),
@@ -109,7 +139,10 @@ def test_every_form_of_a_table_marks_figures_and_leaves_references_out() -> None
     by_row = dict(zip(table.rows, table.entries, strict=True))
     assert (by_row["svm"][0].mean, by_row["svm"][0].best) == ("", False)
     assert by_row["pa1"][0].best
-    assert table.footnotes == ("^ looks ahead: tuning saw rows before they were predicted.", LATE)
+    assert table.footnotes == (
+        "^ looks ahead: tuning saw rows before they were predicted.",
+        LATE,
+    )
     assert "pa1      20.00*^\n" in plain([table])
     assert re.search("(?m)^svm +-r$", plain([table]))
     assert "| pa1 | **20.00**^ |" in markdown([table])
@@ -133,7 +166,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     lines = [f"{a},{b},{c},{int(a + b > 0)}" for a, b, c in X.tolist()]
     for name, rows in (("train.csv", lines[:200]), ("test.csv", lines[200:])):
         (folder / name).write_text("\n".join(["a,b,c,y", *rows]))
-    done = run("ingest", "train.csv", "d", "--test", "test.csv", "--label", "y", cwd=folder)
+    done = run(
+        "ingest", "train.csv", "d", "--test", "test.csv", "--label", "y", cwd=folder
+    )
     assert done.returncode == 0, done.stderr
     evaluate(experiment(folder), folder / "store", in_process=True)
     return open_store(folder / "store")
@@ -146,22 +181,31 @@ def experiment(folder: Path, **more: Any) -> Any:
         "protocol": {"order": "time", "mcnemar": True},
         "learners": learners,
     }
-    return parse_experiment(content | {"datasets": [{"path": str(folder / "d")}]} | more)
+    return parse_experiment(
+        content | {"datasets": [{"path": str(folder / "d")}]} | more
+    )
 
 
 def test_compare_ranks_no_reference_along_the_stream_and_names_it(store: Store) -> None:
     along = json.loads(
-        run("compare", store.path, "--metric", "cumulative_error", "--format", "json").stdout
+        run(
+            "compare", store.path, "--metric", "cumulative_error", "--format", "json"
+        ).stdout
     )
     assert sorted(along["learners"]) == ["pa1", "perceptron"]
     [entry] = along["left_out"]
     assert entry["learner"] == "svm"
     assert "--burn-in 64" in entry["reason"]
-    assert along["looks_ahead"] == {"pa1": ["standardize"], "perceptron": ["standardize"]}
+    assert along["looks_ahead"] == {
+        "pa1": ["standardize"],
+        "perceptron": ["standardize"],
+    }
     assert AHEAD in run("compare", store.path, "--metric", "cumulative_error").stdout
 
 
-def test_references_are_compared_by_test_errors_and_on_test_rows_alone(store: Store) -> None:
+def test_references_are_compared_by_test_errors_and_on_test_rows_alone(
+    store: Store,
+) -> None:
     tested = json.loads(
         run("compare", store.path, "--metric", "test_error", "--format", "json").stdout
     )
@@ -179,9 +223,12 @@ def test_curves_and_reports_say_it_too(store: Store, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page" / "index.html").read_text()
     assert (
-        "Figures along the stream look ahead: standardize was fitted on all training rows." in page
+        "Figures along the stream look ahead: standardize was fitted on all training rows."
+        in page
     )
-    assert "Not shown along the stream: svm, which predicts nothing before row 64" in page
+    assert (
+        "Not shown along the stream: svm, which predicts nothing before row 64" in page
+    )
 
 
 def test_live_views_mark_errors_as_tables_do(store: Store) -> None:
@@ -195,7 +242,9 @@ def test_live_views_mark_errors_as_tables_do(store: Store) -> None:
     assert html.count(AHEAD) == 1
 
 
-def test_strict_online_names_each_kind_and_what_to_do_instead(store: Store, tmp_path: Path) -> None:
+def test_strict_online_names_each_kind_and_what_to_do_instead(
+    store: Store, tmp_path: Path
+) -> None:
     wanted = experiment(
         Path(store.path).parent,
         learners=[
@@ -234,7 +283,13 @@ def test_strict_online_lets_streaming_forms_pass(store: Store, tmp_path: Path) -
             "time",
             "--strict-online",
         ),
-        *("--transform", "running-standardize,bias", "--store", tmp_path / "s", "--in-process"),
+        *(
+            "--transform",
+            "running-standardize,bias",
+            "--store",
+            tmp_path / "s",
+            "--in-process",
+        ),
     )
     assert done.returncode == 0, done.stderr
     assert "^" not in run("results", tmp_path / "s").stdout

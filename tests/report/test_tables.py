@@ -30,7 +30,12 @@ def summary(
     params=None,
     **rest,
 ):
-    values = {"transforms": (), "fingerprint": "f" * 64, "version": 1, "protocol": PERMUTED} | rest
+    values = {
+        "transforms": (),
+        "fingerprint": "f" * 64,
+        "version": 1,
+        "protocol": PERMUTED,
+    } | rest
     return Summary(
         dataset=dataset,
         learner=learner,
@@ -44,7 +49,9 @@ def summary(
 
 
 def failed(learner="cw", outcome="diverged", **rest):
-    return summary(learner, math.nan, math.nan, 0, "outcome", failures={outcome: 5}, **rest)
+    return summary(
+        learner, math.nan, math.nan, 0, "outcome", failures={outcome: 5}, **rest
+    )
 
 
 def shown(table):
@@ -79,8 +86,14 @@ def test_higher_is_better_for_rates_and_nothing_is_best_for_updates():
     ]
     updates = [replace(s, metric="updates") for s in rates]
 
-    assert [line[0].best for line in tables(rates, "rows_per_second")[0].entries] == [False, True]
-    assert [line[0].best for line in tables(updates, "updates")[0].entries] == [False, False]
+    assert [line[0].best for line in tables(rates, "rows_per_second")[0].entries] == [
+        False,
+        True,
+    ]
+    assert [line[0].best for line in tables(updates, "updates")[0].entries] == [
+        False,
+        False,
+    ]
 
 
 def test_only_row_is_not_called_the_best():
@@ -98,7 +111,9 @@ def test_rows_of_one_learner_show_the_parameters_that_differ():
 
 
 def test_learner_tuned_for_each_dataset_is_one_row_with_a_note():
-    [table] = tables([summary(params={"C": 1.0}), summary(params={"C": 2.0}, dataset="letter")])
+    [table] = tables(
+        [summary(params={"C": 1.0}), summary(params={"C": 2.0}, dataset="letter")]
+    )
 
     assert (table.rows, table.columns) == (("pa1",), ("digits", "letter"))
     assert table.notes[-1] == "Each dataset has its own setting of pa1 (C)."
@@ -150,7 +165,10 @@ def test_both_errors_give_two_tables_and_streams_only_the_second():
     test, cumulative = tables(rows)
 
     assert (test.title[:10], test.columns) == ("Test error", ("digits",))
-    assert (cumulative.title[:16], cumulative.columns) == ("Cumulative error", ("digits", "url"))
+    assert (cumulative.title[:16], cumulative.columns) == (
+        "Cumulative error",
+        ("digits", "url"),
+    )
 
 
 def test_protocols_are_not_mixed():
@@ -241,7 +259,11 @@ def test_csv_has_a_line_a_summary():
         io.StringIO(as_csv([summary(params={"C": 0.5}, transforms=("scale", "bias"))]))
     )
 
-    assert (row["learner"], row["mean"], row["transforms"]) == ("pa1", "0.1", "scale,bias")
+    assert (row["learner"], row["mean"], row["transforms"]) == (
+        "pa1",
+        "0.1",
+        "scale,bias",
+    )
     assert json.loads(row["params"]) == {"C": 0.5}
 
 
@@ -254,7 +276,9 @@ def test_a_caption_has_no_advice_and_each_table_a_label_of_its_own():
     one = tables(tuned)
 
     assert "`--format json` shows all parameters." in plain(one)
-    text = latex([*one, *one, *tables([replace(s, transforms=("bias",)) for s in tuned])])
+    text = latex(
+        [*one, *one, *tables([replace(s, transforms=("bias",)) for s in tuned])]
+    )
     assert "--format" not in text
     assert (
         text.count(
@@ -269,7 +293,13 @@ def test_a_caption_has_no_advice_and_each_table_a_label_of_its_own():
 
 
 def test_a_tuned_learner_is_told_of_once():
-    grid = {"grid": {"C": [1, 2]}, "split": "half", "folds": 10, "seed": 0, "metric": "test_error"}
+    grid = {
+        "grid": {"C": [1, 2]},
+        "split": "half",
+        "folds": 10,
+        "seed": 0,
+        "metric": "test_error",
+    }
     rows = [
         summary(params={"C": C, "k": C}, dataset=name, tuned=grid)
         for C, name in ((1, "a"), (2, "b"))
@@ -314,7 +344,9 @@ def test_rows_are_sorted_by_mean_rank_and_name():
     entries = tuple(tuple(Entry(mean) for mean in line) for line in lines.values())
     table = Table("Error", ("a", "b"), tuple(lines), entries, (), better="lower")
 
-    orders = {by: sorted_tables([table], by)[0].rows for by in ("error", "rank", "name")}
+    orders = {
+        by: sorted_tables([table], by)[0].rows for by in ("error", "rank", "name")
+    }
     assert orders == {
         "error": ("pa2", "pa10", "cw"),
         "rank": ("pa10", "pa2", "cw"),

@@ -10,7 +10,9 @@ from olscale.results import Store, open_store, run_id
 from olscale.results.selections import Point, Selection, write_selection
 
 
-def write(store: Store, points: list[Point], etas: tuple[float, ...] = (0.001, 0.1)) -> None:
+def write(
+    store: Store, points: list[Point], etas: tuple[float, ...] = (0.001, 0.1)
+) -> None:
     definition = {
         "dataset": {"name": "<b>digits</b>", "fingerprint": "f"},
         "transforms": [],
@@ -19,7 +21,8 @@ def write(store: Store, points: list[Point], etas: tuple[float, ...] = (0.001, 0
         "protocol": {"metric": "test_error", "split": "kfold", "folds": 2, "seed": 0},
     }
     write_selection(
-        store, Selection(definition, run_id(definition), tuple(points), points[1].params)
+        store,
+        Selection(definition, run_id(definition), tuple(points), points[1].params),
     )
 
 
@@ -34,7 +37,9 @@ def test_a_candidate_is_a_line_and_the_chosen_one_comes_first(tmp_path: Path) ->
     write(store, points)
     page = Dashboard([store]).tuning(0)
 
-    lines = re.findall(r'<polyline class="([a-z ]+)" data-candidate="(.)" points="(.*?)">', page)
+    lines = re.findall(
+        r'<polyline class="([a-z ]+)" data-candidate="(.)" points="(.*?)">', page
+    )
     # A factor of a hundred is drawn by its logarithm; a failed candidate has no error to end at.
     assert sorted(lines, key=lambda line: line[1]) == [
         ("chosen", "0", "0.00,0.00 50.00,0.00 100.00,100.00"),
@@ -48,12 +53,19 @@ def test_a_candidate_is_a_line_and_the_chosen_one_comes_first(tmp_path: Path) ->
     assert "<b>digits" not in page
 
 
-def test_parameters_are_named_by_what_they_explain_of_the_errors(tmp_path: Path) -> None:
+def test_parameters_are_named_by_what_they_explain_of_the_errors(
+    tmp_path: Path,
+) -> None:
     store = open_store(tmp_path / "store", create=True)
     # Small values of eta alone saw all of the stream, where errors are higher.
     points = [
         Point({"eta": eta, "kernel": kernel}, error, share=share)
-        for eta, error, share in ((1, 0.4, 1.0), (2, 0.3, 1.0), (3, 0.1, 0.5), (4, 0.2, 0.5))
+        for eta, error, share in (
+            (1, 0.4, 1.0),
+            (2, 0.3, 1.0),
+            (3, 0.1, 0.5),
+            (4, 0.2, 0.5),
+        )
         for kernel, error in (("a", error), ("b", error + 0.01))
     ]
     write(store, points, (1, 2, 3, 4))

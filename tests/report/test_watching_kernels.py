@@ -29,7 +29,9 @@ class Kernel(nbclient.NotebookClient):  # type: ignore[misc]
     """Runs cells, and keeps what each later state of a display was."""
 
     def __init__(self, *cells: str) -> None:
-        made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+        made = nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell(cell) for cell in cells]
+        )
         super().__init__(made, timeout=300)
         self.updates: list[dict[str, str]] = []
 
@@ -43,7 +45,8 @@ class Kernel(nbclient.NotebookClient):  # type: ignore[misc]
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rows")
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(200_000, 20))  # seconds of work, so that there is something to see
+    # seconds of work, so that there is something to see
+    X = rng.normal(size=(200_000, 20))
     np.savez(folder / "rows.npz", X=X, y=(X[:, 0] * X[:, 1] > 0).astype(int))
     olscale.ingest([str(folder / "rows.npz")], str(folder / "d"))
     return folder / "d"
@@ -65,7 +68,8 @@ def test_an_evaluation_on_workers_shows_itself_until_all_runs_are_done(
 ) -> None:
     start = EXPERIMENT.format(rows=str(rows))
     kernel = Kernel(
-        start, f"olscale.evaluate(experiment, {str(tmp_path / 's')!r}, workers=2, settings=often);"
+        start,
+        f"olscale.evaluate(experiment, {str(tmp_path / 's')!r}, workers=2, settings=often);",
     )
     kernel.execute()
     outputs = kernel.nb.cells[1].outputs
@@ -97,7 +101,8 @@ def test_a_kernel_sees_what_another_process_does_also_after_a_new_start_and_who_
         "force=True)\n"
     )
     job = subprocess.Popen(
-        [sys.executable, str(script)], env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        [sys.executable, str(script)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )
     try:
         deadline = time() + 120
@@ -111,16 +116,26 @@ def test_a_kernel_sees_what_another_process_does_also_after_a_new_start_and_who_
                 "view.stop()",
             )
             kernel.execute()
-            assert kernel.nb.cells[1].outputs[0]["data"]["text/plain"].startswith("seen: running")
-            assert len(set(stood([update["text/plain"] for update in kernel.updates]))) >= 2, (
-                "streams move"
+            assert (
+                kernel.nb.cells[1]
+                .outputs[0]["data"]["text/plain"]
+                .startswith("seen: running")
             )
+            assert (
+                len(set(stood([update["text/plain"] for update in kernel.updates])))
+                >= 2
+            ), "streams move"
     finally:
         job.send_signal(signal.SIGKILL)
         job.wait()
     seen = LiveReader(open_store(store)).read()
     last = max(one.heard for one in seen)
-    assert last + SILENT_SECONDS <= time() + 60.0, "no later than a minute after it was killed"
-    for words in (live_text(seen[:1], now=last + 61.0), live_html(seen[:1], now=last + 61.0)):
+    assert last + SILENT_SECONDS <= time() + 60.0, (
+        "no later than a minute after it was killed"
+    )
+    for words in (
+        live_text(seen[:1], now=last + 61.0),
+        live_html(seen[:1], now=last + 61.0),
+    ):
         assert "silent for 1:01" in words
         assert "running" not in words

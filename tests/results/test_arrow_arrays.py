@@ -22,9 +22,15 @@ VALUES: dict[str, list[Any]] = {
     "curve_mistakes": [[1, 2], [], [3]],
     "segments": [
         [],
-        [{"name": "Day1", "rows": 5, "mistakes": 2}, {"name": "", "rows": 0, "mistakes": 0}],
+        [
+            {"name": "Day1", "rows": 5, "mistakes": 2},
+            {"name": "", "rows": 0, "mistakes": 0},
+        ],
     ],
-    "series": [[], [{"name": "width", "rows": np.arange(2), "values": np.array([0.5, np.inf])}]],
+    "series": [
+        [],
+        [{"name": "width", "rows": np.arange(2), "values": np.array([0.5, np.inf])}],
+    ],
     "timings": [[("learn", 0.5)], []],
     "environment": [[("host", "a"), ("cpu", "")]],
     "finished_at": [
@@ -34,7 +40,9 @@ VALUES: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("field", [*RUN_SCHEMA, *TIMING_SCHEMA], ids=lambda field: field.name)
+@pytest.mark.parametrize(
+    "field", [*RUN_SCHEMA, *TIMING_SCHEMA], ids=lambda field: field.name
+)
 @pytest.mark.parametrize("count", [None, 1, 0])
 def test_arrays_are_those_of_pyarrow(field: pa.Field, count: int | None):
     values = VALUES.get(field.name, TEXTS)[:count]
@@ -47,14 +55,14 @@ def test_arrays_are_those_of_pyarrow(field: pa.Field, count: int | None):
 
 
 def test_a_run_is_written_without_pandas():
-    script = (
-        "import sys; from olscale.results.arrow_arrays import arrow_array; import pyarrow as pa\n"
-    )
+    script = "import sys; from olscale.results.arrow_arrays import arrow_array; import pyarrow as pa\n"
     script += (
         "arrow_array([[('a', 1.0)]], pa.map_(pa.string(), pa.float64())); print('pandas' in "
         "sys.modules)"
     )
-    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "False\n"
+    assert (
+        subprocess.check_output([sys.executable, "-c", script], text=True) == "False\n"
+    )
 
 
 @pytest.mark.parametrize("count", [0, 1, 8, 9])
@@ -65,9 +73,9 @@ def test_truth_values_are_packed_as_arrow_does(count: int) -> None:
 
 def test_times_that_no_datetime_can_be_are_refused() -> None:
     kind = pa.timestamp("us", tz="UTC")
-    last = (datetime.max.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(
-        microseconds=1
-    )
+    last = (
+        datetime.max.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+    ) // timedelta(microseconds=1)
     check_times(pa.chunked_array([pa.array([None, 0, last], kind)]))
     check_times(pa.chunked_array([], kind))
     with pytest.raises(

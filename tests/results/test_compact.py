@@ -184,7 +184,10 @@ def test_compacted_store_gives_what_the_loose_files_gave(store, make_record):
     assert (rows(store), store.done(), summarise(store)) == (before, done, summaries)
     assert store.timings().equals(timings)
     got = store.get(min(done))
-    assert (got.id, set(got.timings)) == (min(done), {"fit_seconds"}) or got.outcome == "diverged"
+    assert (got.id, set(got.timings)) == (
+        min(done),
+        {"fit_seconds"},
+    ) or got.outcome == "diverged"
 
 
 def test_runs_read_together_are_those_read_one_by_one(store, make_record):
@@ -205,7 +208,12 @@ def test_runs_read_together_are_those_read_one_by_one(store, make_record):
 
 def test_runs_written_together_are_those_written_one_by_one(store, make_record):
     fill_together(store, make_record, range(20))
-    together = rows(store), store.timings(columns=["id", "timings"]), store.done(), summarise(store)
+    together = (
+        rows(store),
+        store.timings(columns=["id", "timings"]),
+        store.done(),
+        summarise(store),
+    )
     other = open_store(f"memory://together/{store.path}", create=True)
     fill(other, make_record, range(20))
 
@@ -234,8 +242,12 @@ def test_a_damaged_file_of_a_run_group_is_set_aside_and_its_runs_are_to_be_done_
     assert len(Store(store.path).done()) == 3
 
 
-def test_rows_of_some_runs_are_read_from_row_groups_that_have_them(store, make_record, monkeypatch):
-    records = sorted((make_record(permutation=i) for i in range(6)), key=lambda record: record.id)
+def test_rows_of_some_runs_are_read_from_row_groups_that_have_them(
+    store, make_record, monkeypatch
+):
+    records = sorted(
+        (make_record(permutation=i) for i in range(6)), key=lambda record: record.id
+    )
     monkeypatch.setattr("olscale.results.compacted._GROUP", 2)
     store.write_together(records)
     fetched = []
@@ -257,7 +269,8 @@ def test_rows_of_some_runs_are_read_from_row_groups_that_have_them(store, make_r
 
 def test_only_what_compaction_would_change_asks_for_it(store, make_record):
     fill_together(store, make_record, range(6))
-    assert compact_many(store, 1).merged == 0  # one file of all runs is what compaction would make
+    # one file of all runs is what compaction would make
+    assert compact_many(store, 1).merged == 0
     before = compacted(store)
     fill_together(store, make_record, range(6, 9))
     fill(store, make_record, [9])
@@ -268,7 +281,9 @@ def test_only_what_compaction_would_change_asks_for_it(store, make_record):
     assert compact_many(store, 1).runs == 0
 
 
-def test_run_in_a_part_is_not_written_again_and_counts_once_beside_a_loose_copy(store, make_record):
+def test_run_in_a_part_is_not_written_again_and_counts_once_beside_a_loose_copy(
+    store, make_record
+):
     fill(store, make_record, range(5))
     [name, *_] = store.single_files("runs")
     [(_, data)] = store.files.read_many([name])
@@ -291,7 +306,11 @@ def test_lost_run_stays_loose_until_it_has_a_result(store, make_record):
     store.write(make_record(metrics={"mistakes": 1}))
     compact(store)
 
-    assert (store.lost(), len(store.done()), store.single_files("lost")) == (set(), 1, [])
+    assert (store.lost(), len(store.done()), store.single_files("lost")) == (
+        set(),
+        1,
+        [],
+    )
     assert store.read()["outcome"].to_pylist() == ["ok"]
 
 
@@ -314,7 +333,9 @@ def test_same_runs_give_the_same_parts_however_they_were_compacted(
     compact(store)
 
     names = ("at once", "step by step", "in groups")
-    one, other, third = (contents(tmp_path / name / "compacted" / "runs") for name in names)
+    one, other, third = (
+        contents(tmp_path / name / "compacted" / "runs") for name in names
+    )
     assert one == other == third
     assert len({name[:2] for name in one}) > 16
     assert compact(open_store(tmp_path / "at once")).merged == 0
@@ -323,9 +344,12 @@ def test_same_runs_give_the_same_parts_however_they_were_compacted(
 
 @pytest.mark.long
 @pytest.mark.parametrize("after", [False, True])
-def test_death_at_any_step_loses_and_doubles_nothing(tmp_path, make_record, small_parts, after):
+def test_death_at_any_step_loses_and_doubles_nothing(
+    tmp_path, make_record, small_parts, after
+):
     folder = (
-        f"memory://{tmp_path.name}"  # a disk would be waited for at each of some thousand files
+        # a disk would be waited for at each of some thousand files
+        f"memory://{tmp_path.name}"
     )
     whole = open_store(f"{folder}/whole", create=True)
     fill(whole, make_record, range(8))
@@ -354,11 +378,14 @@ def test_death_at_any_step_loses_and_doubles_nothing(tmp_path, make_record, smal
         assert seen.single_files("runs") == seen.single_files("timings") == []
         if not died:
             break
-    assert step > 15  # the version, and a part and a loose file for each run and its timings
+    # the version, and a part and a loose file for each run and its timings
+    assert step > 15
 
 
 @pytest.mark.long
-def test_two_compactions_interleaved_at_any_step_lose_nothing(tmp_path, make_record, small_parts):
+def test_two_compactions_interleaved_at_any_step_lose_nothing(
+    tmp_path, make_record, small_parts
+):
     """One compaction stops at a step, others run from start to end, a run comes in, and the first goes on."""
     folder = f"memory://{tmp_path.name}"
     before = halfway(folder, make_record)
@@ -386,7 +413,9 @@ def test_compaction_killed_again_and_again_loses_nothing(tmp_path):
     rng = random.Random(0)
     deaths = 0
     while writer.poll() is None or deaths < 4:
-        compactor = start(path, "print('ready', flush=True)\nwhile True: compact(store)")
+        compactor = start(
+            path, "print('ready', flush=True)\nwhile True: compact(store)"
+        )
         assert compactor.stdout.readline() == "ready\n"
         time.sleep(rng.random() * 0.3)
         compactor.send_signal(signal.SIGKILL)
@@ -396,7 +425,8 @@ def test_compaction_killed_again_and_again_loses_nothing(tmp_path):
 
     store = open_store(path)
     mistakes = [
-        dict(metrics)["mistakes"] for metrics in store.read(["metrics"])["metrics"].to_pylist()
+        dict(metrics)["mistakes"]
+        for metrics in store.read(["metrics"])["metrics"].to_pylist()
     ]
 
     assert sorted(mistakes) == list(range(120))
@@ -411,7 +441,9 @@ def test_readers_see_each_run_once_while_others_write_and_compact(tmp_path):
     assert start(path, "for i in range(40): store.write(record(i))").wait(60) == 0
     stop = tmp_path / "stop"
     compactors = [
-        start(path, f"import os\nwhile not os.path.exists({str(stop)!r}): compact(store)")
+        start(
+            path, f"import os\nwhile not os.path.exists({str(stop)!r}): compact(store)"
+        )
         for _ in range(2)
     ]
     writer = start(path, "for i in range(40, 100): store.write(record(i))")
@@ -445,7 +477,9 @@ def test_half_written_files_of_the_dead_are_removed_after_a_day(tmp_path, make_r
     assert (old.exists(), new.exists()) == (False, True)
 
 
-def test_damaged_loose_file_is_set_aside_and_its_run_is_to_be_done_again(store, make_record):
+def test_damaged_loose_file_is_set_aside_and_its_run_is_to_be_done_again(
+    store, make_record
+):
     fill(store, make_record, range(3))
     [bad, *_] = store.single_files("runs")
     store.put(bad, b"not parquet")
@@ -454,7 +488,9 @@ def test_damaged_loose_file_is_set_aside_and_its_run_is_to_be_done_again(store, 
 
     assert result.damaged == [bad]
     assert len(store.done()) == 2
-    assert [data for _, data in store.files.read_many([f"damaged/{bad}"])] == [b"not parquet"]
+    assert [data for _, data in store.files.read_many([f"damaged/{bad}"])] == [
+        b"not parquet"
+    ]
     fill(store, make_record, range(3))
     assert len(store.done()) == 3
 
@@ -463,7 +499,9 @@ def flipped(data: bytes, at: int) -> bytes:
     return data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
 
 
-def test_damaged_part_is_named_and_its_whole_row_groups_are_kept(store, make_record, monkeypatch):
+def test_damaged_part_is_named_and_its_whole_row_groups_are_kept(
+    store, make_record, monkeypatch
+):
     monkeypatch.setattr("olscale.results.compacted._GROUP", 4)
     fill(store, make_record, range(10))
     compact(store)
@@ -471,7 +509,9 @@ def test_damaged_part_is_named_and_its_whole_row_groups_are_kept(store, make_rec
     [(_, data)] = store.files.read_many([part])
     store.put(part, flipped(data, 10))  # in the first row group
 
-    with pytest.raises(StoreError, match=f"damaged file {part} .*olscale compact sets it aside"):
+    with pytest.raises(
+        StoreError, match=f"damaged file {part} .*olscale compact sets it aside"
+    ):
         store.read()
     assert store.read(on_damage="skip").num_rows == 0
     assert store.damaged == (part,)

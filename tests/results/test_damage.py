@@ -33,7 +33,12 @@ def test_store_of_version_1_loads(old):
     store = open_store(old)
 
     assert (len(store.done()), len(store.lost())) == (3, 1)
-    assert sorted(store.read()["outcome"].to_pylist()) == ["diverged", "lost", "ok", "ok"]
+    assert sorted(store.read()["outcome"].to_pylist()) == [
+        "diverged",
+        "lost",
+        "ok",
+        "ok",
+    ]
     [errors] = [s for s in summarise(store) if s.metric == "cumulative_error"]
     assert (round(errors.mean, 3), errors.n, errors.failures) == (
         0.305,
@@ -41,7 +46,9 @@ def test_store_of_version_1_loads(old):
         {"diverged": 1, "lost": 1},
     )
     assert store_status(store).experiments[0].total == 4
-    assert store.get("1f23c113f9724814fe05e7aab5028477").timings.keys() == {"fit_seconds"}
+    assert store.get("1f23c113f9724814fe05e7aab5028477").timings.keys() == {
+        "fit_seconds"
+    }
 
 
 def test_compaction_makes_a_version_with_parts_of_it(old):
@@ -58,14 +65,17 @@ def test_store_of_a_newer_version_is_refused(old):
     (old / "store.json").write_text('{"format": "olscale metrics store", "version": 4}')
 
     with pytest.raises(
-        StoreError, match="has format version 4, this olscale reads up to 3; upgrade olscale"
+        StoreError,
+        match="has format version 4, this olscale reads up to 3; upgrade olscale",
     ):
         open_store(old)
 
 
 def test_any_changed_byte_of_a_loose_file_is_found(make_record):
     data = run_bytes(
-        make_record(metrics={"test_error": 0.25}, curve_rows=[10, 20], curve_mistakes=[1, 2])
+        make_record(
+            metrics={"test_error": 0.25}, curve_rows=[10, 20], curve_mistakes=[1, 2]
+        )
     )
     intact = parse(data, RUN_SCHEMA, RUN_SCHEMA.names)
 
@@ -93,7 +103,12 @@ def test_damaged_file_is_named_then_set_aside_and_the_run_done_again(
     data = bad.read_bytes()
     name = str(bad.relative_to(tmp_path))
     flipped = data[:60] + bytes([data[60] ^ 4]) + data[61:]
-    content = {"flipped": flipped, "truncated": data[:-9], "empty": b"", "foreign": b"PNG\r\n" * 99}
+    content = {
+        "flipped": flipped,
+        "truncated": data[:-9],
+        "empty": b"",
+        "foreign": b"PNG\r\n" * 99,
+    }
     bad.write_bytes(content[damage])
 
     with pytest.raises(StoreError, match=f"damaged file {name} in the metrics store"):
@@ -109,7 +124,9 @@ def test_damaged_file_is_named_then_set_aside_and_the_run_done_again(
     assert len(store.done()) == 3
 
 
-def test_store_that_vanishes_is_one_line_and_does_not_come_back_empty(tmp_path, make_record):
+def test_store_that_vanishes_is_one_line_and_does_not_come_back_empty(
+    tmp_path, make_record
+):
     store = open_store(tmp_path / "store", create=True)
     store.write(make_record())
     shutil.rmtree(tmp_path / "store")
@@ -163,15 +180,22 @@ def test_a_part_with_a_column_of_another_type_is_named(tmp_path, make_record, co
     pq.write_table(table, Path(store.path, name))
     store.write(make_record(permutation=1))
     for dictionaries in (False, True):
-        with pytest.raises(StoreError, match=rf"damaged file {name} in the metrics store .*"):
+        with pytest.raises(
+            StoreError, match=rf"damaged file {name} in the metrics store .*"
+        ):
             store.read(["dataset", "metrics"], dictionaries=dictionaries)
-        assert len(store.read(["dataset"], on_damage="skip", dictionaries=dictionaries)) == 1
+        assert (
+            len(store.read(["dataset"], on_damage="skip", dictionaries=dictionaries))
+            == 1
+        )
 
 
 def test_store_json_of_nested_brackets_is_refused(tmp_path):
     open_store(tmp_path / "store", create=True)
     (tmp_path / "store" / "store.json").write_text("[" * 100_000)
-    with pytest.raises(StoreError, match=r"is not a metrics store: its store\.json is not valid"):
+    with pytest.raises(
+        StoreError, match=r"is not a metrics store: its store\.json is not valid"
+    ):
         open_store(tmp_path / "store")
 
 
@@ -215,7 +239,9 @@ def test_a_file_without_its_checksum_is_damaged_but_in_stores_of_earlier_version
         store.write(record)
     name = unmarked(store)
 
-    with pytest.raises(StoreError, match=f"damaged file {name} .*its checksum is wrong or missing"):
+    with pytest.raises(
+        StoreError, match=f"damaged file {name} .*its checksum is wrong or missing"
+    ):
         summarise(store)
     store.put("store.json", version_bytes(2))
     assert len(open_store(tmp_path).read()) == 3
@@ -240,12 +266,15 @@ def test_any_changed_bit_of_a_store_json_is_found(tmp_path, make_record):
     data = version_bytes(3)
     near = open_store(f"memory://{tmp_path.name}", create=True)
     for at in range(8 * len(data) - 8):  # but for the end of the line
-        bad = data[: at // 8] + bytes([data[at // 8] ^ 1 << at % 8]) + data[at // 8 + 1 :]
+        bad = (
+            data[: at // 8] + bytes([data[at // 8] ^ 1 << at % 8]) + data[at // 8 + 1 :]
+        )
         if bad[at // 8] in b" \t\r\n" and data[at // 8] in b" \t\r\n":
             continue
         near.put("store.json", bad)
         with pytest.raises(
-            StoreError, match=r"is not a metrics store: its store\.json .*olscale evaluate"
+            StoreError,
+            match=r"is not a metrics store: its store\.json .*olscale evaluate",
         ):
             open_store(near.path)
     with pytest.raises(StoreError, match="is not a metrics store"):
@@ -257,7 +286,9 @@ def test_any_changed_bit_of_a_store_json_is_found(tmp_path, make_record):
     assert mend_version(store.path)
     assert (tmp_path / "s" / "store.json").read_bytes() == data
     assert (tmp_path / "s" / "damaged" / "store.json").read_bytes() == data[:-9]
-    (tmp_path / "s" / "store.json").write_text('{"format": "olscale metrics store", "version": 9}')
+    (tmp_path / "s" / "store.json").write_text(
+        '{"format": "olscale metrics store", "version": 9}'
+    )
     with pytest.raises(StoreError, match="upgrade olscale"):
         mend_version(store.path)
 

@@ -60,7 +60,10 @@ def test_the_first_figure_that_differs_is_named(fill):
     c = fill("c", [0], curve_rows=[1, 2], curve_mistakes=[1, 1])
 
     [other_metrics] = store_difference(a, b).differing
-    assert (other_metrics.figure.name, other_metrics.figure.difference) == ("kappa", 0.25)
+    assert (other_metrics.figure.name, other_metrics.figure.difference) == (
+        "kappa",
+        0.25,
+    )
     assert other_metrics.figures == 2
     [other_curve] = store_difference(a, c).differing
     assert other_curve.figure == ("mistakes by row 1", 0.0, 1.0)
@@ -72,7 +75,9 @@ def test_another_version_of_a_learner_is_set_against_the_one_before(fill):
 
     difference = store_difference(a, b)
 
-    assert [(of.a.version, of.b.version) for of in difference.differing] == [("1", "2")] * 2
+    assert [(of.a.version, of.b.version) for of in difference.differing] == [
+        ("1", "2")
+    ] * 2
     assert (difference.equal, difference.only_a, difference.only_b) == (0, (), ())
 
 
@@ -99,7 +104,9 @@ def test_other_results_of_one_run_are_refused_and_nothing_is_copied(fill):
     b = fill("b", range(2, 6), metrics=METRICS | {"kappa": 0.75})
     before = files_of(a)
 
-    with pytest.raises(StoreError, match=r"1 runs of .* have other results .* nothing is copied"):
+    with pytest.raises(
+        StoreError, match=r"1 runs of .* have other results .* nothing is copied"
+    ):
         merge_stores(a, b)
     assert files_of(a) == before
     refused = run("store", "merge", a.path, b.path)
@@ -119,7 +126,9 @@ def test_other_bytes_of_a_model_are_refused(fill):
 
 
 @pytest.mark.parametrize("writes", range(4))
-def test_a_merge_that_ends_midway_leaves_whole_runs_and_is_continued(fill, monkeypatch, writes):
+def test_a_merge_that_ends_midway_leaves_whole_runs_and_is_continued(
+    fill, monkeypatch, writes
+):
     a = fill("a", [0])
     b = fill("b", [1, 2])
     b.put(model_file(min(b.done())), b"model")
@@ -166,8 +175,12 @@ def test_the_command_shows_differences_and_ends_with_a_code_where_it_is_asked_fo
     text = run("store", "diff", a.path, b.path)
     assert text.returncode == 0
     assert "kappa 0.5 -> 0.75 (+0.25)" in text.stdout
-    assert text.stdout.splitlines()[-1].startswith("0 runs equal, 3 different, 0 only in")
+    assert text.stdout.splitlines()[-1].startswith(
+        "0 runs equal, 3 different, 0 only in"
+    )
     assert run("store", "diff", a.path, b.path, "--exit-code").returncode == 1
     assert run("store", "diff", a.path, a.path, "--exit-code").returncode == 0
-    as_json = json.loads(run("store", "diff", a.path, b.path, "--format", "json").stdout)
+    as_json = json.loads(
+        run("store", "diff", a.path, b.path, "--format", "json").stdout
+    )
     assert (len(as_json["differing"]), len(as_json["only_b"])) == (3, 27)

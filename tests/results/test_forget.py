@@ -11,7 +11,12 @@ from olscale.results import LeftOut, Store, open_store, read_plans, write_plan
 from olscale.results import compact as compaction
 from olscale.results.compact import compact
 from olscale.results.record import run_id
-from olscale.results.selections import Point, Selection, read_selections, write_selection
+from olscale.results.selections import (
+    Point,
+    Selection,
+    read_selections,
+    write_selection,
+)
 from olscale.storage.checked_json import json_bytes
 from tests.results.test_compact import Died, Mortal, copied
 
@@ -22,9 +27,15 @@ def fill(store: Store, make_record, count: int = 3) -> dict[tuple[str, str], set
     for dataset in ("digits", "letter"):
         for learner in ("pa1", "arow"):
             for i in range(count):
-                outcome = "lost" if (dataset, learner, i) == ("letter", "arow", 0) else "ok"
+                outcome = (
+                    "lost" if (dataset, learner, i) == ("letter", "arow", 0) else "ok"
+                )
                 record = make_record(
-                    dataset, learner, permutation=i, outcome=outcome, timings={"fit_seconds": 1.0}
+                    dataset,
+                    learner,
+                    permutation=i,
+                    outcome=outcome,
+                    timings={"fit_seconds": 1.0},
                 )
                 store.write(record)
                 ids.setdefault((dataset, learner), set()).add(record.id)
@@ -38,7 +49,9 @@ def selection(dataset: str, learner: str) -> Selection:
         "grid": {"C": [0.5]},
         "protocol": {"split": "half"},
     }
-    return Selection(definition, run_id(definition), (Point({"C": 0.5}, 0.1),), {"C": 0.5})
+    return Selection(
+        definition, run_id(definition), (Point({"C": 0.5}, 0.1),), {"C": 0.5}
+    )
 
 
 @pytest.fixture(params=["loose", "compacted", "both"])
@@ -66,7 +79,11 @@ def test_runs_that_are_named_are_gone_and_no_others(
     store, tmp_path, make_record, learners, datasets, gone
 ):
     ids = fill(open_store(f"memory://{tmp_path.name}/ids", create=True), make_record)
-    kept = [row for row in store.read().to_pylist() if (row["dataset"], row["learner"]) not in gone]
+    kept = [
+        row
+        for row in store.read().to_pylist()
+        if (row["dataset"], row["learner"]) not in gone
+    ]
     timed = store.timings()["id"].to_pylist()
 
     assert store.forget(learners, datasets) == 3 * len(gone)
@@ -74,13 +91,17 @@ def test_runs_that_are_named_are_gone_and_no_others(
     seen = open_store(store.path)
     forgotten = set().union(*(ids[key] for key in gone))
     assert seen.read().to_pylist() == kept
-    assert seen.timings()["id"].to_pylist() == [id for id in timed if id not in forgotten]
+    assert seen.timings()["id"].to_pylist() == [
+        id for id in timed if id not in forgotten
+    ]
     assert not forgotten & (seen.done() | seen.lost())
     for kind in ("runs", "timings"):
         assert not forgotten.intersection(
             id for of in seen.compacted_ids(kind).values() for id in of.to_pylist()
         )
-        assert not [name for name in seen.single_files(kind) if name[-40:-8] in forgotten]
+        assert not [
+            name for name in seen.single_files(kind) if name[-40:-8] in forgotten
+        ]
     fill(seen, make_record)
     assert len(seen.read()) == 12
 
@@ -95,7 +116,9 @@ def test_everything_leaves_an_empty_store(store):
     assert open_store(store.path).read().num_rows == 0
 
 
-def test_plans_and_selections_of_which_nothing_is_left_go_too(store, tmp_path, make_record):
+def test_plans_and_selections_of_which_nothing_is_left_go_too(
+    store, tmp_path, make_record
+):
     ids = fill(open_store(f"memory://{tmp_path.name}/ids", create=True), make_record)
     tuned = [
         selection("digits", "pa1"),
@@ -104,7 +127,9 @@ def test_plans_and_selections_of_which_nothing_is_left_go_too(store, tmp_path, m
     ]
     for one in tuned:
         write_selection(store, one)
-    write_plan(store, "one", ids["digits", "pa1"], [LeftOut("dataset", "usps", "absent")])
+    write_plan(
+        store, "one", ids["digits", "pa1"], [LeftOut("dataset", "usps", "absent")]
+    )
     write_plan(store, "two", ids["digits", "pa1"] | ids["letter", "pa1"])
     write_plan(store, "to do", ["0" * 32])
 
@@ -169,7 +194,9 @@ def test_a_damaged_file_is_left_and_named(store):
 
 @pytest.mark.long
 @pytest.mark.parametrize("after", [False, True])
-def test_death_at_any_step_loses_nothing_else(tmp_path, make_record, monkeypatch, after):
+def test_death_at_any_step_loses_nothing_else(
+    tmp_path, make_record, monkeypatch, after
+):
     monkeypatch.setattr(compaction, "ROWS", 2)
     folder = f"memory://{tmp_path.name}"
     before = open_store(f"{folder}/before", create=True)

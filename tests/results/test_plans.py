@@ -10,7 +10,12 @@ import pytest
 from olscale.errors import StoreError
 from olscale.results import Plan, Store, open_store, read_plans, run_id, write_plan
 from olscale.results.plans import plan_file
-from olscale.results.selections import Point, Selection, read_selections, write_selection
+from olscale.results.selections import (
+    Point,
+    Selection,
+    read_selections,
+    write_selection,
+)
 from olscale.results.version import version_bytes
 from olscale.storage.checked_json import json_bytes
 
@@ -28,7 +33,9 @@ NAMED = {
     "experiment": "e",
     "runs": ["a" * 32],
     "datasets": [{"name": "d", "fingerprint": "f", "transforms": [], "label": ""}],
-    "learners": [{"name": "pa", "version": "1", "params": {}, "datasets": [0], "label": ""}],
+    "learners": [
+        {"name": "pa", "version": "1", "params": {}, "datasets": [0], "label": ""}
+    ],
     "number": 1,
 }
 
@@ -88,12 +95,21 @@ def test_damaged_plan_is_named(tmp_path, content: bytes):
     assert len(str(caught.value)) < 500
 
 
-DEFINITION = {"dataset": {"name": "d"}, "grid": {"C": [1.0, 2.0]}, "protocol": {"split": "half"}}
+DEFINITION = {
+    "dataset": {"name": "d"},
+    "grid": {"C": [1.0, 2.0]},
+    "protocol": {"split": "half"},
+}
 POINTS = [
     {"params": {"C": 1.0}, "error": 0.5, "failed": 0},
     {"params": {"C": 2.0}, "error": 0.25, "failed": 0},
 ]
-WHOLE = {"id": run_id(DEFINITION), "definition": DEFINITION, "points": POINTS, "chosen": {"C": 2.0}}
+WHOLE = {
+    "id": run_id(DEFINITION),
+    "definition": DEFINITION,
+    "points": POINTS,
+    "chosen": {"C": 2.0},
+}
 FILE = f"selections/{WHOLE['id']}.json"
 
 
@@ -126,7 +142,9 @@ def test_a_selection_that_contradicts_itself_is_named(tmp_path, damage, checked)
     """A value of another type came through and broke the tables that showed it; another name was a `KeyError`."""
     [found] = selections_of(tmp_path, WHOLE, checked)
     assert found.summary() == {"grid": {"C": [1.0, 2.0]}, "split": "half"}
-    with pytest.raises(StoreError, match=rf"damaged file {FILE} .* evaluate its experiment again"):
+    with pytest.raises(
+        StoreError, match=rf"damaged file {FILE} .* evaluate its experiment again"
+    ):
         selections_of(tmp_path, {**WHOLE, **damage}, checked)
 
 
@@ -144,7 +162,9 @@ def test_a_selection_that_says_something_else_is_written_anew(tmp_path):
     points = tuple(Point(**point) for point in POINTS)
     first = Selection(DEFINITION, WHOLE["id"], points, {"C": 2.0})
     assert not write_selection(store, first)
-    second = Selection(DEFINITION, WHOLE["id"], (Point({"C": 1.0}, 0.1), points[1]), {"C": 1.0})
+    second = Selection(
+        DEFINITION, WHOLE["id"], (Point({"C": 1.0}, 0.1), points[1]), {"C": 1.0}
+    )
 
     assert not write_selection(store, second)  # whole: what was chosen has changed
     assert read_selections(store) == [second]

@@ -18,7 +18,8 @@ JSON = st.recursive(
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(),
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=5), inner, max_size=3)
     ),
     max_leaves=8,
 )
@@ -77,10 +78,14 @@ def test_row_gives_the_record_back(make_record):
 
 def test_bytes_do_not_depend_on_times_hosts_or_the_order_of_metrics(make_record):
     one = make_record(
-        metrics={"a": 1, "b": 2.0}, timings={"fit_seconds": 1.0}, environment={"host": "x"}
+        metrics={"a": 1, "b": 2.0},
+        timings={"fit_seconds": 1.0},
+        environment={"host": "x"},
     )
     two = make_record(
-        metrics={"b": 2.0, "a": 1.0}, timings={"fit_seconds": 9.0}, environment={"host": "y"}
+        metrics={"b": 2.0, "a": 1.0},
+        timings={"fit_seconds": 9.0},
+        environment={"host": "y"},
     )
 
     assert run_bytes(one) == run_bytes(two)

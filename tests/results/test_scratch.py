@@ -16,10 +16,15 @@ RUN = "0123456789abcdef" * 2
 
 @pytest.mark.parametrize("remote", [False, True])
 def test_arrays_come_back_and_nothing_is_left(tmp_path: Path, remote: bool) -> None:
-    store = open_store("memory://scratch-test" if remote else tmp_path / "store", create=True)
+    store = open_store(
+        "memory://scratch-test" if remote else tmp_path / "store", create=True
+    )
     scratch = Scratch(store, RUN)
     size = store.files.size()
-    arrays = {"best": np.array([0.5, np.nan]), "said": np.array(["diverged", "at row 7"])}
+    arrays = {
+        "best": np.array([0.5, np.nan]),
+        "said": np.array(["diverged", "at row 7"]),
+    }
     scratch.write("0-2.train", arrays)
     for name, array in scratch.read("0-2.train").items():
         np.testing.assert_array_equal(array, arrays[name])

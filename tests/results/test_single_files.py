@@ -50,13 +50,17 @@ def test_files_are_read_once_for_all_columns(store: Store, opened: list[str]) ->
 def test_one_that_is_exchanged_or_new_is_seen(store: Store, opened: list[str]) -> None:
     known = store.read()
     record = next(records(1))
-    write_loose(store, [replace(record, outcome="diverged", reason="not finite", metrics={})])
+    write_loose(
+        store, [replace(record, outcome="diverged", reason="not finite", metrics={})]
+    )
     first = store.read(["id", "outcome"]).to_pylist()
     assert {"id": record.id, "outcome": "diverged"} in first
     *_, added = records(RUNS + 1)
     write_loose(store, [added])
     opened.clear()
-    assert store.read(["id"])["id"].to_pylist() == sorted([*known["id"].to_pylist(), added.id])
+    assert store.read(["id"])["id"].to_pylist() == sorted(
+        [*known["id"].to_pylist(), added.id]
+    )
     assert opened == [file_of("runs", added.id)]
 
 

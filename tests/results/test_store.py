@@ -34,7 +34,9 @@ store = open_store(sys.argv[1], create=True)
 
 
 def start(store: Path, code: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", WRITER + textwrap.dedent(code), str(store)])
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER + textwrap.dedent(code), str(store)]
+    )
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -126,7 +128,9 @@ def test_two_executions_give_the_same_bytes(tmp_path, make_record):
         written = open_store(tmp_path / name, create=True)
         for i in order:
             written.write(
-                make_record(permutation=i, metrics={"mistakes": i}, environment={"host": name})
+                make_record(
+                    permutation=i, metrics={"mistakes": i}, environment={"host": name}
+                )
             )
 
     assert contents(tmp_path / "a" / "runs") == contents(tmp_path / "b" / "runs")
@@ -137,7 +141,8 @@ def test_two_executions_give_the_same_bytes(tmp_path, make_record):
 def test_two_processes_may_write_the_same_and_different_runs(tmp_path):
     path = tmp_path / "store"
     writers = [
-        start(path, f"for i in range({low}, {low} + 30): store.write(record(i))") for low in (0, 10)
+        start(path, f"for i in range({low}, {low} + 30): store.write(record(i))")
+        for low in (0, 10)
     ]
 
     assert [writer.wait(60) for writer in writers] == [0, 0]
@@ -192,20 +197,30 @@ def test_readers_never_see_half_a_file(tmp_path):
     assert len(open_store(path).done()) == 100
 
 
-def test_many_files_read_at_once_as_they_do_one_by_one(tmp_path, make_record, monkeypatch):
+def test_many_files_read_at_once_as_they_do_one_by_one(
+    tmp_path, make_record, monkeypatch
+):
     store = open_store(tmp_path / "a store [1]" / "s", create=True)
     for i in range(6):
         metrics = {"x": float("nan"), "y": i}
         store.write(
-            make_record(permutation=i, params={"C": 0.5}, transforms=("bias",), metrics=metrics)
+            make_record(
+                permutation=i, params={"C": 0.5}, transforms=("bias",), metrics=metrics
+            )
         )
     plain = open_store(tmp_path / "plain", create=True)
     for id in store.done():
         plain.write(store.get(id))
     runs = plain.read()
     timings = plain.timings()
-    files = [file.read_bytes() for file in sorted((tmp_path / "plain" / "runs").rglob("*.parquet"))]
-    assert read_together(files, runs["id"].to_pylist(), RUN_SCHEMA, RUN_SCHEMA.names) is not None
+    files = [
+        file.read_bytes()
+        for file in sorted((tmp_path / "plain" / "runs").rglob("*.parquet"))
+    ]
+    assert (
+        read_together(files, runs["id"].to_pylist(), RUN_SCHEMA, RUN_SCHEMA.names)
+        is not None
+    )
 
     monkeypatch.setattr("olscale.results.run_files.WORTHWHILE", 1)
 
@@ -228,15 +243,16 @@ def test_runs_with_and_without_series_are_one_table(tmp_path, make_record, monke
     for id, count in zip(one_by_one["id"].to_pylist(), kept, strict=True):
         [file] = tmp_path.rglob(f"runs/*/{id}.parquet")
         assert ("series" in pq.read_schema(file).names) == bool(count)
-        assert [(s.name, s.rows.tolist(), s.values.tolist()) for s in store.get(id).series] == [
-            ("window_error", [10, 20], [0.5, 0.25])
-        ] * count
+        assert [
+            (s.name, s.rows.tolist(), s.values.tolist()) for s in store.get(id).series
+        ] == [("window_error", [10, 20], [0.5, 0.25])] * count
 
     monkeypatch.setattr("olscale.results.run_files.WORTHWHILE", 1)
 
     files = [file.read_bytes() for file in sorted(tmp_path.rglob("runs/*/*.parquet"))]
     assert (
-        read_together(files, one_by_one["id"].to_pylist(), RUN_SCHEMA, RUN_SCHEMA.names) is not None
+        read_together(files, one_by_one["id"].to_pylist(), RUN_SCHEMA, RUN_SCHEMA.names)
+        is not None
     )
     assert store.read().to_pylist() == one_by_one.to_pylist()
 
@@ -254,15 +270,19 @@ def test_litter_beside_the_runs_is_not_read(tmp_path, make_record):
 
 @pytest.mark.parametrize("at_once", [1, 1000])
 @pytest.mark.parametrize("damage", ["truncated", "empty", "copied"])
-def test_damaged_run_is_named_or_left_out(tmp_path, make_record, monkeypatch, damage, at_once):
+def test_damaged_run_is_named_or_left_out(
+    tmp_path, make_record, monkeypatch, damage, at_once
+):
     monkeypatch.setattr("olscale.results.run_files.WORTHWHILE", at_once)
     store = open_store(tmp_path, create=True)
     for i in range(3):
         store.write(make_record(permutation=i))
     good, bad, _ = sorted((tmp_path / "runs").rglob("*.parquet"))
-    content = {"truncated": bad.read_bytes()[:-20], "empty": b"", "copied": good.read_bytes()}[
-        damage
-    ]
+    content = {
+        "truncated": bad.read_bytes()[:-20],
+        "empty": b"",
+        "copied": good.read_bytes(),
+    }[damage]
     bad.write_bytes(content)
 
     with pytest.raises(
@@ -282,7 +302,9 @@ def test_unknown_column_and_unknown_run_are_named(store):
 
 
 def test_missing_store_says_how_to_make_one(tmp_path):
-    with pytest.raises(StoreError, match=r"there is no metrics store at .*olscale evaluate"):
+    with pytest.raises(
+        StoreError, match=r"there is no metrics store at .*olscale evaluate"
+    ):
         open_store(tmp_path / "nowhere")
 
 
@@ -314,7 +336,9 @@ def test_unwritable_store_is_one_clear_error(tmp_path, make_record):
     store = open_store(tmp_path / "store", create=True)
     (tmp_path / "store" / "timings").write_text("in the way")
 
-    with pytest.raises(StoreError, match=r"cannot write timings/.* to the metrics store"):
+    with pytest.raises(
+        StoreError, match=r"cannot write timings/.* to the metrics store"
+    ):
         store.write(make_record())
 
 
@@ -334,9 +358,15 @@ def test_unknown_protocol_is_a_store_error():
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [(b'{"dataset"', b'{"dataset?'), (b'"pa1"', b'"p\xff1"'), (b'{"dataset"', b'["dataset"')],
+    [
+        (b'{"dataset"', b'{"dataset?'),
+        (b'"pa1"', b'"p\xff1"'),
+        (b'{"dataset"', b'["dataset"'),
+    ],
 )
-def test_run_whose_text_was_changed_is_named(tmp_path, make_record, old: bytes, new: bytes):
+def test_run_whose_text_was_changed_is_named(
+    tmp_path, make_record, old: bytes, new: bytes
+):
     """Parquet finds no fault with a changed byte of a text, and files of version 1 have no checksum."""
     import pyarrow.parquet as pq
 
@@ -349,7 +379,8 @@ def test_run_whose_text_was_changed_is_named(tmp_path, make_record, old: bytes, 
     assert old in data
     path.write_bytes(data.replace(old, new))
     with pytest.raises(
-        StoreError, match=f"damaged file runs/{path.parent.name}/{path.name} in the metrics store"
+        StoreError,
+        match=f"damaged file runs/{path.parent.name}/{path.name} in the metrics store",
     ):
         store.get(record.id)
 
@@ -364,7 +395,10 @@ def test_date_beyond_the_calendar_is_damage(tmp_path, make_record):
     table = pq.read_table(path)
     late = pa.array([2**62], pa.int64()).cast(pa.timestamp("us", tz="UTC"))
     pq.write_table(
-        table.set_column(table.column_names.index("finished_at"), "finished_at", late), path
+        table.set_column(table.column_names.index("finished_at"), "finished_at", late),
+        path,
     )
-    with pytest.raises(StoreError, match=f"damaged file timings/{path.parent.name}/{path.name}"):
+    with pytest.raises(
+        StoreError, match=f"damaged file timings/{path.parent.name}/{path.name}"
+    ):
         store.timings()

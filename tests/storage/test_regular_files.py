@@ -74,7 +74,9 @@ def test_a_lock_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_a_store_with_pipes_is_read_filled_and_compacted(shelf: Path, tmp_path: Path) -> None:
+def test_a_store_with_pipes_is_read_filled_and_compacted(
+    shelf: Path, tmp_path: Path
+) -> None:
     store = open_store(tmp_path / "store", create=True)
     folders = (
         "runs/ab",
@@ -105,9 +107,13 @@ def test_a_store_with_pipes_is_read_filled_and_compacted(shelf: Path, tmp_path: 
     assert summarise(store) == shown != []
 
 
-@pytest.mark.parametrize("name", ["manifest.json", "train/00000.parquet", "train/label/c/0"])
+@pytest.mark.parametrize(
+    "name", ["manifest.json", "train/00000.parquet", "train/label/c/0"]
+)
 @pytest.mark.parametrize("layout", ["parquet", "zarr"])
-def test_a_dataset_with_a_pipe_is_refused_in_a_line(layout: str, name: str, tmp_path: Path) -> None:
+def test_a_dataset_with_a_pipe_is_refused_in_a_line(
+    layout: str, name: str, tmp_path: Path
+) -> None:
     dataset = generate("rotating-xor", tmp_path / "xor", rows=400, layout=layout)
     if not (tmp_path / "xor" / name).exists():
         pytest.skip("of the other layout")
@@ -142,7 +148,9 @@ def test_nights_go_on_beside_pipes(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        steps, "run_benchmarks", lambda names, rows: {"linear": [Figure("speed", 1.0, "rows/s")]}
+        steps,
+        "run_benchmarks",
+        lambda names, rows: {"linear": [Figure("speed", 1.0, "rows/s")]},
     )
     job = parse_job({"name": "n", "bench": [{"names": ["linear"]}]}, folder=tmp_path)
     home = JobHome(tmp_path / "home")

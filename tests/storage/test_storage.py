@@ -27,13 +27,22 @@ CHECKS = pytest.mark.parametrize(
 
 @CHECKS
 @pytest.mark.parametrize(
-    "place", ["{tmp}/place", "file://{tmp}/place", "{tmp}/pl[a]ce/tmp", "memory://{tmp}/pl[a]ce"]
+    "place",
+    [
+        "{tmp}/place",
+        "file://{tmp}/place",
+        "{tmp}/pl[a]ce/tmp",
+        "memory://{tmp}/pl[a]ce",
+    ],
 )
 def test_storage_keeps_its_promises(
     check: Callable[[Storage], None], place: str, tmp_path: Path
 ) -> None:
     check(
-        open_storage(place.format(tmp=tmp_path), temporaries="tmp" if place.endswith("tmp") else "")
+        open_storage(
+            place.format(tmp=tmp_path),
+            temporaries="tmp" if place.endswith("tmp") else "",
+        )
     )
 
 
@@ -77,7 +86,9 @@ def test_checks_can_fail(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("temporaries", ["", "tmp"])
-def test_a_writer_that_is_killed_leaves_the_old_file(tmp_path: Path, temporaries: str) -> None:
+def test_a_writer_that_is_killed_leaves_the_old_file(
+    tmp_path: Path, temporaries: str
+) -> None:
     code = (
         "import os, signal, sys; from olscale.storage.open import open_storage\n"
         "with open_storage(sys.argv[1], sys.argv[2]).writing('a') as file:\n"
@@ -85,10 +96,14 @@ def test_a_writer_that_is_killed_leaves_the_old_file(tmp_path: Path, temporaries
     )
     storage = open_storage(tmp_path, temporaries)
     storage.put("a", b"old")
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path), temporaries], timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path), temporaries], timeout=60
+    )
     assert done.returncode == -signal.SIGKILL
     assert storage.read("a") == b"old"
-    [left] = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "a"]
+    [left] = [
+        path for path in tmp_path.rglob("*") if path.is_file() and path.name != "a"
+    ]
     assert left.read_bytes() == b"half"
     assert storage.stale_temporaries() == []
     os.utime(left, (time.time() - 90_000,) * 2)
@@ -135,12 +150,14 @@ def test_output_that_fails_is_not_uploaded(tmp_path: Path) -> None:
 def test_output_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(
-        DatasetError, match=r"file/below cannot be written \(File exists\); choose another place"
+        DatasetError,
+        match=r"file/below cannot be written \(File exists\); choose another place",
     ):
         open_output(f"{tmp_path}/file/below").__enter__()
     folder = open_output(str(tmp_path))
     folder.__enter__()
     with pytest.raises(
-        DatasetError, match=r"cannot be written \(Is a directory\); choose another place"
+        DatasetError,
+        match=r"cannot be written \(Is a directory\); choose another place",
     ):
         folder.__exit__(None, None, None)

@@ -17,6 +17,8 @@ with one_blas_thread():
 
 def test_libraries_that_are_loaded_after_the_first_limit_are_limited_too() -> None:
     """Sums of several threads have other bits: a record would depend on what ran before it."""
-    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", CODE], capture_output=True, text=True, check=True
+    )
     threads = done.stdout.strip()
     assert threads in ("[1]", "[1, 1]"), threads

@@ -23,15 +23,25 @@ SIZES += [(".5MB", 5e5), ("2.e3 k", 2e6)]
 
 @pytest.mark.parametrize(("text", "size"), SIZES)
 def test_budgets_and_memory_limits_take_the_same_sizes(text: str, size: float) -> None:
-    assert size == parse_size(text) == parse_limit(text) == Budget(max_memory=text).max_memory  # type: ignore[arg-type]
+    assert (
+        size
+        == parse_size(text)
+        == parse_limit(text)
+        == Budget(max_memory=text).max_memory
+    )  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("text", ["2 apples", "5iB", "", "GB", "-1", "1e999", "e9", "nan", "1,000"])
+@pytest.mark.parametrize(
+    "text", ["2 apples", "5iB", "", "GB", "-1", "1e999", "e9", "nan", "1,000"]
+)
 def test_what_is_no_size_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"expected bytes, such as 2GB, 512MiB or 4096, got "):
+    with pytest.raises(
+        ValueError, match=r"expected bytes, such as 2GB, 512MiB or 4096, got "
+    ):
         parse_size(text)
     with pytest.raises(
-        ParameterError, match=r"memory limit was .*, expected a size such as '2GB' or '512MiB'"
+        ParameterError,
+        match=r"memory limit was .*, expected a size such as '2GB' or '512MiB'",
     ):
         parse_limit(text)
 

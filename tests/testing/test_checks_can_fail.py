@@ -22,7 +22,12 @@ from olscale.errors import FormatError
 from olscale.evaluation.metrics import FinalError as Final
 from olscale.evaluation.metrics import Metric, Prequential, StreamShape
 from olscale.evaluation.protocol import Scoring
-from olscale.testing import format_checks, layout_checks, metric_checks, transform_checks
+from olscale.testing import (
+    format_checks,
+    layout_checks,
+    metric_checks,
+    transform_checks,
+)
 from olscale.testing.check_list import Check
 
 
@@ -111,7 +116,9 @@ class SparseTwice(UnitNorm):
     def apply(self, X: Any, columns: int) -> Any:
         found = super().apply(X, columns)
         return (
-            CSR(found.indptr, found.indices, 2.0 * found.data) if isinstance(found, CSR) else found
+            CSR(found.indptr, found.indices, 2.0 * found.data)
+            if isinstance(found, CSR)
+            else found
         )
 
 
@@ -311,7 +318,9 @@ class Narrow(parquet.Reader):
     def read(self, i: int) -> Block:
         block = super().read(i)
         if isinstance(block.X, CSR) and self.shape.columns > 10:
-            return Block(CSR(block.X.indptr, block.X.indices + 1, block.X.data), block.label)
+            return Block(
+                CSR(block.X.indptr, block.X.indices + 1, block.X.data), block.label
+            )
         return block
 
 
@@ -350,7 +359,9 @@ class Hasty(parquet.Writer):
     ],
 )
 def test_checks_of_layouts_can_fail(writer: Any, reader: Any, idea: str) -> None:
-    assert any(name.startswith(idea) for name in failures(layout_checks(writer, reader)))
+    assert any(
+        name.startswith(idea) for name in failures(layout_checks(writer, reader))
+    )
 
 
 class Shouts(NpzFormat):
@@ -411,8 +422,12 @@ class Crashes(NpzFormat):
         (Crashes, "a damaged file"),
     ],
 )
-def test_checks_of_formats_can_fail(tmp_path: Path, format: Callable[[], Any], idea: str) -> None:
-    np.savez(tmp_path / "rows.npz", X=np.arange(12.0).reshape(4, 3), y=np.array([0, 1, 1, 0]))
+def test_checks_of_formats_can_fail(
+    tmp_path: Path, format: Callable[[], Any], idea: str
+) -> None:
+    np.savez(
+        tmp_path / "rows.npz", X=np.arange(12.0).reshape(4, 3), y=np.array([0, 1, 1, 0])
+    )
     assert any(
         name.startswith(idea)
         for name in failures(format_checks(format(), str(tmp_path / "rows.npz")))

@@ -20,7 +20,12 @@ from olscale.evaluation.metrics import METRICS
 from olscale.evaluation.protocol import PLAIN, Scoring
 from olscale.learners import Perceptron
 from olscale.measures import UNWEIGHTED, askable
-from olscale.testing import format_checks, layout_checks, metric_checks, transform_checks
+from olscale.testing import (
+    format_checks,
+    layout_checks,
+    metric_checks,
+    transform_checks,
+)
 from olscale.testing.check_list import Check
 from olscale.testing.learners import (
     check_label_comes_after_the_prediction,
@@ -65,7 +70,9 @@ SCORINGS = {
     "measures held out": Scoring(
         measures=tuple(askable()), positive="1", costs=(1.0, 2.0, 0.5), holdout_every=40
     ),
-    "costs of a threshold": Scoring(threshold="0,1,2;3,0,4;5,6,0", window=30, holdout_every=40),
+    "costs of a threshold": Scoring(
+        threshold="0,1,2;3,0,4;5,6,0", window=30, holdout_every=40
+    ),
     "measures": Scoring(
         measures=(*askable(), "recall:0", "average_precision:2"),
         positive="1",
@@ -89,7 +96,12 @@ SCORINGS = {
             **options,
         )
         for text, options in {
-            "window": {"window": 30, "fading": 0.9, "holdout_every": 30, "holdout_rows": 10},
+            "window": {
+                "window": 30,
+                "fading": 0.9,
+                "holdout_every": 30,
+                "holdout_rows": 10,
+            },
             "held out": {"holdout_every": 40},
         }.items()
     },
@@ -99,9 +111,7 @@ ARFF = (
     "@relation r\n@attribute a numeric\n@attribute b {x,y}\n@attribute c "
     "{yes,no}\n@data\n1,x,yes\n?,y,no\n2.5,y,yes\n"
 )
-JSONL = (
-    '{"a": 1, "b": "x", "label": 0}\n{"a": null, "b": "y", "label": 1}\n{"a": 2.5, "label": 0}\n'
-)
+JSONL = '{"a": 1, "b": "x", "label": 0}\n{"a": null, "b": "y", "label": 1}\n{"a": 2.5, "label": 0}\n'
 VW = "1 |f a:0.5 b |g c:2\n-1 2 'tag|f:2 b:1.25\n1 |\n-1 |f a a:2\n"
 SVMLIGHT = "+1 1:0.5 3:2\n-1 2:1.25\n+1\n-1 1:1 7:-3\n"
 
@@ -114,7 +124,12 @@ def _sources(folder: Path) -> dict[str, str]:
 
     X = np.arange(12, dtype=np.float32).reshape(4, 3)
     y = np.array([0, 1, 1, 0])
-    texts = {"csv": CSV, "tsv": CSV.replace(",", "\t"), "arff": ARFF, "svmlight": SVMLIGHT}
+    texts = {
+        "csv": CSV,
+        "tsv": CSV.replace(",", "\t"),
+        "arff": ARFF,
+        "svmlight": SVMLIGHT,
+    }
     texts |= {"jsonl": JSONL, "vw": VW}
     for name, text in texts.items():
         (folder / f"rows.{name}").write_text(text)
@@ -129,10 +144,17 @@ def _sources(folder: Path) -> dict[str, str]:
         ("rows-images-idx3-ubyte", images),
         ("rows-labels-idx1-ubyte", np.array([1, 0, 2], np.uint8)),
     ):
-        head = bytes([0, 0, 8, array.ndim]) + b"".join(n.to_bytes(4, "big") for n in array.shape)
+        head = bytes([0, 0, 8, array.ndim]) + b"".join(
+            n.to_bytes(4, "big") for n in array.shape
+        )
         (folder / name).write_bytes(head + array.tobytes())
-    places = {name: str(folder / f"rows.{name}") for name in (*texts, "npz", "mat", "parquet")}
-    return places | {"idx": str(folder / "rows-images-idx3-ubyte"), "sklearn": "sklearn:iris"}
+    places = {
+        name: str(folder / f"rows.{name}") for name in (*texts, "npz", "mat", "parquet")
+    }
+    return places | {
+        "idx": str(folder / "rows-images-idx3-ubyte"),
+        "sklearn": "sklearn:iris",
+    }
 
 
 def _named(checks: list[Check], prefix: str) -> Iterator[Any]:
@@ -149,7 +171,9 @@ def _named(checks: list[Check], prefix: str) -> Iterator[Any]:
 )
 def test_formats_keep_the_contract(tmp_path: Path, name: str) -> None:
     sources = _sources(tmp_path)
-    assert name in sources, f"write a small source of {name} in _sources, to be read by the checks"
+    assert name in sources, (
+        f"write a small source of {name} in _sources, to be read by the checks"
+    )
     source = sources[name]
     for _, check in format_checks(find_format(source, name), source, ReadOptions()):
         check()
@@ -180,7 +204,8 @@ def test_formats_keep_the_contract_of_weights(tmp_path: Path, name: str) -> None
         path.write_text(text)
     options = ReadOptions(weights=WEIGHTED[name])
     assert all(
-        batch.weights is not None for batch in find_format(str(path), name).read(str(path), options)
+        batch.weights is not None
+        for batch in find_format(str(path), name).read(str(path), options)
     )
     for _, check in format_checks(find_format(str(path), name), str(path), options):
         check()
@@ -203,8 +228,12 @@ def _metrics() -> Iterator[Any]:
             if scoring.weighted_measures and not metric.weighs_rows:
                 continue
             plain = metric.wanted(PLAIN)
-            if metric.wanted(scoring) and (scoring.measures or plain == (scoring == PLAIN)):
-                yield from _named(metric_checks(metric, scoring), f"{metric.__name__}, {text}")
+            if metric.wanted(scoring) and (
+                scoring.measures or plain == (scoring == PLAIN)
+            ):
+                yield from _named(
+                    metric_checks(metric, scoring), f"{metric.__name__}, {text}"
+                )
 
 
 @pytest.mark.parametrize("check", list(_metrics()))

@@ -188,7 +188,9 @@ def fill(
             feature = _REAL * group // _VALUES
             end = _REAL * (group + 1) // _VALUES
             drawn = _draw(draws, group, _OWN_VALUE)
-            feature += int((end - feature) * max(0.0, (_uniform(drawn) - _USUAL) / (1.0 - _USUAL)))
+            feature += int(
+                (end - feature) * max(0.0, (_uniform(drawn) - _USUAL) / (1.0 - _USUAL))
+            )
             value = _uniform(drawn + np.uint64(1))
             # Values say something of the class, but not all: this only makes large ones likelier.
             if _lean(key, feature, day) == y:
@@ -200,7 +202,9 @@ def fill(
         begin = _begin(born)
         behind = False
         for step in range(strata + _RECENT):
-            if not behind and (step >= strata or _tail(step / strata, begin) * born > block):
+            if not behind and (
+                step >= strata or _tail(step / strata, begin) * born > block
+            ):
                 # Where it comes in the order of columns, so that little is put in its place later.
                 at = _head(
                     key,

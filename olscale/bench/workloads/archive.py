@@ -45,7 +45,9 @@ def svmlight_text(batch: Batch) -> memoryview:
     return memoryview(text)[:size]  # type: ignore[arg-type]
 
 
-def write_archive(file: str, members: Iterable[tuple[str, Batch | bytes]]) -> tuple[int, int]:
+def write_archive(
+    file: str, members: Iterable[tuple[str, Batch | bytes]]
+) -> tuple[int, int]:
     """Write `members`, rows or bytes by name, to the ``.tar.gz`` archive `file`, atomically.
 
     Neither name nor time go into the file: the same members give the same bytes, as long as zlib is
@@ -59,7 +61,9 @@ def write_archive(file: str, members: Iterable[tuple[str, Batch | bytes]]) -> tu
     rows = size = 0
     with (
         open_output(file) as raw,
-        GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=_LEVEL, mtime=0) as out,
+        GzipFile(
+            filename="", fileobj=raw, mode="wb", compresslevel=_LEVEL, mtime=0
+        ) as out,
         tarfile.open(
             fileobj=out,
             mode="w|",
@@ -71,7 +75,11 @@ def write_archive(file: str, members: Iterable[tuple[str, Batch | bytes]]) -> tu
         # A member is packed while the rows of the next are made.
         packed: Future[None] | None = None
         for name, content in members:
-            text = svmlight_text(content) if isinstance(content, Batch) else memoryview(content)
+            text = (
+                svmlight_text(content)
+                if isinstance(content, Batch)
+                else memoryview(content)
+            )
             rows += len(content) if isinstance(content, Batch) else 0
             size += len(text)
             info = tarfile.TarInfo(name)

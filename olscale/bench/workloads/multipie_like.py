@@ -32,13 +32,15 @@ def batches(rows: int, seed: int) -> Iterator[Batch]:
     """
     places = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
     poses = 3.0 * places.standard_normal((_POSES, 1, COLUMNS))
-    faces = 0.5 * places.standard_normal((1, CLASSES, COLUMNS)) + places.standard_normal(
-        (_POSES, CLASSES, COLUMNS)
-    )
+    faces = 0.5 * places.standard_normal(
+        (1, CLASSES, COLUMNS)
+    ) + places.standard_normal((_POSES, CLASSES, COLUMNS))
     centres = poses + faces
     for number, start in enumerate(range(0, rows, _BATCH_ROWS)):
         # Whole batches are drawn, also the last one: more rows begin with fewer rows.
-        generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, number])))
+        generator = np.random.Generator(
+            np.random.PCG64(np.random.SeedSequence([seed, number]))
+        )
         face = generator.integers(CLASSES, size=_BATCH_ROWS)
         # Every class has to be there, however few rows are asked for.
         if number == 0:

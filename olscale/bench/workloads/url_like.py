@@ -84,7 +84,9 @@ def _day(day: int, rows: int, seed: int, columns: int) -> Batch:
     return Batch(X, np.where(malicious == 1, 1.0, -1.0), columns)
 
 
-def members(rows: int, seed: int, columns: int = COLUMNS) -> Iterator[tuple[str, Batch | bytes]]:
+def members(
+    rows: int, seed: int, columns: int = COLUMNS
+) -> Iterator[tuple[str, Batch | bytes]]:
     """Yield the files of the published archive, in its order, with the rows of `batches`.
 
     Parameters
@@ -143,12 +145,16 @@ def chunks(
         yield Chunk(X, malicious, columns)
 
 
-def _rows(start: int, stop: int, seed: int, columns: int, day_rows: int) -> tuple[CSR, IntArray]:
+def _rows(
+    start: int, stop: int, seed: int, columns: int, day_rows: int
+) -> tuple[CSR, IntArray]:
     # Compiled loops take long to import, and most users of the names of workloads make no rows.
     from olscale.bench.workloads._url_loop import MOST_NONZEROS, fill
 
     if columns < _FEWEST_COLUMNS:
-        raise ParameterError(f"columns is {columns}, expected at least {_FEWEST_COLUMNS:,}")
+        raise ParameterError(
+            f"columns is {columns}, expected at least {_FEWEST_COLUMNS:,}"
+        )
     count = stop - start
     indptr = np.zeros(count + 1, dtype=np.int64)
     indices = np.empty(count * MOST_NONZEROS, dtype=np.int32)

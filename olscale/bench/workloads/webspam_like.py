@@ -34,10 +34,14 @@ def batches(rows: int, seed: int) -> Iterator[Batch]:
     """
     kinds = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
     profiles = kinds.random((_KINDS, COLUMNS)) ** 3 + 0.05
-    planes = kinds.standard_normal((_KINDS, COLUMNS)) * (kinds.random((_KINDS, COLUMNS)) < 0.15)
+    planes = kinds.standard_normal((_KINDS, COLUMNS)) * (
+        kinds.random((_KINDS, COLUMNS)) < 0.15
+    )
     presence = np.clip(_PRESENT * 2.0 * kinds.random((_KINDS, COLUMNS)), 0.02, 1.0)
     for number, start in enumerate(range(0, rows, _BATCH_ROWS)):
-        generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, number])))
+        generator = np.random.Generator(
+            np.random.PCG64(np.random.SeedSequence([seed, number]))
+        )
         X, target = _batch(generator, profiles, planes, presence)
         remaining = slice(0, rows - start)
         yield Batch(X[remaining], target[remaining], COLUMNS)

@@ -49,7 +49,10 @@ def pad_columns(columns: int) -> int:
 
 
 def for_each_block(
-    builder: Any, weights: Any, write: Callable[[ColumnBlock], None], widest: int = BLOCKS[0]
+    builder: Any,
+    weights: Any,
+    write: Callable[[ColumnBlock], None],
+    widest: int = BLOCKS[0],
 ) -> None:
     """Let `write` write the loop over the features of a row for blocks of each size.
 
@@ -141,16 +144,23 @@ class ColumnBlock:
         if feature is not None:
             line = builder.mul(feature, self.width)
             start = builder.add(line, start)
-        return [builder.add(start, INT64(n * self.count)) for n in range(len(self.sums))]
+        return [
+            builder.add(start, INT64(n * self.count)) for n in range(len(self.sums))
+        ]
 
     def load(self, feature: Any) -> list[Any]:
         """Return the weights of a feature."""
         starts = self.starts(feature)
-        return [load_vector(self.builder, self.data, start, self.count) for start in starts]
+        return [
+            load_vector(self.builder, self.data, start, self.count) for start in starts
+        ]
 
     def load_steps(self, steps: Any) -> list[Any]:
         """Return this block's steps, from an array of doubles per column, in registers."""
-        return [load_vector(self.builder, steps, start, self.count) for start in self.starts()]
+        return [
+            load_vector(self.builder, steps, start, self.count)
+            for start in self.starts()
+        ]
 
     def move(self, feature: Any, value: Any, steps: list[Any]) -> list[Any]:
         """Add `value` times `steps`, in double precision, to a feature's weights; return these.

@@ -46,7 +46,9 @@ def multiply_dense(typing_context, x, W, f):
     """Set ``f = x W`` for a dense row and return ``x x``; `f` may be longer than the columns."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        row, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 2)
+        row, weights, sums = open_arrays(
+            context, builder, signature, arguments, 0, 1, 2
+        )
         square = zero_slot(builder, DOUBLE)
 
         def multiply_block(block: ColumnBlock, squared: bool) -> None:
@@ -82,7 +84,9 @@ def multiply_first(typing_context, x, W, columns, f):
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        row, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 3)
+        row, weights, sums = open_arrays(
+            context, builder, signature, arguments, 0, 1, 3
+        )
 
         def write(block: ColumnBlock) -> None:
             size = builder.extract_value(row.shape, 0)
@@ -174,7 +178,9 @@ def multiply_csr(typing_context, indices, data, start, stop, W, f):
 @intrinsic
 def multiply_csr_fused(typing_context, indices, data, start, stop, W, f):
     """Do `multiply_csr` with each product and its sum rounded together."""
-    return types.float64(indices, data, types.intp, types.intp, W, f), _multiply_csr(fused=True)
+    return types.float64(indices, data, types.intp, types.intp, W, f), _multiply_csr(
+        fused=True
+    )
 
 
 @intrinsic
@@ -182,7 +188,9 @@ def multiply_places(typing_context, places, values, stop, W, columns, f):
     """Do `multiply_first` with the sparse row of `values` up to `stop`, for cached weights."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        at, row, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 3, 5)
+        at, row, weights, sums = open_arrays(
+            context, builder, signature, arguments, 0, 1, 3, 5
+        )
 
         def write(block: ColumnBlock) -> None:
             with cgutils.for_range(builder, arguments[2]) as loop:

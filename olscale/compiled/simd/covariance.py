@@ -126,7 +126,9 @@ def sum_moments(typing_context, A, indices, data, start, stop):
     result = types.UniTuple(types.float64, 3)
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        state, features, values = open_arrays(context, builder, signature, arguments, 0, 1, 2)
+        state, features, values = open_arrays(
+            context, builder, signature, arguments, 0, 1, 2
+        )
         first, last = arguments[3:]
         sums = zero_slot(builder, _BOTH)
         squares = zero_slot(builder, _BOTH)
@@ -156,7 +158,9 @@ def sum_moments(typing_context, A, indices, data, start, stop):
             for n in range(_FOUR):
                 add(builder.add(p, INT64(n)), powers(x, n))
         with cgutils.for_range(builder, last, start=end) as loop:
-            value = convert(builder, load_number(builder, values.data, loop.index), DOUBLE)
+            value = convert(
+                builder, load_number(builder, values.data, loop.index), DOUBLE
+            )
             values_of_four = broadcast(builder, value, _PAIRS)
             add(loop.index, powers(values_of_four, 0))
         score = builder.extract_element(builder.load(sums), INT32(0))
@@ -181,7 +185,9 @@ def move_four(typing_context, A, m0, m1, m2, m3, data, p, a, gamma, tiny):
         number = state.data.type.pointee
         stored = load_vector(builder, values.data, arguments[6], _FOUR)
         x = convert(builder, stored, DOUBLE)
-        a, gamma, tiny = (broadcast(builder, argument, _PAIRS) for argument in arguments[7:])
+        a, gamma, tiny = (
+            broadcast(builder, argument, _PAIRS) for argument in arguments[7:]
+        )
 
         # Four features per vector for the arithmetic, so that one division serves four variances.
         loaded = [load_vector(builder, state.data, place, 2) for place in places]

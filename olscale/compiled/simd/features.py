@@ -151,7 +151,9 @@ def sines_cosines(x: Vectors) -> tuple[Vectors, Vectors]:
     return Vectors(builder, sines), Vectors(builder, cosines)
 
 
-def _choose(builder: Any, tests: list[Any], values: list[Any], otherwise: float) -> list[Any]:
+def _choose(
+    builder: Any, tests: list[Any], values: list[Any], otherwise: float
+) -> list[Any]:
     return [
         builder.select(test, value, all_of(otherwise))
         for test, value in zip(tests, values, strict=True)
@@ -226,12 +228,16 @@ def fourier_values(typing_context, angles, factor, scale, cosines, sines):
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        angle, sine, cosine = open_arrays(context, builder, signature, arguments, 0, 4, 3)
+        angle, sine, cosine = open_arrays(
+            context, builder, signature, arguments, 0, 4, 3
+        )
         factor = broadcast(builder, arguments[1], DOUBLES)
         scale = broadcast(builder, arguments[2], DOUBLES)
 
         def write(places: list[Any]) -> None:
-            numbers = [load_vector(builder, angle.data, place, VECTOR) for place in places]
+            numbers = [
+                load_vector(builder, angle.data, place, VECTOR) for place in places
+            ]
             scaled = [builder.fmul(factor, vector) for vector in numbers]
             both = sines_cosines(Vectors(builder, scaled))
             for result, vectors in zip((sine, cosine), both, strict=True):

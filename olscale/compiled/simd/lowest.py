@@ -99,13 +99,18 @@ def few_lowest(typing_context, values, indices, low):
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        numbers, places, results = open_arrays(context, builder, signature, arguments, 0, 1, 2)
+        numbers, places, results = open_arrays(
+            context, builder, signature, arguments, 0, 1, 2
+        )
         most = builder.extract_value(results.shape, 0)
         size = builder.extract_value(numbers.shape, 0)
         count = cgutils.alloca_once_value(builder, INT64(0))
         worst = cgutils.alloca_once_value(builder, _INFINITY)
         slots = [cgutils.alloca_once(builder, _DOUBLES) for _ in range(_VECTORS)]
-        with cgutils.for_range_slice(builder, INT64(0), size, INT64(AT_ONCE)) as (start, _):
+        with cgutils.for_range_slice(builder, INT64(0), size, INT64(AT_ONCE)) as (
+            start,
+            _,
+        ):
             for n, vector in enumerate(slots):
                 at = builder.add(start, INT64(n * VECTOR))
                 loaded = load_vector(builder, numbers.data, at, VECTOR)
@@ -125,7 +130,15 @@ def few_lowest(typing_context, values, indices, low):
             builder.position_at_end(take)
             place_of_block = _take_out(builder, slots, builder.load(smallest))
             place = builder.add(start, place_of_block)
-            _insert(builder, results.data, places.data, builder.load(count), most, value, place)
+            _insert(
+                builder,
+                results.data,
+                places.data,
+                builder.load(count),
+                most,
+                value,
+                place,
+            )
             more = builder.add(builder.load(count), INT64(1))
             has_room = builder.icmp_signed("<", more, most)
             builder.store(builder.select(has_room, more, most), count)
@@ -141,7 +154,9 @@ def few_lowest(typing_context, values, indices, low):
     return types.intp(values, indices, low), codegen
 
 
-def _first_lowest(builder: Any, size: Any, write: Callable[[Any], Any]) -> tuple[Any, Any]:
+def _first_lowest(
+    builder: Any, size: Any, write: Callable[[Any], Any]
+) -> tuple[Any, Any]:
     """Return the place of the first of the smallest of `size` numbers, and that number.
 
     `write` writes the code that makes a vector of them.
@@ -257,7 +272,9 @@ def _insert(
     builder.cbranch(is_greater, shift, insert)
     builder.position_at_end(shift)
     builder.store(number_before, builder.gep(low, [place_now]))
-    builder.store(load_number(builder, indices, before), builder.gep(indices, [place_now]))
+    builder.store(
+        load_number(builder, indices, before), builder.gep(indices, [place_now])
+    )
     builder.store(before, at)
     builder.branch(test)
     builder.position_at_end(insert)

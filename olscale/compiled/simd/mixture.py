@@ -102,7 +102,10 @@ def mix_multiply(typing_context, x, V, c, planes, indices, gates):
         while len(numbers) > 2:
             first_pairs = [number for n, number in enumerate(numbers) if n % 4 < 2]
             second_pairs = [number for n, number in enumerate(numbers) if n % 4 >= 2]
-            numbers = [builder.fadd(a, b) for a, b in zip(first_pairs, second_pairs, strict=True)]
+            numbers = [
+                builder.fadd(a, b)
+                for a, b in zip(first_pairs, second_pairs, strict=True)
+            ]
         return context.make_tuple(builder, products, numbers)
 
     return products(x, V, types.intp, types.intp, indices, gates), codegen
@@ -140,7 +143,9 @@ def mix_move(typing_context, x, V, c, planes, indices, gates, a, b):
         return context.get_dummy_value()
 
     number = types.float64
-    return types.void(x, V, types.intp, types.intp, indices, gates, number, number), codegen
+    return types.void(
+        x, V, types.intp, types.intp, indices, gates, number, number
+    ), codegen
 
 
 def _visit_tiles(

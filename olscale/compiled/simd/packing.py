@@ -33,7 +33,9 @@ def _mask(builder: Any, bits: Any) -> Any:
 
 
 @intrinsic
-def split_halves(typing_context: Any, halves: Any, i: Any, indices: Any, j: Any, high: Any) -> Any:
+def split_halves(
+    typing_context: Any, halves: Any, i: Any, indices: Any, j: Any, high: Any
+) -> Any:
     """``halves[i:i+16] = indices[j:j+16] & 0xffff``; return a mask of those not in half `high`."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -48,11 +50,15 @@ def split_halves(typing_context: Any, halves: Any, i: Any, indices: Any, j: Any,
         differs = builder.icmp_unsigned("!=", upper, expected)
         return _mask(builder, differs)
 
-    return types.uint64(halves, types.uintp, indices, types.uintp, types.uint32), codegen
+    return types.uint64(
+        halves, types.uintp, indices, types.uintp, types.uint32
+    ), codegen
 
 
 @intrinsic
-def join_halves(typing_context: Any, indices: Any, i: Any, halves: Any, j: Any, high: Any) -> Any:
+def join_halves(
+    typing_context: Any, indices: Any, i: Any, halves: Any, j: Any, high: Any
+) -> Any:
     """``indices[i:i+16] = halves[j:j+16] + (high << 16)``."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

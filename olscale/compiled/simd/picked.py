@@ -38,7 +38,9 @@ def add_picked(typing_context, features, values, start, stop, mask, W, f):
     """Add the sparse row `start` to `stop` times the rows of `W` at ``features & mask`` to `f`."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        places, row, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 5, 6)
+        places, row, weights, sums = open_arrays(
+            context, builder, signature, arguments, 0, 1, 5, 6
+        )
         width = builder.extract_value(weights.shape, 1)
         first = INT64(0)
 
@@ -51,7 +53,9 @@ def add_picked(typing_context, features, values, start, stop, mask, W, f):
                 return load_number(builder, array.data, at)
 
             kind = _DOUBLES if vectors else DOUBLE
-            starts = [builder.add(first, INT64(n * VECTOR)) for n in range(max(1, vectors))]
+            starts = [
+                builder.add(first, INT64(n * VECTOR)) for n in range(max(1, vectors))
+            ]
             totals = [zero_slot(builder, kind) for _ in starts]
             for total, at in zip(totals, starts, strict=True):
                 builder.store(load(sums, at), total)
@@ -87,4 +91,6 @@ def add_picked(typing_context, features, values, start, stop, mask, W, f):
             first = builder.add(first, covered)
         return context.get_dummy_value()
 
-    return types.void(features, values, types.intp, types.intp, types.intp, W, f), codegen
+    return types.void(
+        features, values, types.intp, types.intp, types.intp, W, f
+    ), codegen

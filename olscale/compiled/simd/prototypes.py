@@ -42,21 +42,29 @@ def add_multiply_dense(typing_context, before, column, a, row, S, f):
         column, a = arguments[1:3]
         width = builder.extract_value(weights.shape, 1)
         size = builder.extract_value(values.shape, 0)
-        ready = builder.select(builder.icmp_signed("<", size, INT64(_FAR)), size, INT64(_FAR))
+        ready = builder.select(
+            builder.icmp_signed("<", size, INT64(_FAR)), size, INT64(_FAR)
+        )
 
         def move(j: Any) -> None:
-            place = builder.gep(weights.data, [builder.add(builder.mul(j, width), column)])
+            place = builder.gep(
+                weights.data, [builder.add(builder.mul(j, width), column)]
+            )
             value, total = (
-                builder.load(address) for address in (builder.gep(earlier.data, [j]), place)
+                builder.load(address)
+                for address in (builder.gep(earlier.data, [j]), place)
             )
             sum_ = builder.fadd(
-                convert(builder, total, a.type), builder.fmul(a, convert(builder, value, a.type))
+                convert(builder, total, a.type),
+                builder.fmul(a, convert(builder, value, a.type)),
             )
             builder.store(convert(builder, sum_, place.type.pointee), place)
 
         def write(block: ColumnBlock) -> None:
             def add(j: Any) -> None:
-                block.add(load_number(builder, values.data, j), block.load(j), fused=True)
+                block.add(
+                    load_number(builder, values.data, j), block.load(j), fused=True
+                )
 
             # The first block adds the row, in any column: later blocks then find it there.
             pending = builder.and_(

@@ -42,7 +42,17 @@ _DOUBLES = ir.VectorType(DOUBLE, VECTOR)
 
 @intrinsic
 def multiply_rows(
-    typing_context, places, positions, stop, values, first, length, W, column, vectors, K
+    typing_context,
+    places,
+    positions,
+    stop,
+    values,
+    first,
+    length,
+    W,
+    column,
+    vectors,
+    K,
 ):
     """Set `vectors` vectors of columns, from `column` on, of four rows of `K` to products with `W`.
 
@@ -62,7 +72,9 @@ def multiply_rows(
         def write(vector: Any, count: int) -> None:
             start = builder.add(column, builder.mul(vector, INT64(VECTOR)))
             starts = [builder.add(start, INT64(n * VECTOR)) for n in range(count)]
-            rows = [builder.add(first, builder.mul(length, INT64(r))) for r in range(ROWS)]
+            rows = [
+                builder.add(first, builder.mul(length, INT64(r))) for r in range(ROWS)
+            ]
             totals = [[zero_slot(builder, _DOUBLES) for _ in starts] for _ in rows]
             with cgutils.for_range(builder, stop) as loop:
                 place, p = (
@@ -77,7 +89,9 @@ def multiply_rows(
                 for beginning, totals_of_row in zip(rows, totals, strict=True):
                     value = load_number(builder, row.data, builder.add(beginning, p))
                     for total, weight in zip(totals_of_row, w, strict=True):
-                        accumulate(builder, total, broadcast(builder, value, _DOUBLES), weight)
+                        accumulate(
+                            builder, total, broadcast(builder, value, _DOUBLES), weight
+                        )
             for r, totals_of_row in enumerate(totals):
                 for total, start in zip(totals_of_row, starts, strict=True):
                     store_vector(

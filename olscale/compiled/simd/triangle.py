@@ -61,11 +61,15 @@ def packed_size(width: int) -> int:
 
 
 @intrinsic
-def multiply_panel(typing_context: Any, S: Any, start: Any, first: Any, z: Any, g: Any) -> Any:
+def multiply_panel(
+    typing_context: Any, S: Any, start: Any, first: Any, z: Any, g: Any
+) -> Any:
     """Add to `g` the part of the product with `z` of the panel at `start`, from row `first` on."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        half, vector, sums = open_arrays(context, builder, signature, arguments, 0, 3, 4)
+        half, vector, sums = open_arrays(
+            context, builder, signature, arguments, 0, 3, 4
+        )
         start, first = arguments[1:3]
         width = builder.extract_value(vector.shape, 0)
         length = builder.sub(width, first)
@@ -86,7 +90,10 @@ def multiply_panel(typing_context: Any, S: Any, start: Any, first: Any, z: Any, 
                 line = load_vector(builder, half.data, place, VECTOR)
                 accumulate(builder, total, line, values, fused=True)
             begin = builder.add(first, INT64(VECTOR))
-            with cgutils.for_range_slice(builder, begin, width, INT64(VECTOR)) as (column, _):
+            with cgutils.for_range_slice(builder, begin, width, INT64(VECTOR)) as (
+                column,
+                _,
+            ):
                 values = load_vector(builder, vector.data, column, VECTOR)
                 across = load_vector(builder, sums.data, column, VECTOR)
                 for base, factor, total in zip(bases, factors, totals, strict=True):
@@ -106,7 +113,9 @@ def multiply_panel(typing_context: Any, S: Any, start: Any, first: Any, z: Any, 
 
 
 @intrinsic
-def subtract_panel(typing_context: Any, S: Any, start: Any, first: Any, H: Any, count: Any) -> Any:
+def subtract_panel(
+    typing_context: Any, S: Any, start: Any, first: Any, H: Any, count: Any
+) -> Any:
     """Subtract ``h h'``, for the first `count` rows h of `H`, from the panel at `start`.
 
     Its first row is `first`.
@@ -123,7 +132,10 @@ def subtract_panel(typing_context: Any, S: Any, start: Any, first: Any, H: Any, 
             row = builder.add(first, INT64(part))
             bases = _row_bases(builder, start, first, length, part)
             slots = [zero_slot(builder, _DOUBLES) for _ in bases]
-            with cgutils.for_range_slice(builder, first, width, INT64(VECTOR)) as (column, _):
+            with cgutils.for_range_slice(builder, first, width, INT64(VECTOR)) as (
+                column,
+                _,
+            ):
                 places = [builder.add(base, column) for base in bases]
                 for place, slot in zip(places, slots, strict=True):
                     values = load_vector(builder, half.data, place, VECTOR)
@@ -134,9 +146,13 @@ def subtract_panel(typing_context: Any, S: Any, start: Any, first: Any, H: Any, 
                     h = load_vector(builder, lines.data, start_of_h, VECTOR)
                     own = builder.add(line, row)
                     for n, slot in enumerate(slots):
-                        factor = builder.load(builder.gep(lines.data, [builder.add(own, INT64(n))]))
+                        factor = builder.load(
+                            builder.gep(lines.data, [builder.add(own, INT64(n))])
+                        )
                         factor = broadcast(builder, builder.fneg(factor), _DOUBLES)
-                        builder.store(multiply_add(builder, h, factor, builder.load(slot)), slot)
+                        builder.store(
+                            multiply_add(builder, h, factor, builder.load(slot)), slot
+                        )
                 for place, slot in zip(places, slots, strict=True):
                     store_vector(builder, builder.load(slot), half.data, place)
         return context.get_dummy_value()

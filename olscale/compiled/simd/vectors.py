@@ -33,7 +33,10 @@ def open_arrays(
     context: Any, builder: Any, signature: Any, arguments: Any, *places: int
 ) -> list[Any]:
     """Return the arrays among an intrinsic's arguments, at `places`, with data and shapes."""
-    return [context.make_array(signature.args[n])(context, builder, arguments[n]) for n in places]
+    return [
+        context.make_array(signature.args[n])(context, builder, arguments[n])
+        for n in places
+    ]
 
 
 def convert(builder: Any, value: Any, element: Any) -> Any:

@@ -109,8 +109,12 @@ class CatalogueEntry(_Entry):
             )
         if not self.page and not self.generated:
             raise ValueError("expected a page that describes it")
-        if any(file.url is None for file in self.files) != (self.mirror_only is not None):
-            raise ValueError("expected a url of every file, or the reason why a mirror is needed")
+        if any(file.url is None for file in self.files) != (
+            self.mirror_only is not None
+        ):
+            raise ValueError(
+                "expected a url of every file, or the reason why a mirror is needed"
+            )
         return self
 
 
@@ -126,7 +130,9 @@ def catalogue() -> dict[str, CatalogueEntry]:
     """
     content = tomllib.loads(
         # Found in a wheel, too, wherever that is installed.
-        files("olscale.data.catalogue").joinpath("catalogue.toml").read_text(encoding="utf-8")
+        files("olscale.data.catalogue")
+        .joinpath("catalogue.toml")
+        .read_text(encoding="utf-8")
     )
     return {
         name: CatalogueEntry.model_validate({"name": name, **entry})

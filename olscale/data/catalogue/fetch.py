@@ -88,9 +88,13 @@ def fetch(
     if entry.bundled:
         return ingest([entry.bundled], dest, progress=progress, **entry.options)
     tell: Say = say or (lambda line: None)
-    paths = {file: str(_obtain(entry, file, _cache() / "downloads", tell)) for file in entry.files}
+    paths = {
+        file: str(_obtain(entry, file, _cache() / "downloads", tell))
+        for file in entry.files
+    }
     train, test = (
-        [paths[file] for file in entry.files if file.role == split] for split in ("train", "test")
+        [paths[file] for file in entry.files if file.role == split]
+        for split in ("train", "test")
     )
     return ingest(train, dest, test=test, progress=progress, **entry.options)
 
@@ -291,7 +295,9 @@ def _download(file: CatalogueFile, url: str, target: Path, say: Say) -> Path:
                 raise ValueError(
                     f"wrong checksum: got sha256 {got}, expected {' or '.join(file.sha256)}"
                 )
-            say(f"note: no checksum is published for {url}; got {size:,} bytes with sha256 {got}")
+            say(
+                f"note: no checksum is published for {url}; got {size:,} bytes with sha256 {got}"
+            )
         complete_file.replace(target)
     finally:
         (target.parent / part).unlink(missing_ok=True)

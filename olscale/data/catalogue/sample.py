@@ -51,12 +51,16 @@ def sample(dataset: Dataset, dest: str | os.PathLike[str], rows: int) -> Dataset
     if rows < 1:
         raise ParameterError(f"rows is {rows}, expected at least 1")
     # Declared, since few rows may have too few values to look like a regression.
-    labels = Labels({"classification": "classes", "regression": "real"}.get(dataset.task))
+    labels = Labels(
+        {"classification": "classes", "regression": "real"}.get(dataset.task)
+    )
     if dataset.task == "novelty":
         labels = Labels(novel=str(NOVEL))
     chunk_rows = dataset.manifest.chunk_rows
     with (
-        claim(path_text(dest, "dest"), {"sample": dataset.fingerprint, "rows": rows}) as directory,
+        claim(
+            path_text(dest, "dest"), {"sample": dataset.fingerprint, "rows": rows}
+        ) as directory,
         DatasetWriter(
             directory,
             dataset.manifest.layout,
@@ -103,5 +107,7 @@ def drawn(rows: int, most: int) -> NDArray[np.int64]:
     """
     if rows <= most:
         return np.arange(rows)
-    generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence([_DRAW, rows, most])))
+    generator = np.random.Generator(
+        np.random.PCG64(np.random.SeedSequence([_DRAW, rows, most]))
+    )
     return np.sort(generator.choice(rows, most, replace=False, shuffle=False))

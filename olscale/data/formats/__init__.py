@@ -70,7 +70,9 @@ def format_names() -> tuple[str, ...]:
 
 def known_suffixes() -> frozenset[str]:
     """Return the endings of file names that identify a format."""
-    return frozenset(suffix for format in FORMATS.load_all() for suffix in format.suffixes)
+    return frozenset(
+        suffix for format in FORMATS.load_all() for suffix in format.suffixes
+    )
 
 
 def find_format(

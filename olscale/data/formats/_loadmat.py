@@ -39,14 +39,17 @@ def main() -> None:
             del matrices[_OBJECTS]
             matrices |= _objects(data)
         head: dict[str, Any] = {"matrices": matrices}
-    except Exception as error:  # SciPy's reader raises nearly anything for damaged bytes
+    except Exception as error:
+        # SciPy's reader raises nearly anything for damaged bytes
         head = {"problem": " ".join(str(error).split()) or type(error).__name__}
         arrays = []
     out = sys.stdout.buffer
     out.write(json.dumps(head).encode() + b"\n")
     for array in arrays:
         # NumPy cannot write to a pipe: it would ask for the position.
-        np.lib.format.write_array(SimpleNamespace(write=out.write), array, allow_pickle=False)
+        np.lib.format.write_array(
+            SimpleNamespace(write=out.write), array, allow_pickle=False
+        )
     out.flush()
 
 
@@ -59,7 +62,9 @@ def _limit_memory(data_bytes: int) -> None:
     except (ImportError, OSError):  # neither exists on every system
         return
     _, most = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (allowed if most < 0 else min(allowed, most), most))
+    resource.setrlimit(
+        resource.RLIMIT_AS, (allowed if most < 0 else min(allowed, most), most)
+    )
 
 
 def _objects(data: bytes) -> dict[str, Any]:

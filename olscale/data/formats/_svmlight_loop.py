@@ -27,13 +27,21 @@ from olscale.compiled.number import HARD, NOT_A_NUMBER, digits_at, number_at
 ) = range(9)
 MAX_INDEX = 2**31 - 2
 
-_NEWLINE, _SPACE, _TAB, _RETURN, _HASH, _COLON, _MINUS, _POINT = (ord(c) for c in "\n \t\r#:-.")
+_NEWLINE, _SPACE, _TAB, _RETURN, _HASH, _COLON, _MINUS, _POINT = (
+    ord(c) for c in "\n \t\r#:-."
+)
 _Q, _I, _D = (ord(c) for c in "qid")
 
 
 @compiled
 def _is_end(byte: int) -> bool:
-    return byte == _SPACE or byte == _NEWLINE or byte == _TAB or byte == _RETURN or byte == _HASH
+    return (
+        byte == _SPACE
+        or byte == _NEWLINE
+        or byte == _TAB
+        or byte == _RETURN
+        or byte == _HASH
+    )
 
 
 @compiled
@@ -166,9 +174,21 @@ def parse_rows(
                 fault = BAD_INDEX
                 if byte == _MINUS and count == 0:
                     count = digit_run(buffer, pos + 1)[1]
-                    if count > 0 and (count == 8 or byte_at(buffer, pos + 1 + count) == _COLON):
+                    if count > 0 and (
+                        count == 8 or byte_at(buffer, pos + 1 + count) == _COLON
+                    ):
                         fault = NEGATIVE_INDEX
-                return pos, lines, rows, hards, smallest, largest, fault, token, previous
+                return (
+                    pos,
+                    lines,
+                    rows,
+                    hards,
+                    smallest,
+                    largest,
+                    fault,
+                    token,
+                    previous,
+                )
             fault = OK
             if index <= previous or index == 0 or index > MAX_INDEX or count == 8:
                 if index > MAX_INDEX or pos - token > 18:
@@ -178,7 +198,17 @@ def parse_rows(
                 elif index == 0 and not zero_allowed:
                     fault = ZERO_INDEX
                 if fault != OK:
-                    return pos, lines, rows, hards, smallest, largest, fault, token, previous
+                    return (
+                        pos,
+                        lines,
+                        rows,
+                        hards,
+                        smallest,
+                        largest,
+                        fault,
+                        token,
+                        previous,
+                    )
             start = pos + 1
             # Binary data consist of single digits.
             value = np.float64(byte_at(buffer, start) - 48)
@@ -193,7 +223,17 @@ def parse_rows(
                     hards += 1
                 byte = byte_at(buffer, pos)
                 if state == NOT_A_NUMBER or not _is_end(byte):
-                    return pos, lines, rows, hards, smallest, largest, BAD_VALUE, token, previous
+                    return (
+                        pos,
+                        lines,
+                        rows,
+                        hards,
+                        smallest,
+                        largest,
+                        BAD_VALUE,
+                        token,
+                        previous,
+                    )
             if previous < 0 and index < smallest:
                 smallest = index
             indices[nonzeros] = index - base

@@ -373,7 +373,11 @@ def parse_rows(
                         hard[new_hards, 3] = last
                         new_hards += 1
                 else:
-                    after = _plain_end(buffer, start, delimiter, escaped) if end < 0 else end
+                    after = (
+                        _plain_end(buffer, start, delimiter, escaped)
+                        if end < 0
+                        else end
+                    )
                     if after < 0 or (kind == EMPTY and (end >= 0 or first < after)):
                         return begin, lines, row, hards, True
                     if kind == TEXT:

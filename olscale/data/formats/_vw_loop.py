@@ -195,7 +195,13 @@ def _label_at(
                 return pos, BAD_LABEL, token, words, label, importance, base, hards
             is_tagged = True
             continue
-        if is_tagged or not is_number or end != pos or value - value != 0.0 or words == 3:
+        if (
+            is_tagged
+            or not is_number
+            or end != pos
+            or value - value != 0.0
+            or words == 3
+        ):
             return pos, BAD_LABEL, token, words, label, importance, base, hards
         hards = hards_now
         if words == 0:

@@ -152,7 +152,9 @@ def number_of(
             is_same = is_same and _equal(text, name[0], name[1], arena, pos + 1)
             pos += 1 + name[1] - name[0]
             if is_same and has_word:
-                is_same = arena[pos] == 0 and _equal(buffer, word[0], word[1], arena, pos + 1)
+                is_same = arena[pos] == 0 and _equal(
+                    buffer, word[0], word[1], arena, pos + 1
+                )
                 pos += 1 + word[1] - word[0]
             if is_same and arena[pos] == _NEWLINE:
                 return int(np.int64(slots[2 * slot] & _LOW)) - 1

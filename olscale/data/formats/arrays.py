@@ -14,7 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
-from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays, split_fragment
+from olscale.data.formats.base import (
+    Batch,
+    ReadOptions,
+    batches_of_arrays,
+    split_fragment,
+)
 from olscale.errors import FormatError, ParameterError
 
 ArrayPair: TypeAlias = tuple[str, str | None]
@@ -92,7 +97,9 @@ def parse_arrays(given: str | Mapping[str, str]) -> dict[str, str]:
         if role is None:
             raise ParameterError(f"arrays names {word!r}, expected {_EXPECTED}")
         if role in names:
-            raise ParameterError(f"arrays names {role} twice: {names[role]!r} and {name!r}")
+            raise ParameterError(
+                f"arrays names {role} twice: {names[role]!r} and {name!r}"
+            )
         names[role] = name
     if not names:
         raise ParameterError(f"arrays names nothing, expected {_EXPECTED}")
@@ -114,7 +121,9 @@ def path_and_split(source: str) -> tuple[str, str | None]:
     """
     path, split = split_fragment(source)
     if split not in (None, "train", "test"):
-        raise FormatError(source, f"there is no split {split!r}, expected #train or #test")
+        raise FormatError(
+            source, f"there is no split {split!r}, expected #train or #test"
+        )
     return path, split
 
 
@@ -235,7 +244,10 @@ def _likely(held: Sequence[HeldArray], split: str | None, labelled: bool) -> str
     train = [array for array in usable if array not in test]
     if split == "test":
         not_train = [array for array in usable if not _has_word(array, ("train",))]
-        return _likely_pair(test or not_train, "_test", labelled) or "X_test=NAME,y_test=NAME"
+        return (
+            _likely_pair(test or not_train, "_test", labelled)
+            or "X_test=NAME,y_test=NAME"
+        )
     pair = _likely_pair(train, "", labelled)
     pair_of_tests = ""
     if pair and split is None:
@@ -310,7 +322,9 @@ def batches_of_sparse(
     """
     rows, columns = X.shape
     if columns > _MOST_COLUMNS:
-        raise FormatError(source, f"has {columns:,} columns, expected at most {_MOST_COLUMNS:,}")
+        raise FormatError(
+            source, f"has {columns:,} columns, expected at most {_MOST_COLUMNS:,}"
+        )
     # The targets are checked and cut like those of dense rows of width 0; only then is it certain
     # that there are as many rows as promised.
     parts = batches_of_arrays(source, np.empty((rows, 0)), y, options, weights=weights)
@@ -362,7 +376,9 @@ def sparse_matrix(source: str, members: Mapping[str, NDArray[Any]]) -> Any:
         problem = f"its sparse matrix is {format!r}, expected {', '.join(_MEMBERS)}"
         raise FormatError(source, problem)
     if data.dtype.kind not in "buif":
-        raise FormatError(source, f"its sparse matrix holds {data.dtype}, expected numbers")
+        raise FormatError(
+            source, f"its sparse matrix holds {data.dtype}, expected numbers"
+        )
     try:
         shape = tuple(int(length) for length in members["shape"].tolist())
         places = [members[name] for name in _MEMBERS[format][1:]]
@@ -375,7 +391,14 @@ def sparse_matrix(source: str, members: Mapping[str, NDArray[Any]]) -> Any:
             # SciPy skips this check when the last pointer promises no values.
             if (np.diff(matrix.indptr) < 0).any():
                 raise ValueError("its rows overlap")
-    except (KeyError, TypeError, ValueError, OverflowError, MemoryError, IndexError) as error:
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        MemoryError,
+        IndexError,
+    ) as error:
         raise FormatError(source, f"its sparse matrix is damaged ({error})") from error
     return matrix
 

@@ -32,7 +32,14 @@ from olscale.data.formats.table_columns import (
 from olscale.errors import FormatError, NoRowsError, ParameterError
 from olscale.system.plain_arrays import refuse_masked
 
-__all__ = ["Batch", "Format", "ReadOptions", "Target", "batches_of_arrays", "split_fragment"]
+__all__ = [
+    "Batch",
+    "Format",
+    "ReadOptions",
+    "Target",
+    "batches_of_arrays",
+    "split_fragment",
+]
 
 _KEPT = (np.uint8, np.int8, np.uint16, np.int16, np.float32, np.float64)
 
@@ -208,7 +215,9 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         if self.chunk_rows < 1:
-            raise ParameterError(f"chunk_rows is {self.chunk_rows}, expected at least 1")
+            raise ParameterError(
+                f"chunk_rows is {self.chunk_rows}, expected at least 1"
+            )
         if self.decimal not in (None, ".", ","):
             raise ParameterError(f"decimal is {self.decimal!r}, expected '.' or ','")
         if self.delimiter is not None:
@@ -231,7 +240,9 @@ class ReadOptions:
 
         `dropped` are left out anyway, and `width` of the columns are in the file.
         """
-        weights = weights_position(source, names, self.weights, self.label, dropped, width)
+        weights = weights_position(
+            source, names, self.weights, self.label, dropped, width
+        )
         if weights is not None:
             dropped |= {weights}
         dropped |= set(columns_there(names, self.drop_if_there))
@@ -242,7 +253,9 @@ class ReadOptions:
         """Return the constant columns to append to those of a table, which are called `names`."""
         if not self.constants:
             return ()
-        return constants_lacking(self.constants, names, parse_codings(self.encode), self.table)
+        return constants_lacking(
+            self.constants, names, parse_codings(self.encode), self.table
+        )
 
 
 class Format(Protocol):
@@ -331,7 +344,9 @@ def batches_of_arrays(
     target_names = _target_names(y, len(X))
     target = y if isinstance(y, list) else _target(source, y, bool(target_names))
     if len(X) != len(target):
-        raise FormatError(source, f"{len(X)} rows of features but {len(target)} targets")
+        raise FormatError(
+            source, f"{len(X)} rows of features but {len(target)} targets"
+        )
     if len(X) == 0:
         raise NoRowsError(source, "no rows")
     columns = int(np.prod(X.shape[1:]))
@@ -342,7 +357,9 @@ def batches_of_arrays(
         counts = _weights(source, weights, len(X), str(options.weights))
     for start in range(0, len(X), options.chunk_rows):
         part = slice(start, start + options.chunk_rows)
-        rows = np.ascontiguousarray(X[part].reshape(len(target[part]), columns), dtype=dtype)
+        rows = np.ascontiguousarray(
+            X[part].reshape(len(target[part]), columns), dtype=dtype
+        )
         yield Batch(
             rows,
             target[part],
@@ -376,7 +393,9 @@ def _weights(
 
 def _target_names(y: NDArray[Any] | list[str], rows: int) -> tuple[str, ...]:
     """Return names for the targets of a row if there are several, one array row per row."""
-    is_matrix = isinstance(y, np.ndarray) and y.ndim == 2 and len(y) == rows and y.shape[1] > 1
+    is_matrix = (
+        isinstance(y, np.ndarray) and y.ndim == 2 and len(y) == rows and y.shape[1] > 1
+    )
     if isinstance(y, np.ndarray) and is_matrix:
         return tuple(f"y{number}" for number in range(y.shape[1]))
     return ()

@@ -41,7 +41,9 @@ def missing_words(texts: Iterable[str]) -> tuple[str, ...]:
     """
     words: dict[str, None] = {}
     for text in texts:
-        cells = [cell.strip() for cell in next(csv.reader([text], skipinitialspace=True), [])]
+        cells = [
+            cell.strip() for cell in next(csv.reader([text], skipinitialspace=True), [])
+        ]
         if not any(cells):
             raise ParameterError(
                 f"missing was {text!r}, expected words with commas between, such as '-,#N/A'"
@@ -58,9 +60,14 @@ def check_quoting(quoting: str | None, escape: str | None) -> None:
     ParameterError
         When `quoting` is neither None nor ``"none"``, or `escape` neither None nor ``"backslash"``.
     """
-    for option, value, choice in (("quoting", quoting, "none"), ("escape", escape, "backslash")):
+    for option, value, choice in (
+        ("quoting", quoting, "none"),
+        ("escape", escape, "backslash"),
+    ):
         if value not in (None, choice):
-            raise ParameterError(f"{option} is {value!r}, expected {choice!r} or nothing")
+            raise ParameterError(
+                f"{option} is {value!r}, expected {choice!r} or nothing"
+            )
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,9 @@ class CellForm:
     @cached_property
     def numbers(self) -> tuple[float, ...]:
         """The values of words that are numbers."""
-        return tuple(self._value(word) for word in self.words if is_number(word, self.mark))
+        return tuple(
+            self._value(word) for word in self.words if is_number(word, self.mark)
+        )
 
     def whole_lines(self, lines: Iterable[str]) -> list[str]:
         """Return `lines` without their ends, for `split`; a final backslash joins the next line."""
@@ -126,8 +135,12 @@ class CellForm:
             # Bounded, since a cell takes much more memory than its text.
             return (line.split(maxsplit=MAX_CELLS) for line in lines)
         if self.quote is None:
-            return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=strict)
-        return csv.reader(lines, delimiter=delimiter, quotechar=self.quote, strict=strict)
+            return csv.reader(
+                lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=strict
+            )
+        return csv.reader(
+            lines, delimiter=delimiter, quotechar=self.quote, strict=strict
+        )
 
     def plain(self, cells: list[str]) -> list[str]:
         """Return the meaning of cells from `split`."""
@@ -161,7 +174,9 @@ class CellForm:
         if word in self.words:
             return True
         return (
-            bool(self.numbers) and is_number(word, self.mark) and self._value(word) in self.numbers
+            bool(self.numbers)
+            and is_number(word, self.mark)
+            and self._value(word) in self.numbers
         )
 
     def _value(self, word: str) -> float:
@@ -178,7 +193,9 @@ def _without_meaning(escaped: re.Match[str]) -> str:
     if escaped[1] == "N":
         return _NO_VALUE
     meant = _MEANT.get(escaped[1], escaped[1])
-    return "".join(chr(_SHIFT + ord(char)) if char.isascii() else char for char in meant)
+    return "".join(
+        chr(_SHIFT + ord(char)) if char.isascii() else char for char in meant
+    )
 
 
 def _protected_lines(lines: Iterator[str]) -> Iterator[str]:
@@ -221,9 +238,7 @@ def single_quote_notes(
     """
     for name, cells in zip(names, zip(*rows, strict=True), strict=True):
         if all(map(_SINGLE.fullmatch, cells)):
-            problem = (
-                f"the cells of column {name!r} stand between single quotes, which are part of them"
-            )
+            problem = f"the cells of column {name!r} stand between single quotes, which are part of them"
             return (f"{source}: {problem}; write double ones if not",)
     return ()
 
@@ -274,16 +289,16 @@ class QuoteWatch:
     def add_span(self, first: int, last: int) -> None:
         """Note a cell that begins in line `first` and ends in line `last`."""
         if self.span_note is None:
-            self.span_note = (
-                f"the quote that opens a cell in line {first} closes in line {last}; {CURE}"
-            )
+            self.span_note = f"the quote that opens a cell in line {first} closes in line {last}; {CURE}"
             self._notes.append(f"{self._source}: {self.span_note}")
 
     def add_tab(self, line: int) -> None:
         """Note a cell that holds a tab, in `line`."""
         if self.wants_tabs:
             self.wants_tabs = False
-            self._notes.append(f"{self._source}, line {line}: a cell in quotes holds a tab; {CURE}")
+            self._notes.append(
+                f"{self._source}, line {line}: a cell in quotes holds a tab; {CURE}"
+            )
 
     def take_notes(self) -> tuple[str, ...]:
         """Return the notes that were not returned before."""

@@ -189,5 +189,7 @@ def checked_rows(
                 line,
             )
         if width < least:
-            raise FormatError(source, "the row has one cell, expected features and a label", line)
+            raise FormatError(
+                source, "the row has one cell, expected features and a label", line
+            )
         yield line, row

@@ -43,7 +43,9 @@ FEATURES = 1 << 18
 
 _MOST_FEATURES = 1 << 22
 _POWER = re.compile(r"2(?:\^|\*\*)(\d+)")
-_ENCODE = re.compile(r"(.+?)=([\w-]+)(?::(?:(features|values|parts)=)?([^:=]*))?", re.DOTALL)
+_ENCODE = re.compile(
+    r"(.+?)=([\w-]+)(?::(?:(features|values|parts)=)?([^:=]*))?", re.DOTALL
+)
 
 OTHER = "other"
 """The value that stands for all values without features; it may also occur itself."""
@@ -65,7 +67,9 @@ class _Hashed(Coding):
         # Words of a cell that share a feature are added, and may cancel each other out.
         hashed.sum_duplicates()
         hashed.eliminate_zeros()
-        return CSR(hashed.indptr.astype(np.int64), hashed.indices.astype(np.int32), hashed.data)
+        return CSR(
+            hashed.indptr.astype(np.int64), hashed.indices.astype(np.int32), hashed.data
+        )
 
     @abstractmethod
     def _transform(self, cells: Sequence[str]) -> Any:
@@ -108,7 +112,9 @@ class FirstValues:
 
     def __init__(self, values: int) -> None:
         if not 1 <= values <= _MOST_FEATURES:
-            raise ParameterError(f"encode: values was {values}, expected 1 to {_MOST_FEATURES:,}")
+            raise ParameterError(
+                f"encode: values was {values}, expected 1 to {_MOST_FEATURES:,}"
+            )
         self.values = values
 
     def __str__(self) -> str:

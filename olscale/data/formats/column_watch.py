@@ -35,7 +35,9 @@ class RoundedColumns:
         self.positions: set[int] = set()
         self._whole: NDArray[np.intp] | None = None
 
-    def add(self, numbers: NDArray[np.floating[Any]], first_rows: int | None = None) -> None:
+    def add(
+        self, numbers: NDArray[np.floating[Any]], first_rows: int | None = None
+    ) -> None:
         """Examine the next rows; the first `first_rows` rows select the columns to watch."""
         if self._whole is None:
             are_whole = _are_whole(numbers[:first_rows]).all(axis=0)
@@ -80,7 +82,9 @@ class ColumnWatch:
         self._numeric = list(numeric)
         self._last: NDArray[np.float64] | None = None
         self._rounded = RoundedColumns()
-        self._large, self._fractional = np.zeros((2, len(self._numeric)), dtype=np.bool_)
+        self._large, self._fractional = np.zeros(
+            (2, len(self._numeric)), dtype=np.bool_
+        )
 
     def add(self, numbers: Rows, first_rows: int | None = None) -> None:
         """Examine the next rows; the first `first_rows` rows show which values are all different.
@@ -106,16 +110,22 @@ class ColumnWatch:
         place = []
         # Most columns fall in the first rows, and none is left to watch.
         if columns.rises:
-            place = [j for j, position in enumerate(numeric) if position in columns.rises]
+            place = [
+                j for j, position in enumerate(numeric) if position in columns.rises
+            ]
         if place:
             watched = numbers[:, place]
             if self._last is not None:
                 watched = np.vstack([self._last[place], watched])
-            with np.errstate(over="ignore", invalid="ignore"):  # the step between infinities is NaN
+            # the step between infinities is NaN
+            with np.errstate(over="ignore", invalid="ignore"):
                 steps = np.diff(watched, axis=0)
-            falls = np.any(~(steps >= 0), axis=0)  # so that a step to or from NaN counts as a fall
+            # so that a step to or from NaN counts as a fall
+            falls = np.any(~(steps >= 0), axis=0)
             rises = np.count_nonzero(steps > 0, axis=0)
-            for j, fell, rose in zip(place, falls.tolist(), rises.tolist(), strict=True):
+            for j, fell, rose in zip(
+                place, falls.tolist(), rises.tolist(), strict=True
+            ):
                 if fell:
                     del columns.rises[numeric[j]]
                 else:

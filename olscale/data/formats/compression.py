@@ -10,7 +10,12 @@ from olscale.addresses import RAW_PASSWORD, has_raw_password
 from olscale.errors import FormatError, OlscaleError
 from olscale.system.regular_file import open_regular
 
-_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+_MAGIC = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+}
 _SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 _MAGIC_BYTES = max(map(len, _MAGIC))
 # Few enough to stay in the cache until they are used.
@@ -94,7 +99,9 @@ def open_source(source: str) -> io.BufferedReader:
 
 def decompressed(source: str, raw: BinaryIO, head: bytes) -> io.BufferedReader:
     """Return the plain bytes of `raw`, an open file that begins with `head`; see `open_source`."""
-    codec = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+    codec = next(
+        (name for magic, name in _MAGIC.items() if head.startswith(magic)), None
+    )
     inner = raw if codec is None else _decoder(raw, codec)
     return io.BufferedReader(_Stream(source, raw, inner, codec or "plain"), _READ_BYTES)
 
@@ -138,7 +145,9 @@ def errors_of(source: str) -> Iterator[None]:
 
 def unreadable(source: str, error: Exception) -> FormatError:
     """Return the error for bytes that could not be read."""
-    reason = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
+    reason = (
+        getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
+    )
     return FormatError(
         source,
         f"cannot be read ({reason}); check disk or connection, and run the same again",
@@ -169,7 +178,8 @@ class _RemoteFile(io.RawIOBase):
             content = self._file.read(len(buffer))
         except OlscaleError:
             raise
-        except Exception as error:  # the client raises its own classes and those of its libraries
+        except Exception as error:
+            # the client raises its own classes and those of its libraries
             raise unreadable(self._source, error) from error
         # Some clients end a broken transfer as if the file were shorter.
         size = getattr(self._file, "size", None)

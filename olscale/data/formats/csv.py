@@ -74,7 +74,13 @@ from olscale.data.formats.table_columns import (
     unique_names,
 )
 from olscale.data.formats.table_encoder import Column, TableEncoder
-from olscale.data.formats.table_parser import TableParser, TextDialect, column_of, pays, table_text
+from olscale.data.formats.table_parser import (
+    TableParser,
+    TextDialect,
+    column_of,
+    pays,
+    table_text,
+)
 from olscale.data.formats.text import labels_beside, open_text
 from olscale.errors import FormatError, NoRowsError
 
@@ -130,7 +136,9 @@ class TsvFormat(CsvFormat):
     delimiter: ClassVar[str | None] = "\t"
 
 
-def read_table(source: str, options: ReadOptions, delimiter: str | None = None) -> Iterator[Batch]:
+def read_table(
+    source: str, options: ReadOptions, delimiter: str | None = None
+) -> Iterator[Batch]:
     """Yield the rows of the table `source` in its order.
 
     Parameters
@@ -206,7 +214,9 @@ def _batches(
 ) -> Iterator[Batch]:
     """Yield the rows of `text`; notes about quotes come with the rows that have them."""
     source = text.source
-    rows = checked_rows(source, _cells(text, delimiter, form, watch), least=1 + options.labelled)
+    rows = checked_rows(
+        source, _cells(text, delimiter, form, watch), least=1 + options.labelled
+    )
     sample = list(itertools.islice(rows, 1))
     if sample:
         fit = max(2, _SAMPLE_CELLS // len(sample[0][1]))
@@ -219,11 +229,17 @@ def _batches(
     header = options.header
     if header is None:
         # With another delimiter 1,5 is a number, which the check below asks about, and not a name.
-        marks = [decimal, ","] if options.decimal is None and delimiter != "," else [decimal]
+        marks = (
+            [decimal, ","]
+            if options.decimal is None and delimiter != ","
+            else [decimal]
+        )
         first_rows = [row for _, row in sample]
         header = not has_labels_file and is_header(first_rows, _fits(*marks))
         if len(sample) == 1 and not any(map(fits_number, sample[0][1])):
-            raise NoRowsError(source, "no rows below the line that names the columns", 1)
+            raise NoRowsError(
+                source, "no rows below the line that names the columns", 1
+            )
     body = sample[1:] if header else sample
     if not body:
         raise NoRowsError(source, "no rows")
@@ -235,7 +251,9 @@ def _batches(
         has_labels_file=has_labels_file,
         commas=delimiter != ",",
     )
-    notes = single_quote_notes(source, columns.names[: columns.width], [row for _, row in body])
+    notes = single_quote_notes(
+        source, columns.names[: columns.width], [row for _, row in body]
+    )
     columns.delimiter = delimiter
     columns.header = header
     columns.quoting = options.quoting
@@ -265,7 +283,9 @@ def _batches(
     parser = TableParser(text, cleared, encoder, dialect, form.cell, watch=watch)
     for batch in parser.batches(options.chunk_rows, first, [line for line, _ in body]):
         batch_notes = (*notes, *watch.take_notes())
-        yield replace(batch, label=None if has_labels_file else batch.label, notes=batch_notes)
+        yield replace(
+            batch, label=None if has_labels_file else batch.label, notes=batch_notes
+        )
         notes = ()
 
 
@@ -306,7 +326,9 @@ def _columns(
     source = blocks.source
     cells = list(zip(*(row for _, row in body), strict=True))
     width = len(cells)
-    names = unique_names(named) if named else [f"x{position}" for position in range(width)]
+    names = (
+        unique_names(named) if named else [f"x{position}" for position in range(width)]
+    )
     added = options.added_columns(names)
     names += [constant.name for constant in added]
     dropped = columns_named(source, names, options.drop, width)
@@ -321,13 +343,18 @@ def _columns(
     ):
         empty = last
         dropped = dropped | {last}
-    dropped, carried, as_written, weights = options.set_aside(source, names, dropped, width)
+    dropped, carried, as_written, weights = options.set_aside(
+        source, names, dropped, width
+    )
     # The column that a delimiter at the end of each row makes has nothing to carry.
     carried = tuple(position for position in carried if position != empty)
     mark = options.decimal or "."
     fits = _fits(mark)
     segments = segment_position(source, names, options.segments)
-    read = [position not in dropped or position in (segments, weights) for position in range(width)]
+    read = [
+        position not in dropped or position in (segments, weights)
+        for position in range(width)
+    ]
     numbers = [
         column_of(column_cells, blocks, mark) if is_read else None
         for is_read, column_cells in zip(read, cells, strict=True)
@@ -366,7 +393,9 @@ def _columns(
     text_or_not = text_columns(names, text, labels, options.table)
     first: list[Column] = [
         column if parsed is None or is_text else parsed
-        for column, parsed, is_text in zip(cells, numbers, text_or_not[:width], strict=True)
+        for column, parsed, is_text in zip(
+            cells, numbers, text_or_not[:width], strict=True
+        )
     ]
     columns = TableColumns(
         tuple(names),
@@ -397,7 +426,9 @@ def _refuse_commas(
 ) -> None:
     for position in text:
         if has_decimal_commas([row[position] for _, row in body]):
-            line, cell = next((line, row[position]) for line, row in body if "," in row[position])
+            line, cell = next(
+                (line, row[position]) for line, row in body if "," in row[position]
+            )
             raise FormatError(
                 source,
                 f"column {names[position]!r} is {cell.strip()[:40]!r}: a number with a decimal "
@@ -420,7 +451,9 @@ def _cells(
     try:
         for row in form.split(lines, delimiter, strict=True):
             if len(row) > MAX_CELLS:
-                problem = f"the row has more than {MAX_CELLS:,} cells, the most that are read"
+                problem = (
+                    f"the row has more than {MAX_CELLS:,} cells, the most that are read"
+                )
                 raise FormatError(source, problem, lines.number)
             spans = lines.number - number > 1
             tabs = watch.wants_tabs and any("\t" in cell for cell in row)
@@ -436,7 +469,9 @@ def _cells(
         raise FormatError(source, problem, number + 1) from error
 
 
-def _cells_without_quotes(text: TextBlocks, delimiter: str, form: CellForm) -> Iterator[Line]:
+def _cells_without_quotes(
+    text: TextBlocks, delimiter: str, form: CellForm
+) -> Iterator[Line]:
     """Yield the rows of a short text that has only delimiters and newlines to split at, else none.
 
     The cells are those of Python's csv, in a quarter of the time.

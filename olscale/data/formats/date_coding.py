@@ -19,7 +19,14 @@ from olscale.errors import ParameterError
 
 CYCLIC = "cyclic"
 SINCE_LAST = "since-last"
-_CYCLES = ("hour-sin", "hour-cos", "weekday-sin", "weekday-cos", "month-sin", "month-cos")
+_CYCLES = (
+    "hour-sin",
+    "hour-cos",
+    "weekday-sin",
+    "weekday-cos",
+    "month-sin",
+    "month-cos",
+)
 _CLOCK = ("year", "month", "day", "weekday", "hour", "minute", "second")
 DATE_PARTS = (*_CLOCK, "yearday", "timestamp", CYCLIC, SINCE_LAST)
 """What ``date:parts=`` may list, in the order of the features."""
@@ -55,7 +62,9 @@ class Date(Coding):
 
     def __init__(self, parts: str = ",".join(_CLOCK)) -> None:
         words = [word.strip() for word in parts.split(",")]
-        odd = [word for word in words if word not in DATE_PARTS or words.count(word) > 1]
+        odd = [
+            word for word in words if word not in DATE_PARTS or words.count(word) > 1
+        ]
         if odd:
             raise ParameterError(
                 f"encode: parts of a date were {parts!r}, expected each once of "
@@ -84,7 +93,9 @@ class Date(Coding):
         moments = [_moment(cell) for cell in cells if cell is not None]
         dense = np.zeros((len(cells), len(self.parts)))
         if moments:
-            dense[present] = np.column_stack([self._features(word, moments) for word in self.words])
+            dense[present] = np.column_stack(
+                [self._features(word, moments) for word in self.words]
+            )
         row, column = np.nonzero(dense)
         indptr = np.searchsorted(row, np.arange(len(cells) + 1)).astype(np.int64)
         return CSR(indptr, column.astype(np.int32), dense[row, column])
@@ -97,9 +108,13 @@ class Date(Coding):
         if word == "weekday":
             return np.array([moment.weekday() for moment in moments], dtype=np.float64)
         if word == "yearday":
-            return np.array([moment.timetuple().tm_yday for moment in moments], dtype=np.float64)
+            return np.array(
+                [moment.timetuple().tm_yday for moment in moments], dtype=np.float64
+            )
         if word == "second":
-            return np.array([moment.second + moment.microsecond / 1e6 for moment in moments])
+            return np.array(
+                [moment.second + moment.microsecond / 1e6 for moment in moments]
+            )
         if word == "timestamp":
             return _seconds(moments)
         return np.array([getattr(moment, word) for moment in moments], dtype=np.float64)
@@ -115,12 +130,16 @@ def _moment(cell: str) -> datetime:
     try:
         return datetime.fromisoformat(cell)
     except ValueError:
-        raise CodingError(cell, "a date or time as 2024-01-31 or 2024-01-31 10:30:00") from None
+        raise CodingError(
+            cell, "a date or time as 2024-01-31 or 2024-01-31 10:30:00"
+        ) from None
 
 
 def _seconds(moments: Sequence[datetime]) -> NDArray[np.float64]:
     """Return the seconds since 1970, which float64 holds to the microsecond until 2242."""
-    zoned = [moment if moment.tzinfo else moment.replace(tzinfo=UTC) for moment in moments]
+    zoned = [
+        moment if moment.tzinfo else moment.replace(tzinfo=UTC) for moment in moments
+    ]
     return np.array([(moment - _EPOCH).total_seconds() for moment in zoned])
 
 

@@ -45,7 +45,8 @@ def fits_number(cell: str) -> bool:
 def label_is_first(columns: Sequence[Sequence[str]]) -> bool:
     """Return whether the first of numeric `columns`, and no other, looks like labels."""
     are_whole = [
-        all(is_number(cell) and float(cell).is_integer() for cell in column) for column in columns
+        all(is_number(cell) and float(cell).is_integer() for cell in column)
+        for column in columns
     ]
     values = len(set(columns[0]))
     return (
@@ -181,7 +182,11 @@ def _is_value(cell: str, delimiter: str) -> bool:
     # Between commas no number can have a decimal comma.
     if delimiter == ",":
         return fits_number(cell)
-    return has_decimal_commas([cell]) or fits_number(cell) or _GROUPED.fullmatch(cell) is not None
+    return (
+        has_decimal_commas([cell])
+        or fits_number(cell)
+        or _GROUPED.fullmatch(cell) is not None
+    )
 
 
 def _split(lines: Sequence[str], delimiter: str, form: CellForm) -> list[list[str]]:
@@ -238,27 +243,42 @@ class _Column:
         cells = {cell.strip() for cell in self.below}
         return self.first in cells or (
             _is_whole(self.first)
-            and any(is_number(cell) and float(cell) == float(self.first) for cell in cells)
+            and any(
+                is_number(cell) and float(cell) == float(self.first) for cell in cells
+            )
         )
 
 
-def is_header(rows: Sequence[Sequence[str]], fits: Callable[[str], bool] = fits_number) -> bool:
+def is_header(
+    rows: Sequence[Sequence[str]], fits: Callable[[str], bool] = fits_number
+) -> bool:
     """Return whether the first of `rows` names the columns; `fits` recognizes numbers."""
     if len(rows) < 2:
         return False
     columns = _columns(rows, fits)
-    if any(column.is_word and column.is_numeric for column in columns) or _counts(columns):
+    if any(column.is_word and column.is_numeric for column in columns) or _counts(
+        columns
+    ):
         return True
     # A column of row numbers often has no name.
     columns_with_names = [column for column in columns if column.first]
     names = [column.first for column in columns_with_names]
-    all_text = bool(names) and not any(map(fits, names)) and len(set(names)) == len(names)
-    return all_text and all(column.first not in column.below for column in columns_with_names)
+    all_text = (
+        bool(names) and not any(map(fits, names)) and len(set(names)) == len(names)
+    )
+    return all_text and all(
+        column.first not in column.below for column in columns_with_names
+    )
 
 
-def _columns(rows: Sequence[Sequence[str]], fits: Callable[[str], bool]) -> list[_Column]:
+def _columns(
+    rows: Sequence[Sequence[str]], fits: Callable[[str], bool]
+) -> list[_Column]:
     below = zip(*rows[1:], strict=True)
-    return [_Column(cell.strip(), cells, fits) for cell, cells in zip(rows[0], below, strict=False)]
+    return [
+        _Column(cell.strip(), cells, fits)
+        for cell, cells in zip(rows[0], below, strict=False)
+    ]
 
 
 def _is_whole(cell: str) -> bool:
@@ -314,4 +334,6 @@ def _goes_on(cells: Sequence[str]) -> bool:
         return False
     numbers = [float(cell) for cell in cells]
     steps = {after - before for before, after in pairwise(numbers)}
-    return steps == {1.0} or (len(steps) == 1 and steps != {0.0} and len(cells) >= _COUNTED)
+    return steps == {1.0} or (
+        len(steps) == 1 and steps != {0.0} and len(cells) >= _COUNTED
+    )

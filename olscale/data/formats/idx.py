@@ -33,7 +33,12 @@ class IdxFormat:
 
     def matches(self, source: str, head: bytes) -> bool:
         """Return whether `head` has the magic number of an array with at least two axes."""
-        return len(head) >= 12 and head[:2] == b"\0\0" and head[2] in _DTYPES and 2 <= head[3] <= 8
+        return (
+            len(head) >= 12
+            and head[:2] == b"\0\0"
+            and head[2] in _DTYPES
+            and 2 <= head[3] <= 8
+        )
 
     def splits(self, source: str) -> tuple[str, ...]:
         """Return ``("train",)``: the test images are a source of their own."""
@@ -69,7 +74,10 @@ class IdxFormat:
             # Limited in bytes, since images may be large.
             most = max(
                 1,
-                min(options.chunk_rows, _BATCH_BYTES // (math.prod(shape[1:]) * dtype.itemsize)),
+                min(
+                    options.chunk_rows,
+                    _BATCH_BYTES // (math.prod(shape[1:]) * dtype.itemsize),
+                ),
             )
             for start in range(0, shape[0], most):
                 rows = min(most, shape[0] - start)
@@ -80,7 +88,9 @@ class IdxFormat:
                 yield from batches_of_arrays(source, X, y, options)
             # More bytes than promised: the shape in the header is another one.
             if stream.read(1):
-                raise FormatError(source, f"goes on after the {shape[0]} rows its header promises")
+                raise FormatError(
+                    source, f"goes on after the {shape[0]} rows its header promises"
+                )
 
 
 def _labels(source: str, *, needed: bool) -> NDArray[Any] | None:
@@ -114,7 +124,9 @@ def _labels_beside(source: str, *, needed: bool) -> str | None:
         return candidate
     if not needed:
         return None
-    raise FormatError(source, f"its labels are missing: expected {candidates[0]} beside it")
+    raise FormatError(
+        source, f"its labels are missing: expected {candidates[0]} beside it"
+    )
 
 
 def labels_among(names: Collection[str]) -> set[str]:
@@ -138,7 +150,9 @@ def _label_names(images: str) -> list[str]:
     return [*dict.fromkeys([renamed, plain, f"{plain}.gz"])]
 
 
-def _header(source: str, stream: BufferedReader) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def _header(
+    source: str, stream: BufferedReader
+) -> tuple[tuple[int, ...], np.dtype[Any]]:
     magic = stream.read(4)
     if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in _DTYPES:
         raise FormatError(

@@ -68,7 +68,9 @@ class JsonLinesFormat:
     def matches(self, source: str, head: bytes) -> bool:
         """Return whether the first line that is not blank begins like an object with a key."""
         begin = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-        return begin.startswith(b"{") and begin[1:].lstrip(b" \t").startswith((b'"', b"}"))
+        return begin.startswith(b"{") and begin[1:].lstrip(b" \t").startswith(
+            (b'"', b"}")
+        )
 
     def splits(self, source: str) -> tuple[str, ...]:
         """Return ``("train",)``: a text file is a single split."""
@@ -138,8 +140,13 @@ class _Records:
         segments = segment_position(text.source, names, options.segments)
         labels = self._labels(names, width, dropped, options)
         keys = names[:width]
-        is_read = [place not in dropped or place in (segments, weights) for place in range(width)]
-        types = self._types({name for name, read in zip(keys, is_read, strict=True) if read})
+        is_read = [
+            place not in dropped or place in (segments, weights)
+            for place in range(width)
+        ]
+        types = self._types(
+            {name for name, read in zip(keys, is_read, strict=True) if read}
+        )
         for place, name in enumerate(keys):
             self._check_before(name, types, before, is_label=place in labels)
         self._keys = {
@@ -147,10 +154,12 @@ class _Records:
             for place, (name, read) in enumerate(zip(keys, is_read, strict=True))
         }
         is_text = [
-            key.as_written or (key.is_read and key.type == TEXT) for key in self._keys.values()
+            key.as_written or (key.is_read and key.type == TEXT)
+            for key in self._keys.values()
         ]
         is_text += [
-            constant.text or place in as_written for place, constant in enumerate(added, width)
+            constant.text or place in as_written
+            for place, constant in enumerate(added, width)
         ]
         columns = TableColumns(
             tuple(names),
@@ -220,11 +229,15 @@ class _Records:
         number = self._text.line
         try:
             # As float, since a whole number may have thousands of digits.
-            record = json.loads(line, parse_int=float, object_pairs_hook=self._unrepeated)
+            record = json.loads(
+                line, parse_int=float, object_pairs_hook=self._unrepeated
+            )
         except (ValueError, RecursionError) as error:
             reason = getattr(error, "msg", None) or "it is nested too deeply"
             problem = f"is no JSON record ({reason}): got {line.strip()[:40]!r}"
-            raise FormatError(source, f"{problem}, expected one object a line", number) from None
+            raise FormatError(
+                source, f"{problem}, expected one object a line", number
+            ) from None
         if record is None:
             return {}
         if not isinstance(record, dict):
@@ -258,7 +271,9 @@ class _Records:
         if not options.labelled:
             return (UNLABELLED,)
         if label is None and (before is None or before.label == UNLABELLED):
-            remaining = [key for key in self._sample[0][1] if names.index(key) not in dropped]
+            remaining = [
+                key for key in self._sample[0][1] if names.index(key) not in dropped
+            ]
             label = next(reversed(remaining), None)
         return label_positions(source, names, label, dropped, width, before)
 
@@ -278,7 +293,9 @@ class _Records:
 
     def _type(self, key: str, value: object, line: int) -> str:
         if type(value) in _NESTED:
-            problem = f"key {key[:40]!r} is {_NESTED[type(value)]}, expected a number or text"
+            problem = (
+                f"key {key[:40]!r} is {_NESTED[type(value)]}, expected a number or text"
+            )
             cure = f"flatten it, as pandas.json_normalize does, or leave it out with --drop {key}"
             raise FormatError(self._text.source, f"{problem}; {cure}", line)
         return _TYPES[type(value)]
@@ -313,12 +330,12 @@ class _Records:
         if name not in types:
             types[name] = expected
         elif was_text != (types[name] == TEXT) and not is_label:
-            problem = (
-                f"key {name[:40]!r} is {types[name]}, expected {expected} as in the source before"
-            )
+            problem = f"key {name[:40]!r} is {types[name]}, expected {expected} as in the source before"
             raise FormatError(self._text.source, problem)
 
-    def _columns_of(self, records: Sequence[Record]) -> tuple[list[Column], Sequence[int]]:
+    def _columns_of(
+        self, records: Sequence[Record]
+    ) -> tuple[list[Column], Sequence[int]]:
         """Return the columns of `records`, as read by Python."""
         for line, record in records:
             for key, value in record.items():
@@ -333,7 +350,9 @@ class _Records:
         expected = self._keys.get(key)
         self._unmet.discard(key)
         if expected is None and key not in self._late:
-            problem = f"key {key[:40]!r} is in none of the first {self._known_rows:,} records"
+            problem = (
+                f"key {key[:40]!r} is in none of the first {self._known_rows:,} records"
+            )
             cure = f"leave it out with --drop {key}, or put a record that has it among the first"
             raise FormatError(
                 self._text.source,
@@ -356,13 +375,23 @@ class _Records:
         if not text.is_plain() or any(key.as_written for key in self._keys.values()):
             return None
         block = bytes(text.buffer[text.pos : text.stop])
-        types = {NUMBER: pyarrow.float64(), TEXT: pyarrow.string(), TRUTH: pyarrow.bool_()}
-        schema = [(name, types[key.type]) for name, key in self._keys.items() if key.is_read]
+        types = {
+            NUMBER: pyarrow.float64(),
+            TEXT: pyarrow.string(),
+            TRUTH: pyarrow.bool_(),
+        }
+        schema = [
+            (name, types[key.type]) for name, key in self._keys.items() if key.is_read
+        ]
         try:
             table = arrow_json.read_json(
                 pyarrow.BufferReader(block),
-                read_options=arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1),
-                parse_options=arrow_json.ParseOptions(explicit_schema=pyarrow.schema(schema)),
+                read_options=arrow_json.ReadOptions(
+                    use_threads=False, block_size=len(block) + 1
+                ),
+                parse_options=arrow_json.ParseOptions(
+                    explicit_schema=pyarrow.schema(schema)
+                ),
             )
         except pyarrow.ArrowException:
             return None
@@ -405,7 +434,9 @@ def _column(values: Sequence[Any], key: _Key) -> Column:
         return ()
     if key.type == TEXT:
         return values
-    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    return np.array(
+        [np.nan if value is None else value for value in values], dtype=np.float64
+    )
 
 
 def _word(value: object) -> str:

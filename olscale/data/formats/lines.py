@@ -101,7 +101,9 @@ class TextBlocks:
             if self.ended:
                 return False
             # The begin of a line whose end is still to come.
-            self.buffer[: self._filled - self.pos] = self.buffer[self.pos : self._filled]
+            self.buffer[: self._filled - self.pos] = self.buffer[
+                self.pos : self._filled
+            ]
             self._filled -= self.pos
             self.pos = self.stop = 0
             self._plain = None
@@ -141,7 +143,8 @@ class TextBlocks:
                 self.stop += 1
             return
         self.stop = self.buffer.rfind(b"\n", self.pos, self._filled) + 1
-        if not self.stop and self._returns:  # not the last byte, which may be half of a line end
+        # not the last byte, which may be half of a line end
+        if not self.stop and self._returns:
             self.stop = self.buffer.rfind(b"\r", self.pos, self._filled - 1) + 1
 
     def peek_line(self) -> bytes:
@@ -223,13 +226,19 @@ class TextLines:
         try:
             line = raw.decode()
         except UnicodeDecodeError as error:
-            cure = "if it is Latin-1, write it anew: iconv -f LATIN1 -t UTF-8 FILE > NEW"
+            cure = (
+                "if it is Latin-1, write it anew: iconv -f LATIN1 -t UTF-8 FILE > NEW"
+            )
             raise FormatError(
                 text.source,
                 f"is not UTF-8 text ({error.reason}); {cure}",
                 text.line,
             ) from error
-        if len(line) > MAX_CELLS and self._delimiter and line.count(self._delimiter) >= MAX_CELLS:
+        if (
+            len(line) > MAX_CELLS
+            and self._delimiter
+            and line.count(self._delimiter) >= MAX_CELLS
+        ):
             raise FormatError(
                 text.source,
                 f"the row has more than {MAX_CELLS:,} cells, the most that are read",

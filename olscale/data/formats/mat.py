@@ -159,8 +159,12 @@ def _text(source: str, name: str, cell: Any) -> str:
         return ""
     if isinstance(cell, np.ndarray) and cell.dtype.kind in "buifU" and cell.size == 1:
         return str(cell.reshape(-1)[0])
-    content = cell.what if isinstance(cell, Other) else f"an array of shape {cell.shape}"
-    raise FormatError(source, f"a cell of {name} holds {content}, expected text or a number")
+    content = (
+        cell.what if isinstance(cell, Other) else f"an array of shape {cell.shape}"
+    )
+    raise FormatError(
+        source, f"a cell of {name} holds {content}, expected text or a number"
+    )
 
 
 def _side_by_side(source: str, X: NDArray[Any]) -> NDArray[Any]:
@@ -169,7 +173,9 @@ def _side_by_side(source: str, X: NDArray[Any]) -> NDArray[Any]:
         return X
     views = list(X.reshape(-1))
     shapes = [np.shape(view) for view in views]
-    if not views or any(len(shape) != 2 or shape[0] != shapes[0][0] for shape in shapes):
+    if not views or any(
+        len(shape) != 2 or shape[0] != shapes[0][0] for shape in shapes
+    ):
         raise FormatError(
             source,
             f"its cells have shapes {shapes}, expected views of the same rows",
@@ -199,7 +205,9 @@ def _load(source: str) -> dict[str, Any]:
     with open_raw(source) as file:
         head = file.read(len(_TOO_NEW))
         if head == _TOO_NEW:
-            raise FormatError(source, "is a MATLAB 7.3 (HDF5) file; save it with -v7 in MATLAB")
+            raise FormatError(
+                source, "is a MATLAB 7.3 (HDF5) file; save it with -v7 in MATLAB"
+            )
         with start_reader() as child:
             assert child.stdin is not None
             assert child.stdout is not None
@@ -211,10 +219,13 @@ def _load(source: str) -> dict[str, Any]:
             # NumPy cannot read from a pipe: it would ask for the position.
             arrays = SimpleNamespace(read=child.stdout.read)
             matrices = {
-                name: _value(about, arrays) for name, about in answer.get("matrices", {}).items()
+                name: _value(about, arrays)
+                for name, about in answer.get("matrices", {}).items()
             }
     if "matrices" not in answer:
-        problem = answer.get("problem", f"SciPy's reader ended with code {child.returncode}")
+        problem = answer.get(
+            "problem", f"SciPy's reader ended with code {child.returncode}"
+        )
         raise FormatError(source, f"is no MAT file or is damaged ({problem})")
     return matrices
 
@@ -232,5 +243,7 @@ def _value(about: dict[str, Any], arrays: Any) -> Any:
         return cells.reshape(about["shape"])
     if about["kind"] == "array":
         return np.lib.format.read_array(arrays, allow_pickle=False)
-    data, indices, indptr = (np.lib.format.read_array(arrays, allow_pickle=False) for _ in range(3))
+    data, indices, indptr = (
+        np.lib.format.read_array(arrays, allow_pickle=False) for _ in range(3)
+    )
     return csc_array((data, indices, indptr), shape=tuple(about["shape"]))

@@ -22,7 +22,12 @@ from olscale.data.formats.arrays import (
     sparse_members,
     weights_array,
 )
-from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays, split_fragment
+from olscale.data.formats.base import (
+    Batch,
+    ReadOptions,
+    batches_of_arrays,
+    split_fragment,
+)
 from olscale.data.formats.compression import open_raw
 from olscale.errors import FormatError
 from olscale.storage.npz import array_header, check_size
@@ -67,7 +72,10 @@ class NpzFormat:
             return ("train",)
         with open_raw(path) as file, _archive(path, file) as arrays:
             held = set(arrays.files)
-            both = all(any(held.issuperset(pair) for pair in pairs) for pairs in _NAMES.values())
+            both = all(
+                any(held.issuperset(pair) for pair in pairs)
+                for pairs in _NAMES.values()
+            )
             if both:
                 return ("train", "test")
             return ("train",)
@@ -104,7 +112,9 @@ class NpzFormat:
             yield from batches_of_sparse(source, X, y, options, weights)
 
 
-def _held(source: str, arrays: np.lib.npyio.NpzFile, sparse: tuple[str, ...]) -> list[HeldArray]:
+def _held(
+    source: str, arrays: np.lib.npyio.NpzFile, sparse: tuple[str, ...]
+) -> list[HeldArray]:
     """Return the arrays of an archive; the members of a sparse matrix count as one."""
     held = [_held_array(arrays, name) for name in arrays.files if name not in sparse]
     if sparse:
@@ -143,7 +153,9 @@ def _archive(path: str, file: BinaryIO) -> np.lib.npyio.NpzFile:
             f"is no NPZ archive or is truncated ({str(error) or repr(error)})",
         ) from error
     if not isinstance(archive, np.lib.npyio.NpzFile):
-        raise FormatError(path, f"{_BARE}; keep both together: numpy.savez(FILE, X=X, y=y)")
+        raise FormatError(
+            path, f"{_BARE}; keep both together: numpy.savez(FILE, X=X, y=y)"
+        )
     return archive
 
 

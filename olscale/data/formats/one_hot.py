@@ -64,12 +64,20 @@ class OneHot:
         kept: Mapping[int, list[str]] = MappingProxyType({}),
     ) -> None:
         self.feature_names = [names[position] for position in numeric]
-        chosen = {j: codings[position] for j, position in enumerate(text) if position in codings}
+        chosen = {
+            j: codings[position]
+            for j, position in enumerate(text)
+            if position in codings
+        }
         self._coded = {
-            j: coding.begin() for j, coding in chosen.items() if isinstance(coding, Coding)
+            j: coding.begin()
+            for j, coding in chosen.items()
+            if isinstance(coding, Coding)
         }
         self._bounds = {
-            j: coding.values for j, coding in chosen.items() if isinstance(coding, FirstValues)
+            j: coding.values
+            for j, coding in chosen.items()
+            if isinstance(coding, FirstValues)
         }
         self._kept = {j: kept[text[j]] for j in self._bounds}
         self._first: dict[int, int] = {}
@@ -118,7 +126,9 @@ class OneHot:
         missing = np.empty(codes.shape, dtype=np.bool_)
         for j, column in enumerate(ids):
             if j in self._coded:
-                are_missing = np.array([value is None for value in values[j]], dtype=np.bool_)
+                are_missing = np.array(
+                    [value is None for value in values[j]], dtype=np.bool_
+                )
                 missing[:, j] = are_missing[column]
             else:
                 codes[:, j] = self._codes[j][column]
@@ -179,7 +189,9 @@ class OneHot:
         Most tables have all their values in their first rows, and then nothing need be rewritten.
         """
         bounded = {self._names[j] for j in self._bounds}
-        places = sorted_places(self.feature_names, self._numeric, self._names, self._fixed, bounded)
+        places = sorted_places(
+            self.feature_names, self._numeric, self._names, self._fixed, bounded
+        )
         if places is None:
             return
         names = self.feature_names.copy()

@@ -74,7 +74,9 @@ def _lines(name: str, cure: str, pattern: str, proof: str = r".") -> FirstLines:
 CERTAIN = (
     _magic("a PDF document", _AS_CSV, rb"%PDF-"),
     _magic("a PostScript document", _AS_CSV, rb"%!PS"),
-    _magic("a spreadsheet of Excel", "save it as CSV", rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
+    _magic(
+        "a spreadsheet of Excel", "save it as CSV", rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+    ),
     _magic(
         "a spreadsheet or document of an office program",
         "save it as CSV",
@@ -87,7 +89,11 @@ CERTAIN = (
     _magic("compressed by LZ4", "unpack it: lz4 -d", rb"\x04\x22\x4d\x18"),
     _magic("compressed by lzip", "unpack it: lzip -d", rb"LZIP\x01"),
     _magic("compressed by Snappy", "unpack it", rb"\xff\x06\0\0sNaPpY"),
-    _magic("an HDF5 file", f"{_AS_CSV}, or arrays as NPZ", rb"\x89HDF\r\n\x1a\n|MATLAB 7\.3 "),
+    _magic(
+        "an HDF5 file",
+        f"{_AS_CSV}, or arrays as NPZ",
+        rb"\x89HDF\r\n\x1a\n|MATLAB 7\.3 ",
+    ),
     _magic("a netCDF file", _AS_CSV, rb"CDF[\x01\x02\x05]\0"),
     _magic(
         "a single array of NumPy",
@@ -111,10 +117,22 @@ CERTAIN = (
     _magic("a SAS file", _AS_CSV, rb"\0{12}\xc2\xea\x81\x60|HEADER RECORD\*{7}"),
     _magic("an SPSS file", _AS_CSV, rb"\$FL[23]@\(#\)"),
     _magic("a Stata file", _AS_CSV, rb"<stata_dta>|[\x68-\x73][\x01\x02]\x01\0"),
-    _magic("an R file", f"{_AS_CSV}: write.csv", rb"RD[AX][234]\n[XAB]\n|[XAB]\n\0\0\0[\x02\x03]"),
+    _magic(
+        "an R file",
+        f"{_AS_CSV}: write.csv",
+        rb"RD[AX][234]\n[XAB]\n|[XAB]\n\0\0\0[\x02\x03]",
+    ),
     _magic("a file of TensorFlow records", _AS_CSV, rb".{3}\0{5}.{4}\x0a"),
-    _magic("a binary file of XGBoost", "name the text that it was made of", rb"\x01\xab\xff\xff"),
-    _magic("a binary file of LightGBM", "name the text that it was made of", rb"_+LightGBM_Binary"),
+    _magic(
+        "a binary file of XGBoost",
+        "name the text that it was made of",
+        rb"\x01\xab\xff\xff",
+    ),
+    _magic(
+        "a binary file of LightGBM",
+        "name the text that it was made of",
+        rb"_+LightGBM_Binary",
+    ),
     _magic(
         "an image",
         "save the pixels of all images as NPZ",
@@ -145,7 +163,11 @@ CERTAIN = (
         "get the file itself, or save its rows as CSV",
         rb"<\?xml\b|<!doctype\b|<[a-z][\w:.-]*(?:\s[^<>\n]*)?>\s*<[a-z/]",
     ),
-    _begin("the answer of a web server", "get the file itself", rb"HTTP/\d(?:\.\d)? \d{3}\b"),
+    _begin(
+        "the answer of a web server",
+        "get the file itself",
+        rb"HTTP/\d(?:\.\d)? \d{3}\b",
+    ),
 )
 """Kinds that begin as no table does."""
 

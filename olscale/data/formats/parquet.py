@@ -79,7 +79,9 @@ class ParquetFormat:
                 table = parquet.ParquetFile(file, page_checksum_verification=True)
                 yield from _batches(source, table, options)
             except (pyarrow.ArrowException, OSError, ValueError, MemoryError) as error:
-                raise FormatError(source, _problem(str(error) or repr(error))) from error
+                raise FormatError(
+                    source, _problem(str(error) or repr(error))
+                ) from error
 
 
 def _refuse_other_kinds(source: str, file: BinaryIO) -> None:
@@ -111,20 +113,36 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
         raise FormatError(source, problem)
     dropped = columns_named(source, names, options.drop, width)
     segments = segment_position(source, names, options.segments)
-    if index := _index_of(schema, names) - _labels_named(source, names, options, dropped, width):
+    if index := _index_of(schema, names) - _labels_named(
+        source, names, options, dropped, width
+    ):
         dropped |= index
-    dropped, carried, as_written, weights = options.set_aside(source, names, dropped, width)
-    read = [position not in dropped or position in (segments, weights) for position in range(width)]
-    fields = [field if is_read else None for is_read, field in zip(read, schema, strict=True)]
+    dropped, carried, as_written, weights = options.set_aside(
+        source, names, dropped, width
+    )
+    read = [
+        position not in dropped or position in (segments, weights)
+        for position in range(width)
+    ]
+    fields = [
+        field if is_read else None for is_read, field in zip(read, schema, strict=True)
+    ]
     labels: tuple[int, ...] = (UNLABELLED,)
     if options.labelled:
-        labels = label_positions(source, names, options.label, dropped, width, options.table)
+        labels = label_positions(
+            source, names, options.label, dropped, width, options.table
+        )
     categories = declared_categories(table.metadata.metadata or {})
     codings = parse_codings(options.encode)
-    dated = frozenset(name for name, coding in codings.items() if isinstance(coding, Date))
+    dated = frozenset(
+        name for name, coding in codings.items() if isinstance(coding, Date)
+    )
     text = text_fields(source, fields, names[:width], options.table, dated)
     text += tuple(constant.text for constant in added)
-    chosen = [name in categories and position not in labels for position, name in enumerate(names)]
+    chosen = [
+        name in categories and position not in labels
+        for position, name in enumerate(names)
+    ]
     text = tuple(
         is_text
         or position in as_written
@@ -159,7 +177,9 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     ):
         cells = [
             _cells(column, is_text) if is_read else ()
-            for column, is_text, is_read in zip(part.columns, text[:width], read, strict=True)
+            for column, is_text, is_read in zip(
+                part.columns, text[:width], read, strict=True
+            )
         ]
         for position in as_written:
             if position < width:
@@ -178,9 +198,12 @@ def _index_of(schema: Any, names: list[str]) -> frozenset[int]:
     try:
         index = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
         return frozenset(
-            names.index(name) for name in index if isinstance(name, str) and name in names
+            names.index(name)
+            for name in index
+            if isinstance(name, str) and name in names
         )
-    except (LookupError, ValueError, TypeError):  # not written by pandas, or by an unknown version
+    except (LookupError, ValueError, TypeError):
+        # not written by pandas, or by an unknown version
         return frozenset()
 
 
@@ -249,7 +272,9 @@ def decimals_as_floats(column: Any) -> NDArray[np.float64]:
     numbers[exact] = digits[exact].astype(np.float64) / _POWERS[scales[exact]]
     inexact = np.flatnonzero(present & ~exact)
     if len(inexact):
-        numbers[inexact] = [float(decimal) for decimal in column.take(inexact).to_pylist()]
+        numbers[inexact] = [
+            float(decimal) for decimal in column.take(inexact).to_pylist()
+        ]
     return numbers
 
 
@@ -325,7 +350,11 @@ def text_fields(
     """
     from pyarrow import types
 
-    read = [(name, field) for name, field in zip(names, fields, strict=True) if field is not None]
+    read = [
+        (name, field)
+        for name, field in zip(names, fields, strict=True)
+        if field is not None
+    ]
     refused = {
         name: field.type
         for name, field in read
@@ -333,10 +362,16 @@ def text_fields(
     }
     if refused:
         raise FormatError(source, _refusal(refused))
-    texts = {name for name, field in read if holds_words(field.type) or _is_time(field.type)}
+    texts = {
+        name for name, field in read if holds_words(field.type) or _is_time(field.type)
+    }
     if before is not None:
-        texts_before = {name for name, text in zip(before.names, before.text, strict=True) if text}
-        texts |= {name for name, field in read if types.is_null(field.type)} & texts_before
+        texts_before = {
+            name for name, text in zip(before.names, before.text, strict=True) if text
+        }
+        texts |= {
+            name for name, field in read if types.is_null(field.type)
+        } & texts_before
     return tuple(name in texts for name in names)
 
 
@@ -351,8 +386,11 @@ def declared_categories(metadata: Mapping[bytes, bytes]) -> frozenset[str]:
     try:
         arrow = pyarrow.BufferReader(base64.b64decode(metadata[b"ARROW:schema"]))
         schema = pyarrow.ipc.read_schema(arrow)
-        names.update(field.name for field in schema if pyarrow.types.is_dictionary(field.type))
-    except (LookupError, ValueError, OSError, pyarrow.ArrowException):  # from another writer
+        names.update(
+            field.name for field in schema if pyarrow.types.is_dictionary(field.type)
+        )
+    except (LookupError, ValueError, OSError, pyarrow.ArrowException):
+        # from another writer
         pass
     try:
         columns = json.loads(metadata[b"pandas"])["columns"]
@@ -361,7 +399,8 @@ def declared_categories(metadata: Mapping[bytes, bytes]) -> frozenset[str]:
             for column in columns
             if column["pandas_type"] == "categorical"
         )
-    except (LookupError, ValueError, TypeError):  # not written by pandas, or by an unknown version
+    except (LookupError, ValueError, TypeError):
+        # not written by pandas, or by an unknown version
         pass
     return frozenset(names)
 

@@ -35,11 +35,15 @@ def weight_problem(weight: float, column: str) -> str:
     "the weight is -1 (column 'w'), expected a finite number, 0 or more; mend it, or take the row out"
     """
     if np.isnan(weight):
-        return f"the weight is missing (column {column!r}), expected {EXPECTED}; {_CURE}"
+        return (
+            f"the weight is missing (column {column!r}), expected {EXPECTED}; {_CURE}"
+        )
     return f"the weight is {weight:g} (column {column!r}), expected {EXPECTED}; {_CURE}"
 
 
-def checked_weights(source: str, weights: NDArray[np.float64], column: str) -> NDArray[np.float64]:
+def checked_weights(
+    source: str, weights: NDArray[np.float64], column: str
+) -> NDArray[np.float64]:
     """Return weights with -0 replaced by 0.
 
     Raises
@@ -100,7 +104,9 @@ def weights_position(
     conflict = ""
     if position in dropped:
         conflict = "is to be dropped"
-    if label is not None and position in label_positions(source, names, label, width=width):
+    if label is not None and position in label_positions(
+        source, names, label, width=width
+    ):
         conflict = "is the label"
     if conflict:
         raise FormatError(

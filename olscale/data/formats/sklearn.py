@@ -45,8 +45,11 @@ class SklearnFormat:
 
         bunch = getattr(datasets, f"load_{name}")()
         names = tuple(map(str, bunch.feature_names))
-        for batch in batches_of_arrays(source, bunch.data, bunch.target, options, names):
-            target_names = tuple(bunch.target_names) if batch.targets else ()  # names, for classes
+        for batch in batches_of_arrays(
+            source, bunch.data, bunch.target, options, names
+        ):
+            # names, for classes
+            target_names = tuple(bunch.target_names) if batch.targets else ()
             yield replace(
                 batch,
                 regression="target_names" not in bunch or bool(target_names),

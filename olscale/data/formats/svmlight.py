@@ -142,7 +142,9 @@ def index_range(source: str) -> IndexRange:
         As `read_svmlight` does.
     """
     span = IndexRange()
-    for batch in read_svmlight(source, ReadOptions(zero_based=True, labels_needed=False)):
+    for batch in read_svmlight(
+        source, ReadOptions(zero_based=True, labels_needed=False)
+    ):
         span = span.widened(batch)
     return span
 
@@ -176,23 +178,31 @@ class _Parser:
                 base = 0
             # The loop checks no bounds.
             self._make_room(text.stop - text.pos)
-            text.pos, lines, self._rows, hards, smallest, largest, fault, token, previous = (
-                loop.parse_rows(
-                    buffer,
-                    text.pos,
-                    text.stop,
-                    self._options.chunk_rows,
-                    MAX_NONZEROS,
-                    zero_allowed,
-                    base,
-                    self._options.labels_needed,
-                    self._rows,
-                    self._labels,
-                    self._indptr,
-                    self._indices,
-                    self._data,
-                    self._hard,
-                )
+            (
+                text.pos,
+                lines,
+                self._rows,
+                hards,
+                smallest,
+                largest,
+                fault,
+                token,
+                previous,
+            ) = loop.parse_rows(
+                buffer,
+                text.pos,
+                text.stop,
+                self._options.chunk_rows,
+                MAX_NONZEROS,
+                zero_allowed,
+                base,
+                self._options.labels_needed,
+                self._rows,
+                self._labels,
+                self._indptr,
+                self._indices,
+                self._data,
+                self._hard,
             )
             text.line += lines
             if fault:
@@ -210,7 +220,10 @@ class _Parser:
                 min(self._smallest, smallest),
                 max(self._largest, largest),
             )
-            if self._rows == self._options.chunk_rows or self._indptr[self._rows] >= MAX_NONZEROS:
+            if (
+                self._rows == self._options.chunk_rows
+                or self._indptr[self._rows] >= MAX_NONZEROS
+            ):
                 yield self._emit()
 
     def finish(self) -> Iterator[Batch]:
@@ -239,7 +252,10 @@ class _Parser:
         # The large arrays are passed on, not copied: the next batch gets new ones.
         indices = self._indices[:nonzeros]
         data = self._data[:nonzeros]
-        self._indices, self._data = np.empty_like(self._indices), np.empty_like(self._data)
+        self._indices, self._data = (
+            np.empty_like(self._indices),
+            np.empty_like(self._data),
+        )
         if late and base:
             indices -= np.int32(base)
         # Small arrays are copied and used again.
@@ -257,7 +273,8 @@ class _Parser:
         # When full, the arrays grow to the likely size of the whole batch: once, not little by
         # little.
         likely = (
-            min(used * self._options.chunk_rows // max(1, self._rows), MAX_NONZEROS) + size // 2
+            min(used * self._options.chunk_rows // max(1, self._rows), MAX_NONZEROS)
+            + size // 2
         )
         self._labels = _grown(self._labels, rows, self._rows, 2 * self._rows)
         self._indptr = _grown(self._indptr, rows + 1, self._rows + 1, 2 * self._rows)
@@ -275,8 +292,12 @@ class _Parser:
     ) -> str:
         from olscale.data.formats import _svmlight_loop as loop
 
-        word = re.split(rb"[ \t\r\n]", bytes(buffer[token : token + 200]), maxsplit=1)[0]
-        got = repr(word[:40].decode("utf-8", "replace") + ("..." if len(word) > 40 else ""))
+        word = re.split(rb"[ \t\r\n]", bytes(buffer[token : token + 200]), maxsplit=1)[
+            0
+        ]
+        got = repr(
+            word[:40].decode("utf-8", "replace") + ("..." if len(word) > 40 else "")
+        )
         index = got.strip("'").partition(":")[0]
         reason = "in the rows before"
         if self._zero_based is False:

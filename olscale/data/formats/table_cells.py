@@ -63,12 +63,18 @@ class CellPlaces:
         features = columns.features
         needed = [*columns.labels]
         for position in (columns.weights, columns.segments, *columns.carried):
-            if position is not None and position not in features and position not in needed:
+            if (
+                position is not None
+                and position not in features
+                and position not in needed
+            ):
                 needed.append(position)
         self.numeric = [position for position in features if not columns.text[position]]
         self.categorical = [position for position in features if columns.text[position]]
         self.others = [position for position in needed if not columns.text[position]]
-        self.text = self.categorical + [position for position in needed if columns.text[position]]
+        self.text = self.categorical + [
+            position for position in needed if columns.text[position]
+        ]
 
     def empty(self, rows: int) -> TableCells:
         """Return arrays that have room for `rows` rows."""
@@ -172,8 +178,12 @@ def _listed(
     row, text = np.nonzero(absent)
     if not len(entries) and not len(row):
         return None
-    row = np.concatenate([np.searchsorted(numbers.indptr, entries, side="right") - 1, row])
+    row = np.concatenate(
+        [np.searchsorted(numbers.indptr, entries, side="right") - 1, row]
+    )
     position = np.concatenate([numeric[numbers.indices[entries]], categorical[text]])
     order = np.lexsort((position, row))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=rows))])
-    return CSR(indptr.astype(np.int64), position[order].astype(np.int32), np.ones(len(order)))
+    return CSR(
+        indptr.astype(np.int64), position[order].astype(np.int32), np.ones(len(order))
+    )

@@ -114,7 +114,9 @@ class TableColumns:
     def in_file(self, positions: Sequence[int]) -> list[tuple[int, int]]:
         """Return index and value of those of `positions` that are columns of the file."""
         return [
-            (place, position) for place, position in enumerate(positions) if position < self.width
+            (place, position)
+            for place, position in enumerate(positions)
+            if position < self.width
         ]
 
     @property
@@ -128,7 +130,11 @@ class TableColumns:
     def features(self) -> list[int]:
         """Positions of the features."""
         labels = self.labels
-        return [i for i in range(len(self.names)) if i not in labels and i not in self.dropped]
+        return [
+            i
+            for i in range(len(self.names))
+            if i not in labels and i not in self.dropped
+        ]
 
     @property
     def has_categories(self) -> bool:
@@ -249,17 +255,26 @@ def label_positions(
         if all(name in names for name in label_names):
             return tuple(list(names).index(name) for name in label_names)
     if label is None:
-        remaining = [i for i in range(len(names) if width is None else width) if i not in dropped]
+        remaining = [
+            i for i in range(len(names) if width is None else width) if i not in dropped
+        ]
         if not remaining:
-            raise FormatError(source, "all columns are dropped, none is left for the label")
+            raise FormatError(
+                source, "all columns are dropped, none is left for the label"
+            )
         return (remaining[-1],)
     words: list[str | int] = [label]
     # A name may have a comma itself, and then is one label.
     if isinstance(label, str) and label not in names and "," in label:
-        words = [name.strip() for name in next(csv.reader([label], skipinitialspace=True), [])]
+        words = [
+            name.strip()
+            for name in next(csv.reader([label], skipinitialspace=True), [])
+        ]
     kind = f"label column of {source}"
     purpose = "for the label, the rows have"
-    positions = tuple(_position(source, names, word, kind, purpose, width) for word in words)
+    positions = tuple(
+        _position(source, names, word, kind, purpose, width) for word in words
+    )
     for position in positions:
         if position in dropped:
             raise FormatError(
@@ -311,11 +326,17 @@ def column_positions(
     positions: list[int] = []
     for word in words:
         # A name that has a comma counts as it stands.
-        parts = [word] if word in names else next(csv.reader([word], skipinitialspace=True), [])
+        parts = (
+            [word]
+            if word in names
+            else next(csv.reader([word], skipinitialspace=True), [])
+        )
         for name in parts:
             exact = name if name in names else name.strip()
             kind = f"column of {source}"
-            positions.append(_position(source, names, exact, kind, f"{purpose}, there are", width))
+            positions.append(
+                _position(source, names, exact, kind, f"{purpose}, there are", width)
+            )
     return tuple(dict.fromkeys(positions))
 
 
@@ -345,7 +366,9 @@ def listed_columns(names: Iterable[str]) -> str:
     return "'" + ",".join(words).replace("'", "'\\''") + "'"
 
 
-def segment_position(source: str, names: Sequence[str], column: str | None) -> int | None:
+def segment_position(
+    source: str, names: Sequence[str], column: str | None
+) -> int | None:
     """Return the position of the column whose changes begin a segment.
 
     Raises
@@ -407,7 +430,9 @@ def _position(
         raise UnknownNameError(kind, str(name), names) from None
     end = len(names) if width is None else width
     if not -end <= position < len(names):
-        raise FormatError(source, f"there is no column {position} {purpose} {len(names)} cells")
+        raise FormatError(
+            source, f"there is no column {position} {purpose} {len(names)} cells"
+        )
     if position >= 0:
         return position
     return position + end
@@ -448,7 +473,9 @@ def constants_lacking(
     >>> constants_lacking([day, hour], ["x", "day"], ["hour"], None)
     (Constant(name='hour', value='7', text=True),)
     """
-    was_text = {} if before is None else dict(zip(before.names, before.text, strict=True))
+    was_text = (
+        {} if before is None else dict(zip(before.names, before.text, strict=True))
+    )
     return tuple(
         replace(
             constant,

@@ -25,12 +25,32 @@ from olscale.data.formats.cells import (
     numbers_of,
     point_cure,
 )
-from olscale.data.formats.coding import AnyCoding, AsNumber, CodingError, FirstValues, coded_as_text
+from olscale.data.formats.coding import (
+    AnyCoding,
+    AsNumber,
+    CodingError,
+    FirstValues,
+    coded_as_text,
+)
 from olscale.data.formats.column_watch import ColumnWatch
 from olscale.data.formats.one_hot import OneHot, refuse_shared_names
-from olscale.data.formats.row_weights import checked_weights, first_wrong_weight, weight_problem
-from olscale.data.formats.table_cells import CellPlaces, TableCells, Values, missing_cells
-from olscale.data.formats.table_columns import UNLABELLED, Carried, TableColumns, TableRows
+from olscale.data.formats.row_weights import (
+    checked_weights,
+    first_wrong_weight,
+    weight_problem,
+)
+from olscale.data.formats.table_cells import (
+    CellPlaces,
+    TableCells,
+    Values,
+    missing_cells,
+)
+from olscale.data.formats.table_columns import (
+    UNLABELLED,
+    Carried,
+    TableColumns,
+    TableRows,
+)
 from olscale.errors import FormatError, UnknownNameError
 
 Column: TypeAlias = Sequence[Cell] | NDArray[np.float64]
@@ -107,16 +127,20 @@ class TableEncoder:
     ) -> None:
         self._rules = rules or UntypedCells()
         columns.text = coded_as_text(columns.names, columns.text, codings)
-        if columns.weights is not None:  # numbers: an error names the line of a word among them
+        # numbers: an error names the line of a word among them
+        if columns.weights is not None:
             columns.text = tuple(
-                is_text and i != columns.weights for i, is_text in enumerate(columns.text)
+                is_text and i != columns.weights
+                for i, is_text in enumerate(columns.text)
             )
         self.columns = columns
         self._source = source
         self._names = list(columns.names)
         self._labelled = columns.label != UNLABELLED
         self._label_name = (
-            self._names[columns.label] if label_name is None and self._labelled else label_name
+            self._names[columns.label]
+            if label_name is None and self._labelled
+            else label_name
         )
         self.empty = empty
         columns.decimal = decimal
@@ -139,8 +163,12 @@ class TableEncoder:
         self._as_numbers = frozenset(positions.values()) - self._codings.keys()
         columns.coded = {name: str(coding) for name, coding in codings.items()}
         columns.kept = columns.kept if before is None else before.kept
-        bounded = [name for name, coding in codings.items() if isinstance(coding, FirstValues)]
-        first_values = {self._position(name): columns.kept.setdefault(name, []) for name in bounded}
+        bounded = [
+            name for name, coding in codings.items() if isinstance(coding, FirstValues)
+        ]
+        first_values = {
+            self._position(name): columns.kept.setdefault(name, []) for name in bounded
+        }
         numeric = self.places.numeric
         text = self.places.categorical
         refuse_shared_names(
@@ -190,10 +218,14 @@ class TableEncoder:
             elif position in places.others:
                 number = self._number(position, value)
                 if position == self.columns.weights:
-                    checked_weights(self._source, np.array([number]), self._names[position])
+                    checked_weights(
+                        self._source, np.array([number]), self._names[position]
+                    )
                 cells.others[places.others.index(position)] = number
             elif position in places.numeric:
-                cells.numbers[:, places.numeric.index(position)] = self._number(position, value)
+                cells.numbers[:, places.numeric.index(position)] = self._number(
+                    position, value
+                )
         return cells
 
     def _number(self, position: int, value: str | None) -> float:
@@ -236,7 +268,9 @@ class TableEncoder:
             # Of several errors the first in the file is reported, regardless of how rows are filled
             # in.
             for i in range(len(lines)):
-                self._put(cells, [column[i : i + 1] for column in columns], lines[i : i + 1])
+                self._put(
+                    cells, [column[i : i + 1] for column in columns], lines[i : i + 1]
+                )
             raise
         cells.rows += len(lines)
 
@@ -257,7 +291,9 @@ class TableEncoder:
         ):
             cells.others[j, span] = self.floats(position, columns[position], lines)
             if position in labels:
-                self.check_label(position, np.isnan(cells.others[j, span]).tolist(), lines)
+                self.check_label(
+                    position, np.isnan(cells.others[j, span]).tolist(), lines
+                )
             if position == self.columns.weights:
                 self.check_weights(cells.others[j, span], lines)
         for j, position in in_file(self.places.text):
@@ -272,7 +308,11 @@ class TableEncoder:
 
     def words(self, position: int, cells: Sequence[Cell]) -> list[Cell]:
         """Return the words in `cells` of a text column, None if a cell has no value."""
-        rule = self._rules.feature if position in self.places.categorical else self._rules.label
+        rule = (
+            self._rules.feature
+            if position in self.places.categorical
+            else self._rules.label
+        )
         meant = {cell: rule(cell) for cell in set(cells)}  # most recur often
         return [meant[cell] for cell in cells]
 
@@ -298,7 +338,9 @@ class TableEncoder:
         X: Rows = numbers
         absent = np.zeros((rows, 0), dtype=np.bool_)
         if places.categorical:
-            X, absent = self._in_features(numbers, cells.ids[: len(places.categorical), :rows])
+            X, absent = self._in_features(
+                numbers, cells.ids[: len(places.categorical), :rows]
+            )
         missing = missing_cells(
             numbers,
             places.numeric,
@@ -334,7 +376,9 @@ class TableEncoder:
             return batch
         return replace(batch, label=None, unlabelled=True)
 
-    def _in_features(self, numbers: Rows, ids: NDArray[np.int32]) -> tuple[CSR, NDArray[np.bool_]]:
+    def _in_features(
+        self, numbers: Rows, ids: NDArray[np.int32]
+    ) -> tuple[CSR, NDArray[np.bool_]]:
         """Return rows of numbers and text as features, and which cells of text are missing."""
         categorical = self.places.categorical
         values = [column.known for column in self.values[: len(categorical)]]
@@ -352,7 +396,9 @@ class TableEncoder:
 
     def _position(self, name: str) -> int:
         if name not in self._names:
-            raise UnknownNameError(f"column of {self._source} to encode", name, self._names)
+            raise UnknownNameError(
+                f"column of {self._source} to encode", name, self._names
+            )
         position = self._names.index(name)
         if position not in self.columns.features:
             kind = "dropped"
@@ -385,7 +431,8 @@ class TableEncoder:
         if position in places.others:
             return cells.others[places.others.index(position), :rows]
         features = cells.features
-        assert not isinstance(features, CSR)  # sparse rows have such a column among the others
+        # sparse rows have such a column among the others
+        assert not isinstance(features, CSR)
         return features[:, places.numeric.index(position)].copy()
 
     def _carried(self, cells: FilledCells, position: int) -> Carried:
@@ -420,11 +467,11 @@ class TableEncoder:
         """Refuse the first label of the column `position` that is absent."""
         if True in absent:
             name = self._names[position] if self.columns.more else self._label_name
-            problem = (
-                f"the label is missing (column {name if isinstance(name, int) else repr(name)})"
-            )
+            problem = f"the label is missing (column {name if isinstance(name, int) else repr(name)})"
             cure = "take the row out, or name another column with --label"
-            raise FormatError(self._source, f"{problem}; {cure}", lines[absent.index(True)])
+            raise FormatError(
+                self._source, f"{problem}; {cure}", lines[absent.index(True)]
+            )
 
     @property
     def _weights_name(self) -> str:
@@ -444,7 +491,9 @@ class TableEncoder:
         if position is None:
             return True
         return (
-            first_wrong_weight(cells.others[cells.places.others.index(position), first:stop])
+            first_wrong_weight(
+                cells.others[cells.places.others.index(position), first:stop]
+            )
             is None
         )
 
@@ -460,8 +509,14 @@ class TableEncoder:
         mark = self.columns.decimal
         floats = numbers_of(cells, mark)
         if floats is None:
-            absent = {cell for cell in set(cells) if cell is None or self._rules.is_missing(cell)}
-            floats = numbers_of([_NAN if cell in absent else cell for cell in cells], mark)
+            absent = {
+                cell
+                for cell in set(cells)
+                if cell is None or self._rules.is_missing(cell)
+            }
+            floats = numbers_of(
+                [_NAN if cell in absent else cell for cell in cells], mark
+            )
         if floats is not None:
             return floats
         numbers = np.empty(len(cells))

@@ -47,7 +47,9 @@ def different_cells(
     data = np.empty(offsets[-1], dtype=np.uint8)
     gather_cells(buffer, spans, offsets, data)
     buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(data)]
-    coded = pyarrow.Array.from_buffers(pyarrow.binary(), len(spans), buffers).dictionary_encode()
+    coded = pyarrow.Array.from_buffers(
+        pyarrow.binary(), len(spans), buffers
+    ).dictionary_encode()
     return [cell.decode() for cell in coded.dictionary.to_pylist()], codes_of(coded)
 
 
@@ -115,7 +117,9 @@ class Turns(Generic[F, R]):
         if loop(cells):
             return
         plain = cells.rows - before
-        self._odd_rows = 1 if plain > 8 * self._odd_rows else min(2 * self._odd_rows, self._most)
+        self._odd_rows = (
+            1 if plain > 8 * self._odd_rows else min(2 * self._odd_rows, self._most)
+        )
         self._read(cells, self._odd_rows)
 
     def _read(self, cells: F, most: int) -> None:
@@ -236,7 +240,9 @@ def pays(text: TextBlocks) -> bool:
     return not text.ended or _LOOP in sys.modules
 
 
-def column_of(cells: Sequence[str], text: TextBlocks, mark: str) -> NDArray[np.float64] | None:
+def column_of(
+    cells: Sequence[str], text: TextBlocks, mark: str
+) -> NDArray[np.float64] | None:
     """Return `cells` of `text` as numbers with the decimal mark `mark`, or None.
 
     None if any of them is no number.
@@ -334,9 +340,13 @@ class TableParser:
             if not self._dialect.has_loop or not pays(self._text):
                 self._turns.exact(cells)
                 return
-            self._loop = _Loop(self._encoder, self._dialect, self._declared, self._watch)
+            self._loop = _Loop(
+                self._encoder, self._dialect, self._declared, self._watch
+            )
         loop = self._loop
-        self._turns.both(cells, lambda cells: loop.parse(self._text, cells, self._cell_of))
+        self._turns.both(
+            cells, lambda cells: loop.parse(self._text, cells, self._cell_of)
+        )
 
     def _put(self, cells: TableCells, block: list[Row]) -> None:
         columns = list(zip(*(row for _, row in block), strict=True))
@@ -367,14 +377,21 @@ class _Loop:
             for place, position in columns.in_file(positions):
                 kinds[position] = kind
                 slots[position] = place
-        targets = [label for _, label in columns.in_file(columns.labels) if label in places.others]
+        targets = [
+            label
+            for _, label in columns.in_file(columns.labels)
+            if label in places.others
+        ]
         kinds[targets] = loop.TARGET
         if encoder.empty is not None:
             kinds[encoder.empty] = loop.EMPTY
         self._absent = dialect.numbers
         self._watch = watch
         self._quoted = np.zeros(3, dtype=np.int64)
-        self._parse_rows, self._form = dialect.loop(), (*dialect.form(self._quoted), kinds, slots)
+        self._parse_rows, self._form = (
+            dialect.loop(),
+            (*dialect.form(self._quoted), kinds, slots),
+        )
         self._hard = np.empty((loop.MOST_HARD + 1 + len(kinds), 4), dtype=np.int64)
         self._decimal = dialect.decimal.encode()
         # A column that is coded as text holds no numbers to check.
@@ -383,7 +400,10 @@ class _Loop:
             for position, numbers in declared.items()
             if not columns.text[position]
         }
-        sets = [np.unique(np.array([*numbers], dtype=np.float64)) for numbers in declared.values()]
+        sets = [
+            np.unique(np.array([*numbers], dtype=np.float64))
+            for numbers in declared.values()
+        ]
         ends = np.cumsum([len(numbers) for numbers in sets], dtype=np.int64)
         self._declared = (
             slots[np.array([*declared], dtype=np.int64)],
@@ -433,7 +453,9 @@ class _Loop:
         if len(self._declared[0]):
             from olscale.data.formats._declared_loop import all_declared
 
-            if not all_declared(cells.numbers, cells.others, before, rows, *self._declared):
+            if not all_declared(
+                cells.numbers, cells.others, before, rows, *self._declared
+            ):
                 return False
         encoder = self._encoder
         for j, position in encoder.columns.in_file(encoder.places.text):
@@ -470,7 +492,9 @@ class _Loop:
         columns[np.isin(columns, absent)] = np.nan
         places = self._encoder.places.others
         labels = [
-            j for j, position in enumerate(places) if position in self._encoder.columns.labels
+            j
+            for j, position in enumerate(places)
+            if position in self._encoder.columns.labels
         ]
         return not np.isnan(columns[labels]).any()
 
@@ -486,12 +510,14 @@ class _Loop:
         """Fill in the cells of a text column; return whether all of them are allowed."""
         raw, which = different_cells(buffer, spans)
         try:
-            words = self._encoder.words(position, [cell_of(position, cell) for cell in raw])
+            words = self._encoder.words(
+                position, [cell_of(position, cell) for cell in raw]
+            )
         except FormatError:
             return False
         if position in self._encoder.columns.labels and None in words:
             return False
-        cells.ids[j, cells.rows : cells.rows + len(spans)] = self._encoder.values[j].ids(words)[
-            which
-        ]
+        cells.ids[j, cells.rows : cells.rows + len(spans)] = self._encoder.values[
+            j
+        ].ids(words)[which]
         return True

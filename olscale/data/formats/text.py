@@ -44,7 +44,11 @@ def labels_names(source: str) -> list[str]:
     if not plain.endswith(_FEATURES):
         return []
     stem = plain.removesuffix(_FEATURES)
-    names = [f"{stem}{_LABELS}{source[len(plain) :]}", f"{stem}{_LABELS}", f"{stem}{_LABELS}.gz"]
+    names = [
+        f"{stem}{_LABELS}{source[len(plain) :]}",
+        f"{stem}{_LABELS}",
+        f"{stem}{_LABELS}.gz",
+    ]
     return [*dict.fromkeys(names)]
 
 
@@ -104,7 +108,9 @@ def _refuse_wide(source: str, head: bytes) -> None:
     halves = head[0::2], head[1::2]
     # Without a mark nearly every other byte is zero, and none in between.
     zeros = sorted(half.count(0) for half in halves)
-    if marked or (len(head) > _FEW_BYTES and zeros[0] == 0 and zeros[1] > 0.9 * len(halves[1])):
+    if marked or (
+        len(head) > _FEW_BYTES and zeros[0] == 0 and zeros[1] > 0.9 * len(halves[1])
+    ):
         cure = "write it anew: iconv -f UTF-16 -t UTF-8 FILE > NEW"
         raise FormatError(source, f"is UTF-16 text, expected UTF-8; {cure}")
 
@@ -121,7 +127,9 @@ class _Labelled(io.RawIOBase):
     ) -> None:
         self._rows = rows
         self._labels = open_source(labels)
-        self._lines = _joined(source, rows, labels, self._labels, (delimiter or "").encode())
+        self._lines = _joined(
+            source, rows, labels, self._labels, (delimiter or "").encode()
+        )
         self._rest = b""
 
     def readable(self) -> bool:
@@ -161,7 +169,9 @@ def _joined(
     for row in _lines(source, rows):
         text = row.strip()
         if text and not separator:
-            separator = next((mark for mark in (b",", b"\t", b";") if mark in text), b" ")
+            separator = next(
+                (mark for mark in (b",", b"\t", b";") if mark in text), b" "
+            )
             pairs = b":" in text
         # A blank line between pairs is a row of zeros.
         label: bytes | None = b""

@@ -47,7 +47,9 @@ _DIGITS_ROOM = 64
 _FIRST_NAMES = 1 << 12
 _FIRST_BYTES = 1 << 17
 _LABEL_WORD = r"[-+\w.:,]+"
-_ROW = re.compile(rf"\s*(?:{_LABEL_WORD}\s+){{0,3}}(?:'\S*\s*|{_LABEL_WORD})?\|.*[^|\s]\s*")
+_ROW = re.compile(
+    rf"\s*(?:{_LABEL_WORD}\s+){{0,3}}(?:'\S*\s*|{_LABEL_WORD})?\|.*[^|\s]\s*"
+)
 _VALUED = re.compile(r"\s[^\s:|]+:[-+]?\.?\d")
 _TIME = re.compile(r"\s\d\d?:\d\d(?:\s|$)")
 
@@ -120,11 +122,15 @@ def _coding(source: str, options: ReadOptions) -> Hash | None:
     coding = codings.get(ALL)
     if len(codings) > 1 or not isinstance(coding, Hash):
         problem = f"is vw text, whose features can be hashed only, got --encode {options.encode[0]}"
-        raise FormatError(source, f"{problem}, expected --encode '{ALL}=hash:features=2^18'")
+        raise FormatError(
+            source, f"{problem}, expected --encode '{ALL}=hash:features=2^18'"
+        )
     size = len(coding.parts)
     if size & (size - 1):
         problem = f"is vw text, whose features are hashed to a power of two, got {size}"
-        raise FormatError(source, f"{problem}, expected --encode '{ALL}=hash:features=2^18'")
+        raise FormatError(
+            source, f"{problem}, expected --encode '{ALL}=hash:features=2^18'"
+        )
     return coding
 
 
@@ -178,7 +184,9 @@ class _Parser:
             self._hashed = tuple(f"{ALL}={part}" for part in coding.parts)
             self._mask = len(coding.parts) - 1
             coded = {ALL: str(coding)}
-            self._table = TableRows(TableColumns((ALL,), UNLABELLED, (True,), coded=coded))
+            self._table = TableRows(
+                TableColumns((ALL,), UNLABELLED, (True,), coded=coded)
+            )
         self._parts: list[tuple[CSR, NDArray[np.float64], NDArray[np.float64]]] = []
         self._counts = np.zeros(4, dtype=np.int64)
 
@@ -244,7 +252,9 @@ class _Parser:
             unused = self._counts[loop.WEIGHTED]
         kinds = {
             "an importance other than 1, which is not used without --weights importance": unused,
-            "a base (an initial prediction), which is not used": self._counts[loop.BASED],
+            "a base (an initial prediction), which is not used": self._counts[
+                loop.BASED
+            ],
         }
         return tuple(
             f"rows of {self._text.source} that have {kind}: {count:,}"
@@ -308,9 +318,13 @@ class _Parser:
             # The loop starts the row anew, with the numbers that Python converts.
             elif fault == loop.HARD_NUMBERS:
                 spans = hard[:hards].tolist()
-                hard_values = np.array([float(text.buffer[start:end]) for start, end in spans])
+                hard_values = np.array(
+                    [float(text.buffer[start:end]) for start, end in spans]
+                )
             elif fault:
-                raise FormatError(text.source, self._problem(fault, token), text.line + 1)
+                raise FormatError(
+                    text.source, self._problem(fault, token), text.line + 1
+                )
             else:
                 break
         stop = int(indptr[row_count])
@@ -325,14 +339,22 @@ class _Parser:
         nul = text.buffer.find(b"\0", text.pos, text.stop)
         if nul >= 0:
             line = text.line + text.buffer.count(b"\n", text.pos, nul) + 1
-            raise FormatError(text.source, "holds a NUL byte, expected UTF-8 text", line)
+            raise FormatError(
+                text.source, "holds a NUL byte, expected UTF-8 text", line
+            )
         if text.is_plain():
             return
         try:
             text.buffer[text.pos : text.stop].decode()
         except UnicodeDecodeError as error:
-            line = text.line + text.buffer.count(b"\n", text.pos, text.pos + error.start) + 1
-            cure = "if it is Latin-1, write it anew: iconv -f LATIN1 -t UTF-8 FILE > NEW"
+            line = (
+                text.line
+                + text.buffer.count(b"\n", text.pos, text.pos + error.start)
+                + 1
+            )
+            cure = (
+                "if it is Latin-1, write it anew: iconv -f LATIN1 -t UTF-8 FILE > NEW"
+            )
             problem = f"is not UTF-8 text ({error.reason}); {cure}"
             raise FormatError(text.source, problem, line) from None
 

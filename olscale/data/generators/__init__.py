@@ -103,7 +103,11 @@ def generate(
     module, arguments, source = recipe(name, "batches", seed, rows, options)
     name = source.split(":")[1]
     batches = module.batches(**arguments)
-    labels = Labels(novel=str(NOVEL)) if getattr(module, "TASK", None) == "novelty" else Labels()
+    labels = (
+        Labels(novel=str(NOVEL))
+        if getattr(module, "TASK", None) == "novelty"
+        else Labels()
+    )
     sources = [SourceEntry(name=source, split="train")]
     segments = None
     if module.SEGMENTS:
@@ -113,7 +117,9 @@ def generate(
         DatasetWriter(directory, layout, chunk_rows, segments, labels=labels) as writer,
     ):
         for number, batch in enumerate(batches):
-            writer.write("train", Member(f"{source}, segment {number}", str(number)), batch)
+            writer.write(
+                "train", Member(f"{source}, segment {number}", str(number)), batch
+            )
         if hasattr(module, "test_batches"):
             for batch in module.test_batches(seed):
                 writer.write("test", Member(f"{source}, test", "0"), batch)
@@ -146,7 +152,9 @@ def recipe(
     known = [key for key in parameters if key not in arguments]
     for key, value in [*_written(text, pairs), *options.items()]:
         if key in arguments:
-            raise ParameterError(f"generator {text}: {key} is given twice, expected once")
+            raise ParameterError(
+                f"generator {text}: {key} is given twice, expected once"
+            )
         if key == "columns" and key not in known:
             raise ParameterError(
                 f"generator {name} has a width of its own; leave columns={value} out"
@@ -157,7 +165,8 @@ def recipe(
     return (
         module,
         arguments,
-        f"generator:{name}:" + ",".join(f"{key}={_text(arguments[key])}" for key in arguments),
+        f"generator:{name}:"
+        + ",".join(f"{key}={_text(arguments[key])}" for key in arguments),
     )
 
 

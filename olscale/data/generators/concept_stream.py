@@ -82,7 +82,14 @@ def batches_of(kind: type[ConceptStream]) -> Callable[..., Iterator[Batch]]:
     plain = inspect.signature(batches).parameters
     own = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
     batches.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [plain["rows"], plain["seed"], *own, plain["position"], plain["period"], plain["width"]]
+        [
+            plain["rows"],
+            plain["seed"],
+            *own,
+            plain["position"],
+            plain["period"],
+            plain["width"],
+        ]
     )
     batches.__doc__ = f"{inspect.getdoc(kind)}\n{_DRIFT}\n"
     return batches
@@ -107,7 +114,9 @@ def _stream(
     width: int,
 ) -> ConceptStream:
     """Return the one concept that the options `chosen` describe, or the changes among several."""
-    several = {name: values_of(value) for name, value in chosen.items() if is_several(value)}
+    several = {
+        name: values_of(value) for name, value in chosen.items() if is_several(value)
+    }
     if not several:
         if position is not None or period is not None:
             raise ParameterError(
@@ -132,7 +141,9 @@ def _stream(
     ]
     width = whole("width", width, 1)
     if period is not None:
-        choice = RecurringConcepts(len(concepts), whole("period", period, 1), width, seed)
+        choice = RecurringConcepts(
+            len(concepts), whole("period", period, 1), width, seed
+        )
         return _Drift(concepts, choice)
     position = whole("position", position, 0)
     # As nested `ConceptDriftStream`s: each change counts the rows from where its concept begins.

@@ -27,7 +27,11 @@ def batches(rows: int, seed: int) -> Iterator[Batch]:
     """Yield `rows` rows, 1,000 at a time: dense, two columns, targets -1 (a novelty) and +1."""
     generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
     for start in range(0, rows, _BATCH_ROWS):
-        y = np.where(generator.uniform(-0.05, 0.95, _BATCH_ROWS) < 0.0, float(NOVEL), float(NORMAL))
+        y = np.where(
+            generator.uniform(-0.05, 0.95, _BATCH_ROWS) < 0.0,
+            float(NOVEL),
+            float(NORMAL),
+        )
         X = 2.0 * y[:, None] + generator.standard_normal((_BATCH_ROWS, 2))
         # Whole batches are drawn, so that fewer rows are the beginning of more.
         remaining = slice(0, rows - start)

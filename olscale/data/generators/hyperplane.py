@@ -89,7 +89,9 @@ class Hyperplane(ConceptStream):
     ) -> None:
         columns = whole("columns", columns, 1)
         if whole("drifting", drifting, 0) > columns:
-            raise ParameterError(f"drifting is {drifting}, expected at most the {columns} columns")
+            raise ParameterError(
+                f"drifting is {drifting}, expected at most the {columns} columns"
+            )
         self._change = real("change", change, 0.0, 1.0)
         self._noise = whole("noise", noise, 0, 100)
         self._reversal = whole("reversal", reversal, 0, 100)

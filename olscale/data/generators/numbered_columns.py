@@ -34,7 +34,9 @@ class NumberedColumns:
         self.names: tuple[str, ...] = tuple(
             column
             for name, count in zip(names, self._counts, strict=True)
-            for column in ([f"{name}={value}" for value in values[name]] if count else [name])
+            for column in (
+                [f"{name}={value}" for value in values[name]] if count else [name]
+            )
         )
 
     def apply(self, X: NDArray[np.float64]) -> NDArray[np.float64]:

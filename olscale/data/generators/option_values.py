@@ -56,7 +56,9 @@ def real(name: str, value: Any, low: float, high: float) -> float:
     """
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not low <= value <= high:
-        raise ParameterError(f"{name} is {value!r}, expected a number from {low:g} to {high:g}")
+        raise ParameterError(
+            f"{name} is {value!r}, expected a number from {low:g} to {high:g}"
+        )
     return float(value)
 
 

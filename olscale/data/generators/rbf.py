@@ -21,7 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled
-from olscale.compiled.java_random import java_random, next_double, next_gaussian, next_int
+from olscale.compiled.java_random import (
+    java_random,
+    next_double,
+    next_gaussian,
+    next_int,
+)
 from olscale.data.generators.concept_stream import ROWS, ConceptStream, batches_of
 from olscale.data.generators.option_values import real, whole
 

@@ -36,9 +36,13 @@ def batches(rows: int, seed: int) -> Iterator[Batch]:
     generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
     for start in range(0, rows, _SEGMENT_ROWS):
         angle = _TURN * (start // _SEGMENT_ROWS)
-        turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+        turn = np.array(
+            [[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]
+        )
         corner = generator.integers(4, size=_SEGMENT_ROWS)
-        X = _MEANS[corner] @ turn + _DEVIATION * generator.standard_normal((_SEGMENT_ROWS, 2))
+        X = _MEANS[corner] @ turn + _DEVIATION * generator.standard_normal(
+            (_SEGMENT_ROWS, 2)
+        )
         # Whole batches are drawn, so that fewer rows are the beginning of more.
         remaining = slice(0, rows - start)
         yield Batch(X[remaining], _LABELS[corner][remaining], 2)

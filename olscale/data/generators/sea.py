@@ -80,7 +80,15 @@ class Sea(ConceptStream):
     def take(self, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         X = np.empty((count, 3))
         y = np.empty(count)
-        _draw(self._random, self._threshold, self._noise, self._balance, self._wanted, X, y)
+        _draw(
+            self._random,
+            self._threshold,
+            self._noise,
+            self._balance,
+            self._wanted,
+            X,
+            y,
+        )
         return X, y
 
 

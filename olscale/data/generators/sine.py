@@ -29,7 +29,9 @@ _PI = math.pi
 
 
 @compiled
-def _draw(random: Any, function: int, balance: bool, wanted: Any, X: Any, y: Any) -> None:
+def _draw(
+    random: Any, function: int, balance: bool, wanted: Any, X: Any, y: Any
+) -> None:
     below = (function + 1) % 2
     for i in range(X.shape[0]):
         label = -1
@@ -64,7 +66,11 @@ class Sine(ConceptStream):
     """
 
     def __init__(
-        self, seed: int, function: int = 1, balance: bool = False, irrelevant: bool = True
+        self,
+        seed: int,
+        function: int = 1,
+        balance: bool = False,
+        irrelevant: bool = True,
     ) -> None:
         self._function = whole("function", function, 1, 4)
         self._balance = flag("balance", balance)

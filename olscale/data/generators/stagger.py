@@ -34,7 +34,9 @@ _VALUES = {
 
 
 @compiled
-def _draw(random: Any, function: int, balance: bool, wanted: Any, X: Any, y: Any) -> None:
+def _draw(
+    random: Any, function: int, balance: bool, wanted: Any, X: Any, y: Any
+) -> None:
     for i in range(X.shape[0]):
         label = -1
         while label < 0:
@@ -76,7 +78,9 @@ class Stagger(ConceptStream):
     ) -> None:
         self._function = whole("function", function, 1, 3)
         self._balance = flag("balance", balance)
-        self._columns = NumberedColumns(tuple(_VALUES), _VALUES, flag("one_hot", one_hot))
+        self._columns = NumberedColumns(
+            tuple(_VALUES), _VALUES, flag("one_hot", one_hot)
+        )
         self.feature_names = self._columns.names
         self._random = java_random(seed)
         self._wanted = np.ones(1, dtype=np.int64)

@@ -19,7 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled
-from olscale.compiled.java_random import java_random, next_double, next_gaussian, next_int
+from olscale.compiled.java_random import (
+    java_random,
+    next_double,
+    next_gaussian,
+    next_int,
+)
 from olscale.data.generators.concept_stream import ROWS, ConceptStream, batches_of
 from olscale.data.generators.option_values import flag, whole
 
@@ -43,7 +48,9 @@ def _draw(random: Any, waves: Any, places: Any, X: Any, y: Any) -> None:
         share = next_double(random)
         rest = 1.0 - share
         for j in range(21):
-            X[i, places[j]] = share * first[j] + rest * second[j] + next_gaussian(random)
+            X[i, places[j]] = (
+                share * first[j] + rest * second[j] + next_gaussian(random)
+            )
         for j in range(21, X.shape[1]):
             X[i, places[j]] = next_gaussian(random)
         y[i] = label
@@ -78,7 +85,9 @@ class Waveform(ConceptStream):
                 there = (other + step) % columns
                 self._places[[here, there]] = self._places[[there, here]]
         points = np.arange(_POINTS)
-        self._waves = np.array([np.maximum(6.0 - abs(points - peak), 0.0) for peak in _PEAKS])
+        self._waves = np.array(
+            [np.maximum(6.0 - abs(points - peak), 0.0) for peak in _PEAKS]
+        )
 
     def take(self, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         X = np.empty((count, len(self.feature_names)))

@@ -37,7 +37,9 @@ def read_ahead(stream: io.BufferedReader) -> io.BufferedReader:
     """
     # Those that the process may use, which containers limit.
     cores = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1
     )
     if cores < 2:
         return stream
@@ -57,7 +59,9 @@ class _Ahead(io.RawIOBase):
 
     def _read(self) -> None:
         block: bytes | BaseException = b"more"
-        while block and not isinstance(block, BaseException) and not self._stop.is_set():
+        while (
+            block and not isinstance(block, BaseException) and not self._stop.is_set()
+        ):
             try:
                 block = self._stream.read(_BLOCK_BYTES)
             except BaseException as error:  # raised again in the reading thread
@@ -111,7 +115,9 @@ def is_archive(source: str) -> bool:
     >>> is_archive("url_svmlight.tar.gz"), is_archive("Day0.svm.gz")
     (True, False)
     """
-    return _ARCHIVE.search(source) is not None and not (is_zip(source) and _holds_arrays(source))
+    return _ARCHIVE.search(source) is not None and not (
+        is_zip(source) and _holds_arrays(source)
+    )
 
 
 def is_zip(source: str) -> bool:
@@ -219,10 +225,14 @@ def open_members(
                         passed_over.append(path)
         # The last two are raised for invalid sizes and names of members.
         except (tarfile.TarError, ValueError, OverflowError) as error:
-            raise FormatError(archive, f"is no tar archive or is damaged ({error})") from error
+            raise FormatError(
+                archive, f"is no tar archive or is damaged ({error})"
+            ) from error
 
 
-def _opened(archive: str, forward: "_Forward", info: tarfile.TarInfo) -> BufferedReader | None:
+def _opened(
+    archive: str, forward: "_Forward", info: tarfile.TarInfo
+) -> BufferedReader | None:
     """Return the decompressed content of a member, or None if it is no file, such as a link."""
     if info.issparse():
         # Holes are zero bytes, in any number that a header of 512 bytes claims.
@@ -237,7 +247,9 @@ def _opened(archive: str, forward: "_Forward", info: tarfile.TarInfo) -> Buffere
         raise FormatError(archive, problem)
     forward.seek(info.offset_data)
     content = BufferedReader(_Content(forward, info.size), _READ_BYTES)
-    return decompressed(f"{archive}: {PurePosixPath(info.name).name}", content, content.peek(6)[:6])
+    return decompressed(
+        f"{archive}: {PurePosixPath(info.name).name}", content, content.peek(6)[:6]
+    )
 
 
 def _holds_arrays(source: str) -> bool:
@@ -359,13 +371,17 @@ def open_zip_members(
     with _open_zip(archive) as opened:
         infos = opened.infolist()
         if any(info.filename == _SPREADSHEET for info in infos):
-            raise FormatError(archive, "is a spreadsheet, which is not read; save it as CSV")
+            raise FormatError(
+                archive, "is a spreadsheet, which is not read; save it as CSV"
+            )
         for number, info in enumerate(infos):
             path = info.filename
             if info.is_dir():
                 continue
             # The content of a link is a path, which is no row.
-            if may_be_data(path, pattern) and not stat.S_ISLNK(info.external_attr >> 16):
+            if may_be_data(path, pattern) and not stat.S_ISLNK(
+                info.external_attr >> 16
+            ):
                 with _opened_in_zip(archive, opened, info) as content:
                     if is_data(path, pattern, format, content):
                         yield number, path, content
@@ -431,7 +447,8 @@ class _ZipContent(RawIOBase):
             part = self._member.read(len(buffer))
         except FormatError:
             raise
-        except Exception as error:  # zipfile and its decompressors raise nearly anything
+        except Exception as error:
+            # zipfile and its decompressors raise nearly anything
             raise _damaged(self._archive, error) from error
         buffer[: len(part)] = part
         return len(part)
@@ -446,9 +463,9 @@ def _damaged(archive: str, error: Exception) -> FormatError:
     if isinstance(error, RuntimeError) and "password" in str(error):
         return FormatError(archive, "is encrypted; unpack it, and name the data files")
     if isinstance(error, NotImplementedError):
-        problem = (
-            f"is compressed in a way that is not read ({error}); unpack it, and name the data files"
-        )
+        problem = f"is compressed in a way that is not read ({error}); unpack it, and name the data files"
         return FormatError(archive, problem)
     reason = str(error) or repr(error)
-    return FormatError(archive, f"is no zip archive or is damaged ({reason}); get it again")
+    return FormatError(
+        archive, f"is no zip archive or is damaged ({reason}); get it again"
+    )

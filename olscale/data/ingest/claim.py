@@ -71,7 +71,10 @@ class Journal:
         """Record that `chunks` of `split` are where a reader finds them."""
         if self.zero_based is None:
             return
-        self.splits[split] = {"chunks": [chunk.rows for chunk in chunks], "files": files}
+        self.splits[split] = {
+            "chunks": [chunk.rows for chunk in chunks],
+            "files": files,
+        }
         content = {
             "zero_based": self.zero_based,
             "layout": layout,
@@ -156,7 +159,12 @@ class Earlier:
                 if low < high:
                     block = self._checked(reader, i)
                     part = cut(block, low, high)
-                    yield Batch(part.X, part.label, content["columns"], zero_based=self.zero_based)
+                    yield Batch(
+                        part.X,
+                        part.label,
+                        content["columns"],
+                        zero_based=self.zero_based,
+                    )
                 start += size
 
     def _checked(self, reader: SplitReader, i: int) -> Block:
@@ -176,7 +184,8 @@ def _count(content: dict[str, Any]) -> int:
 def _load(directory: Storage, folder: str) -> dict[str, Any] | None:
     try:
         return json_content(directory.read(f"{folder}{PROGRESS}"), checked=True)
-    except (OSError, *DAMAGE):  # damaged, or without a checksum: all sources are read again
+    except (OSError, *DAMAGE):
+        # damaged, or without a checksum: all sources are read again
         return None
 
 
@@ -240,7 +249,11 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Storage]:
         before = _marker(directory)
         # Those that an interrupted build of the same place has made count as its own.
         directories = missing or [str(path) for path in before.get("made", ())]
-        content = {"created_by": f"olscale {__version__}", "made": directories, **recipe}
+        content = {
+            "created_by": f"olscale {__version__}",
+            "made": directories,
+            **recipe,
+        }
         begun = False
         try:
             # As JSON on both sides, where tuples are lists.

@@ -16,7 +16,9 @@ from olscale.data.manifest import Manifest, Segment, WeightsEntry
 from olscale.errors import DatasetError, FormatError, UnknownNameError
 
 # Types whose every value is exact as float64.
-_STORED = tuple(np.dtype(name) for name in ("u1", "i1", "u2", "i2", "u4", "i4", "f4", "f8"))
+_STORED = tuple(
+    np.dtype(name) for name in ("u1", "i1", "u2", "i2", "u4", "i4", "f4", "f8")
+)
 
 
 class Columns:
@@ -50,7 +52,9 @@ class Columns:
             # Text that lists nonzeros is read as sparse rows, and made dense after the last.
             self.kind = like.kind if like.index_base is None else "sparse"
             if like.feature_names is not None:
-                self._names = {name: place for place, name in enumerate(like.feature_names)}
+                self._names = {
+                    name: place for place, name in enumerate(like.feature_names)
+                }
         self._seen: tuple[str, ...] = ()
         self._target = np.empty(0, dtype=np.int32)
 
@@ -72,7 +76,9 @@ class Columns:
         """Give each column the place at its position in `places`."""
         order = np.argsort(places)
         names = self.names or ()
-        self._names = {names[column]: place for place, column in enumerate(order.tolist())}
+        self._names = {
+            names[column]: place for place, column in enumerate(order.tolist())
+        }
 
     def align(self, batch: Batch, source: str) -> StoredRows:
         """Return the rows of `batch` in the dataset's columns and stored type.
@@ -84,7 +90,9 @@ class Columns:
             have the same name.
         """
         # Dense and sparse forms of the same rows are two datasets: they do not mix.
-        kind: Literal["dense", "sparse"] = "sparse" if isinstance(batch.X, CSR) else "dense"
+        kind: Literal["dense", "sparse"] = (
+            "sparse" if isinstance(batch.X, CSR) else "dense"
+        )
         first = self.kind is None
         if first:
             self.kind = kind
@@ -115,14 +123,14 @@ class Columns:
                 f"{source} has {batch.columns} columns but the sources before it had {self.width}"
             )
         stored = self._stored or dtype
-        self._stored = stored = stored if np.can_cast(dtype, stored) else np.dtype(np.float64)
+        self._stored = stored = (
+            stored if np.can_cast(dtype, stored) else np.dtype(np.float64)
+        )
         self.dtype = np.result_type(self.dtype, stored)
         names = batch.feature_names
         if names is not None and names != self.names:
             if self._names is None or sorted(names) != sorted(self._names):
-                cure = (
-                    "name them alike, or, of CSV and TSV, give --no-header if first rows are data"
-                )
+                cure = "name them alike, or, of CSV and TSV, give --no-header if first rows are data"
                 raise DatasetError(
                     f"{source} has other column names than the sources before it; {cure}"
                 )
@@ -136,7 +144,9 @@ class Columns:
             self.width = max(self.width, batch.columns)
             return X
         if self._names is None:
-            raise DatasetError(f"{source} names its columns but the sources before it did not")
+            raise DatasetError(
+                f"{source} names its columns but the sources before it did not"
+            )
         if self._like is not None:
             at = self._places_like(self._like, batch.feature_names, self._names, source)
             return self._known(X, at, len(self._names))
@@ -150,10 +160,16 @@ class Columns:
         self, like: Manifest, names: tuple[str, ...], known: dict[str, int], source: str
     ) -> NDArray[np.int64]:
         """Return the column of each of `names`, beyond all columns for an unknown value."""
-        text = () if like.table is None else tuple(f"{name}=" for name in like.table.categorical)
+        text = (
+            ()
+            if like.table is None
+            else tuple(f"{name}=" for name in like.table.categorical)
+        )
         other = {
             f"{column}=": known.get(f"{column}={OTHER}", len(known))
-            for column, coding in (({} if like.table is None else like.table.coded) or {}).items()
+            for column, coding in (
+                ({} if like.table is None else like.table.coded) or {}
+            ).items()
             if coding.startswith(FirstValues.name)
         }
         places = []
@@ -255,7 +271,9 @@ class Weights:
                 "table (CSV, ARFF, JSON lines, "
                 "Parquet), as arrays (NPZ, MAT) or as VW text",
             )
-        weights = checked_weights(source, np.asarray(batch.weights, dtype=np.float64), self._asked)
+        weights = checked_weights(
+            source, np.asarray(batch.weights, dtype=np.float64), self._asked
+        )
         if batch.table is not None and batch.table.columns.weights is not None:
             self._name = batch.table.columns.names[batch.table.columns.weights]
         self._least = min(self._least, float(weights.min()))
@@ -335,7 +353,9 @@ class _MemberSegments:
         starts = itertools.accumulate(self._rows, initial=0)
         return [
             Segment(name=member.segment, start=start, rows=rows)
-            for member, start, rows in zip(self._members, starts, self._rows, strict=False)
+            for member, start, rows in zip(
+                self._members, starts, self._rows, strict=False
+            )
         ]
 
 

@@ -37,7 +37,11 @@ _MOST_NAMES = 5
 @cache
 def _formats() -> dict[str, str]:
     """Return the format that each ending of file names identifies."""
-    formats = {suffix: format.name for format in FORMATS.load_all() for suffix in format.suffixes}
+    formats = {
+        suffix: format.name
+        for format in FORMATS.load_all()
+        for suffix in format.suffixes
+    }
     return formats | dict.fromkeys(_ARCHIVES, "archive")
 
 
@@ -79,7 +83,11 @@ def is_note(path: str) -> bool:
 
 def _is_hidden(folder: str) -> bool:
     """Return whether a folder is a program's own; ``_day=mon`` is a column of the table."""
-    return folder.startswith((".", "_")) and folder not in (".", "..") and "=" not in folder
+    return (
+        folder.startswith((".", "_"))
+        and folder not in (".", "..")
+        and "=" not in folder
+    )
 
 
 def data_among(paths: Iterable[str], holds_data: Callable[[str], bool]) -> list[str]:
@@ -123,7 +131,9 @@ def has_role(path: str) -> bool:
     return _role(path) is not None
 
 
-def conflict(paths: Sequence[str], pattern: Callable[[Sequence[str]], str]) -> str | None:
+def conflict(
+    paths: Sequence[str], pattern: Callable[[Sequence[str]], str]
+) -> str | None:
     """Return what is wrong if data files do not belong together, and what to write.
 
     Parameters
@@ -143,7 +153,9 @@ def conflict(paths: Sequence[str], pattern: Callable[[Sequence[str]], str]) -> s
         kinds.setdefault(kind_of(path), []).append(path)
     if len(kinds) < 2:
         return None
-    endings = ", ".join(sorted({suffix_of(path) or path for path in paths})[:_MOST_NAMES])
+    endings = ", ".join(
+        sorted({suffix_of(path) or path for path in paths})[:_MOST_NAMES]
+    )
     # Most files of a known kind are the likeliest wish.
     most = max(kinds.values(), key=lambda group: (tells_format(group[0]), len(group)))
     return (
@@ -152,7 +164,9 @@ def conflict(paths: Sequence[str], pattern: Callable[[Sequence[str]], str]) -> s
     )
 
 
-def pattern_of(group: Sequence[str], matches: Callable[[str], Iterable[str]]) -> str | None:
+def pattern_of(
+    group: Sequence[str], matches: Callable[[str], Iterable[str]]
+) -> str | None:
     """Return a pattern that matches the files of `group` and no others, or None."""
     names = [PurePosixPath(path).name for path in group]
     start = _common_start(group)
@@ -167,7 +181,9 @@ def pattern_of(group: Sequence[str], matches: Callable[[str], Iterable[str]]) ->
     ]
     if len(group) == 1:
         patterns.insert(0, group[0])
-    return next((pattern for pattern in patterns if set(matches(pattern)) == set(group)), None)
+    return next(
+        (pattern for pattern in patterns if set(matches(pattern)) == set(group)), None
+    )
 
 
 def _common_start(words: Sequence[str]) -> str:
@@ -213,11 +229,21 @@ def _role(path: str) -> tuple[str, str] | None:
 
 def _training_and_test(paths: Sequence[str]) -> tuple[list[str], list[str]]:
     roles = {path: _role(path) for path in paths}
-    train = [path for path, role in roles.items() if role is not None and role[0] == "train"]
-    test = [path for path, role in roles.items() if role is not None and role[0] == "test"]
+    train = [
+        path for path, role in roles.items() if role is not None and role[0] == "train"
+    ]
+    test = [
+        path for path, role in roles.items() if role is not None and role[0] == "test"
+    ]
     if not train:
         # Such as a9a next to a9a.t.
         without = {role[1] for role in roles.values() if role is not None}
-        plain = {path: strip_compression(path).lower().rpartition("/")[2] for path in paths}
-        train = [path for path, role in roles.items() if role is None and plain[path] in without]
+        plain = {
+            path: strip_compression(path).lower().rpartition("/")[2] for path in paths
+        }
+        train = [
+            path
+            for path, role in roles.items()
+            if role is None and plain[path] in without
+        ]
     return train, test

@@ -193,8 +193,12 @@ def ingest(
             wrong = f"as {train_rows}, expected at least 1"
         raise ParameterError(f"train_rows was given {wrong}; leave one of them out")
     if target not in (None, "classes", "real") or (target and novel is not None):
-        wrong = f"was {target!r}" + (f", with novel = {novel!r}" if novel is not None else "")
-        raise ParameterError(f"target {wrong}; expected 'classes' or 'real', or novel alone")
+        wrong = f"was {target!r}" + (
+            f", with novel = {novel!r}" if novel is not None else ""
+        )
+        raise ParameterError(
+            f"target {wrong}; expected 'classes' or 'real', or novel alone"
+        )
     if index_base not in (None, 0, 1):
         raise ParameterError(f"index_base was {index_base!r}, expected 0 or 1")
     # A notebook shows a bar unasked, a script stays quiet.
@@ -235,7 +239,9 @@ def ingest(
         check_alone(encode=encode, target=target)
         options["like"] = other.fingerprint
         if (novel is None) != (other.task != "novelty"):
-            raise ParameterError("like: give novel where the other dataset is of novelties")
+            raise ParameterError(
+                "like: give novel where the other dataset is of novelties"
+            )
     codings = (encode,) if isinstance(encode, str) else tuple(encode)
     if codings:
         # A wrong coding is refused before any source is opened.
@@ -336,7 +342,9 @@ def ingest(
                         "as none"
                     )
 
-        reader = Reader(format, first, _spill_folder(directory, stack), Journal(directory))
+        reader = Reader(
+            format, first, _spill_folder(directory, stack), Journal(directory)
+        )
         try:
             build(reader)
         except ZeroIndexError as fault:
@@ -354,14 +362,18 @@ def ingest(
     return open_dataset(dest)
 
 
-def _expanded(paths: dict[str, list[str]], note: Callable[[str], None]) -> dict[str, list[Source]]:
+def _expanded(
+    paths: dict[str, list[str]], note: Callable[[str], None]
+) -> dict[str, list[Source]]:
     """Return the sources of each split; the train split decides which columns folders name."""
     train = expand(paths["train"], note)
     test = expand(paths["test"], note)
     names = partition_names(train)
     if more := [name for name in partition_names(test) if name not in names]:
         columns = ", ".join(map(repr, more))
-        note(f"folders of the test split say {columns}, those of the train split do not: not read")
+        note(
+            f"folders of the test split say {columns}, those of the train split do not: not read"
+        )
     sources = with_partitions([*train, *test], names)
     return {"train": sources[: len(train)], "test": sources[len(train) :]}
 
@@ -416,7 +428,9 @@ def _test_splits_in(
     ]
 
 
-def _entry(source: Source, split: str, hashes: dict[str, Future[tuple[str, int]]]) -> SourceEntry:
+def _entry(
+    source: Source, split: str, hashes: dict[str, Future[tuple[str, int]]]
+) -> SourceEntry:
     if source.file is None:
         return SourceEntry(name=source.name, split=split)
     digest, size = hashes[source.file].result()

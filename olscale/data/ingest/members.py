@@ -37,7 +37,12 @@ from olscale.data.ingest.data_files import (
     pattern_of,
 )
 from olscale.data.ingest.selection import SVMLIGHT
-from olscale.data.ingest.sources import constants_of, folder_columns, natural_key, segment_names
+from olscale.data.ingest.sources import (
+    constants_of,
+    folder_columns,
+    natural_key,
+    segment_names,
+)
 from olscale.errors import FormatError, NoRowsError
 
 # Few enough to stay in the cache between decompressing and writing.
@@ -144,7 +149,9 @@ def spill_archive(
         _check_alike(archive, paths)
     _check_labels(archive, paths, passed_over)
     if not members:
-        raise NoRowsError(archive, f"no rows: all data files in it are empty ({listed(empty)})")
+        raise NoRowsError(
+            archive, f"no rows: all data files in it are empty ({listed(empty)})"
+        )
     if note is not None and passed_over and pattern is None:
         note(passed_over_note(archive, passed_over))
     if note is not None and empty:
@@ -172,7 +179,9 @@ def _opened(
     if is_zip(archive):
         yield from open_zip_members(archive, pattern, format, passed_over)
         return
-    for number, (path, content) in enumerate(open_members(archive, pattern, format, passed_over)):
+    for number, (path, content) in enumerate(
+        open_members(archive, pattern, format, passed_over)
+    ):
         yield number, path, content
 
 
@@ -263,7 +272,9 @@ def _copy(content: BufferedReader, file: Path) -> None:
         shutil.copyfileobj(content, copy, _COPY_BYTES)
 
 
-def read_member(member: Member, format: Format, options: ReadOptions) -> Iterator[Batch]:
+def read_member(
+    member: Member, format: Format, options: ReadOptions
+) -> Iterator[Batch]:
     """Yield the rows of `member` in order, and remove its spill."""
     if member.rows is not None and member.archive is not None:
         from olscale.data.ingest.spill import read_spill

@@ -6,7 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from olscale.data.formats import ENCODED_FORMATS, TABLE_FORMATS, TEXT_FORMATS, find_format
+from olscale.data.formats import (
+    ENCODED_FORMATS,
+    TABLE_FORMATS,
+    TEXT_FORMATS,
+    find_format,
+)
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.compression import open_source
 from olscale.data.formats.svmlight import IndexRange, ZeroIndexError
@@ -77,7 +82,12 @@ class Reader:
         """Return the members of `source`, in order; an archive is read to its end."""
         if not is_archive(source.path):
             return [
-                Member(source.path, source.segment, part=source.part, constants=source.constants)
+                Member(
+                    source.path,
+                    source.segment,
+                    part=source.part,
+                    constants=source.constants,
+                )
             ]
         members = spill_archive(
             source.path,
@@ -133,7 +143,9 @@ class Reader:
         `fault` is the index 0 that proves it.
         """
         options = replace(self._first, zero_based=True)
-        reader = Reader(self._format, options, self._folder, Journal(self.journal.directory))
+        reader = Reader(
+            self._format, options, self._folder, Journal(self.journal.directory)
+        )
         if self._ranges:
             reader.notes.append(
                 f"the indices of all sources are taken to count from 0, as line {fault.line:,} of "
@@ -151,7 +163,9 @@ class Reader:
             When a source without an index 0 has the largest index of all, one more than the sources
             with an index 0.
         """
-        counted_from_0 = [indices.largest for _, indices in self._ranges if indices.smallest == 0]
+        counted_from_0 = [
+            indices.largest for _, indices in self._ranges if indices.smallest == 0
+        ]
         if not counted_from_0:
             return
         for name, indices in self._ranges:
@@ -226,7 +240,9 @@ class Reader:
             columns = batch.table.columns
             in_file = columns.names[: columns.width]
             for name in (
-                constant.name for constant in member.constants if constant.name in in_file
+                constant.name
+                for constant in member.constants
+                if constant.name in in_file
             ):
                 self._note(
                     f"column {name!r} is in the files and in the names of their folders; the "
@@ -240,7 +256,9 @@ class Reader:
         if batch.table is not None:
             columns = batch.table.columns
             self._may_be_dense = (
-                self._may_be_dense and bool(columns.sparse) and not columns.has_categories
+                self._may_be_dense
+                and bool(columns.sparse)
+                and not columns.has_categories
             )
         # The first table decides the columns of all.
         if batch.table is not None and self._options.table is None:
@@ -266,7 +284,9 @@ class Reader:
         ):
             return
         features = {columns.names[position] for position in columns.features}
-        lacking = [first.names[i] for i in first.features if first.names[i] not in features]
+        lacking = [
+            first.names[i] for i in first.features if first.names[i] not in features
+        ]
         if self._label not in columns.names and lacking:
             raise DatasetError(
                 f"{source} has no column {self._label!r}, which is the label of the sources "

@@ -44,7 +44,9 @@ def check_form(source: str, format: str, options: ReadOptions) -> None:
             f"is {format} and has no indices to count; leave --index-base out",
         )
     if options.arrays is not None and format not in ARRAY_FORMATS:
-        raise FormatError(source, f"is {format} and has no arrays to name; leave --arrays out")
+        raise FormatError(
+            source, f"is {format} and has no arrays to name; leave --arrays out"
+        )
     if format in ("csv", "tsv"):
         return
     if options.header is not None:
@@ -72,7 +74,9 @@ def check_form(source: str, format: str, options: ReadOptions) -> None:
         ("--missing", options.missing),
     ):
         if value:
-            raise FormatError(source, f"is {format}, and {option} is for CSV and TSV; leave it out")
+            raise FormatError(
+                source, f"is {format}, and {option} is for CSV and TSV; leave it out"
+            )
 
 
 def drop_columns(batch: Batch, words: Iterable[str], source: str) -> Batch:

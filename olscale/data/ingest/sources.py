@@ -108,7 +108,9 @@ def segment_names(files: Sequence[str]) -> list[str]:
     ['day=mon/part-0', 'day=mon/part-1']
     """
     names = [_partition(file) or segment_name(file) for file in files]
-    long_names = [str(PurePosixPath(file).parent / segment_name(file)) for file in files]
+    long_names = [
+        str(PurePosixPath(file).parent / segment_name(file)) for file in files
+    ]
     return _distinct(names, long_names)
 
 
@@ -129,7 +131,9 @@ def natural_key(name: str) -> list[tuple[int, int, str]]:
     ]
 
 
-def expand(sources: Iterable[str], note: Callable[[str], None] | None = None) -> list[Source]:
+def expand(
+    sources: Iterable[str], note: Callable[[str], None] | None = None
+) -> list[Source]:
     """Return the sources to read, in order.
 
     A folder or pattern (``days/*.svm``) stands for its files in natural order (``Day2`` before
@@ -150,7 +154,9 @@ def expand(sources: Iterable[str], note: Callable[[str], None] | None = None) ->
     for source in sources:
         with errors_of(source):
             expanded += _expand_one(source, note or _say_nothing)
-    common = redacted(_common_folder([source.root for source in expanded if source.file]))
+    common = redacted(
+        _common_folder([source.root for source in expanded if source.file])
+    )
     paths = [
         redacted(source.place).removeprefix(common) if source.file else source.name
         for source in expanded
@@ -196,7 +202,9 @@ def _expand_one(source: str, note: Callable[[str], None]) -> list[Source]:
     bare = path.rpartition("#")[0]
     if bare and fs.exists(bare):
         return [replace(_file(source.rpartition("#")[0], bare), path=source)]
-    matches = sorted(map(str, fs.glob(path)), key=natural_key) if _MAGIC.search(path) else []
+    matches = (
+        sorted(map(str, fs.glob(path)), key=natural_key) if _MAGIC.search(path) else []
+    )
     if not matches:
         raise DatasetError(f"source {source} does not exist")
     root = path[: _MAGIC.search(path).start()].rpartition("/")[0]  # type: ignore[union-attr]
@@ -222,7 +230,9 @@ def _tell_passed_over(
 
 
 def _file(source: str, path: str) -> Source:
-    return Source(redacted_name(path), source, source, place=path, root=path.rpartition("/")[0])
+    return Source(
+        redacted_name(path), source, source, place=path, root=path.rpartition("/")[0]
+    )
 
 
 def _files(fs: Any, paths: Sequence[str], root: str) -> list[Source]:
@@ -241,11 +251,15 @@ def _in_folders(
     note: Callable[[str], None],
 ) -> list[Source]:
     """Return the data files in `folders`, below `root`; the user wrote `source`."""
-    entries = [entry for folder in folders for entry in fs.find(folder, detail=True).items()]
+    entries = [
+        entry for folder in folders for entry in fs.find(folder, detail=True).items()
+    ]
     places = [
         str(place) for place, detail in entries if detail.get("type") != "other"
     ]  # pipes, sockets and devices
-    names = sorted((place.removeprefix(f"{root}/") for place in places), key=natural_key)
+    names = sorted(
+        (place.removeprefix(f"{root}/") for place in places), key=natural_key
+    )
 
     def address(name: str) -> str:
         return str(fs.unstrip_protocol(f"{root}/{name}")).removeprefix("file://")
@@ -257,7 +271,9 @@ def _in_folders(
     # Labels are read together with their rows, whose file is named.
     labels = {labels_beside(address(name)) for name in names}
     images = labels_among(names)
-    names = [name for name in names if address(name) not in labels and name not in images]
+    names = [
+        name for name in names if address(name) not in labels and name not in images
+    ]
     data = data_among(names, holds_data)
     if not data:
         passed_over = ""
@@ -292,7 +308,9 @@ def _common_folder(folders: Sequence[str]) -> str:
     common = folders[0].split("/")
     for folder in folders[1:]:
         pairs = zip(common, folder.split("/"), strict=False)
-        common = [part for part, peer in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+        common = [
+            part for part, peer in takewhile(lambda pair: pair[0] == pair[1], pairs)
+        ]
     return "".join(f"{part}/" for part in common)
 
 
@@ -304,7 +322,10 @@ def _partition(file: str) -> str:
 def _distinct(names: Sequence[str], longer: Sequence[str]) -> list[str]:
     """Return `names`, with the `longer` name in place of each duplicate."""
     counts = Counter(names)
-    return [name if counts[name] == 1 else more for name, more in zip(names, longer, strict=True)]
+    return [
+        name if counts[name] == 1 else more
+        for name, more in zip(names, longer, strict=True)
+    ]
 
 
 def sha256_and_size(file: str) -> tuple[str, int]:
@@ -350,7 +371,9 @@ def folder_columns(path: str) -> dict[str, str | None]:
     return columns
 
 
-def constants_of(files: Iterable[Mapping[str, str | None]]) -> list[tuple[Constant, ...]]:
+def constants_of(
+    files: Iterable[Mapping[str, str | None]],
+) -> list[tuple[Constant, ...]]:
     """Return the constant columns of each of `files`; numeric if all files have numbers.
 
     Examples
@@ -374,7 +397,11 @@ def constants_of(files: Iterable[Mapping[str, str | None]]) -> list[tuple[Consta
 
 def partition_names(sources: Iterable[Source]) -> tuple[str, ...]:
     """Return the columns named by folders below the common folder of all `sources`."""
-    return tuple(dict.fromkeys(name for source in sources for name in folder_columns(source.below)))
+    return tuple(
+        dict.fromkeys(
+            name for source in sources for name in folder_columns(source.below)
+        )
+    )
 
 
 def with_partitions(sources: Sequence[Source], names: Collection[str]) -> list[Source]:
@@ -384,7 +411,11 @@ def with_partitions(sources: Sequence[Source], names: Collection[str]) -> list[S
     like the days before it, ``days``.
     """
     columns = [
-        {name: value for name, value in folder_columns(source.place).items() if name in names}
+        {
+            name: value
+            for name, value in folder_columns(source.place).items()
+            if name in names
+        }
         for source in sources
     ]
     return [

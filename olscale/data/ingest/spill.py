@@ -57,12 +57,16 @@ def write_batch(file: BinaryIO, batch: Batch) -> None:
         arrays.append(batch.target)
     file.write(
         # Labels may be NumPy's numbers, which JSON does not know.
-        json.dumps({"arrays": len(arrays), **about}, default=lambda value: value.item()).encode()
+        json.dumps(
+            {"arrays": len(arrays), **about}, default=lambda value: value.item()
+        ).encode()
         + b"\n"
     )
     for array in arrays:
         values = np.ascontiguousarray(array)
-        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(values))
+        np.lib.format.write_array_header_1_0(
+            file, np.lib.format.header_data_from_array_1_0(values)
+        )
         write_in_steps(file, values.reshape(-1).view(np.uint8))
 
 
@@ -93,7 +97,11 @@ def _packed(X: CSR) -> list[NDArray[Any]]:
         # Without labels, which may be text and are written apart.
         packed.add(CSR(*part), np.zeros(len(part[0]) - 1))
     words, *bounds, _ = packed.pieces()
-    return [np.concatenate([words, np.zeros(SPARE_WORDS)]), np.array(bounds), np.array([rows])]
+    return [
+        np.concatenate([words, np.zeros(SPARE_WORDS)]),
+        np.array(bounds),
+        np.array([rows]),
+    ]
 
 
 def _unpacked(
@@ -113,7 +121,9 @@ def spill_svmlight(
     file: Path,
 ) -> None:
     """Parse `content`, SVMlight text called `source` in errors, and write its rows to `file`."""
-    options = ReadOptions(chunk_rows=DEFAULT_CHUNK_ROWS, zero_based=True, stream=content)
+    options = ReadOptions(
+        chunk_rows=DEFAULT_CHUNK_ROWS, zero_based=True, stream=content
+    )
     with file.open("wb") as out:
         for batch in format.read(source, options):
             write_batch(out, batch)
@@ -160,7 +170,9 @@ def read_spill(
             with again() as text:
                 for _ in read_svmlight(
                     source,
-                    ReadOptions(DEFAULT_CHUNK_ROWS, zero_based=is_zero_based, stream=text),
+                    ReadOptions(
+                        DEFAULT_CHUNK_ROWS, zero_based=is_zero_based, stream=text
+                    ),
                 ):
                     pass
             raise DatasetError(f"{source} changed while it was read; ingest it again")

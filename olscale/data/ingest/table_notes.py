@@ -63,7 +63,9 @@ class TableNotes:
         if self._first is None:
             self._first = columns
         # Batches of a source share their columns, which are compared once.
-        elif columns is not self._first and (not self._others or columns is not self._others[-1]):
+        elif columns is not self._first and (
+            not self._others or columns is not self._others[-1]
+        ):
             _check_alike(self._first, columns, source)
             self._others.append(columns)
         if batch.table.missing is not None:
@@ -88,11 +90,14 @@ class TableNotes:
         # Integers are always finite.
         if values.dtype.kind != "f":
             return
-        with np.errstate(over="ignore", invalid="ignore"):  # for infinities or large numbers
+        # for infinities or large numbers
+        with np.errstate(over="ignore", invalid="ignore"):
             total = np.add.reduce(values, axis=None)
         if np.isfinite(total):
             return
-        names = batch.feature_names or tuple(f"x{position}" for position in range(batch.columns))
+        names = batch.feature_names or tuple(
+            f"x{position}" for position in range(batch.columns)
+        )
         infinite = _by_column(X, np.isinf(values), batch.columns)
         self._note(self._infinite, names, infinite)
         if missing:
@@ -107,9 +112,9 @@ class TableNotes:
     ) -> None:
         counts_by_name = counted[self._split]
         for position in np.flatnonzero(counts).tolist():
-            counts_by_name[names[position]] = counts_by_name.get(names[position], 0) + int(
-                counts[position]
-            )
+            counts_by_name[names[position]] = counts_by_name.get(
+                names[position], 0
+            ) + int(counts[position])
 
     def missing(self, split: str) -> dict[str, int] | None:
         """Return the number of missing cells of `split` by column; None for sparse text."""
@@ -121,9 +126,13 @@ class TableNotes:
         """Return the number of infinite cells of `split` by column, or None."""
         return self._infinite[split] or None
 
-    def rounded(self, columns: int, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    def rounded(
+        self, columns: int, names: tuple[str, ...] | None
+    ) -> tuple[str, ...] | None:
         """Return the columns of arrays in which some numbers may have been rounded, or None."""
-        positions = {position for split in self._rounded.values() for position in split.positions}
+        positions = {
+            position for split in self._rounded.values() for position in split.positions
+        }
         called = names or [f"x{position}" for position in range(columns)]
         return tuple(called[position] for position in sorted(positions)) or None
 
@@ -153,11 +162,14 @@ class TableNotes:
         for name in feature_names[len(numeric) :]:
             categorical[value_of(name, categorical)[0]] += 1
         sources = [table, *self._others]
-        places = [{name: i for i, name in enumerate(source.names)} for source in sources]
+        places = [
+            {name: i for i, name in enumerate(source.names)} for source in sources
+        ]
         growing = []
         for name in (names[i] for i in table.rises):
             rises = [
-                source.rises.get(place[name]) for source, place in zip(sources, places, strict=True)
+                source.rises.get(place[name])
+                for source, place in zip(sources, places, strict=True)
             ]
             # What falls in one source is no row number.
             rise_counts = [count for count in rises if count is not None]
@@ -169,7 +181,9 @@ class TableNotes:
         return TableEntry(
             numeric=len(numeric),
             categorical=categorical,
-            dropped=tuple(names[i] for i in sorted(table.dropped) if i != table.weights),
+            dropped=tuple(
+                names[i] for i in sorted(table.dropped) if i != table.weights
+            ),
             segments=None if table.segments is None else names[table.segments],
             growing=tuple(growing),
             distinct=tuple(distinct),
@@ -184,10 +198,14 @@ class TableNotes:
         )
 
 
-def _by_column(X: NDArray[Any] | CSR, mask: NDArray[np.bool_], columns: int) -> NDArray[Any]:
+def _by_column(
+    X: NDArray[Any] | CSR, mask: NDArray[np.bool_], columns: int
+) -> NDArray[Any]:
     """Return how many `found` values each column has."""
     if isinstance(X, CSR):
-        return np.bincount(X.indices[X.indptr[0] : X.indptr[-1]][mask], minlength=columns)
+        return np.bincount(
+            X.indices[X.indptr[0] : X.indptr[-1]][mask], minlength=columns
+        )
     counts: NDArray[Any] = mask.sum(axis=0)
     return counts
 

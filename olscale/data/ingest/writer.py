@@ -139,7 +139,8 @@ class DatasetWriter:
             self._targets = batch.targets
         elif batch.targets != self._targets:
             new_targets, old_targets = (
-                ", ".join(map(repr, names)) or "one" for names in (batch.targets, self._targets)
+                ", ".join(map(repr, names)) or "one"
+                for names in (batch.targets, self._targets)
             )
             raise DatasetError(
                 f"{member.name} has the targets {new_targets} but the sources before it had "
@@ -170,7 +171,9 @@ class DatasetWriter:
         """Values so far for which the dataset that this one is like has no column."""
         return self._columns.unknown
 
-    def finish(self, sources: Iterable[SourceEntry], *, densify: bool = False) -> Manifest:
+    def finish(
+        self, sources: Iterable[SourceEntry], *, densify: bool = False
+    ) -> Manifest:
         """Write the manifest, which makes the dataset exist.
 
         Parameters
@@ -208,7 +211,8 @@ class DatasetWriter:
         labels = self._labels
         notes = self._notes
         segments = {
-            name: [] if maker is None else maker.finish() for name, maker in self._segments.items()
+            name: [] if maker is None else maker.finish()
+            for name, maker in self._segments.items()
         }
         splits = {
             name: writer.entry(
@@ -224,7 +228,9 @@ class DatasetWriter:
                 "kind": kind,
                 "layout": self._layout,
                 # `join_targets` makes rows float64.
-                "dtype": "float64" if self._targets or self._weights else str(columns.dtype),
+                "dtype": "float64"
+                if self._targets or self._weights
+                else str(columns.dtype),
                 "columns": columns.width,
                 "nonzeros": sum(split.nonzeros for split in splits.values()),
                 "chunk_rows": self._chunk_rows,
@@ -239,7 +245,9 @@ class DatasetWriter:
                 "label_names": labels.names,
                 "feature_names": columns.names,
                 "table": self._notes.entry(columns.names),
-                "index_base": None if self._zero_based is None else int(not self._zero_based),
+                "index_base": None
+                if self._zero_based is None
+                else int(not self._zero_based),
                 "rounded": self._notes.rounded(columns.width, columns.names),
                 "splits": splits,
                 "sources": tuple(sources),
@@ -266,7 +274,9 @@ class DatasetWriter:
     def _width(self) -> int:
         """Number of stored columns."""
         return (
-            (self._weights is not None) + max(0, len(self._targets or ()) - 1) + self._columns.width
+            (self._weights is not None)
+            + max(0, len(self._targets or ()) - 1)
+            + self._columns.width
         )
 
     def _begin(self, split: str) -> None:
@@ -292,7 +302,9 @@ class DatasetWriter:
             # They do not fill a chunk yet, so that no file has them.
             blocks = self._splits[split].take_rest()
             self._splits[split].finish(self._width)
-            self._rewrite([split], "dense", lambda block: iter([_of_type(block, X.dtype)]))
+            self._rewrite(
+                [split], "dense", lambda block: iter([_of_type(block, X.dtype)])
+            )
             for block in blocks:
                 self._splits[split].put(_of_type(block, X.dtype))
         self._dtype = None if isinstance(X, CSR) else X.dtype
@@ -323,7 +335,9 @@ class DatasetWriter:
         files: dict[str, int],
     ) -> None:
         if self._journal is not None:
-            self._journal.written(split, chunks, files, self._layout, self._chunk_rows, self._width)
+            self._journal.written(
+                split, chunks, files, self._layout, self._chunk_rows, self._width
+            )
 
     def _share(self) -> float:
         chunks = [chunk for writer in self._splits.values() for chunk in writer.chunks]
@@ -352,7 +366,8 @@ class DatasetWriter:
         """Rewrite sparse rows with their features at other places."""
         self._journal = None
         self._directory.remove(PROGRESS)
-        aside = self._width - self._columns.width  # weights and targets come before features
+        # weights and targets come before features
+        aside = self._width - self._columns.width
         stored = np.concatenate([np.arange(aside), aside + places])
 
         def moved(block: Block) -> Iterator[Block]:
@@ -388,7 +403,9 @@ class DatasetWriter:
         for split, writer in before.items():
             self._splits[split] = self._open(split)
             rows = sum(chunk.rows for chunk in writer.chunks)
-            shape = SplitShape(f"{REWRITE}/{split}", kind, width, rows, chunk_rows, writer.files)
+            shape = SplitShape(
+                f"{REWRITE}/{split}", kind, width, rows, chunk_rows, writer.files
+            )
             reader = open_reader(layout, self._directory, shape)
             for i in range(len(writer.chunks)):
                 for block in change(reader.read(i)):
@@ -407,7 +424,9 @@ def _renumbered(X: CSR, places: NDArray[np.int64]) -> CSR:
 
     indptr, indices, data = trim(X)
     shape = (len(indptr) - 1, len(places))
-    rows = csr_matrix((data, places[indices].astype(np.int32), indptr), shape=shape, copy=False)
+    rows = csr_matrix(
+        (data, places[indices].astype(np.int32), indptr), shape=shape, copy=False
+    )
     rows.sort_indices()
     return CSR(indptr, rows.indices.astype(np.int32, copy=False), rows.data)
 
@@ -417,4 +436,6 @@ def _dense_parts(block: Block, columns: int, rows: int) -> Iterator[Block]:
     assert isinstance(block.X, CSR)
     for start in range(0, len(block), rows):
         stop = min(start + rows, len(block))
-        yield Block(to_dense(slice_rows(block.X, start, stop), columns), block.label[start:stop])
+        yield Block(
+            to_dense(slice_rows(block.X, start, stop), columns), block.label[start:stop]
+        )

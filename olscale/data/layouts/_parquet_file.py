@@ -103,7 +103,10 @@ def _cut(indptr: NDArray[np.int64]) -> Iterator[tuple[int, int, int, bytes, byte
     first = 0
     rows = len(indptr) - 1
     while first < rows:
-        last = int(np.searchsorted(indptr, indptr[first] + _PAGE_ENTRIES, side="right")) - 1
+        last = (
+            int(np.searchsorted(indptr, indptr[first] + _PAGE_ENTRIES, side="right"))
+            - 1
+        )
         # One row at least, even if it alone exceeds a page.
         last = min(max(last, first + 1), rows)
         lengths = np.diff(indptr[first : last + 1])
@@ -111,7 +114,13 @@ def _cut(indptr: NDArray[np.int64]) -> Iterator[tuple[int, int, int, bytes, byte
         entry_counts = np.maximum(lengths, 1)
         entries = int(entry_counts.sum())
         starts = np.cumsum(entry_counts) - entry_counts
-        yield first, last, entries, _levels(entries, starts), _levels(entries, starts[lengths == 0])
+        yield (
+            first,
+            last,
+            entries,
+            _levels(entries, starts),
+            _levels(entries, starts[lengths == 0]),
+        )
         first = last
 
 
@@ -130,8 +139,12 @@ def _filled(
             for part, end in zip(parts, ends.tolist(), strict=True)
             if (begin := end - len(part)) < high and end > low
         ]
-        values = pieces[0] if len(pieces) == 1 else np.concatenate([parts[0][:0], *pieces])
-        yield _Page(np.ascontiguousarray(values), entries, last - first, repetition, definition)
+        values = (
+            pieces[0] if len(pieces) == 1 else np.concatenate([parts[0][:0], *pieces])
+        )
+        yield _Page(
+            np.ascontiguousarray(values), entries, last - first, repetition, definition
+        )
 
 
 def _levels(entries: int, zeros: NDArray[np.int64]) -> bytes:
@@ -164,7 +177,9 @@ def _runs(entries: int, zeros: NDArray[np.int64]) -> bytes:
     is_there = np.ones((len(ones), 2), np.bool_)
     is_there[-1] = False
     is_written = np.column_stack([groups > 0, level > 0, is_there])
-    return np.column_stack([octets, level, a_zero])[is_written].astype(np.uint8).tobytes()
+    return (
+        np.column_stack([octets, level, a_zero])[is_written].astype(np.uint8).tobytes()
+    )
 
 
 def _page_header(page: _Page, packed: int) -> bytes:
@@ -244,7 +259,9 @@ def _struct(fields: Mapping[int, _Thrift]) -> bytes:
 def _list(items: Sequence[_Thrift]) -> _Thrift:
     size = len(items)
     kind = items[0][0]
-    head = bytes([size << 4 | kind]) if size < 15 else bytes([0xF0 | kind]) + _varint(size)
+    head = (
+        bytes([size << 4 | kind]) if size < 15 else bytes([0xF0 | kind]) + _varint(size)
+    )
     return 9, head + b"".join(value for _, value in items)
 
 

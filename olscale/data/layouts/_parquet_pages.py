@@ -27,7 +27,11 @@ from olscale.compiled.decorator import compiled
 from olscale.data.layouts._parquet_file import CREATED_BY
 
 _WRITERS = (CREATED_BY, b"parquet-cpp-arrow")
-_TYPES: dict[int, np.dtype[Any]] = {1: np.dtype("<i4"), 4: np.dtype("<f4"), 5: np.dtype("<f8")}
+_TYPES: dict[int, np.dtype[Any]] = {
+    1: np.dtype("<i4"),
+    4: np.dtype("<f4"),
+    5: np.dtype("<f8"),
+}
 _LZ4_RAW = 7
 # Fields of Parquet's structs. The footer is decoded here, since a damaged one may crash the process
 # in pyarrow.
@@ -63,7 +67,9 @@ _DATA_PAGE_V2 = 3
 _PLAIN = 0
 
 
-def read_plain(file: memoryview) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]] | None:
+def read_plain(
+    file: memoryview,
+) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]] | None:
     """Return values and row offsets of each column by name; None if `file` has another form.
 
     Parameters
@@ -94,7 +100,9 @@ def read_plain(file: memoryview) -> dict[str, tuple[NDArray[Any], NDArray[np.int
             column = column[_COLUMN]
             pages = list(_pages(file, column))
             begins, present = (
-                offsets.of(pages, rows) if len(column[_PATH]) == 3 else _flat(pages, rows)
+                offsets.of(pages, rows)
+                if len(column[_PATH]) == 3
+                else _flat(pages, rows)
             )
             columns[str(column[_PATH][0], "utf-8")] = (
                 _values(pages, _TYPES[column[1]], present),
@@ -137,12 +145,18 @@ class _Page:
             _CODEC.decode(self.file[start : self.end], out)
             self.file[start : self.start] = levels
         elif out.nbytes != self.end - self.start:
-            raise ValueError(f"a page of {self.end - self.start} bytes, expected {out.nbytes}")
+            raise ValueError(
+                f"a page of {self.end - self.start} bytes, expected {out.nbytes}"
+            )
         else:
-            out.view(np.uint8)[:] = np.frombuffer(self.file[self.start : self.end], np.uint8)
+            out.view(np.uint8)[:] = np.frombuffer(
+                self.file[self.start : self.end], np.uint8
+            )
 
 
-def _values(pages: Sequence[_Page], dtype: np.dtype[Any], present: Sequence[int]) -> NDArray[Any]:
+def _values(
+    pages: Sequence[_Page], dtype: np.dtype[Any], present: Sequence[int]
+) -> NDArray[Any]:
     values = np.empty(sum(present), dtype)
     used = 0
     for page, count in zip(pages, present, strict=True):
@@ -165,7 +179,9 @@ class _Offsets:
         self._levels: list[Any] = []
         self._found: Any = None
 
-    def of(self, pages: Sequence[_Page], rows: int) -> tuple[NDArray[np.int64], list[int]]:
+    def of(
+        self, pages: Sequence[_Page], rows: int
+    ) -> tuple[NDArray[np.int64], list[int]]:
         """Return row offsets, and the number of values in each page."""
         # Indices and values have the same levels, which are decoded once for both.
         levels = [(page.entries, page.levels) for page in pages]
@@ -182,7 +198,9 @@ def _offsets(pages: Sequence[_Page], rows: int) -> tuple[NDArray[np.int64], list
     entries = begun = missing = 0
     present = []
     for page in pages:
-        repetition, definition = (np.frombuffer(levels, np.uint8) for levels in page.levels)
+        repetition, definition = (
+            np.frombuffer(levels, np.uint8) for levels in page.levels
+        )
         begun += _found(_zeros(repetition, page.entries, entries, begins[begun:-1]))
         absent = _found(_zeros(definition, page.entries, entries, empty[missing:]))
         entries = entries + page.entries
@@ -216,7 +234,9 @@ def _pages(file: memoryview, chunk: Any) -> Iterator[_Page]:
         if not at <= middle <= values <= after <= end:
             raise ValueError(f"a page of {header[_PACKED]} bytes, {end - at} are left")
         levels = bytes(file[at:middle]), bytes(file[middle:values])
-        yield _Page(data[_ENTRIES], levels, file, values, after, data.get(_IS_PACKED, True))
+        yield _Page(
+            data[_ENTRIES], levels, file, values, after, data.get(_IS_PACKED, True)
+        )
         at = after
 
 
@@ -231,7 +251,9 @@ def _struct(data: bytes, at: int) -> tuple[dict[int, Any], int]:
         if not step:
             raise _OtherPages
         field += step
-        fields[field], at = (kind == 1, at + 1) if kind in (1, 2) else _value(data, at + 1, kind)
+        fields[field], at = (
+            (kind == 1, at + 1) if kind in (1, 2) else _value(data, at + 1, kind)
+        )
     return fields, at + 1
 
 
@@ -301,7 +323,12 @@ def _zeros(
         length = 8 if run & 1 else run >> 1
         while groups > 0:
             # Most levels are ones: test eight groups at once, and visit only their zeros.
-            if run & 1 and groups >= 8 and at + 8 <= len(levels) and entries - done >= 64:
+            if (
+                run & 1
+                and groups >= 8
+                and at + 8 <= len(levels)
+                and entries - done >= 64
+            ):
                 zeros = ~word_at(levels, at)
                 while zeros != _NONE:
                     if count == len(out):

@@ -103,7 +103,9 @@ class _Column:
             parts[0] if len(parts) == 1 else np.concatenate(parts),
             dtype=self._dtype,
         )
-        self._write_file(f"{self._path}/{self._pieces}{self._tail}", self._codec.encode(piece))
+        self._write_file(
+            f"{self._path}/{self._pieces}{self._tail}", self._codec.encode(piece)
+        )
         self._pieces += 1
         self.written += self._piece
 
@@ -111,7 +113,9 @@ class _Column:
         piece = (self._piece, *self._width)
         self._describe(
             self._name,
-            array_metadata((self.written, *self._width), piece, self._dtype, self._codec.shuffle),
+            array_metadata(
+                (self.written, *self._width), piece, self._dtype, self._codec.shuffle
+            ),
         )
 
 
@@ -136,7 +140,10 @@ def array_metadata(
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": piece}},
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
         "fill_value": dtype.type(0).item(),
-        "codecs": [{"name": "bytes", **order}, {"name": "blosc", "configuration": packing}],
+        "codecs": [
+            {"name": "bytes", **order},
+            {"name": "blosc", "configuration": packing},
+        ],
         "attributes": {},
         "zarr_format": 3,
         "node_type": "array",
@@ -179,7 +186,9 @@ class ZarrWriter(SplitWriter):
             return f"{self.split}/X/c/{(self._rows - 1) // self.chunk_rows}/0"
         low = first // self._piece
         high = max(first, self._entries - 1) // self._piece
-        return f"{self.split}/{{data,indices}}/c/{low}" + (f"-{high}" if high > low else "")
+        return f"{self.split}/{{data,indices}}/c/{low}" + (
+            f"-{high}" if high > low else ""
+        )
 
     def _begin(self, parts: Sequence[Block]) -> None:
         block = parts[0]
@@ -202,7 +211,9 @@ class ZarrWriter(SplitWriter):
         piece: int,
         width: tuple[int, ...] = (),
     ) -> None:
-        self._columns[name] = _Column(self.write, self._describe, name, dtype, piece, width)
+        self._columns[name] = _Column(
+            self.write, self._describe, name, dtype, piece, width
+        )
 
     def _describe(self, name: str, metadata: Mapping[str, Any]) -> None:
         """Write the metadata of an array, or of the group if `name` is empty; no checksum."""
@@ -214,7 +225,9 @@ class ZarrWriter(SplitWriter):
         """Return the number of chunks whose rows and entries are all in files."""
         written = {name: column.written for name, column in self._columns.items()}
         # `indptr` has one entry more than there are rows.
-        rows = min(written["label"], written["X"] if "X" in written else written["indptr"] - 1)
+        rows = min(
+            written["label"], written["X"] if "X" in written else written["indptr"] - 1
+        )
         entries = min(written.get("data", 0), written.get("indices", 0))
         return sum(last <= rows and end <= entries for last, end in self._ends)
 
@@ -246,7 +259,13 @@ class _Pieces:
         metadata = reader.directory.read(path)
         try:
             self._describe(name, json.loads(metadata))
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        except (
+            ValueError,
+            LookupError,
+            TypeError,
+            AttributeError,
+            RecursionError,
+        ) as error:
             raise ValueError(f"{path}: {error or repr(error)}") from error
         self._tail = "/0" * len(self._width)
         self._none = np.empty((0, *self._width), self._dtype)
@@ -255,9 +274,15 @@ class _Pieces:
     def _describe(self, name: str, metadata: dict[str, Any]) -> None:
         """Set type and piece shape from the metadata of the array."""
         self._dtype = np.dtype(metadata["data_type"])
-        self._piece, *self._width = metadata["chunk_grid"]["configuration"]["chunk_shape"]
+        self._piece, *self._width = metadata["chunk_grid"]["configuration"][
+            "chunk_shape"
+        ]
         names = [codec["name"] for codec in metadata["codecs"]]
-        if names != ["bytes", "blosc"] or metadata["shape"][1:] != self._width or self._piece < 1:
+        if (
+            names != ["bytes", "blosc"]
+            or metadata["shape"][1:] != self._width
+            or self._piece < 1
+        ):
             raise ValueError(f"{name} was written anew by another program")
 
     def read(self, first: int, last: int) -> NDArray[Any]:
@@ -282,8 +307,13 @@ class _Pieces:
     def _decode(self, number: int, out: NDArray[Any]) -> None:
         packed = self._file(f"{self._path}/{number}{self._tail}")
         # The decoder trusts the sizes in the header, so it must not see a truncated file.
-        if len(packed) < _HEADER.size or _HEADER.unpack_from(packed) != (out.nbytes, len(packed)):
-            raise ValueError(f"{len(packed)} bytes are not a whole piece of {out.nbytes} bytes")
+        if len(packed) < _HEADER.size or _HEADER.unpack_from(packed) != (
+            out.nbytes,
+            len(packed),
+        ):
+            raise ValueError(
+                f"{len(packed)} bytes are not a whole piece of {out.nbytes} bytes"
+            )
         _BLOSC.decode(packed, out)
 
 

@@ -106,7 +106,10 @@ class ExternalShuffle:
                 "ingest in chunks of fewer rows"
             )
         row = most_bytes(self._dataset, self._split) / rows + 24
-        size = max(1, int(min(self._limit * _SHARE / row, _MOST_ROWS)) // chunk_rows) * chunk_rows
+        size = (
+            max(1, int(min(self._limit * _SHARE / row, _MOST_ROWS)) // chunk_rows)
+            * chunk_rows
+        )
         count = -(-self._rows // size)
         # The slots of all buckets share an eighth of the limit.
         most = max(2, self._limit // 8 // _SHORTEST_PIECE)
@@ -121,7 +124,11 @@ class ExternalShuffle:
             pending.exception()  # wait for it: only one thread may read the file
             pending = None
         buckets, place = self._find(number)
-        words = buckets.read(place, buckets.memory(place)) if pending is None else pending.result()
+        words = (
+            buckets.read(place, buckets.memory(place))
+            if pending is None
+            else pending.result()
+        )
         if forward and place + 1 < len(buckets):
             following = buckets.memory(place + 1)
             if (
@@ -149,7 +156,10 @@ class ExternalShuffle:
             # Before the next one is written: the scratch folder need not have room for both.
             self._second = None
             rows = min(self._sizes[0], self._rows - wide * self._sizes[0])
-            self._second = wide, self._scatter(self._first.pieces(wide), rows, self._sizes[1])
+            self._second = (
+                wide,
+                self._scatter(self._first.pieces(wide), rows, self._sizes[1]),
+            )
         return self._second[1], narrow
 
     def _scatter(self, source: _Rows, rows: int, size: int) -> SpillFile:
@@ -163,7 +173,9 @@ class ExternalShuffle:
     def _file_order(self) -> _Rows:
         """Yield the rows in the order as they are read, with their positions in the order."""
         rows = self._dataset.rows(self._split)
-        position: NDArray[Any] = np.full(rows, -1, np.int32 if rows < 1 << 31 else np.int64)
+        position: NDArray[Any] = np.full(
+            rows, -1, np.int32 if rows < 1 << 31 else np.int64
+        )
         position[self._order] = np.arange(len(self._order), dtype=position.dtype)
         for i, start in enumerate(self._dataset.chunk_starts(self._split)):
             block = self._dataset.block(self._split, i)

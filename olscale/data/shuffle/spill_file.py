@@ -100,9 +100,22 @@ class WriteBuffer:
         """Add rows of `block` from row `first` on; return the first that does not fit."""
         slots = (self._front, self._back, self.rows)
         if isinstance(block.X, CSR):
-            return pack(block.X, block.label, position, self._size, first, slots, self._words)
+            return pack(
+                block.X, block.label, position, self._size, first, slots, self._words
+            )
         X = np.ascontiguousarray(block.X).view(np.uint8)
-        return int(_lay(X, block.label, position, self._size, first, slots, self.room, self._words))
+        return int(
+            _lay(
+                X,
+                block.label,
+                position,
+                self._size,
+                first,
+                slots,
+                self.room,
+                self._words,
+            )
+        )
 
     def content(self, number: int) -> tuple[NDArray[np.float64], int]:
         """Return the content of slot `number` as one piece, and the words of its records."""
@@ -175,7 +188,9 @@ class SpillFile:
         self._size = size
         self._title = title
         self._pieces: list[list[_Piece]] = [[] for _ in range(-(-positions // size))]
-        self._slots: WriteBuffer | None = WriteBuffer(len(self), room // 8 // len(self), size)
+        self._slots: WriteBuffer | None = WriteBuffer(
+            len(self), room // 8 // len(self), size
+        )
         self._record: np.dtype[Any] | None = None
         self._end = 0
         with self._one_line_errors():
@@ -199,8 +214,12 @@ class SpillFile:
             else:  # longer than a slot
                 # A piece of its own lets all slots be shorter than the longest row.
                 single_slot = WriteBuffer(1, words_of(block.X, row), self._size)
-                long_row = Block(slice_rows(block.X, row, row + 1), block.label[row : row + 1])
-                single_slot.put(position[row : row + 1] - number * self._size, long_row, 0)
+                long_row = Block(
+                    slice_rows(block.X, row, row + 1), block.label[row : row + 1]
+                )
+                single_slot.put(
+                    position[row : row + 1] - number * self._size, long_row, 0
+                )
                 self._write(number, single_slot, 0)
                 row += 1
             row = self._slots.put(position, block, row)
@@ -209,7 +228,9 @@ class SpillFile:
         """Yield the rows of bucket `number` as they were added, with positions within it."""
         self._end_of_rows()
         for piece in self._pieces[number]:
-            rows, position = self._rows_of([piece], self._read_pieces([piece], _memory([piece])))
+            rows, position = self._rows_of(
+                [piece], self._read_pieces([piece], _memory([piece]))
+            )
             yield position, rows.take(np.arange(len(position)))
 
     def memory(self, number: int) -> NDArray[np.float64]:

@@ -40,7 +40,10 @@ def ordered_rows(
     ParameterError
         If the limit is too small for the order itself and a few chunks.
     """
-    if most_bytes(dataset, split) + order.nbytes + 3 * chunk_bytes(dataset, split) <= limit:
+    if (
+        most_bytes(dataset, split) + order.nbytes + 3 * chunk_bytes(dataset, split)
+        <= limit
+    ):
         return InMemory(dataset, split, order, limit)
     # As the rows of a fold in file order, which need neither memory nor a scratch file.
     if np.all(order[1:] > order[:-1]):
@@ -66,7 +69,9 @@ class InMemory:
     def chunk(self, i: int) -> Chunk:
         """Return chunk number `i`."""
         size = self._dataset.manifest.chunk_rows
-        rows = split_in_memory(self._dataset, self._split, self._limit - self._order.nbytes)
+        rows = split_in_memory(
+            self._dataset, self._split, self._limit - self._order.nbytes
+        )
         return self._dataset.decoded(rows.take(self._order[i * size : (i + 1) * size]))
 
 

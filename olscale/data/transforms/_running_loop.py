@@ -146,7 +146,9 @@ def _scale_odd_row(row: Any, trains: Any, count: Any, mean: Any, squares: Any) -
 
 
 @compiled
-def scale_rows(X: Any, trains: Any, count: Any, mean: Any, squares: Any, out: Any) -> None:
+def scale_rows(
+    X: Any, trains: Any, count: Any, mean: Any, squares: Any, out: Any
+) -> None:
     """Write the scaled rows of `X`, dense or CSR, into `out`; learn first from those that train."""
     is_plain = count.shape[0] > 0 and _is_plain_state(count, mean, squares)
     for i in range(out.shape[0]):

@@ -79,7 +79,10 @@ class Transform(ABC):
         width = self.width(len(names))
         if self.mixes_features or width < len(names):
             return [f"{self.name}{number}" for number in range(width)]
-        return [*names, *(f"{self.name}{number}" for number in range(width - len(names)))]
+        return [
+            *names,
+            *(f"{self.name}{number}" for number in range(width - len(names))),
+        ]
 
     def size_after(self, columns: int, values: float) -> tuple[int, float]:
         """Return the numbers of features and of stored values per row after the transform."""

@@ -60,7 +60,9 @@ class CategoryTransform(StreamingTransform):
     _by_value: NDArray[np.int64]
     _index: tuple[NDArray[np.float64], dict[tuple[int, float], int]] | None = None
 
-    def bound_to(self, known: KnownColumns, chosen: NDArray[np.int64]) -> CategoryTransform:
+    def bound_to(
+        self, known: KnownColumns, chosen: NDArray[np.int64]
+    ) -> CategoryTransform:
         step = copy(self)
         numeric = known.groups.get("numeric", frozenset())
         text = {
@@ -152,14 +154,18 @@ class CategoryTransform(StreamingTransform):
         ]
         for number, cells in numbers.items():
             [at] = np.nonzero(~np.isnan(cells))
-            parts.append((at, np.full(len(at), number), self._places(number, cells[at])))
+            parts.append(
+                (at, np.full(len(at), number), self._places(number, cells[at]))
+            )
         all_rows, all_columns, slots = (
             np.concatenate(arrays) for arrays in zip(*parts, strict=True)
         )
         order = np.lexsort((slots, all_columns, all_rows))
         counts = np.bincount(all_rows, minlength=rows)
         ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        return Slots(ends, slots[order].astype(np.int64), all_columns[order].astype(np.int64))
+        return Slots(
+            ends, slots[order].astype(np.int64), all_columns[order].astype(np.int64)
+        )
 
     def _known(self) -> dict[tuple[int, float], int]:
         """Return the slot of each value of a column of numbers."""
@@ -168,7 +174,10 @@ class CategoryTransform(StreamingTransform):
             owners = self.learned["owners"].tolist()
             first = len(self.learned["column"]) + len(self.learned["by_value"])
             pairs = zip(owners, values.tolist(), strict=True)
-            self._index = values, {pair: first + place for place, pair in enumerate(pairs)}
+            self._index = (
+                values,
+                {pair: first + place for place, pair in enumerate(pairs)},
+            )
         return self._index[1]
 
     def _places(self, column: int, cells: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -177,7 +186,9 @@ class CategoryTransform(StreamingTransform):
         slots = [known.get((column, value), UNKNOWN) for value in values.tolist()]
         return np.array(slots, dtype=np.int64)[place.reshape(-1)]
 
-    def _admit(self, numbers: Mapping[int, NDArray[np.float64]], trains: NDArray[np.bool_]) -> None:
+    def _admit(
+        self, numbers: Mapping[int, NDArray[np.float64]], trains: NDArray[np.bool_]
+    ) -> None:
         """Make slots for new values, in the order of their rows, then of their columns."""
         known = self._known()
         [training] = np.nonzero(trains)
@@ -192,22 +203,32 @@ class CategoryTransform(StreamingTransform):
         new.sort()
         learned = self.learned
         learned["values"] = np.append(learned["values"], [value for _, _, value in new])
-        learned["owners"] = np.append(learned["owners"], [column for _, column, _ in new])
-        slots = len(learned["column"]) + len(learned["by_value"]) + len(learned["values"])
+        learned["owners"] = np.append(
+            learned["owners"], [column for _, column, _ in new]
+        )
+        slots = (
+            len(learned["column"]) + len(learned["by_value"]) + len(learned["values"])
+        )
         self.grow(slots)
 
     def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
         column_of = state.get("column", np.zeros(0))
         by_value = state.get("by_value", np.zeros(0))
-        says_columns = len(by_value) > 0 and _are_numbers(column_of, columns, len(by_value))
+        says_columns = len(by_value) > 0 and _are_numbers(
+            column_of, columns, len(by_value)
+        )
         if not (says_columns and _are_numbers(by_value, len(by_value), 2)):
-            raise ValueError(f"transform {self.name} does not say which columns it is for")
+            raise ValueError(
+                f"transform {self.name} does not say which columns it is for"
+            )
         self._column_of = np.array(column_of)
         self._by_value = np.array(by_value)
         self.begin(columns)
         values = state.get("values", np.zeros(0))
         owners = state.get("owners", np.zeros(1))
-        if values.dtype != np.float64 or not _are_numbers(owners, len(values), len(by_value)):
+        if values.dtype != np.float64 or not _are_numbers(
+            owners, len(values), len(by_value)
+        ):
             raise ValueError(f"transform {self.name} has values of no column")
         self.grow(columns + len(by_value) + len(values))
         self.check(state)
@@ -220,7 +241,9 @@ class CategoryTransform(StreamingTransform):
         rows = self.learned["rows"][0]
         counts = self.learned["counts"]
         finite = all(
-            np.isfinite(array).all() for array in self.learned.values() if array.dtype.kind == "f"
+            np.isfinite(array).all()
+            for array in self.learned.values()
+            if array.dtype.kind == "f"
         )
         return bool(finite and rows >= 0 and ((counts >= 0) & (counts <= rows)).all())
 
@@ -239,10 +262,17 @@ class CategoryTransform(StreamingTransform):
             if name in _FREE:
                 continue
             given = state.get(name)
-            if given is None or (given.shape, given.dtype) != (array.shape, array.dtype):
-                raise ValueError(f"transform {self.name} has no array {name} as expected")
+            if given is None or (given.shape, given.dtype) != (
+                array.shape,
+                array.dtype,
+            ):
+                raise ValueError(
+                    f"transform {self.name} has no array {name} as expected"
+                )
         if odd := state.keys() - self.learned.keys():
-            raise ValueError(f"transform {self.name} has arrays {', '.join(sorted(odd))}")
+            raise ValueError(
+                f"transform {self.name} has arrays {', '.join(sorted(odd))}"
+            )
 
 
 _FREE = ("values", "owners")

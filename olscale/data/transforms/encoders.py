@@ -104,7 +104,9 @@ class TargetEncode(CategoryTransform):
         self._start = np.zeros(1)
         self._answers: tuple[str, ...] = ("",)
 
-    def bound_to(self, known: KnownColumns, chosen: NDArray[np.int64]) -> CategoryTransform:
+    def bound_to(
+        self, known: KnownColumns, chosen: NDArray[np.int64]
+    ) -> CategoryTransform:
         if known.task == "novelty":
             raise ParameterError(
                 "transform target-encode needs labels, which novelty detectors never see; take "
@@ -161,7 +163,11 @@ class TargetEncode(CategoryTransform):
         return self.learn_labelled(X, columns, trains, None)
 
     def learn_labelled(
-        self, X: Rows, columns: int, trains: NDArray[np.bool_], labels: StreamLabels | None
+        self,
+        X: Rows,
+        columns: int,
+        trains: NDArray[np.bool_],
+        labels: StreamLabels | None,
     ) -> FloatArray:
         from olscale.data.transforms._category_loops import encode_targets
 
@@ -204,7 +210,8 @@ class TargetEncode(CategoryTransform):
     def state(self) -> Arrays:
         """Return copies of the learned arrays, without the labels that have not arrived."""
         none_waits = {
-            name: self.empty_arrays(0)[name] for name in ("left", "labels", "ends", "slots")
+            name: self.empty_arrays(0)[name]
+            for name in ("left", "labels", "ends", "slots")
         }
         return {**super().state(), **none_waits}
 

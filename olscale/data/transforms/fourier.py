@@ -13,7 +13,12 @@ from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.row_layout import borrowed_rows
 from olscale.compiled.simd.features import fourier_values
 from olscale.data.transforms.kernel_features import KernelFeatures, mark_long_rows
-from olscale.data.transforms.matrix import MatrixRows, add_product, borrowed_kept, matrix_of
+from olscale.data.transforms.matrix import (
+    MatrixRows,
+    add_product,
+    borrowed_kept,
+    matrix_of,
+)
 from olscale.errors import ParameterError
 
 # No Gaussian number of `olscale.data.transforms.matrix` is beyond this.
@@ -52,7 +57,9 @@ def set_features(
     cosines = z[:frequencies]
     sines = z[frequencies:]
     if factor * bound < _FAR:
-        for j in range(fourier_values(angles, factor, scale, cosines, sines), frequencies):
+        for j in range(
+            fourier_values(angles, factor, scale, cosines, sines), frequencies
+        ):
             sine, cosine = sine_cosine(factor * angles[j])
             cosines[j] = scale * cosine
             sines[j] = scale * sine
@@ -149,7 +156,9 @@ class RandomFourier(KernelFeatures):
 
     def _matrix(self, columns: int) -> MatrixRows:
         drawn = np.random.SeedSequence([self.seed, self.projection]).generate_state(2)
-        matrix = matrix_of((int(drawn[0]), int(drawn[1])), columns, self.features // 2, 0.0)
+        matrix = matrix_of(
+            (int(drawn[0]), int(drawn[1])), columns, self.features // 2, 0.0
+        )
         # Gaussian entries are too many to be listed.
         assert isinstance(matrix, MatrixRows)
         return matrix

@@ -104,9 +104,13 @@ class KernelFeatures(Transform):
         ):
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 expected = f"expected a whole number of at least {least}"
-                raise ParameterError(f"transform {self.name}: {name} was {value!r}, {expected}")
+                raise ParameterError(
+                    f"transform {self.name}: {name} was {value!r}, {expected}"
+                )
         gamma = self.gamma
-        if gamma not in WORDS and (isinstance(gamma, bool | str) or not 0.0 < gamma < np.inf):
+        if gamma not in WORDS and (
+            isinstance(gamma, bool | str) or not 0.0 < gamma < np.inf
+        ):
             raise ParameterError(
                 f"transform {self.name}: gamma was {gamma!r}, expected a number > 0, or 'auto', "
                 "or 'median'"

@@ -77,7 +77,8 @@ class KnownColumns:
         for item in items:
             chosen |= self._fitting(item, words)
         return np.array(
-            [place for place, name in enumerate(self.names) if name in chosen], dtype=np.int64
+            [place for place, name in enumerate(self.names) if name in chosen],
+            dtype=np.int64,
         )
 
     def _fitting(self, item: str, words: bool) -> frozenset[str]:

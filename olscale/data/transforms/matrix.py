@@ -133,7 +133,9 @@ def gaussian(word: Any, table: Any) -> float:
     if interval == 0 or interval == _LAST:
         return quantile((float(word) + 0.5) * 2.0**-32)
     low = float(table[interval])
-    return low + (float(word & _REST) + 0.5) * 2.0**-20 * (float(table[interval + _ONE]) - low)
+    return low + (float(word & _REST) + 0.5) * 2.0**-20 * (
+        float(table[interval + _ONE]) - low
+    )
 
 
 @compiled
@@ -186,7 +188,9 @@ def _entries(feature: int, key: Any, gaps: Any, found: Any) -> int:
     words = (_ZERO, _ZERO, _ZERO, _ZERO)
     while at < width:
         if count % 4 == 0:
-            words = philox(np.uint64(count // 4), np.uint64(feature), _ZERO, _ZERO, key[0], key[1])
+            words = philox(
+                np.uint64(count // 4), np.uint64(feature), _ZERO, _ZERO, key[0], key[1]
+            )
         word = words[count % 4]
         drawn = word >> _ONE
         if drawn >= gaps[width - 1 - at]:
@@ -284,7 +288,9 @@ def _make_row(kept: Any, feature: int) -> int:
     else:
         kept.votes[place] -= 1
         place = last
-    matrix_row(feature, kept.key, kept.quantiles, kept.gaps, kept.scratch, kept.rows[place])
+    matrix_row(
+        feature, kept.key, kept.quantiles, kept.gaps, kept.scratch, kept.rows[place]
+    )
     return int(place)
 
 
@@ -375,7 +381,9 @@ class Listed:
         scratch = np.empty(width, np.int64)
         self._width = width
         self._ends = np.empty(columns, dtype=np.int32)
-        count = _list_entries(words, gaps, scratch, self._ends, np.empty(0, dtype=np.int32))
+        count = _list_entries(
+            words, gaps, scratch, self._ends, np.empty(0, dtype=np.int32)
+        )
         self._listed = np.empty(count, dtype=np.int32)
         _list_entries(words, gaps, scratch, self._ends, self._listed)
 
@@ -424,7 +432,8 @@ class MatrixRows:
         )
 
     def __reduce__(self) -> Any:
-        return type(self), self._recipe  # a copy has the same matrix, and makes its own rows
+        # a copy has the same matrix, and makes its own rows
+        return type(self), self._recipe
 
     @property
     def nbytes(self) -> int:

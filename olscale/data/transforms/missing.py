@@ -185,10 +185,19 @@ class Impute(StreamingTransform):
         if self.strategy == "zero":
             filled = np.where(np.isnan(values), 0.0, values)
         elif self.strategy == "median":
-            _fill_medians(X, trains, learned["seen"], learned["latest"], learned["ordered"], filled)
+            _fill_medians(
+                X,
+                trains,
+                learned["seen"],
+                learned["latest"],
+                learned["ordered"],
+                filled,
+            )
         else:
             fill = _fill_sparse if isinstance(X, CSR) else _fill_dense
-            fill(X, trains, learned["rows"], learned["total"], learned["missing"], filled)
+            fill(
+                X, trains, learned["rows"], learned["total"], learned["missing"], filled
+            )
         if isinstance(X, CSR):
             return X._replace(data=filled)
         return filled
@@ -224,4 +233,6 @@ class MissingIndicator(Transform):
         # The number of values added to the rows before each row.
         before = np.searchsorted(row, np.arange(len(indptr)))
         more = (indices[at] + columns).astype(indices.dtype)
-        return CSR(indptr + before, np.insert(indices, ends, more), np.insert(data, ends, 1.0))
+        return CSR(
+            indptr + before, np.insert(indices, ends, more), np.insert(data, ends, 1.0)
+        )

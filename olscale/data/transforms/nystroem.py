@@ -9,7 +9,11 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, Rows, read_only, rows_of, to_csr
 from olscale.compiled.decorator import compiled
 from olscale.compiled.differences import finish_long_row, is_long
-from olscale.compiled.rows_together import RowsTogether, may_go_together, multiply_together
+from olscale.compiled.rows_together import (
+    RowsTogether,
+    may_go_together,
+    multiply_together,
+)
 from olscale.compiled.simd.columns import multiply_dense
 from olscale.compiled.simd.features import gaussian_values
 from olscale.compiled.simd.row_tiles import ROWS
@@ -66,7 +70,9 @@ def _set_values(
             found, square = find_places(support, X, first + i, at, value)
             products(support, at, value, found, K[i])
         if is_long(gamma, square):
-            finish_long_row(support, gamma, False, X, first + i, square, (at, value), K[i])
+            finish_long_row(
+                support, gamma, False, X, first + i, square, (at, value), K[i]
+            )
         else:
             gaussian_values(support.counts[0], gamma, square, support.sizes, K[i])
         if not np.isfinite(square):  # a distance that is not finite counts as 0
@@ -173,14 +179,19 @@ class Nystroem(KernelFeatures):
         slots = len(self._support.sizes)
         K = np.zeros((count, slots))
         _set_values(rows, 0, self._support, self._gamma(columns), self._space(rows), K)
-        with threadpool_limits(limits=1):  # sums over several threads would have other bits
+        # sums over several threads would have other bits
+        with threadpool_limits(limits=1):
             values, vectors = np.linalg.eigh(K[:, :count])
         # LAPACK sorts eigenvalues in ascending order.
-        used = np.flatnonzero(values > _LEAST_EIGENVALUE * values.max(initial=0.0))[::-1]
+        used = np.flatnonzero(values > _LEAST_EIGENVALUE * values.max(initial=0.0))[
+            ::-1
+        ]
         # Slots without a row, and what fills up the last panel, stay 0.
         matrix = np.zeros((slots, -(-self.features // _PANEL) * _PANEL))
         matrix[:count, : len(used)] = vectors[:, used] / np.sqrt(values[used])
-        self._panels = np.ascontiguousarray(matrix.reshape(slots, -1, _PANEL).transpose(1, 0, 2))
+        self._panels = np.ascontiguousarray(
+            matrix.reshape(slots, -1, _PANEL).transpose(1, 0, 2)
+        )
 
     def apply(self, X: Rows, columns: int) -> Rows:
         """Return the features of each row, dense."""
@@ -198,7 +209,9 @@ class Nystroem(KernelFeatures):
         # Without what fills up the last panel.
         return np.ascontiguousarray(out[:, : self.features])
 
-    def kernel_matrix(self, columns: int) -> tuple[NDArray[np.float64], float, NDArray[np.float64]]:
+    def kernel_matrix(
+        self, columns: int
+    ) -> tuple[NDArray[np.float64], float, NDArray[np.float64]]:
         """Return drawn rows s, gamma, and A of ``z(x) = exp(-gamma |x - s|^2) A``."""
         vectors = dense_vectors({name: getattr(self._support, name) for name in STATE})
         matrix = self._panels.transpose(1, 0, 2).reshape(self._panels.shape[1], -1)
@@ -212,8 +225,12 @@ class Nystroem(KernelFeatures):
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
-        own = {name: array for name, array in state.items() if name in (*STATE, "panels")}
-        super().restore({name: array for name, array in state.items() if name not in own}, columns)
+        own = {
+            name: array for name, array in state.items() if name in (*STATE, "panels")
+        }
+        super().restore(
+            {name: array for name, array in state.items() if name not in own}, columns
+        )
         panels = own.pop("panels", np.empty(0))
         check_support(own, columns)
         slots = len(own["sizes"])
@@ -221,12 +238,16 @@ class Nystroem(KernelFeatures):
             (-(-self.features // _PANEL), slots, _PANEL),
             "<f8",
         ):
-            raise ValueError(f"transform {self.name} has panels of shape {panels.shape}")
+            raise ValueError(
+                f"transform {self.name} has panels of shape {panels.shape}"
+            )
         self._support = support_vectors(own)
         self._panels = panels
 
     def _space(self, X: CSR) -> tuple[NDArray[Any], ...]:
-        entries = max(self._support.values.shape[1], int(np.diff(X.indptr).max(initial=0)))
+        entries = max(
+            self._support.values.shape[1], int(np.diff(X.indptr).max(initial=0))
+        )
         return (
             np.empty(entries, np.int32),
             np.empty(entries),

@@ -90,7 +90,9 @@ class OnColumns(StreamingTransform):
         self.mixes_features = inner.mixes_features
         self.is_random = inner.is_random
         self.keeps_values = inner.keeps_values
-        self.learns_labels = isinstance(inner, StreamingTransform) and inner.learns_labels
+        self.learns_labels = (
+            isinstance(inner, StreamingTransform) and inner.learns_labels
+        )
 
     @property
     def text(self) -> str:
@@ -155,7 +157,10 @@ class OnColumns(StreamingTransform):
         if self._replaces:
             return [*names, *made[len(self.chosen) :]]
         chosen = set(self.chosen.tolist())
-        return [*(name for place, name in enumerate(names) if place not in chosen), *made]
+        return [
+            *(name for place, name in enumerate(names) if place not in chosen),
+            *made,
+        ]
 
     def size_after(self, columns: int, values: float) -> tuple[int, float]:
         if not len(self.chosen):
@@ -193,7 +198,11 @@ class OnColumns(StreamingTransform):
         return self.learn_labelled(X, columns, trains, None)
 
     def learn_labelled(
-        self, X: Rows, columns: int, trains: NDArray[np.bool_], labels: StreamLabels | None
+        self,
+        X: Rows,
+        columns: int,
+        trains: NDArray[np.bool_],
+        labels: StreamLabels | None,
     ) -> Rows:
         count = len(self.chosen)
         if not count:
@@ -221,10 +230,14 @@ class OnColumns(StreamingTransform):
     def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
         chosen = state.get(_CHOSEN)
         if chosen is None or chosen.ndim != 1 or chosen.dtype != np.int64:
-            raise ValueError(f"transform {self.inner.name} has no positions of its columns")
+            raise ValueError(
+                f"transform {self.inner.name} has no positions of its columns"
+            )
         rises = (np.diff(chosen) > 0).all()
         if len(chosen) and not (rises and chosen[0] >= 0 and chosen[-1] < columns):
-            raise ValueError(f"transform {self.inner.name} has positions beyond {columns} columns")
+            raise ValueError(
+                f"transform {self.inner.name} has positions beyond {columns} columns"
+            )
         self.chosen = np.array(chosen)
         self.is_bound = True
         inner = {name: array for name, array in state.items() if name != _CHOSEN}
@@ -251,10 +264,14 @@ class OnColumns(StreamingTransform):
         place, is_chosen = self._places(indices)
         before = np.concatenate([[0], np.cumsum(is_chosen)])
         return CSR(
-            before[indptr].astype(np.int64), place[is_chosen].astype(np.int32), data[is_chosen]
+            before[indptr].astype(np.int64),
+            place[is_chosen].astype(np.int32),
+            data[is_chosen],
         )
 
-    def _places(self, indices: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def _places(
+        self, indices: NDArray[Any]
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Return how many chosen columns come before each index, and which are chosen."""
         place = np.searchsorted(self.chosen, indices)
         last = len(self.chosen) - 1
@@ -275,7 +292,9 @@ class OnColumns(StreamingTransform):
         new = new_indices.astype(np.int64)
         if self._replaces:
             kept = new < count
-            new = np.where(kept, self.chosen[np.minimum(new, count - 1)], new - count + columns)
+            new = np.where(
+                kept, self.chosen[np.minimum(new, count - 1)], new - count + columns
+            )
         else:
             other = other - place[~is_chosen]
             new = new + columns - count
@@ -284,9 +303,9 @@ class OnColumns(StreamingTransform):
         # Both parts are sorted, which a stable sort merges in one pass.
         order = np.argsort(all_rows * self.width(columns) + all_indices, kind="stable")
         return CSR(
-            np.concatenate([[0], np.cumsum(np.bincount(all_rows, minlength=rows))]).astype(
-                np.int64
-            ),
+            np.concatenate(
+                [[0], np.cumsum(np.bincount(all_rows, minlength=rows))]
+            ).astype(np.int64),
             all_indices[order].astype(np.int32),
             np.concatenate([data[~is_chosen], new_data])[order],
         )

@@ -207,7 +207,8 @@ def _parameters(step: type[Transform]) -> dict[str, object]:
     if "__init__" not in vars(step):
         return {}
     return {
-        name: parameter.default for name, parameter in inspect.signature(step).parameters.items()
+        name: parameter.default
+        for name, parameter in inspect.signature(step).parameters.items()
     }
 
 
@@ -272,7 +273,9 @@ class Pipeline:
         The label of each row is known before the next one comes.
         """
         labels = StreamLabels(chunk.y, np.zeros(len(chunk), dtype=np.int64))
-        return go_through(self.steps, chunk, np.ones(len(chunk), dtype=np.bool_), labels)
+        return go_through(
+            self.steps, chunk, np.ones(len(chunk), dtype=np.bool_), labels
+        )
 
     def after(self, steps: StreamingSteps) -> Pipeline:
         """Return all transforms as they are after the stream of `steps`, as one fitted pipeline."""
@@ -372,7 +375,9 @@ def fit_transforms(
 
         width = step.width(pipeline.width)
         if pipeline.streaming or step.streams:
-            pipeline = replace(pipeline, width=width, streaming=(*pipeline.streaming, step))
+            pipeline = replace(
+                pipeline, width=width, streaming=(*pipeline.streaming, step)
+            )
         else:
             step.fit(rows, pipeline.width)
             pipeline = replace(pipeline, width=width, steps=(*pipeline.steps, step))

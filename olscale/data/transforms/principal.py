@@ -6,8 +6,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.components import Components, add_block, no_components, set_products
-from olscale.compiled.csr import Rows, read_only_csr, rows_of, slice_rows, take_rows, to_dense
+from olscale.compiled.components import (
+    Components,
+    add_block,
+    no_components,
+    set_products,
+)
+from olscale.compiled.csr import (
+    Rows,
+    read_only_csr,
+    rows_of,
+    slice_rows,
+    take_rows,
+    to_dense,
+)
 from olscale.data.transforms.base import FloatArray, Transform
 from olscale.data.transforms.kernel_features import mark_long_rows, usable_rows
 from olscale.data.transforms.streaming import StreamingTransform
@@ -35,7 +47,9 @@ class PrincipalFeatures(Transform):
         for name, value in parameters.items():
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 expected = "expected a whole number of at least 1"
-                raise ParameterError(f"transform {self.name}: {name} was {value!r}, {expected}")
+                raise ParameterError(
+                    f"transform {self.name}: {name} was {value!r}, {expected}"
+                )
 
     def width(self, columns: int) -> int:
         return self.components
@@ -242,7 +256,10 @@ class SVD(PrincipalFeatures):
         return {"mean": self._mean, "U": self._U}
 
     def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
-        expected = {"mean": ((columns,), "<f8"), "U": ((columns, self.components), "<f8")}
+        expected = {
+            "mean": ((columns,), "<f8"),
+            "U": ((columns, self.components), "<f8"),
+        }
         got = {name: (array.shape, array.dtype.str) for name, array in state.items()}
         if got != expected:
             raise ValueError(f"transform svd has arrays {got}, expected {expected}")

@@ -71,7 +71,9 @@ class RandomProjection(Transform):
         for parameter, value, least in (("features", features, 1), ("seed", seed, 0)):
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 expected = f"expected a whole number of at least {least}"
-                raise ParameterError(f"transform project: {parameter} was {value!r}, {expected}")
+                raise ParameterError(
+                    f"transform project: {parameter} was {value!r}, {expected}"
+                )
         if kind not in KINDS:
             raise UnknownNameError("kind of projection", str(kind), KINDS)
         self.features = features
@@ -85,9 +87,11 @@ class RandomProjection(Transform):
         """Return ``x R`` for each row, dense."""
         drawn = np.random.SeedSequence([self.seed, self.projection]).generate_state(2)
         key = int(drawn[0]), int(drawn[1])
-        sparsity = {"gaussian": 0.0, "sparse": 3.0, "very-sparse": float(np.sqrt(columns))}[
-            self.kind
-        ]
+        sparsity = {
+            "gaussian": 0.0,
+            "sparse": 3.0,
+            "very-sparse": float(np.sqrt(columns)),
+        }[self.kind]
         # So that squared norms keep their expectation.
         scale = np.sqrt(max(sparsity, 1.0) / self.features)
         matrix = matrix_of(key, columns, self.features, sparsity)

@@ -120,7 +120,9 @@ class _Scaling(Transform):
         if "unit" in state:
             names.append("unit")
         if shapes != dict.fromkeys(names, ((columns,), "<f8")):
-            raise ValueError(f"transform {self.name} of {columns} features has arrays {shapes}")
+            raise ValueError(
+                f"transform {self.name} of {columns} features has arrays {shapes}"
+            )
         self._centre = state["centre"]
         self._scale = state["scale"]
         self._unit = state.get("unit")
@@ -145,7 +147,8 @@ class Standardize(_Scaling):
         square = np.zeros(columns)
         for X in chunks():
             _add_deviations(X, self._centre, shift, square)
-        with np.errstate(all="ignore"):  # for missing values and infinities, which learners refuse
+        # for missing values and infinities, which learners refuse
+        with np.errstate(all="ignore"):
             deviation = np.sqrt(square / rows)
             rounding = deviation <= 10 * _EPSILON * np.abs(self._centre)
             lost = np.abs(shift / rows) > _LOST * deviation
@@ -163,7 +166,9 @@ class Standardize(_Scaling):
         again = is_finite & (low < high) & ~(ranged & (rounding | ~lost))
         self.differs = bool(equal.any() or again.any())
         if again.any():
-            self._fit_again(chunks, rows, np.flatnonzero(again), low[again], high[again])
+            self._fit_again(
+                chunks, rows, np.flatnonzero(again), low[again], high[again]
+            )
 
     def _fit_again(
         self,
@@ -248,14 +253,20 @@ class UnitNorm(Transform):
             np.maximum.at(greatest, row[odd], np.abs(values[odd]))
             values = values.copy()
             values[odd] *= _unit_of(greatest)[row[odd]]
-            squares[row[odd]] = _sparse_square_norms(row[odd], values[odd], len(squares))[row[odd]]
+            squares[row[odd]] = _sparse_square_norms(
+                row[odd], values[odd], len(squares)
+            )[row[odd]]
         norms = np.sqrt(squares)
         return CSR(indptr, indices, values / np.where(norms > 0.0, norms, 1.0)[row])
 
 
-def _sparse_square_norms(row: NDArray[np.int64], values: FloatArray, rows: int) -> FloatArray:
+def _sparse_square_norms(
+    row: NDArray[np.int64], values: FloatArray, rows: int
+) -> FloatArray:
     with np.errstate(over="ignore"):
-        return np.asarray(np.bincount(row, weights=values**2, minlength=rows), dtype=np.float64)
+        return np.asarray(
+            np.bincount(row, weights=values**2, minlength=rows), dtype=np.float64
+        )
 
 
 def _beyond(squares: FloatArray) -> NDArray[np.bool_]:
@@ -363,7 +374,9 @@ def transforms_version(dataset: Dataset, texts: Sequence[str]) -> int:
     manifest = dataset.manifest
     if not any(_may_differ(texts[:number], first, manifest) for number in scalings):
         return 1
-    fitted = _steps(texts[: scalings[-1] + 1], lambda: dataset.chunks("train"), manifest)
+    fitted = _steps(
+        texts[: scalings[-1] + 1], lambda: dataset.chunks("train"), manifest
+    )
     if any(step.differs for step in fitted):
         return 2
     return 1
@@ -371,10 +384,13 @@ def transforms_version(dataset: Dataset, texts: Sequence[str]) -> int:
 
 def _may_differ(before: Sequence[str], first: list[Chunk], manifest: Manifest) -> bool:
     if any(
-        step.differs for step in _steps([*before, Standardize.name], lambda: iter(first), manifest)
+        step.differs
+        for step in _steps([*before, Standardize.name], lambda: iter(first), manifest)
     ):
         return True
-    pipeline = fit_transforms(before, lambda: iter(first), manifest.columns, manifest=manifest)
+    pipeline = fit_transforms(
+        before, lambda: iter(first), manifest.columns, manifest=manifest
+    )
     row = None
     constant = np.ones(pipeline.width, dtype=np.bool_)
     for block in pipeline.dense_blocks(first[0]):
@@ -396,6 +412,8 @@ def _steps(
 ) -> list[Standardize]:
     return [
         step
-        for step in fit_transforms(texts, chunks, manifest.columns, manifest=manifest).steps
+        for step in fit_transforms(
+            texts, chunks, manifest.columns, manifest=manifest
+        ).steps
         if isinstance(step, Standardize)
     ]

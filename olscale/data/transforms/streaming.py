@@ -73,7 +73,11 @@ class StreamingTransform(Transform):
         return True
 
     def learn_labelled(
-        self, X: Any, columns: int, trains: NDArray[np.bool_], labels: StreamLabels | None
+        self,
+        X: Any,
+        columns: int,
+        trains: NDArray[np.bool_],
+        labels: StreamLabels | None,
     ) -> Rows:
         """Do as `learn`, and learn the labels of rows that train as they arrive.
 
@@ -94,7 +98,9 @@ class StreamingTransform(Transform):
     def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
         """Restore what was learned from rows of `columns` features, in place of `begin`."""
         self.begin(columns)
-        form = {name: (array.shape, array.dtype) for name, array in self.learned.items()}
+        form = {
+            name: (array.shape, array.dtype) for name, array in self.learned.items()
+        }
         if {name: (array.shape, array.dtype) for name, array in state.items()} != form:
             raise ValueError(
                 f"transform {self.name} has arrays {', '.join(sorted(state))}, expected "
@@ -144,7 +150,8 @@ class StreamingSteps:
     """
 
     def __init__(self, steps: Sequence[Transform], columns: int) -> None:
-        self.steps = [copy(step) for step in steps]  # a pipeline's steps may serve several streams
+        # a pipeline's steps may serve several streams
+        self.steps = [copy(step) for step in steps]
         for step in self.steps:
             if isinstance(step, StreamingTransform):
                 step.begin(columns)
@@ -153,10 +160,15 @@ class StreamingSteps:
     @property
     def learns_labels(self) -> bool:
         """Whether a step learns from labels."""
-        return any(isinstance(s, StreamingTransform) and s.learns_labels for s in self.steps)
+        return any(
+            isinstance(s, StreamingTransform) and s.learns_labels for s in self.steps
+        )
 
     def learn(
-        self, chunk: Chunk, trains: NDArray[np.bool_], labels: StreamLabels | None = None
+        self,
+        chunk: Chunk,
+        trains: NDArray[np.bool_],
+        labels: StreamLabels | None = None,
     ) -> Chunk:
         """Return the stream's next rows transformed, after learning from the `trains` rows."""
         return go_through(self.steps, chunk, trains, labels)
@@ -190,4 +202,6 @@ class StreamingSteps:
         """
         for number, step in enumerate(self.steps):
             if isinstance(step, StreamingTransform):
-                step.learned = {name: np.array(state[f"{number}.{name}"]) for name in step.learned}
+                step.learned = {
+                    name: np.array(state[f"{number}.{name}"]) for name in step.learned
+                }

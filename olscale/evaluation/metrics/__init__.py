@@ -15,7 +15,11 @@ from olscale.evaluation.metrics.one_class import AveragePrecision, OneClass
 from olscale.evaluation.metrics.prequential import Prequential, WeightedError
 from olscale.evaluation.metrics.ranking import Ranking, Roc
 from olscale.evaluation.metrics.residuals import Residuals
-from olscale.evaluation.metrics.window import FadingError, WeightedWindowError, WindowError
+from olscale.evaluation.metrics.window import (
+    FadingError,
+    WeightedWindowError,
+    WindowError,
+)
 from olscale.evaluation.metrics.wrong_rows import WrongRows
 from olscale.registry import Registry
 

@@ -188,7 +188,9 @@ class Metric(ABC):
         """Count test rows: targets, and predictions of the model after the rows counted so far."""
         del y, codes
 
-    def look(self, rows: int, model_bytes: float | None, seconds: tuple[float, float]) -> None:
+    def look(
+        self, rows: int, model_bytes: float | None, seconds: tuple[float, float]
+    ) -> None:
         """Note the model's size after `rows` rows, and the time to predict and to learn one row."""
         del rows, model_bytes, seconds
 

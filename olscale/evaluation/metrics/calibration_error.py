@@ -37,7 +37,9 @@ class BinSums(RowSums):
             np.empty((len(hits), 0)),
         )
 
-    def baseline_before(self, labels: Array, asked: IntArray, base: Array) -> FloatArray:
+    def baseline_before(
+        self, labels: Array, asked: IntArray, base: Array
+    ) -> FloatArray:
         """Return no predictions: there is no baseline."""
         return np.empty((len(asked), 0))
 
@@ -62,7 +64,9 @@ class BinSums(RowSums):
         found: FloatArray,
     ) -> None:
         """Add rows a second time."""
-        add_to_bins(events.y, events.predicted, events.weights, sums, alpha, marks, found)
+        add_to_bins(
+            events.y, events.predicted, events.weights, sums, alpha, marks, found
+        )
 
     def values(self, sums: FloatArray) -> FloatArray:
         """Return the error."""

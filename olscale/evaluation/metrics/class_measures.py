@@ -4,7 +4,12 @@ import numpy as np
 
 from olscale.arrays import Array, FloatArray, IntArray
 from olscale.compiled.class_totals import add_class_totals, open_counts
-from olscale.compiled.tallies import CLASS_MEASURES, count_classes, follow_classes, measure_classes
+from olscale.compiled.tallies import (
+    CLASS_MEASURES,
+    count_classes,
+    follow_classes,
+    measure_classes,
+)
 from olscale.evaluation.metrics.base import StreamShape
 from olscale.evaluation.metrics.estimates import Estimates, Events, RowSums
 

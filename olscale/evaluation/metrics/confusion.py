@@ -27,7 +27,10 @@ class Confusion(Metric):
     weighs_rows = True
 
     def __init__(self, shape: StreamShape) -> None:
-        self.sums = {name: np.zeros((2, 0), dtype=shape.count_type) for name in ("stream", "test")}
+        self.sums = {
+            name: np.zeros((2, 0), dtype=shape.count_type)
+            for name in ("stream", "test")
+        }
 
     def see(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Count rows of the stream."""
@@ -59,7 +62,10 @@ class Confusion(Metric):
 
     def series(self) -> list[Series]:
         """Return the cells with their counts."""
-        splits = (("confusion", self.sums["stream"]), ("test_confusion", self.sums["test"]))
+        splits = (
+            ("confusion", self.sums["stream"]),
+            ("test_confusion", self.sums["test"]),
+        )
         return [
             Series(name, cells.astype(np.int64), counts.astype(np.float64))
             for name, (cells, counts) in splits

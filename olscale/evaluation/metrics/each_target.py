@@ -98,8 +98,12 @@ class EachTarget(Metric):
             {series.name: series for series in target_metric.series()}
             for target_metric in self._metrics
         ]
-        names = [name for name in curves[0] if all(name in of_target for of_target in curves)]
-        return [_mean_series([of_target[name] for of_target in curves]) for name in names]
+        names = [
+            name for name in curves[0] if all(name in of_target for of_target in curves)
+        ]
+        return [
+            _mean_series([of_target[name] for of_target in curves]) for name in names
+        ]
 
 
 def make_metric(kind: type[Metric], shape: StreamShape) -> Metric:

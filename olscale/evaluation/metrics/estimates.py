@@ -34,7 +34,9 @@ class Events(NamedTuple):
     def rows(self, index: slice | BoolArray) -> "Events":
         """Return some of the rows."""
         weights = self.weights[index] if len(self.weights) else self.weights
-        return Events(self.y[index], self.predicted[index], self.baseline[index], weights)
+        return Events(
+            self.y[index], self.predicted[index], self.baseline[index], weights
+        )
 
     def followed_by(self, later: "Events") -> "Events":
         """Return these rows followed by `later` ones."""
@@ -133,9 +135,14 @@ class Estimates(Metric):
         self._alpha = scoring.fading or 1.0
         size = self._summary.size
         measures = self._summary.names
-        self._names = [name for name in measures if name in scoring.measures or name in self.always]
+        self._names = [
+            name for name in measures if name in scoring.measures or name in self.always
+        ]
         self._asked = [measures.index(name) for name in self._names]
-        ends = [name in self._names or shape.task in measure_of(name).default for name in measures]
+        ends = [
+            name in self._names or shape.task in measure_of(name).default
+            for name in measures
+        ]
         if scoring.test_only:
             ends = [
                 end and name not in ALONG_THE_STREAM
@@ -164,7 +171,9 @@ class Estimates(Metric):
         if self._window:
             self.sums["window_curve"] = np.full((points, width), np.nan)
             no_labels = self._no_rows[:, 0]
-            self.sums |= self._kept(self._summary.events(no_labels, no_labels, baseline=True))
+            self.sums |= self._kept(
+                self._summary.events(no_labels, no_labels, baseline=True)
+            )
         if scoring.fading is not None:
             self.sums |= {
                 "fading": np.zeros(size),
@@ -195,7 +204,9 @@ class Estimates(Metric):
         if self._weighted:
             sums["rows"] += len(y)
         if not self._names:
-            self._follow(self._events(y, codes, baseline=False), _NO_MARKS, self._no_rows)
+            self._follow(
+                self._events(y, codes, baseline=False), _NO_MARKS, self._no_rows
+            )
             return
         # Windows, fading and holdouts add rows again, and need what the baselines predicted of
         # them.
@@ -254,7 +265,9 @@ class Estimates(Metric):
 
     def _slide(self, events: Events, marks: IntArray, reached: slice) -> None:
         """Sum the windows that end at `marks`."""
-        last = Events(*(self.sums.get(f"last_{name}", NO_WEIGHTS) for name in Events._fields))
+        last = Events(
+            *(self.sums.get(f"last_{name}", NO_WEIGHTS) for name in Events._fields)
+        )
         rows = last.followed_by(events)
         sums_at_marks = np.zeros((len(marks), self._summary.size))
         stops = (marks + len(last.y)).tolist()

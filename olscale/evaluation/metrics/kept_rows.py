@@ -34,7 +34,8 @@ class EveryRow(Metric):
 
     def __init__(self, shape: StreamShape) -> None:
         requested = self.name in shape.scoring.measures
-        self._width = self.width + shape.scoring.weighted_measures  # the last one is the weight
+        # the last one is the weight
+        self._width = self.width + shape.scoring.weighted_measures
         self._points = shape.points()
         self._window = 0
         if requested:
@@ -107,7 +108,9 @@ class EveryRow(Metric):
             window: stream_rows[-self._window :] if self._window else stream_rows[:0],
         }
         parts[f"test_{self.name}"] = self.sums["test"]
-        measures = {name: self._value(rows) for name, rows in parts.items() if len(rows)}
+        measures = {
+            name: self._value(rows) for name, rows in parts.items() if len(rows)
+        }
         return {name: value for name, value in measures.items() if np.isfinite(value)}
 
     def series(self) -> list[Series]:

@@ -85,7 +85,9 @@ class ModelSize(Metric):
             "bytes": np.empty(0),
         }
 
-    def look(self, rows: int, model_bytes: float | None, seconds: tuple[float, float]) -> None:
+    def look(
+        self, rows: int, model_bytes: float | None, seconds: tuple[float, float]
+    ) -> None:
         """Note the size, if the learner reports it."""
         if model_bytes is not None:
             self.sums["rows"] = np.append(self.sums["rows"], rows)
@@ -130,7 +132,9 @@ class Latency(Metric):
     def __init__(self, shape: StreamShape) -> None:
         self.sums = {"seconds": np.empty((0, 2))}
 
-    def look(self, rows: int, model_bytes: float | None, seconds: tuple[float, float]) -> None:
+    def look(
+        self, rows: int, model_bytes: float | None, seconds: tuple[float, float]
+    ) -> None:
         """Note both times."""
         self.sums["seconds"] = np.concatenate([self.sums["seconds"], [seconds]])
 

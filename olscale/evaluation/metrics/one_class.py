@@ -60,7 +60,9 @@ class OneClassCounts(ClassCounts):
     def values(self, sums: FloatArray) -> FloatArray:
         """Return the measures; NaN where the class was never met, or never predicted."""
         measures = np.full((len(sums), len(self.names)), np.nan)
-        for column, (name, code) in enumerate(zip(self.names, self._codes, strict=True)):
+        for column, (name, code) in enumerate(
+            zip(self.names, self._codes, strict=True)
+        ):
             hits = sums[:, 3 + code]
             true = sums[:, 3 + self._classes + code]
             predicted = sums[:, 3 + 2 * self._classes + code]
@@ -197,13 +199,17 @@ class AveragePrecision(Metric):
             part.weigh(weights)
 
     def values(self) -> dict[str, float]:
-        return {name: value for part in self._parts for name, value in part.values().items()}
+        return {
+            name: value for part in self._parts for name, value in part.values().items()
+        }
 
     def series(self) -> list[Series]:
         return [series for part in self._parts for series in part.series()]
 
 
-def average_precision(scores: FloatArray, hits: FloatArray, weights: FloatArray) -> float:
+def average_precision(
+    scores: FloatArray, hits: FloatArray, weights: FloatArray
+) -> float:
     """Return the average precision of rows; NaN if none is a hit.
 
     Examples

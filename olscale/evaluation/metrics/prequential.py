@@ -56,7 +56,9 @@ class Prequential(Metric):
             segment = np.searchsorted(self._starts, numbers, side="right") - 1
             count = len(self._names)
             self.sums["segment_rows"] += np.bincount(segment, minlength=count)
-            self.sums["segment_mistakes"] += np.bincount(segment[wrong], minlength=count)
+            self.sums["segment_mistakes"] += np.bincount(
+                segment[wrong], minlength=count
+            )
         self.sums["rows"] += len(y)
         self.sums["mistakes"] += int(wrong.sum())
 
@@ -80,7 +82,9 @@ class Prequential(Metric):
             self.sums["segment_mistakes"],
             strict=True,
         )
-        return [(name, int(rows), int(mistakes)) for name, rows, mistakes in counts if rows]
+        return [
+            (name, int(rows), int(mistakes)) for name, rows, mistakes in counts if rows
+        ]
 
 
 class WeightedError(Metric):
@@ -136,7 +140,11 @@ class WeightedError(Metric):
         defined = np.isfinite(self.sums["curve"])
         if not defined.any():
             return []
-        return [Series("cumulative_error", self._points[defined], self.sums["curve"][defined])]
+        return [
+            Series(
+                "cumulative_error", self._points[defined], self.sums["curve"][defined]
+            )
+        ]
 
 
 def running_sums(before: FloatArray, terms: FloatArray) -> FloatArray:

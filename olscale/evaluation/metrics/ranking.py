@@ -76,7 +76,10 @@ def _weighted_auc(score: FloatArray, code: FloatArray, weight: FloatArray) -> fl
     below = np.concatenate([[0.0], np.cumsum(weight[low])])
     high = code == 1
     pairs = weight[high].sum() * below[-1]
-    sides = (below[np.searchsorted(score[low], score[high], side)] for side in ("left", "right"))
+    sides = (
+        below[np.searchsorted(score[low], score[high], side)]
+        for side in ("left", "right")
+    )
     # Sums without BLAS, whose bits depend on the number of threads.
     won = sum(float((weight[high] * of_side).sum()) for of_side in sides)
     if pairs > 0.0:
@@ -111,7 +114,9 @@ class Roc(EveryRow):
     @classmethod
     def meets(cls, shape: StreamShape) -> bool:
         """Return whether there are two classes and the protocol asks for the curve."""
-        return shape.task in cls.tasks and shape.classes == 2 and cls.wanted(shape.scoring)
+        return (
+            shape.task in cls.tasks and shape.classes == 2 and cls.wanted(shape.scoring)
+        )
 
     def __init__(self, shape: StreamShape) -> None:
         # Windows have no curve: a curve would have to be kept for each of them.

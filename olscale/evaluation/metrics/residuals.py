@@ -41,10 +41,14 @@ class ResidualSums(RowSums):
             room,
         )
 
-    def baseline_before(self, labels: Array, asked: IntArray, base: Array) -> FloatArray:
+    def baseline_before(
+        self, labels: Array, asked: IntArray, base: Array
+    ) -> FloatArray:
         """Return the mean of the targets so far, shape (asked,)."""
         baseline = np.empty(len(asked))
-        follow_targets(np.require(labels, np.float64, ("C", "W")), asked, base, baseline)
+        follow_targets(
+            np.require(labels, np.float64, ("C", "W")), asked, base, baseline
+        )
         return baseline
 
     def follow(
@@ -57,7 +61,9 @@ class ResidualSums(RowSums):
         found: FloatArray,
     ) -> None:
         """Add new rows."""
-        add_residuals(*events, False, base, frozen, sums, 1.0, self._epsilon, marks, found)
+        add_residuals(
+            *events, False, base, frozen, sums, 1.0, self._epsilon, marks, found
+        )
 
     def add(
         self,
@@ -68,7 +74,9 @@ class ResidualSums(RowSums):
         found: FloatArray,
     ) -> None:
         """Add rows a second time."""
-        add_residuals(*events, True, self.base, True, sums, alpha, self._epsilon, marks, found)
+        add_residuals(
+            *events, True, self.base, True, sums, alpha, self._epsilon, marks, found
+        )
 
     def values(self, sums: FloatArray) -> FloatArray:
         """Return the measures."""

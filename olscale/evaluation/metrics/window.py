@@ -40,7 +40,8 @@ class WindowError(Metric):
         self._points = shape.points()
         self.sums = {
             "rows": np.zeros(1, dtype=np.int64),
-            "last": np.zeros(0, dtype=np.uint8),  # mistakes in up to a window of the last rows
+            # mistakes in up to a window of the last rows
+            "last": np.zeros(0, dtype=np.uint8),
             "curve": np.zeros(len(self._points), dtype=np.int64),
         }
 
@@ -88,7 +89,8 @@ class WeightedWindowError(Metric):
         self._points = shape.points()
         self.sums = {
             "rows": np.zeros(1, dtype=np.int64),
-            "last": np.zeros((0, 2)),  # weights and mistakes of up to a window of the last rows
+            # weights and mistakes of up to a window of the last rows
+            "last": np.zeros((0, 2)),
             "curve": np.full(len(self._points), np.nan),
         }
 
@@ -120,7 +122,9 @@ class WeightedWindowError(Metric):
 
     def series(self) -> list[Series]:
         defined = np.isfinite(self.sums["curve"])
-        return [Series("window_error", self._points[defined], self.sums["curve"][defined])]
+        return [
+            Series("window_error", self._points[defined], self.sums["curve"][defined])
+        ]
 
 
 class FadingError(Metric):
@@ -183,5 +187,9 @@ class FadingError(Metric):
         return {"fading_error": float(errors[-1])}
 
     def series(self) -> list[Series]:
-        reached = np.isfinite(self.sums["curve"]) & (self._points <= self.sums["rows"][0])
-        return [Series("fading_error", self._points[reached], self.sums["curve"][reached])]
+        reached = np.isfinite(self.sums["curve"]) & (
+            self._points <= self.sums["rows"][0]
+        )
+        return [
+            Series("fading_error", self._points[reached], self.sums["curve"][reached])
+        ]

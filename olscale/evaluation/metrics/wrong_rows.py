@@ -77,7 +77,9 @@ class WrongRows(Metric):
             words = self.sums[split].view("<u4")[: -(-rows // 32)]
             ends = np.arange(1, len(words) + 1, dtype=np.int64) * 32
             # 32-bit integers are exact in float64, the type of a curve's values.
-            curves.append(Series(name, np.minimum(ends, rows), words.astype(np.float64)))
+            curves.append(
+                Series(name, np.minimum(ends, rows), words.astype(np.float64))
+            )
         return curves
 
 

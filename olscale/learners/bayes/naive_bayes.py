@@ -81,4 +81,6 @@ class NaiveBayes(OnePassLearner, WeightedClassifier, EstimatesCost):
             state["falls"],
         )
         counts = (state["seen"], state["updates"])
-        learn_and_score(X, y, moments, self.norm_limits(), learning, *counts, scores, weights)
+        learn_and_score(
+            X, y, moments, self.norm_limits(), learning, *counts, scores, weights
+        )

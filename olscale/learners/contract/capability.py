@@ -43,7 +43,11 @@ class Capability(metaclass=ABCMeta):  # noqa: B024, its subclasses have abstract
     @classmethod
     def __subclasshook__(cls, other: type) -> Any:
         methods = cls.__abstractmethods__ if Capability in cls.__bases__ else ()
-        return True if any(hasattr(other, method) for method in methods) else NotImplemented
+        return (
+            True
+            if any(hasattr(other, method) for method in methods)
+            else NotImplemented
+        )
 
 
 class LooksAhead(Capability):
@@ -133,7 +137,9 @@ class TakesNames(Capability):
         """Name the features from the next `begin` on; `labels` belong to the codes 0, 1, ..."""
 
 
-def expect_names(learner: object, features: FeatureNames, labels: Sequence[Label]) -> None:
+def expect_names(
+    learner: object, features: FeatureNames, labels: Sequence[Label]
+) -> None:
     """Give `learner` the names of features and classes, if it asks for them."""
     if isinstance(learner, TakesNames):
         learner.expect_names(features, labels)
@@ -154,7 +160,11 @@ class LearnsBatches(Capability):
 
     @abstractmethod
     def learn_batches(
-        self, X: Rows, y: NDArray[Any], batch: int, weights: NDArray[np.float64] | None = None
+        self,
+        X: Rows,
+        y: NDArray[Any],
+        batch: int,
+        weights: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:
         """Predict `batch` rows, then learn them, and so on; return the scores of `learn`."""
 

@@ -106,7 +106,8 @@ def cut_classes(
         elsewhere = np.setdiff1d(np.arange(size), own)
         order[elsewhere] = shared
         filled = filled_blocks(array)
-        if filled is not None and not len(filled):  # a wide model has no page at its start
+        # a wide model has no page at its start
+        if filled is not None and not len(filled):
             shape = (*array.shape[:axis], size, *array.shape[axis + 1 :])
             cut[name] = aligned_zeros(shape, array.dtype)
         else:
@@ -115,7 +116,9 @@ def cut_classes(
 
 
 def join_classes(
-    states: Sequence[Mapping[str, NDArray[Any]]], whole: ClassAxes, parts: Sequence[ClassAxes]
+    states: Sequence[Mapping[str, NDArray[Any]]],
+    whole: ClassAxes,
+    parts: Sequence[ClassAxes],
 ) -> dict[str, NDArray[Any]]:
     """Return the state of the full learner from those of its shards, in the order of classes.
 

@@ -103,7 +103,9 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
             )
         # All classes begin, and are cut: a random start is that of the full learner.
         self.learner.begin(columns, classes, entropy)
-        state = cut_classes(self.learner.state_, axes_of_all, axes_of_part, self.classes)
+        state = cut_classes(
+            self.learner.state_, axes_of_all, axes_of_part, self.classes
+        )
         self.learner._start(columns, len(self.classes))
         self.learner.restore(state)
 
@@ -114,7 +116,9 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
         """Return the numbers of a row of the full learner: all shards have the same chunks."""
         return cost_of(self.learner).row_numbers(columns, classes, values)
 
-    def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
+    def stream_numbers(
+        self, columns: int, classes: int, values: float, rows: int
+    ) -> float:
         """Return the numbers of a stream of the full learner."""
         return cost_of(self.learner).stream_numbers(columns, classes, values, rows)
 
@@ -125,7 +129,9 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
     def _allocate(self, columns: int, outputs: int) -> State:
         raise TypeError("a shard's arrays are allocated by its learner")
 
-    def learn(self, X: Rows, y: NDArray[np.int64], weights: FloatArray | None = None) -> FloatArray:
+    def learn(
+        self, X: Rows, y: NDArray[np.int64], weights: FloatArray | None = None
+    ) -> FloatArray:
         """Predict, then update, row by row; return the scores of the shard's classes.
 
         The scores of a row are those before its update.

@@ -44,7 +44,9 @@ class ClassWeight:
             for label, number in value.items()
         }
         if len(weights) < len(value):
-            raise ParameterError(f"parameter {name} was {value!r}, expected one weight a label")
+            raise ParameterError(
+                f"parameter {name} was {value!r}, expected one weight a label"
+            )
         return dict(sorted(weights.items()))
 
     def __str__(self) -> str:
@@ -52,7 +54,9 @@ class ClassWeight:
 
 
 @compiled
-def _weigh_by_counts(y: NDArray[np.int64], counts: NDArray[np.int64], weights: FloatArray) -> None:
+def _weigh_by_counts(
+    y: NDArray[np.int64], counts: NDArray[np.int64], weights: FloatArray
+) -> None:
     """Set the weights of rows so that classes have equal total weight so far; count the rows."""
     rows = 0
     classes = 0
@@ -108,7 +112,9 @@ class WeighsClasses(Learner):
         elif self.class_weight is not None:
             self._class_factors()  # raises for unknown labels
 
-    def _weights_of(self, y: NDArray[Any], weights: FloatArray | None) -> FloatArray | None:
+    def _weights_of(
+        self, y: NDArray[Any], weights: FloatArray | None
+    ) -> FloatArray | None:
         weights = super()._weights_of(y, weights)
         if self.class_weight is None:
             return weights
@@ -165,7 +171,9 @@ def _with_class_weight(init: Callable[..., None]) -> Callable[..., None]:
     """Return `init` with the additional parameter `class_weight`."""
 
     @wraps(init)
-    def init_weighted(self: Any, *values: Any, class_weight: Any = None, **named: Any) -> None:
+    def init_weighted(
+        self: Any, *values: Any, class_weight: Any = None, **named: Any
+    ) -> None:
         init(self, *values, **named)
         self.class_weight = class_weight
 

@@ -38,7 +38,9 @@ class EstimatesCost(Capability):
     # Kernel learners without a budget and batch machines take the square of the rows, so a
     # stream is no multiple of a row. Forecasts are within a factor of 2 on 19 of 22 data
     # sets.
-    def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
+    def stream_numbers(
+        self, columns: int, classes: int, values: float, rows: int
+    ) -> float:
         """Return how many numbers `rows` rows go through: more per row where a state grows.
 
         Parameters

@@ -62,7 +62,9 @@ class Detector(Estimator):
         if first:
             self._forget()
         refuse_masked(X, "X")
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=first)
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=first
+        )
         rows = to_rows(X)
         if first:
             self._begin_rows(rows, X.shape[1], 2, whole)

@@ -53,7 +53,11 @@ def checked_weights(X: Any, sample_weight: Any, whole: bool) -> FloatArray | Non
     if isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(rows, sample_weight, dtype=np.float64)
     weights = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight"
+        sample_weight,
+        ensure_2d=False,
+        dtype=np.float64,
+        order="C",
+        input_name="sample_weight",
     )
     if weights.shape != (rows,):
         raise ValueError(
@@ -61,7 +65,9 @@ def checked_weights(X: Any, sample_weight: Any, whole: bool) -> FloatArray | Non
         )
     if (weights < 0.0).any():
         row = int(np.argmax(weights < 0.0))
-        raise ValueError(f"sample_weight of row {row} was {weights[row]:g}, expected 0 or more")
+        raise ValueError(
+            f"sample_weight of row {row} was {weights[row]:g}, expected 0 or more"
+        )
     if whole and not weights.any():
         raise ValueError(
             "sample_weight was zero for all rows, expected more for some: nothing would be learned"
@@ -132,10 +138,14 @@ class Estimator(Learner, CompilesLoops):
         self.begin(columns, classes)
         if whole:
             check_rows(self, rows_of(rows), apart=True)
-        if (whole or (self.first_rows_will_do and rows_of(rows) > 1)) and looks_ahead(self):
+        if (whole or (self.first_rows_will_do and rows_of(rows) > 1)) and looks_ahead(
+            self
+        ):
             self.prepare(rows)
 
-    def _learn_rows(self, rows: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> Self:
+    def _learn_rows(
+        self, rows: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> Self:
         """Learn from rows; if learning ends at one, warn as scikit-learn's estimators do."""
         from sklearn.exceptions import ConvergenceWarning
 
@@ -149,7 +159,9 @@ class Estimator(Learner, CompilesLoops):
         except DivergedError as error:
             # An evaluation calls `learn` and records the run as diverged.
             warnings.warn(
-                f"{self.name}: {error}; learning ended there", ConvergenceWarning, stacklevel=4
+                f"{self.name}: {error}; learning ended there",
+                ConvergenceWarning,
+                stacklevel=4,
             )
         return self
 
@@ -178,12 +190,16 @@ class Estimator(Learner, CompilesLoops):
         check_is_fitted(self)
         self._check_model()
         refuse_masked(X, "X")
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False
+        )
         rows = to_rows(X)
         scores = self.scores(rows)
         for i in np.flatnonzero(~np.isfinite(scores).all(axis=1)):
             if why := why_no_score(self, rows, int(i)):
-                raise ValueError(f"{self.name}: row {i} of X cannot be predicted: {why}")
+                raise ValueError(
+                    f"{self.name}: row {i} of X cannot be predicted: {why}"
+                )
         return scores
 
 
@@ -226,7 +242,9 @@ class Classifier(Estimator):
         """
         return self._partial_fit(X, y, classes=None, first=True, whole=True)
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None
+    ) -> Self:
         """Learn from the next rows of the stream.
 
         Parameters
@@ -282,7 +300,9 @@ class Classifier(Estimator):
         if first:
             self.classes_ = unique_labels(y if classes is None else classes)
             self._begin_rows(rows, X.shape[1], len(self.classes_), whole)
-        elif classes is not None and not np.array_equal(self.classes_, unique_labels(classes)):
+        elif classes is not None and not np.array_equal(
+            self.classes_, unique_labels(classes)
+        ):
             raise ValueError(
                 f"classes was {np.asarray(classes).tolist()}, expected {self.classes_.tolist()} "
                 "as in "
@@ -293,7 +313,9 @@ class Classifier(Estimator):
             raise ValueError(
                 f"y has labels {unknown.tolist()} that are not among the classes of the first call"
             )
-        return self._learn_rows(rows, np.searchsorted(self.classes_, y).astype(np.int64), weights)
+        return self._learn_rows(
+            rows, np.searchsorted(self.classes_, y).astype(np.int64), weights
+        )
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return the scores: shape (n_samples,) for two classes, else (n_samples, n_classes)."""
@@ -307,7 +329,9 @@ class Classifier(Estimator):
         codes = np.minimum(codes_of(self._scores_of(X)), len(self.classes_) - 1)
         return self.classes_[codes]
 
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Return the share of rows whose label is predicted."""
         from sklearn.metrics import accuracy_score
 
@@ -327,14 +351,18 @@ class OnePass(Learner):
         argument ``weights=None``.
         """
 
-    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
+    def learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> FloatArray:
         weights = self._weights_of(y, weights)
         return self._run(X, y, True, *(() if weights is None else (weights,)))
 
     def scores(self, X: Rows) -> FloatArray:
         return self._run(X, no_labels(self.task, targets_of(self)), False)
 
-    def _run(self, X: Rows, y: NDArray[Any], learning: bool, *weights: FloatArray) -> FloatArray:
+    def _run(
+        self, X: Rows, y: NDArray[Any], learning: bool, *weights: FloatArray
+    ) -> FloatArray:
         scores = np.empty((rows_of(X), self._outputs))
         self._pass(X, y, self.state_, learning, scores, *weights)
         return scores

@@ -53,7 +53,10 @@ class FusedSettings(ABC):
     def compile(self, X: Rows, weighted: bool = False) -> None:
         """Compile the loops for rows like `X`, with or without weights."""
         learn_together(
-            self, slice_rows(X, 0, 0), no_labels(self.task), NO_WEIGHTS if weighted else None
+            self,
+            slice_rows(X, 0, 0),
+            no_labels(self.task),
+            NO_WEIGHTS if weighted else None,
         )
 
 
@@ -95,7 +98,9 @@ def fuse(learners: Sequence[Learner]) -> FusedSettings:
     first: object = learners[0]
     if isinstance(first, FusesSettings):
         return first.fuse(learners)
-    raise TypeError(f"learner {learners[0].name} runs alone: it does not declare FusesSettings")
+    raise TypeError(
+        f"learner {learners[0].name} runs alone: it does not declare FusesSettings"
+    )
 
 
 def group_fusible(learners: Sequence[Learner]) -> list[list[int]]:

@@ -29,7 +29,11 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows, read_only
 from olscale.compiled.pages import copy_of, put
 from olscale.errors import ParameterError
-from olscale.learners.contract.capability import LearnsBatches, expect_memory, targets_of
+from olscale.learners.contract.capability import (
+    LearnsBatches,
+    expect_memory,
+    targets_of,
+)
 from olscale.learners.contract.parameters import InitParameters
 from olscale.task import Task
 
@@ -77,7 +81,10 @@ def _norm_limits(dtype: str, power: int) -> tuple[float, float]:
     ) ** squares
 
 
-_NORM_LIMITS = {"float64": _norm_limits("float64", 2), "float32": _norm_limits("float32", 1)}
+_NORM_LIMITS = {
+    "float64": _norm_limits("float64", 2),
+    "float32": _norm_limits("float32", 1),
+}
 
 
 def score_columns(classes: int) -> int:
@@ -210,7 +217,9 @@ class Learner(InitParameters):
         super().__init_subclass__(**options)
         if not cls.takes_weights or "takes_weights" in vars(cls):
             return
-        own_methods = [vars(cls)[name] for name in ("learn", "_pass") if name in vars(cls)]
+        own_methods = [
+            vars(cls)[name] for name in ("learn", "_pass") if name in vars(cls)
+        ]
         # A class that overrides these without the argument inherits no promise about it.
         cls.takes_weights = all(
             "weights" in inspect.signature(method).parameters for method in own_methods
@@ -248,7 +257,9 @@ class Learner(InitParameters):
         expect_memory(self, columns, classes)
         params = self.get_params(deep=False)
         self._begun_params = {
-            name: value for name, value in params.items() if name not in self.update_params
+            name: value
+            for name, value in params.items()
+            if name not in self.update_params
         }
         self._columns = columns
         self._classes = classes
@@ -269,7 +280,9 @@ class Learner(InitParameters):
         Within these limits squares keep their digits, and 2^40 rows add up. Weights in float32 must
         hold lengths, not squares.
         """
-        return _NORM_LIMITS.get(getattr(self, "dtype", "float64"), _NORM_LIMITS["float64"])
+        return _NORM_LIMITS.get(
+            getattr(self, "dtype", "float64"), _NORM_LIMITS["float64"]
+        )
 
     def _random(self) -> np.random.Generator:
         """Return the generator of this run, from its entropy and the parameter `seed`."""
@@ -296,7 +309,9 @@ class Learner(InitParameters):
         give the same bits. Call `learn_rows` for any learner.
         """
 
-    def _weights_of(self, y: NDArray[Any], weights: FloatArray | None) -> FloatArray | None:
+    def _weights_of(
+        self, y: NDArray[Any], weights: FloatArray | None
+    ) -> FloatArray | None:
         """Return the weights of the next rows to learn, with labels `y`: here `weights`."""
         del y
         if weights is not None and not self.takes_weights:
@@ -320,16 +335,21 @@ class Learner(InitParameters):
             If the arrays are not those of this learner (names, shapes or types differ), or no rows
             lead to them.
         """
-        expected = {name: (array.shape, array.dtype.str) for name, array in self.state_.items()}
+        expected = {
+            name: (array.shape, array.dtype.str) for name, array in self.state_.items()
+        }
         got = {name: (array.shape, array.dtype.str) for name, array in state.items()}
         if got != expected:
             raise ValueError(
                 f"state does not fit learner {self.name}: got {got}, expected {expected}"
             )
         for name, array in self.state_.items():
-            put(array, state[name])  # in place: compiled loops rely on where `begin` allocated it
+            # in place: compiled loops rely on where `begin` allocated it
+            put(array, state[name])
         if not self._can_continue():
-            raise ValueError(f"state does not fit learner {self.name}: no rows lead to its arrays")
+            raise ValueError(
+                f"state does not fit learner {self.name}: no rows lead to its arrays"
+            )
 
     def _can_continue(self) -> bool:
         """Return whether rows can have led to the counts and positions of the state.

@@ -64,7 +64,9 @@ def mergeable(learner: object) -> bool:
     (True, False, False)
     """
     return (
-        isinstance(learner, MergesSums) and bool(learner.mergeable) and not weighs_classes(learner)
+        isinstance(learner, MergesSums)
+        and bool(learner.mergeable)
+        and not weighs_classes(learner)
     )
 
 

@@ -120,7 +120,9 @@ class Whole:
         return int(value)
 
     def __str__(self) -> str:
-        return f"a whole number >= {self.low}" + "".join(f", or {word!r}" for word in self.words)
+        return f"a whole number >= {self.low}" + "".join(
+            f", or {word!r}" for word in self.words
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +295,9 @@ def _collect(cls: type[InitParameters]) -> dict[str, Param]:
         for name, parameter in vars(base).get("declared", {}).items():
             declared.setdefault(name, parameter)
     changed = declared.keys() & vars(cls).keys() - own.keys()
-    new_defaults = {name: replace(declared[name], default=vars(cls)[name]) for name in changed}
+    new_defaults = {
+        name: replace(declared[name], default=vars(cls)[name]) for name in changed
+    }
     return declared | new_defaults
 
 
@@ -310,14 +314,18 @@ def _make_init(cls: type[InitParameters]) -> Callable[..., None]:
     def init(self: InitParameters, **values: Any) -> None:
         for name in values:
             if name not in declared:
-                raise TypeError(f"{name_in_errors}() got an unexpected keyword argument {name!r}")
+                raise TypeError(
+                    f"{name_in_errors}() got an unexpected keyword argument {name!r}"
+                )
         for name, parameter in declared.items():
             setattr(self, name, values.get(name, parameter.default))
 
     arguments = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)]
     for name, parameter in declared.items():
         arguments.append(
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=parameter.default)
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=parameter.default
+            )
         )
     attributes = {
         "__name__": "__init__",
@@ -332,7 +340,8 @@ def _make_init(cls: type[InitParameters]) -> Callable[..., None]:
 
 _PARAMETERS = re.compile(r"^Parameters\n---", re.MULTILINE)
 _LATER_SECTIONS = re.compile(
-    r"^(Attributes|Methods|Raises|Warnings|See Also|Notes|References|Examples)\n---", re.MULTILINE
+    r"^(Attributes|Methods|Raises|Warnings|See Also|Notes|References|Examples)\n---",
+    re.MULTILINE,
 )
 
 

@@ -5,8 +5,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from olscale.learners.contract.capability import expect_targets, takes_several, targets_of
-from olscale.learners.contract.estimator import Estimator, OnePass, checked_weights, to_rows
+from olscale.learners.contract.capability import (
+    expect_targets,
+    takes_several,
+    targets_of,
+)
+from olscale.learners.contract.estimator import (
+    Estimator,
+    OnePass,
+    checked_weights,
+    to_rows,
+)
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.scikit_learn import inherits
 from olscale.system.plain_arrays import refuse_masked
@@ -72,10 +81,17 @@ class Regressor(Estimator):
 
         if first:
             self._forget()
-        how = {"accept_sparse": "csr", "dtype": np.float64, "order": "C", "y_numeric": True}
+        how = {
+            "accept_sparse": "csr",
+            "dtype": np.float64,
+            "order": "C",
+            "y_numeric": True,
+        }
         refuse_masked(X, "X")
         refuse_masked(y, "y")
-        X, y = validate_data(self, X, y, reset=first, multi_output=takes_several(self), **how)
+        X, y = validate_data(
+            self, X, y, reset=first, multi_output=takes_several(self), **how
+        )
         rows = to_rows(X)
         if y.ndim == 2:
             targets = y.shape[1]
@@ -106,7 +122,9 @@ class Regressor(Estimator):
             return scores
         return scores[:, 0]
 
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Return the coefficient of determination R2."""
         from sklearn.metrics import r2_score
 

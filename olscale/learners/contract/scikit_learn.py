@@ -73,7 +73,10 @@ class _Finder(MetaPathFinder):
         self._asks_others = False
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,
     ) -> ModuleSpec | None:
         if fullname != _MODULE or self._asks_others:
             return None

@@ -48,7 +48,10 @@ def rule_of(rule_type: Callable[..., Rule], learner: Learner, **computed: Any) -
 @cache
 def _kinds(rule_type: Any) -> dict[str, Callable[[Any], Any]]:
     hints = get_type_hints(rule_type)
-    return {name: kind if kind in (bool, float, int) else _setting for name, kind in hints.items()}
+    return {
+        name: kind if kind in (bool, float, int) else _setting
+        for name, kind in hints.items()
+    }
 
 
 def _setting(value: float) -> Any:

@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, read_only_rows, rows_of, slice_rows, take_rows, to_csr
+from olscale.compiled.csr import (
+    CSR,
+    Rows,
+    read_only_rows,
+    rows_of,
+    slice_rows,
+    take_rows,
+    to_csr,
+)
 from olscale.compiled.decorator import compiled
 from olscale.compiled.row_layout import by_layout
 from olscale.errors import DivergedError
@@ -106,7 +114,9 @@ def learn_usable(
     if end == 0:
         return _followed_by_nan(_no_scores(learner, X), len(y))
     first_weights = None if weights is None else weights[:end]
-    scores = learn_rows(learner, slice_rows(X, 0, end), y[:end], first_weights, batch=batch)
+    scores = learn_rows(
+        learner, slice_rows(X, 0, end), y[:end], first_weights, batch=batch
+    )
     return _followed_by_nan(scores, len(y))
 
 
@@ -153,7 +163,9 @@ def score_usable(learner: Learner, X: Rows) -> FloatArray:
     if usable is None or usable.all():
         return learner.scores(X)
     if usable.any():
-        own_scores = learner.scores(read_only_rows(take_rows(X, np.flatnonzero(usable))))
+        own_scores = learner.scores(
+            read_only_rows(take_rows(X, np.flatnonzero(usable)))
+        )
     else:
         own_scores = _no_scores(learner, X)
     scores: FloatArray = np.full((len(usable), own_scores.shape[1]), np.nan)
@@ -174,7 +186,9 @@ def _no_scores(learner: Learner, X: Rows) -> FloatArray:
     return learner.scores(read_only_rows(empty))[:0]
 
 
-def why_unusable(X: Rows, i: int, limits: tuple[float, float], names: Sequence[str] = ()) -> str:
+def why_unusable(
+    X: Rows, i: int, limits: tuple[float, float], names: Sequence[str] = ()
+) -> str:
     """Return why row `i` cannot be used, or an empty text.
 
     `names` are those of its first features.
@@ -212,7 +226,12 @@ def why_unusable(X: Rows, i: int, limits: tuple[float, float], names: Sequence[s
 
 
 def diverged_at(
-    learner: Learner, X: Rows, i: int, row: int, where: str = "row", names: Sequence[str] = ()
+    learner: Learner,
+    X: Rows,
+    i: int,
+    row: int,
+    where: str = "row",
+    names: Sequence[str] = (),
 ) -> DivergedError:
     """Return the error of row `i` of `X`, whose score is not finite; `row` is its number.
 

@@ -76,7 +76,9 @@ def _is_own(path: str, target: Any) -> bool:
     home = _home(path, target)
     if home.partition(".")[0] == __name__.partition(".")[0]:
         return False
-    return _is_learner(target) or not is_installed(home) or _package_version(home) == "0"
+    return (
+        _is_learner(target) or not is_installed(home) or _package_version(home) == "0"
+    )
 
 
 def _home(path: str, target: Any) -> str:
@@ -106,9 +108,13 @@ def _cells_digest(target: Any) -> str | None:
     """Return a digest of the methods of an interactively typed class: only their text is known."""
     texts = []
     for base in target.__mro__ if isinstance(target, type) else ():
-        for name, method in sorted(vars(base).items()) if base.__module__ == "__main__" else ():
+        for name, method in (
+            sorted(vars(base).items()) if base.__module__ == "__main__" else ()
+        ):
             try:
-                texts.append(f"{base.__qualname__}.{name}\0{inspect.getsource(method)}\0")
+                texts.append(
+                    f"{base.__qualname__}.{name}\0{inspect.getsource(method)}\0"
+                )
             except (OSError, TypeError):  # not a method, or one without source
                 continue
     if texts:
@@ -126,4 +132,7 @@ def _package_version(module: str) -> str:
 
 @cache
 def _distributions() -> dict[str, list[str]]:
-    return {top: list(names) for top, names in importlib.metadata.packages_distributions().items()}
+    return {
+        top: list(names)
+        for top, names in importlib.metadata.packages_distributions().items()
+    }

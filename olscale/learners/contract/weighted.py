@@ -16,7 +16,9 @@ class WeightedClassifier(WeighsClasses, Classifier):
     argument if there are some.
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Forget everything and learn from the rows in one pass, in their order.
 
         A learner that `looks_ahead` sees the rows, without labels, once before that pass.
@@ -87,7 +89,9 @@ class WeightedRegressor(Regressor):
 
     takes_weights = True
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Forget everything and learn from the rows in one pass, in their order.
 
         A learner that `looks_ahead` sees the rows, without targets, once before that pass.
@@ -106,7 +110,9 @@ class WeightedRegressor(Regressor):
         -------
         self
         """
-        return self._partial_fit(X, y, first=True, whole=True, sample_weight=sample_weight)
+        return self._partial_fit(
+            X, y, first=True, whole=True, sample_weight=sample_weight
+        )
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -123,4 +129,6 @@ class WeightedRegressor(Regressor):
         self
         """
         begun = hasattr(self, "state_")
-        return self._partial_fit(X, y, first=not begun, whole=False, sample_weight=sample_weight)
+        return self._partial_fit(
+            X, y, first=not begun, whole=False, sample_weight=sample_weight
+        )

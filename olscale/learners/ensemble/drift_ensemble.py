@@ -24,7 +24,12 @@ from olscale.learners.kernel.replay_machine import MACHINES
 from olscale.learners.kernel.replay_svm import ReplaySVM
 from olscale.learners.neighbour.knn_window import KNNWindow, places_newest_first
 from olscale.learners.neighbour.window_loop import Voting
-from olscale.learners.tiles.pair_tiles import PairTiles, cells_of, draw_pairs, singles_of
+from olscale.learners.tiles.pair_tiles import (
+    PairTiles,
+    cells_of,
+    draw_pairs,
+    singles_of,
+)
 
 
 class DriftEnsemble(ReplayLearner):
@@ -81,7 +86,9 @@ class DriftEnsemble(ReplayLearner):
         Whole(1),
         "Most rows that the machines store: more err less and take more time and memory.",
     )
-    window: int = param(1024, Whole(1), "Rows among which neighbours are searched, the last ones.")
+    window: int = param(
+        1024, Whole(1), "Rows among which neighbours are searched, the last ones."
+    )
     seed: int = param(
         0,
         Whole(0),
@@ -163,7 +170,9 @@ class DriftEnsemble(ReplayLearner):
 
     def voting(self) -> Voting:
         """Return how neighbours vote: nearer ones count more, on the scale of `knn-window`."""
-        return Voting(min(NEIGHBOURS, int(self.window)), True, False, 1.0 / max(1, self._columns))
+        return Voting(
+            min(NEIGHBOURS, int(self.window)), True, False, 1.0 / max(1, self._columns)
+        )
 
     def newest_first(self) -> tuple[FloatArray, NDArray[np.int64]]:
         """Return the rows of the window, the newest first, and their labels."""
@@ -226,7 +235,9 @@ class DriftEnsemble(ReplayLearner):
         machines = super().row_numbers(columns, classes, values)
         return machines + self._part_numbers(columns, classes, values)
 
-    def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
+    def stream_numbers(
+        self, columns: int, classes: int, values: float, rows: int
+    ) -> float:
         """Return how many numbers `rows` rows go through, at the speed of the machines."""
         machines = super().stream_numbers(columns, classes, values, rows)
         return machines + rows * self._part_numbers(columns, classes, values)
@@ -236,7 +247,9 @@ class DriftEnsemble(ReplayLearner):
         window = KNNWindow(window=self.window).row_numbers(columns, classes, values)
         tiles = PairTiles().row_numbers(columns, classes, values) * len(TILE_RATES)
         linear = 2.0 * (len(LARGEST_STEPS) + 1) * values * score_columns(classes)
-        seconds = window / KNNWindow.numbers_per_second + tiles / PairTiles.numbers_per_second
+        seconds = (
+            window / KNNWindow.numbers_per_second + tiles / PairTiles.numbers_per_second
+        )
         return seconds * self.numbers_per_second + linear
 
     def state_bytes(self, columns: int, classes: int) -> int:

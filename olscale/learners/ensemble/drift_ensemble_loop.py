@@ -38,7 +38,12 @@ from olscale.learners.kernel.replay_experts import (
     trust_experts,
 )
 from olscale.learners.kernel.replay_machine import MACHINES, is_wrong
-from olscale.learners.neighbour.window_loop import Voting, set_distances, set_votes, take_nearest
+from olscale.learners.neighbour.window_loop import (
+    Voting,
+    set_distances,
+    set_votes,
+    take_nearest,
+)
 from olscale.learners.tiles.pair_tiles_loop import (
     set_bins,
     set_cells,
@@ -195,7 +200,9 @@ class DriftExperts(NamedTuple):
 
 
 @compiled
-def _score_linear(X: Any, i: int, W: Any, late: Any, length: float, rows: int, scores: Any) -> None:
+def _score_linear(
+    X: Any, i: int, W: Any, late: Any, length: float, rows: int, scores: Any
+) -> None:
     for a in range(W.shape[0]):
         score_unit_row(X, i, W[a], length, scores[a])
     mean = scores[MEAN]
@@ -217,7 +224,9 @@ def _score_neighbours(window: Any, x: Any, rows: int, scores: Any) -> None:
     # The windows are nested: each goes on from the nearest rows of the one before.
     for n in range(window.windows.shape[0]):
         last = min(count, window.windows[n])
-        size = take_nearest(window.squares, newest, first, last, window.voting.k, *known, size)
+        size = take_nearest(
+            window.squares, newest, first, last, window.voting.k, *known, size
+        )
         first = last
         set_votes(window.labels, window.voting, *known, size, window.votes, scores[n])
 
@@ -285,7 +294,9 @@ def _mix(experts: Any, alive: Any, runs: bool, space: Any, scores: Any) -> None:
 
 
 @compiled
-def _note_lapses(alive: Any, runs: bool, space: Any, neighbours: Any, lapses: Any, y: int) -> bool:
+def _note_lapses(
+    alive: Any, runs: bool, space: Any, neighbours: Any, lapses: Any, y: int
+) -> bool:
     """Follow the mistakes of machines and neighbours; return whether neighbours err less."""
     least = np.inf
     for e in range(MACHINES):
@@ -365,7 +376,9 @@ def _learn_linear(
     t = float(rows)
     learn_unit_row(X, i, W[0], late, length, LARGEST_STEPS[0], t * t * t, scores[0], y)
     for a in range(1, W.shape[0]):
-        learn_unit_row(X, i, W[a], late[:0], length, LARGEST_STEPS[a], 0.0, scores[a], y)
+        learn_unit_row(
+            X, i, W[a], late[:0], length, LARGEST_STEPS[a], 0.0, scores[a], y
+        )
 
 
 @compiled
@@ -382,7 +395,9 @@ def _learn_tiles(tiles: Any, y: int) -> None:
         step(tiles.tables[a], tiles.cells, y, TILE_RATES[a], tiles.p[a], tiles.change)
 
 
-def _learn_others(experts: Any, X: Any, i: int, length: float, rows: int, y: int) -> None:
+def _learn_others(
+    experts: Any, X: Any, i: int, length: float, rows: int, y: int
+) -> None:
     _learn_linear(X, i, experts.W, experts.late, length, rows, experts.others, y)
     _learn_neighbour(experts.neighbours, experts.row[:, 0], rows, y)
     _learn_tiles(experts.tiles, y)

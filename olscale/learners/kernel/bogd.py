@@ -132,7 +132,9 @@ class BOGD(RandomVictims, WeightedClassifier):
     removal: str = param("random", Choice(("random", "oldest")), "Which vector goes.")
     rescale: bool = param(True, Flag(), "Whether the others grow by ``B / (B - 1)``.")
     seed: int = param(
-        0, Whole(0), "Seed of the victims; the seed and number of the permutation count too."
+        0,
+        Whole(0),
+        "Seed of the victims; the seed and number of the permutation count too.",
     )
 
     def resolved_params(self) -> dict[str, Any]:

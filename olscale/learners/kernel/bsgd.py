@@ -48,7 +48,9 @@ def learn_bsgd(rule: Any, model: Any, row: Any) -> bool:
     if not moved:
         return False
     if rule.maintenance == PROJECTION:
-        distance = project(model.matrix, slot, row.k, row.own * (1.0 + JITTER), row.other)
+        distance = project(
+            model.matrix, slot, row.k, row.own * (1.0 + JITTER), row.other
+        )
         if distance < LEAST_DISTANCE * row.own or row.own <= 0.0:  # the vectors span it
             for s in range(slot):
                 for c in range(outputs):
@@ -133,7 +135,9 @@ class BSGD(GramLearner, KernelLearner, WeightedClassifier):
 
     lam: float = param(1e-4, Real(0.0, open_="low"), "Regularisation.")
     B: int = param(100, Whole(1), "Most support vectors.")
-    maintenance: str = param("merging", Choice(MAINTENANCE), "What is done with one too many.")
+    maintenance: str = param(
+        "merging", Choice(MAINTENANCE), "What is done with one too many."
+    )
 
     @property
     def keeps_matrix(self) -> bool:  # type: ignore[override]

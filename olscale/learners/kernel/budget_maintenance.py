@@ -23,7 +23,13 @@ from olscale.compiled.differences import is_long, mend_distances
 from olscale.compiled.elementary import exponential, quotient
 from olscale.compiled.inverse_gram import strike
 from olscale.compiled.simd.vectors import VECTOR
-from olscale.compiled.support_vectors import drop, first_least, merge, products, vector_places
+from olscale.compiled.support_vectors import (
+    drop,
+    first_least,
+    merge,
+    products,
+    vector_places,
+)
 from olscale.learners.kernel.kernels import own_value
 
 # A published table of the optimum is fast, but within 3e-5 only, and for two classes only. Four
@@ -68,7 +74,9 @@ def _loss(A: float, C: float, D: float, L: float, h: float) -> float:
 
 
 @compiled
-def merging_losses(A: float, C: Any, D: Any, L: Any, h: Any, before: Any, losses: Any) -> None:
+def merging_losses(
+    A: float, C: Any, D: Any, L: Any, h: Any, before: Any, losses: Any
+) -> None:
     """Set `losses` for a vector and each partner, given by C, D and L, and `h` nearly to the best.
 
     `before` is space.
@@ -216,7 +224,9 @@ def merge_lightest(model: Any, row: Any) -> None:
         for s in range(count):
             row.other[s] = size + support.sizes[s] - 2.0 * row.other[s]
         if is_long(gamma, size):
-            mend_distances(support, gamma, False, row.at, row.value, entries, size, row.other)
+            mend_distances(
+                support, gamma, False, row.at, row.value, entries, size, row.other
+            )
         for i in range(partners):
             L[i] = -gamma * max(0.0, row.other[slots[i]])
         merging_losses(A, C[:partners], D, L, work[4], work[5], losses)

@@ -100,7 +100,12 @@ def _learn_and_score(
 # should not carry what 16 bytes determine: the state has the key, and rows are drawn by key and
 # feature.
 class FOGD(
-    WidthLearner, OnePassLearner, WeightedClassifier, ShardsClasses, FusesSettings, EstimatesCost
+    WidthLearner,
+    OnePassLearner,
+    WeightedClassifier,
+    ShardsClasses,
+    FusesSettings,
+    EstimatesCost,
 ):
     """Fourier online gradient descent: a linear learner on cosines and sines of random projections.
 
@@ -154,7 +159,9 @@ class FOGD(
         "means what it means for kernel learners, or are cosines and sines as they are: an "
         "`eta` of the paper is that of the unit scale divided by D.",
     )
-    seed: int = param(0, Whole(0), "Number of the frequencies; each permutation draws others.")
+    seed: int = param(
+        0, Whole(0), "Number of the frequencies; each permutation draws others."
+    )
     multiclass: str = param(
         "max-score",
         Choice(("max-score", "ova")),
@@ -263,7 +270,9 @@ class FOGD(
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: values and weights, times frequencies."""
         del columns
-        return float(self.D) * (0.2 * values + _SINE_NUMBERS + 0.4 * score_columns(classes))
+        return float(self.D) * (
+            0.2 * values + _SINE_NUMBERS + 0.4 * score_columns(classes)
+        )
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures, `norm_w` and `frequency_bytes`, of frequencies kept."""

@@ -23,7 +23,9 @@ class GramLearner(SupportVectorLearner):
             return 8 * self.matrices * slots**2
         return 0
 
-    def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
+    def stream_numbers(
+        self, columns: int, classes: int, values: float, rows: int
+    ) -> float:
         """Return how many numbers `rows` rows go through: some of them need the matrices."""
         _, mean = self._expected_vectors(rows)
         if self.keeps_matrix:
@@ -33,14 +35,18 @@ class GramLearner(SupportVectorLearner):
         return super().stream_numbers(columns, classes, values, rows) + matrices
 
     def check_memory(self, columns: int, classes: int) -> None:
-        self._refuse_more_than_memory(self.state_bytes(columns, classes), self._slots()[0])
+        self._refuse_more_than_memory(
+            self.state_bytes(columns, classes), self._slots()[0]
+        )
 
     def _grow(self, entries: int) -> None:
         slots = len(self.state_["sizes"])
         if (
             self.keeps_matrix and self.state_["counts"][0] == slots
         ):  # the old matrix stays in memory while the new one is filled
-            self._refuse_more_than_memory(8 * self.matrices * (4 + 1) * slots**2, 2 * slots)
+            self._refuse_more_than_memory(
+                8 * self.matrices * (4 + 1) * slots**2, 2 * slots
+            )
         super()._grow(entries)
 
     def _refuse_more_than_memory(self, needed: int, slots: int) -> None:

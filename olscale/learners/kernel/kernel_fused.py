@@ -7,7 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, read_only_csr, rows_of, values_of
-from olscale.compiled.support_arrays import empty_support, grow_places, grow_slots, support_vectors
+from olscale.compiled.support_arrays import (
+    empty_support,
+    grow_places,
+    grow_slots,
+    support_vectors,
+)
 from olscale.compiled.support_vectors import SupportVectors
 from olscale.learners.contract.fused_settings import FusedSettings
 from olscale.learners.contract.learner import FloatArray, Learner
@@ -58,7 +63,8 @@ class FusedVectors(FusedSettings):
         self.task = self._learners[0].task
         for learner in learners:
             learner.state_ = {
-                name: np.require(array, requirements="W") for name, array in learner.state_.items()
+                name: np.require(array, requirements="W")
+                for name, array in learner.state_.items()
             }
         kernels = [learner._model().kernel for learner in self._learners]
         self._kernel = kernels[0]
@@ -105,7 +111,11 @@ class FusedVectors(FusedSettings):
         return [self._failed.get(n, own_scores) for n, own_scores in enumerate(scores)]
 
     def _learn(
-        self, rows: CSR, y: NDArray[Any], scores: Sequence[FloatArray], weights: FloatArray | None
+        self,
+        rows: CSR,
+        y: NDArray[Any],
+        scores: Sequence[FloatArray],
+        weights: FloatArray | None,
     ) -> bool:
         """Learn from a few rows; False if one cannot be used."""
         count = rows_of(rows)
@@ -117,7 +127,14 @@ class FusedVectors(FusedSettings):
         space = np.empty(places, np.int32), np.empty(places)
         limits = self._learners[0].norm_limits()
         usable = set_values(
-            rows, self._support(), self._kernel, self._finished, limits, *space, came, values
+            rows,
+            self._support(),
+            self._kernel,
+            self._finished,
+            limits,
+            *space,
+            came,
+            values,
         )
         self._shared = [
             learner._replace(values=values, finished=self._finished, came=came)
@@ -128,7 +145,11 @@ class FusedVectors(FusedSettings):
         return usable == count
 
     def _go(
-        self, rows: CSR, y: NDArray[Any], scores: Sequence[FloatArray], weights: FloatArray | None
+        self,
+        rows: CSR,
+        y: NDArray[Any],
+        scores: Sequence[FloatArray],
+        weights: FloatArray | None,
     ) -> None:
         """Let every setting that has not failed learn the rows; an error ends its own one."""
         for n, learner in enumerate(self._learners):
@@ -136,7 +157,9 @@ class FusedVectors(FusedSettings):
                 try:
                     ready = self._ready[n]
                     shared = self._shared[n]
-                    self._ready[n] = learner._go(ready, rows, y, shared, scores[n], weights)
+                    self._ready[n] = learner._go(
+                        ready, rows, y, shared, scores[n], weights
+                    )
                 except Exception as error:
                     self._failed[n] = error
 

@@ -45,7 +45,12 @@ from olscale.learners.kernel.kernel_fused import FusedVectors
 from olscale.learners.kernel.kernel_loop import learn_and_score, takes_weight
 from olscale.learners.kernel.kernel_model import Model, Space
 from olscale.learners.kernel.kernel_width import WidthLearner
-from olscale.learners.kernel.kernels import DISTANCE_KERNELS, KERNELS, Kernel, vector_row
+from olscale.learners.kernel.kernels import (
+    DISTANCE_KERNELS,
+    KERNELS,
+    Kernel,
+    vector_row,
+)
 from olscale.learners.kernel.shared_values import SharedValues, no_values
 
 
@@ -89,9 +94,13 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
     """Most support vectors of a learner without a budget, the parameter `CAPACITY`."""
 
     kernel: str = param(
-        "gaussian", Choice(KERNELS), "The kernel; see `olscale.learners.kernel.kernels`."
+        "gaussian",
+        Choice(KERNELS),
+        "The kernel; see `olscale.learners.kernel.kernels`.",
     )
-    degree: int = param(3, Whole(1), "Of the polynomial kernel ``(gamma x.s + coef0)^degree``.")
+    degree: int = param(
+        3, Whole(1), "Of the polynomial kernel ``(gamma x.s + coef0)^degree``."
+    )
     coef0: float = param(1.0, Real(0.0), "Of the polynomial kernel.")
 
     @property
@@ -147,7 +156,14 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
     ) -> None:
         self._check_width(X)
         rows = read_only_csr(X)
-        self._go(self._ready(learning, rows), rows, read_only(y), no_values(), scores, weights)
+        self._go(
+            self._ready(learning, rows),
+            rows,
+            read_only(y),
+            no_values(),
+            scores,
+            weights,
+        )
 
     def _ready(self, learning: bool, rows: CSR | None = None) -> Ready:
         """Return what the loop needs of the learner; `rows` are those to look up, if any."""
@@ -182,7 +198,9 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         row = 0
         weights = array_of(weights)
         while True:
-            row = ready.loop(rows, y, row, *ready.model, shared, *ready.form, scores, weights)
+            row = ready.loop(
+                rows, y, row, *ready.model, shared, *ready.form, scores, weights
+            )
             if row == len(scores):
                 return ready
             self._grow(int(rows.indptr[row + 1] - rows.indptr[row]))
@@ -214,7 +232,10 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
             float(self.coef0),
             int(self.degree),
         )
-        arrays = {name: state[name] for name in ("alpha", "scale", "offset", "memory", "matrix")}
+        arrays = {
+            name: state[name]
+            for name in ("alpha", "scale", "offset", "memory", "matrix")
+        }
         return Model(support, **arrays, kernel=kernel)
 
     def _space(self, rows: CSR | None) -> Space:
@@ -231,7 +252,12 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         value = np.empty(entries)
         aims = f, target, margin, np.zeros(outputs, np.bool_), step
         return Space(
-            *aims, at, value, np.empty(slots), np.empty(slots), together_space(entries, slots)
+            *aims,
+            at,
+            value,
+            np.empty(slots),
+            np.empty(slots),
+            together_space(entries, slots),
         )
 
     def _grow(self, entries: int) -> None:
@@ -264,7 +290,8 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, whose support vectors may need more room than the current ones."""
         check_support(
-            {name: state[name] for name in STATE if name in state}, len(self.state_["place"])
+            {name: state[name] for name in STATE if name in state},
+            len(self.state_["place"]),
         )
         empty = self.state_[
             "matrix"
@@ -307,13 +334,15 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
             vectors = 0
         return max(self._slots()[0], vectors) * self._vector_numbers(classes, values)
 
-    def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
+    def stream_numbers(
+        self, columns: int, classes: int, values: float, rows: int
+    ) -> float:
         """Return how many numbers `rows` rows go through: theirs and those of vectors."""
         count, mean = self._expected_vectors(rows)
         pairs = count**2 / 2.0 if count <= MOST_VECTORS else 0.0  # of `norm_w`
-        return rows * (3.0 * values + 100.0) + (rows * mean + pairs) * self._vector_numbers(
-            classes, values
-        )
+        return rows * (3.0 * values + 100.0) + (
+            rows * mean + pairs
+        ) * self._vector_numbers(classes, values)
 
     def cheaper(self) -> str:
         """Return what to do instead of keeping ever more rows."""

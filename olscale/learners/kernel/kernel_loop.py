@@ -16,7 +16,12 @@ from numpy.typing import NDArray
 from olscale.compiled.decorator import INLINED, compiled
 from olscale.compiled.row_layout import borrowed_rows, is_tuple_of
 from olscale.compiled.rows import weight_of
-from olscale.compiled.rows_together import may_go_together, multiply_together, renew, take_products
+from olscale.compiled.rows_together import (
+    may_go_together,
+    multiply_together,
+    renew,
+    take_products,
+)
 from olscale.compiled.simd.row_tiles import ROWS
 from olscale.compiled.support_vectors import find_places, has_room
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
@@ -28,7 +33,13 @@ from olscale.learners.kernel.kernel_model import (
     borrowed_space,
     combine,
 )
-from olscale.learners.kernel.kernels import LAPLACIAN, finish_row, own_value, raw_row, size_of
+from olscale.learners.kernel.kernels import (
+    LAPLACIAN,
+    finish_row,
+    own_value,
+    raw_row,
+    size_of,
+)
 from olscale.learners.kernel.shared_values import (
     borrowed_values,
     note_vectors,
@@ -42,7 +53,9 @@ def is_known(y: float) -> bool:
     raise TypeError("for compiled loops only")
 
 
-def aim(f: Any, y: float, max_score: bool, target: Any, margin: Any, wrong: Any) -> None:
+def aim(
+    f: Any, y: float, max_score: bool, target: Any, margin: Any, wrong: Any
+) -> None:
     """Set targets, margins and mistakes of a row of class or target `y` (see `Space`)."""
     raise TypeError("for compiled loops only")
 
@@ -57,7 +70,9 @@ def _choose_known(y: types.Type) -> Any:
 
 
 @overload(aim, strict=False, jit_options=INLINED)
-def _choose_aim(f: Any, y: types.Type, max_score: Any, target: Any, margin: Any, wrong: Any) -> Any:
+def _choose_aim(
+    f: Any, y: types.Type, max_score: Any, target: Any, margin: Any, wrong: Any
+) -> Any:
     if isinstance(y, types.Array):
         return _aim_at_targets
     if isinstance(y, types.Float):
@@ -65,7 +80,9 @@ def _choose_aim(f: Any, y: types.Type, max_score: Any, target: Any, margin: Any,
     return _aim_at_class
 
 
-def _aim_at_class(f: Any, y: int, max_score: bool, target: Any, margin: Any, wrong: Any) -> None:
+def _aim_at_class(
+    f: Any, y: int, max_score: bool, target: Any, margin: Any, wrong: Any
+) -> None:
     outputs = f.shape[0]
     if max_score:
         if y != 0:
@@ -98,13 +115,17 @@ def _aim_at_class(f: Any, y: int, max_score: bool, target: Any, margin: Any, wro
             wrong[c] = (f[c] >= 0.0) != (target[c] > 0.0)
 
 
-def _aim_at_target(f: Any, y: float, max_score: bool, target: Any, margin: Any, wrong: Any) -> None:
+def _aim_at_target(
+    f: Any, y: float, max_score: bool, target: Any, margin: Any, wrong: Any
+) -> None:
     for c in range(f.shape[0]):
         target[c] = y
         margin[c] = y - f[c]
 
 
-def _aim_at_targets(f: Any, y: Any, max_score: bool, target: Any, margin: Any, wrong: Any) -> None:
+def _aim_at_targets(
+    f: Any, y: Any, max_score: bool, target: Any, margin: Any, wrong: Any
+) -> None:
     for c in range(f.shape[0]):
         target[c] = y[c]
         margin[c] = y[c] - f[c]

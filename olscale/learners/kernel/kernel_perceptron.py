@@ -5,7 +5,11 @@ from typing import Any, NamedTuple
 from olscale.learners.contract.parameters import Choice, Real, param
 from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.contract.weighted import WeightedClassifier, WeightedRegressor
-from olscale.learners.kernel.kernel_learner import CAPACITY, KernelLearner, KernelRegressor
+from olscale.learners.kernel.kernel_learner import (
+    CAPACITY,
+    KernelLearner,
+    KernelRegressor,
+)
 from olscale.learners.kernel.kernel_loop import learns
 from olscale.learners.kernel.kernel_model import add
 
@@ -176,7 +180,9 @@ class KernelPerceptronR(KernelRegressor, WeightedRegressor):
     update_params = ("eta",)
 
     eta: float = param(
-        0.5, Real(0.0, open_="low"), "Step. Those of ``'sign'`` are in units of the target."
+        0.5,
+        Real(0.0, open_="low"),
+        "Step. Those of ``'sign'`` are in units of the target.",
     )
     step: str = param(
         "lms",

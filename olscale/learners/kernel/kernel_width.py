@@ -37,14 +37,17 @@ class GammaLearner(OnePass, LooksAhead):
     def prepare(self, X: Rows) -> None:
         """Take the width from rows."""
         if not self.looks_ahead:
-            raise TypeError(f"learner {self.name} is one-pass: its looks_ahead is False")
+            raise TypeError(
+                f"learner {self.name} is one-pass: its looks_ahead is False"
+            )
         self.state_["gamma"][0] = median_gamma(X)
 
     def _first_width(self, columns: int) -> FloatArray:
         """Return the width before the first row, shape (1,); 0 if it depends on rows."""
         gamma = self.resolved_params()["gamma"]
         return np.array(
-            [{"auto": 1.0 / max(1, columns), "median": 0.0}.get(gamma, gamma)], dtype=np.float64
+            [{"auto": 1.0 / max(1, columns), "median": 0.0}.get(gamma, gamma)],
+            dtype=np.float64,
         )
 
     def _check_width(self, X: Rows) -> None:
@@ -65,17 +68,23 @@ class WidthLearner(GammaLearner):
         "The width in other terms: ``gamma = 1 / (2 sigma^2)``.",
     )
     p: float | None = param(
-        None, Maybe(Real(0.0, open_="low")), "The width in other terms: ``gamma = 1 / p^2``."
+        None,
+        Maybe(Real(0.0, open_="low")),
+        "The width in other terms: ``gamma = 1 / p^2``.",
     )
 
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form: the width as `gamma`, however it was given."""
         params = super().resolved_params()
         widths = {name: params.pop(name) for name in ("sigma", "p")}
-        given_widths = {name: value for name, value in widths.items() if value is not None}
+        given_widths = {
+            name: value for name, value in widths.items() if value is not None
+        }
         if given_widths and (len(given_widths) > 1 or params["gamma"] != "auto"):
             names = ", ".join(
-                sorted({*given_widths, *([] if params["gamma"] == "auto" else ["gamma"])})
+                sorted(
+                    {*given_widths, *([] if params["gamma"] == "auto" else ["gamma"])}
+                )
             )
             raise ParameterError(
                 f"learner {self.name}: {names} were given, expected one of gamma, sigma and p"

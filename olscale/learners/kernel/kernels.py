@@ -86,7 +86,9 @@ def finish_row(
 ) -> None:
     """Turn the result of `raw_row` for row `i` into kernel values; `at` and `value` are space."""
     if _has_distances(kernel) and is_long(kernel.gamma, size):
-        finish_long_row(support, kernel.gamma, kernel.kind == LAPLACIAN, X, i, size, (at, value), k)
+        finish_long_row(
+            support, kernel.gamma, kernel.kind == LAPLACIAN, X, i, size, (at, value), k
+        )
     else:
         _finish_short(kernel, support, size, k)
 
@@ -110,7 +112,9 @@ def _finish_short(kernel: Any, support: Any, size: float, k: Any) -> None:
 
 
 @compiled
-def vector_row(kernel: Any, support: Any, slot: int, at: Any, value: Any, k: Any) -> None:
+def vector_row(
+    kernel: Any, support: Any, slot: int, at: Any, value: Any, k: Any
+) -> None:
     """Set ``k[s]`` to the kernel values of vector `slot` with all; `at` and `value` are space."""
     entries = vector_places(support, slot, at, value)
     size = support.sizes[slot]

@@ -55,7 +55,14 @@ def learn_krls(rule: Any, model: Any, row: Any) -> bool:
 
 @compiled
 def _reduce(
-    inverse: Any, P: Any, count: int, share: Any, q: Any, errors: Any, weight: float, alpha: Any
+    inverse: Any,
+    P: Any,
+    count: int,
+    share: Any,
+    q: Any,
+    errors: Any,
+    weight: float,
+    alpha: Any,
 ) -> None:
     """Let a row with projection `share` move the coefficients; `q` and `share` are then space."""
     multiply_dense(share[:count], P[:count], q)

@@ -28,7 +28,15 @@ def score_unit_row(X: Any, i: int, W: Any, length: float, f: Any) -> None:
 
 @compiled
 def learn_unit_row(
-    X: Any, i: int, W: Any, late: Any, length: float, most: float, power: float, f: Any, y: int
+    X: Any,
+    i: int,
+    W: Any,
+    late: Any,
+    length: float,
+    most: float,
+    power: float,
+    f: Any,
+    y: int,
 ) -> None:
     """Make the step of PA-I, at most `most`, on row `i` with scores `f`."""
     loss = 1.0 - margin_of(f, y)
@@ -48,7 +56,9 @@ def learn_unit_row(
 
 
 @compiled
-def _add_step(X: Any, i: int, W: Any, late: Any, c: int, size: float, power: float) -> None:
+def _add_step(
+    X: Any, i: int, W: Any, late: Any, c: int, size: float, power: float
+) -> None:
     last = W.shape[0] - 1
     for p in range(X.indptr[i], X.indptr[i + 1]):
         W[X.indices[p], c] += size * X.data[p]

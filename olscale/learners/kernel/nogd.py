@@ -122,7 +122,9 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
 
     B: int = param(100, Whole(1), "Support vectors.")
     k: int = param(
-        20, Whole(1), "Features, at most B. Eigenvalues below 1e-10 of the largest give none."
+        20,
+        Whole(1),
+        "Features, at most B. Eigenvalues below 1e-10 of the largest give none.",
     )
     eta: float = param(0.2, Real(0.0, open_="low"), "Step.")
 
@@ -147,7 +149,10 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
     def _grow(self, entries: int) -> None:
         # The loop returns for lack of room when there are B vectors: compiled code cannot call
         # LAPACK.
-        if self.state_["memory"][0, 0] == _COLLECTS and self.state_["counts"][0] == self.B:
+        if (
+            self.state_["memory"][0, 0] == _COLLECTS
+            and self.state_["counts"][0] == self.B
+        ):
             self._find_features()
         else:
             super()._grow(entries)
@@ -162,7 +167,8 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
         places = state["values"].shape[1]
         K = np.zeros((count, slots))
         set_gram(self._model(), np.empty(places, np.int32), np.empty(places), K)
-        with threadpool_limits(limits=1):  # sums over several threads would have other bits
+        # sums over several threads would have other bits
+        with threadpool_limits(limits=1):
             values, vectors = np.linalg.eigh(K[:, :count])
             used = values > _LEAST_EIGENVALUE * values[-1]
             used[: count - int(self.k)] = False

@@ -269,7 +269,9 @@ class NORMAR(FadingLearner, KernelRegressor, WeightedRegressor):
         "Half the width of the tube in units of the target, that at the start where it moves.",
     )
     nu: float = param(
-        0.0, Real(0.0, 1.0, open_="high"), "Share of rows outside the tube; with 0 the tube stays."
+        0.0,
+        Real(0.0, 1.0, open_="high"),
+        "Share of rows outside the tube; with 0 the tube stays.",
     )
 
     def _allocate(self, columns: int, outputs: int) -> State:
@@ -279,7 +281,9 @@ class NORMAR(FadingLearner, KernelRegressor, WeightedRegressor):
 
     def _rule(self) -> NamedTuple:
         tau = self.tau or -1
-        return rule_of(NORMARegressionRule, self, tau=tau, squared=self.loss == "squared")
+        return rule_of(
+            NORMARegressionRule, self, tau=tau, squared=self.loss == "squared"
+        )
 
 
 class NORMANoveltyRule(NamedTuple):

@@ -115,7 +115,9 @@ class OLK(KernelLearner, WeightedClassifier):
     C: float = param(1.0, Real(0.0, open_="low"), "Most that a row weighs.")
     r: float = param(0.001, Real(0.0), "Regularisation: how much faster old rows fade.")
     threshold: float = param(
-        0.0, Real(0.0), "Coefficients that are dropped are less than this; with 0 all stay."
+        0.0,
+        Real(0.0),
+        "Coefficients that are dropped are less than this; with 0 all stay.",
     )
     capacity: int = CAPACITY
 
@@ -205,7 +207,9 @@ class OLKR(KernelRegressor, WeightedRegressor):
         "Half the width of the tube in which there is no loss, in units of the target.",
     )
     threshold: float = param(
-        0.0, Real(0.0), "Coefficients that are dropped are less than this; with 0 all stay."
+        0.0,
+        Real(0.0),
+        "Coefficients that are dropped are less than this; with 0 all stay.",
     )
     capacity: int = CAPACITY
 
@@ -296,7 +300,9 @@ class OLKN(KernelDetector):
         "'69' rho stays 0.",
     )
     threshold: float = param(
-        0.0, Real(0.0), "Coefficients that are dropped are less than this; with 0 all stay."
+        0.0,
+        Real(0.0),
+        "Coefficients that are dropped are less than this; with 0 all stay.",
     )
     capacity: int = CAPACITY
 

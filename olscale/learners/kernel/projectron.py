@@ -49,8 +49,15 @@ def learn_projectron(rule: Any, model: Any, row: Any) -> bool:
         step = row.step[c]
         if adds and step != 0.0:
             continue  # the row becomes a vector with this step
-        if near > 0 and step == 0.0 and row.target[c] != 0.0 and 0.0 < row.margin[c] < 1.0:
-            step = row.target[c] * _partial_step(rule, row, 1.0 - row.margin[c], distance)
+        if (
+            near > 0
+            and step == 0.0
+            and row.target[c] != 0.0
+            and 0.0 < row.margin[c] < 1.0
+        ):
+            step = row.target[c] * _partial_step(
+                rule, row, 1.0 - row.margin[c], distance
+            )
         if step != 0.0:
             moved = True
             for s in range(count):
@@ -64,13 +71,16 @@ def learn_projectron(rule: Any, model: Any, row: Any) -> bool:
 @compiled
 def _partial_step(rule: Any, row: Any, loss: float, distance: float) -> float:
     """Return how far to move along the projection of a row in the margin, 0 if that may harm."""
-    parts = 2.0 if row.pair else 1.0  # the two outputs of the max-score form share the loss
+    # the two outputs of the max-score form share the loss
+    parts = 2.0 if row.pair else 1.0
     inside = parts * (row.own - distance)
     if inside <= 0.0:  # a row far from all vectors: its score was almost 0
         return 0.0
     if rule.B > 0:
         step = min(loss / inside, 1.0)
-        progress = 2.0 * loss - step * inside - 2.0 * rule.U * math.sqrt(parts * distance)
+        progress = (
+            2.0 * loss - step * inside - 2.0 * rule.U * math.sqrt(parts * distance)
+        )
         return step if progress >= 0.0 else 0.0
     remaining = loss - distance / rule.eta
     share: float = 0.0
@@ -156,7 +166,9 @@ class Projectron(GramLearner, KernelLearner):
             bound = math.sqrt((B + 1) / math.log(B + 1)) / 4.0
         else:
             bound = 0.0
-        return ProjectronRule(float(self.resolved_params()["eta"] or 0.0), B, self.plus, bound)
+        return ProjectronRule(
+            float(self.resolved_params()["eta"] or 0.0), B, self.plus, bound
+        )
 
     def _budget(self) -> int | None:
         if self.form == "budget":

@@ -112,5 +112,7 @@ class RBP(RandomVictims, WeightedClassifier):
 
     B: int = param(100, Whole(1), "Most support vectors.")
     seed: int = param(
-        0, Whole(0), "Seed of the victims; the seed and number of the permutation count too."
+        0,
+        Whole(0),
+        "Seed of the victims; the seed and number of the permutation count too.",
     )

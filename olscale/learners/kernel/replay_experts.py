@@ -46,7 +46,9 @@ def judge(experts: Any, alive: Any, runs: bool, space: Any, y: int) -> None:
     raise TypeError("for compiled loops only")
 
 
-def learn_others(experts: Any, X: Any, i: int, length: float, rows: int, y: int) -> None:
+def learn_others(
+    experts: Any, X: Any, i: int, length: float, rows: int, y: int
+) -> None:
     """Let the other experts learn row `i`, the last of `rows` rows."""
     raise TypeError("for compiled loops only")
 
@@ -57,7 +59,9 @@ def mixes(kind: type, functions: dict[Callable[..., Any], Callable[..., Any]]) -
         _register(kind, operation, function)
 
 
-def _register(kind: type, operation: Callable[..., Any], function: Callable[..., Any]) -> None:
+def _register(
+    kind: type, operation: Callable[..., Any], function: Callable[..., Any]
+) -> None:
     @overload(operation, strict=False, jit_options=INLINED)
     def choose(experts, *others):  # type: ignore[no-untyped-def]
         if is_tuple_of(experts, kind):

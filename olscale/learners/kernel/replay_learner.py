@@ -94,7 +94,9 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
         fresh.B = 1
         fresh.D = 1
         fresh.begin(2, self._classes)
-        fresh.learn(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.zeros(3, dtype=np.int64))
+        fresh.learn(
+            np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.zeros(3, dtype=np.int64)
+        )
 
     def _pass(
         self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray
@@ -189,7 +191,8 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, whose rows may have more features than those of now."""
         check_support(
-            {name: state[name] for name in STATE if name in state}, len(self.state_["place"])
+            {name: state[name] for name in STATE if name in state},
+            len(self.state_["place"]),
         )
         slots = len(self.state_["sizes"])
         for name in set(GROWING) & state.keys():
@@ -203,7 +206,9 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
         super().restore(state)
         self._forget_derived()
         if len(self.state_["sizes"]) != slots:
-            raise ValueError(f"state does not fit learner {self.name}: other slots than {slots}")
+            raise ValueError(
+                f"state does not fit learner {self.name}: other slots than {slots}"
+            )
 
     def _can_continue(self) -> bool:
         state = self.state_
@@ -213,35 +218,51 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
         labels = state["label"][:count]
         alive = state["alive"]
         opened = gamma > 0.0 and np.isfinite(gamma)
-        fits = most == self._slots() and ((labels >= 0) & (labels < max(2, self._classes))).all()
+        fits = (
+            most == self._slots()
+            and ((labels >= 0) & (labels < max(2, self._classes))).all()
+        )
         if opened:
-            fits &= 0 < landmarks <= min(int(self.D), count) and count <= landmarks + int(self.B)
+            fits &= 0 < landmarks <= min(
+                int(self.D), count
+            ) and count <= landmarks + int(self.B)
         else:
             fits &= gamma == 0.0 and landmarks == 0 and count <= self._sample()
         fits &= bool(np.isin(alive, (0, 1)).all() and alive.any())
-        fits &= bool(np.isfinite(state["values"]).all() and np.isfinite(state["sizes"]).all())
+        fits &= bool(
+            np.isfinite(state["values"]).all() and np.isfinite(state["sizes"]).all()
+        )
         fits &= bool((state["key"] < 2**32).all() and (state["trust"] >= 0.0).all())
         return bool(fits) and super()._can_continue()
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: its values times the kept rows."""
         del columns
-        return self._slots() * (values + (2.0 + int(self.R)) * score_columns(classes) + 20.0)
+        return self._slots() * (
+            values + (2.0 + int(self.R)) * score_columns(classes) + 20.0
+        )
 
-    def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
+    def stream_numbers(
+        self, columns: int, classes: int, values: float, rows: int
+    ) -> float:
         """Return how many numbers `rows` rows go through: a third of them is stored at first."""
         del columns
         kept = min(float(self._slots()), int(self.D) + rows / 3.0)
         outputs = score_columns(classes)
         a_row = values + (2.0 + int(self.R)) * outputs + 20.0
-        in_race = min(rows, int(self.race)) * (MACHINES - 1) * (2.0 + int(self.R)) * outputs
+        in_race = (
+            min(rows, int(self.race)) * (MACHINES - 1) * (2.0 + int(self.R)) * outputs
+        )
         return kept * (rows * a_row + in_race)
 
     def state_bytes(self, columns: int, classes: int) -> int:
         """Return the bytes of the stored rows, if they have all features, and kernel values."""
         slots = self._slots()
         outputs = score_columns(classes)
-        return int(8 * slots * (columns + 2 * MACHINES * outputs + MACHINES) + 4 * slots * slots)
+        return int(
+            8 * slots * (columns + 2 * MACHINES * outputs + MACHINES)
+            + 4 * slots * slots
+        )
 
     def check_memory(self, columns: int, classes: int) -> None:
         """Refuse rows so wide that the stored ones may not fit this machine."""
@@ -272,4 +293,7 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures, and `support_vectors`: landmarks and stored rows."""
-        return {**super().measures(), "support_vectors": float(self.state_["counts"][0])}
+        return {
+            **super().measures(),
+            "support_vectors": float(self.state_["counts"][0]),
+        }

@@ -34,7 +34,8 @@ _LEAST_GAIN = 1e-3
 STALE = 1000
 """Rows after which a stored row makes no more steps while the stream drifts."""
 
-_FADING = 0.6931471805599453 / 500.0  # log 2: what a stored row is worth halves in 500 rows
+# log 2: what a stored row is worth halves in 500 rows
+_FADING = 0.6931471805599453 / 500.0
 
 
 class Machines(NamedTuple):
@@ -95,7 +96,9 @@ def set_powers(alive: Any, k: Any, count: int, powers: Any) -> None:
 
 
 @compiled
-def set_scores(model: Any, powers: Any, count: int, cube: float, current: Any, mean: Any) -> None:
+def set_scores(
+    model: Any, powers: Any, count: int, cube: float, current: Any, mean: Any
+) -> None:
     """Set the scores of each machine: by its coefficients, and by their mean over the rows so far.
 
     `cube` is the third power of the number of rows.
@@ -133,7 +136,9 @@ def is_wrong(f: Any, y: int) -> bool:
 
 
 @compiled
-def step(alpha: Any, late: Any, slot: int, f: Any, y: int, most: float, cube: float) -> None:
+def step(
+    alpha: Any, late: Any, slot: int, f: Any, y: int, most: float, cube: float
+) -> None:
     """Make the dual step of the stored row in a slot, whose kernel with itself is 1."""
     if f.shape[0] == 1:
         sign = 1.0 if y == 1 else -1.0
@@ -292,7 +297,9 @@ def replay(model: Any, t: int, looks: int, cube: float, powers: Any, f: Any) -> 
     low = number & np.uint64(0xFFFFFFFF)
     high = number >> np.uint64(32)
     for r in range(looks):
-        words = philox(low, high, np.uint64(r), np.uint64(0), model.key[0], model.key[1])
+        words = philox(
+            low, high, np.uint64(r), np.uint64(0), model.key[0], model.key[1]
+        )
         # The high half of the product: a division by 2^32, which needs no modulo.
         slot = landmarks + np.int64((words[0] * stored) >> np.uint64(32))
         if model.drifting[0] and t - model.stored_at[slot] > STALE:
@@ -307,7 +314,15 @@ def replay(model: Any, t: int, looks: int, cube: float, powers: Any, f: Any) -> 
                 for c in range(f.shape[0]):
                     f[c] = vector_dot(powers[e, :count], model.alpha[e, c])
                 most = LARGEST_STEP[e]
-                step(model.alpha[e], model.late[e], slot, f, model.label[slot], most, cube)
+                step(
+                    model.alpha[e],
+                    model.late[e],
+                    slot,
+                    f,
+                    model.label[slot],
+                    most,
+                    cube,
+                )
 
 
 @inlined

@@ -68,13 +68,19 @@ class ReplaySVM(ReplayLearner):
         Whole(1),
         "Most landmarks, the first rows of the stream, which take on what is no longer stored.",
     )
-    R: int = param(2, Whole(0), "Steps on stored rows after each row; 0 looks at each row once.")
+    R: int = param(
+        2, Whole(0), "Steps on stored rows after each row; 0 looks at each row once."
+    )
     theta: float = param(0.5, Real(), "Margin below which a row is stored.")
     race: int = param(
-        3000, Whole(1), "Row after which only the machine with the fewest mistakes stays."
+        3000,
+        Whole(1),
+        "Row after which only the machine with the fewest mistakes stays.",
     )
     seed: int = param(
-        0, Whole(0), "Seed of the steps on stored rows; the seed and number of the run count too."
+        0,
+        Whole(0),
+        "Seed of the steps on stored rows; the seed and number of the run count too.",
     )
 
     def _allocate_experts(self, columns: int, outputs: int) -> State:
@@ -87,7 +93,9 @@ class ReplaySVM(ReplayLearner):
     def _experts(self) -> Experts:
         state = self.state_
         space = np.zeros((2, self._outputs))
-        return Experts(state["W"], state["late_W"], state["trust"], state["errors"], space)
+        return Experts(
+            state["W"], state["late_W"], state["trust"], state["errors"], space
+        )
 
     def linear_coefficients(self) -> FloatArray:
         """Return what the linear expert adds to the scores of rows ``(x, 1)`` of length 1.

@@ -209,7 +209,9 @@ def learn_and_score(
             seen[0] += 1
             judge(experts, machines.alive, runs, space, y[i])
             if opened:
-                if runs and learn_row(machines, rule, space, X, i, square, y[i], seen[0]):
+                if runs and learn_row(
+                    machines, rule, space, X, i, square, y[i], seen[0]
+                ):
                     updates[0] += 1
                 if seen[0] == rule.race:
                     end_race(machines.alive, experts)
@@ -224,10 +226,14 @@ def learn_and_score(
 
 
 @compiled
-def finish(support: Any, X: Any, i: int, gamma: float, square: float, space: Any) -> None:
+def finish(
+    support: Any, X: Any, i: int, gamma: float, square: float, space: Any
+) -> None:
     """Turn the products of row `i` and all vectors into the values of the widest kernel."""
     if is_long(gamma, square):
-        finish_long_row(support, gamma, False, X, i, square, (space.at, space.value), space.k)
+        finish_long_row(
+            support, gamma, False, X, i, square, (space.at, space.value), space.k
+        )
     else:
         gaussian_values(support.counts[0], gamma, square, support.sizes, space.k)
 
@@ -250,11 +256,21 @@ def learn_row(
         if machines.alive[e] and margin_of(space.current[e], y) < rule.theta:
             stored = True
     if stored:
-        slot = keep(machines, rule.B, X, i, size, y, t, space.k, space.powers, space.share)
+        slot = keep(
+            machines, rule.B, X, i, size, y, t, space.k, space.powers, space.share
+        )
         for e in range(MACHINES):
             if machines.alive[e]:
                 most = LARGEST_STEP[e]
-                step(machines.alpha[e], machines.late[e], slot, space.current[e], y, most, cube)
+                step(
+                    machines.alpha[e],
+                    machines.late[e],
+                    slot,
+                    space.current[e],
+                    y,
+                    most,
+                    cube,
+                )
     replay(machines, t, rule.R, cube, space.powers, space.f)
     return stored
 
@@ -287,10 +303,14 @@ def _mix(experts: Any, alive: Any, runs: bool, space: Any, scores: Any) -> None:
 
 def _judge(experts: Any, alive: Any, runs: bool, space: Any, y: int) -> None:
     if runs:
-        trust_experts(alive, runs, experts.trust, experts.errors, experts.scores, space, y)
+        trust_experts(
+            alive, runs, experts.trust, experts.errors, experts.scores, space, y
+        )
 
 
-def _learn_linear(experts: Any, X: Any, i: int, length: float, rows: int, y: int) -> None:
+def _learn_linear(
+    experts: Any, X: Any, i: int, length: float, rows: int, y: int
+) -> None:
     t = float(rows)
     f = experts.scores[0]
     learn_unit_row(X, i, experts.W, experts.late, length, _LINEAR_STEP, t * t * t, f, y)
@@ -330,7 +350,13 @@ def squared_distances(support: Any, space: Any) -> FloatArray:
 
 @compiled
 def derive(
-    X: Any, support: Any, gamma: float, landmarks: int, space: Any, matrix: Any, inverse: Any
+    X: Any,
+    support: Any,
+    gamma: float,
+    landmarks: int,
+    space: Any,
+    matrix: Any,
+    inverse: Any,
 ) -> None:
     """Set what follows from the vectors, which are the rows `X`.
 

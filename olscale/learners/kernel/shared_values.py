@@ -14,7 +14,11 @@ from numpy.typing import NDArray
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.row_layout import borrowed_rows
-from olscale.compiled.rows_together import RowsTogether, may_go_together, multiply_together
+from olscale.compiled.rows_together import (
+    RowsTogether,
+    may_go_together,
+    multiply_together,
+)
 from olscale.compiled.simd.row_tiles import ROWS
 from olscale.compiled.support_vectors import find_places, put, take_out
 from olscale.learners.contract.learner import FloatArray
@@ -93,7 +97,8 @@ def note_vectors(shared: Any, support: Any, i: int) -> None:
         if s < noted[0] and shared.born[s] == born:
             continue
         place = shared.came[i]
-        if born != ever - 1 or noted[1] == ever:  # the last vector moved to an earlier slot
+        # the last vector moved to an earlier slot
+        if born != ever - 1 or noted[1] == ever:
             # It was in a later slot, since only the last vector moves, and only forwards.
             old = s + 1
             while shared.born[old] != born:
@@ -152,7 +157,11 @@ def set_values(
     squares = np.empty(ROWS)
     end_of_block = 0
     for i in range(rows):
-        if i >= end_of_block and may_go_together(support, X, i, rows) and kernel.kind != LAPLACIAN:
+        if (
+            i >= end_of_block
+            and may_go_together(support, X, i, rows)
+            and kernel.kind != LAPLACIAN
+        ):
             block = RowsTogether(position, squares, values[i : i + ROWS])
             if multiply_together(support, X, i, at, block):
                 end_of_block = i + ROWS

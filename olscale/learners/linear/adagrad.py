@@ -63,7 +63,9 @@ class AdaGrad(PerCoordinateLearner):
     update_params = ("eta", "eps")
     _kinds = 2
 
-    eta: float = param(0.5, Real(0.0, open_="low"), "Step of a weight at its first row.")
+    eta: float = param(
+        0.5, Real(0.0, open_="low"), "Step of a weight at its first row."
+    )
     eps: float = param(1e-8, Real(0.0, open_="low"), "Added to the squared gradients.")
 
     def _rule(self) -> NamedTuple:

@@ -13,7 +13,8 @@ from olscale.learners.linear.second_order_rule import moves
 
 def quantile(eta: float) -> float:
     """Return the quantile of the standard normal distribution at `eta`."""
-    from scipy.special import ndtri  # the import takes 0.2 seconds, and only this learner needs it
+    # the import takes 0.2 seconds, and only this learner needs it
+    from scipy.special import ndtri
 
     return float(ndtri(eta))
 
@@ -61,9 +62,9 @@ def _step(rule, m, v, weight):  # type: ignore[no-untyped-def]
     phi2 = rule.phi * rule.phi
     psi = 1.0 + 0.5 * phi2
     if rule.max_score:
-        alpha = (-m * psi + np.sqrt(m * m * psi * (psi - 1.0) + 2.0 * v * phi2 * psi)) / (
-            2.0 * v * psi
-        )
+        alpha = (
+            -m * psi + np.sqrt(m * m * psi * (psi - 1.0) + 2.0 * v * phi2 * psi)
+        ) / (2.0 * v * psi)
     else:
         xi = 1.0 + phi2
         discriminant = 0.25 * m * m * phi2 * phi2 + v * phi2 * xi

@@ -67,7 +67,9 @@ def pair_moments(X: Rows, i: int, A: NDArray[Any]) -> Any:
         for p in range(start, stop, LINE):
             prefetch(X.data, p + STREAM_AHEAD)
             prefetch(X.indices, p + STREAM_AHEAD)
-        for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
+        for p in range(
+            min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)
+        ):
             prefetch(A, np.uint64(np.uint32(X.indices[p])) * TWO)
         return sum_moments(A, X.indices, X.data, start, stop)
 
@@ -75,7 +77,9 @@ def pair_moments(X: Rows, i: int, A: NDArray[Any]) -> Any:
 
 
 @by_layout
-def move_pairs(X: Rows, i: int, A: NDArray[Any], a: float, gamma: float, tiny: float) -> Any:
+def move_pairs(
+    X: Rows, i: int, A: NDArray[Any], a: float, gamma: float, tiny: float
+) -> Any:
     """Add ``a Sigma x_i`` to the mean and ``gamma x_i^2`` to 1/variance.
 
     Return whether a variance is below `tiny`.
@@ -224,8 +228,12 @@ def learn_diagonal(
     precision = np.finfo(A.dtype)
     limits = (float(precision.max) * 2.0**-60, float(precision.tiny), *norms)
     if scores.shape[1] == 1:
-        return _learn_two_classes(X, y, A.reshape(-1), rule, limits, seen, updates, scores, weights)
-    return _learn_columns(X, y, A, rule, max_score, limits, seen, updates, scores, weights)
+        return _learn_two_classes(
+            X, y, A.reshape(-1), rule, limits, seen, updates, scores, weights
+        )
+    return _learn_columns(
+        X, y, A, rule, max_score, limits, seen, updates, scores, weights
+    )
 
 
 @compiled
@@ -340,7 +348,9 @@ def _learn_columns(
                 return STEP_NOT_FINITE, v[k], i
             if alpha > 0.0:
                 moved = True
-                if move(X, i, A, column, rival, outputs + k, target * alpha, gamma, tiny):
+                if move(
+                    X, i, A, column, rival, outputs + k, target * alpha, gamma, tiny
+                ):
                     return VARIANCE_OF_FEATURE, v[k], i
                 if not (alpha * (1.0 + square) < large) and not np.isfinite(A).all():
                     return MEAN_NOT_FINITE, v[k], i

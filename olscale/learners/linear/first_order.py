@@ -22,7 +22,13 @@ from olscale.compiled.csr import Rows, rows_of
 from olscale.compiled.decorator import compiled, inlined, is_ours, uncached
 from olscale.compiled.pages import aligned_copy
 from olscale.compiled.row_layout import is_tuple_of
-from olscale.compiled.rows import add_column, add_row, borrowed_rows, row_scores, weight_of
+from olscale.compiled.rows import (
+    add_column,
+    add_row,
+    borrowed_rows,
+    row_scores,
+    weight_of,
+)
 from olscale.errors import ParameterError
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update
@@ -73,14 +79,18 @@ class FusedLinear(FusedSettings):
         }
         rules = [learner._rule() for learner in self._learners]
         rule: Any = type(rules[0])
-        self._rule = rule(*(np.concatenate(values) for values in zip(*rules, strict=True)))
+        self._rule = rule(
+            *(np.concatenate(values) for values in zip(*rules, strict=True))
+        )
 
     def learn(
         self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
     ) -> list[FloatArray]:
         settings = len(self._learners)
         first = self._learners[0]
-        scores: FloatArray = first._learn(X, y, self._state, self._rule, settings, weights)
+        scores: FloatArray = first._learn(
+            X, y, self._state, self._rule, settings, weights
+        )
         return np.split(scores, settings, axis=1)
 
     def release(self) -> None:
@@ -98,7 +108,14 @@ _WEIGHTED: set[type] = set()
 
 
 def step_size(
-    rule: Any, s: int, y: float, f: float, square: float, t: int, wrong: bool, weight: float
+    rule: Any,
+    s: int,
+    y: float,
+    f: float,
+    square: float,
+    t: int,
+    wrong: bool,
+    weight: float,
 ) -> float:
     """Return the step of `rule` for setting `s`.
 
@@ -107,7 +124,9 @@ def step_size(
     raise TypeError("for compiled loops only")
 
 
-def implements(rule_type: type) -> Callable[[Callable[..., float]], Callable[..., float]]:
+def implements(
+    rule_type: type,
+) -> Callable[[Callable[..., float]], Callable[..., float]]:
     """Register the step of the rule `rule_type`; classifiers call it for rows with hinge loss only.
 
     The function takes ``(rule, s, y, f, square, t, wrong)``: the parameters (arrays, one value a
@@ -245,7 +264,9 @@ def _learn_max_score(
             wrong = margin < 0.0 or (margin == 0.0 and rival < true)
             if margin < 1.0 and square > 0.0:
                 weight = weight_of(weights, i)
-                step = step_size(rule, s, 1.0, margin, 2.0 * square, seen[0], wrong, weight)
+                step = step_size(
+                    rule, s, 1.0, margin, 2.0 * square, seen[0], wrong, weight
+                )
                 if step != 0.0:
                     updates[s] += 1
                     add_column(X, i, W, true, step)
@@ -302,7 +323,9 @@ class LinearModel(Estimator, FusesSettings, EstimatesCost):
     def _allocate(self, columns: int, outputs: int) -> State:
         return {"W": np.zeros((columns, outputs), dtype=self.dtype)}
 
-    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
+    def learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> FloatArray:
         weights = self._weights_of(y, weights)
         return self._learn(X, y, self.state_, self._rule(), 1, weights)
 
@@ -323,7 +346,17 @@ class LinearModel(Estimator, FusesSettings, EstimatesCost):
         if not is_ours(type(rule).__module__):
             loop = uncached(loop)
         counts = (state["seen"], state["updates"])
-        loop(X, y, one_or_many(W), rule, settings, self.norm_limits(), *counts, scores, weights)
+        loop(
+            X,
+            y,
+            one_or_many(W),
+            rule,
+            settings,
+            self.norm_limits(),
+            *counts,
+            scores,
+            weights,
+        )
         return scores
 
     def scores(self, X: Rows) -> FloatArray:

@@ -76,8 +76,12 @@ class FTRL(PerCoordinateLearner):
     _kinds = 4
 
     alpha: float = param(0.5, Real(0.0, open_="low"), "Scale of the steps.")
-    beta: float = param(1.0, Real(0.0, open_="low"), "Keeps the first steps of a weight small.")
-    l1: float = param(0.0, Real(0.0), "Weight of the absolute values: the larger, the more are 0.")
+    beta: float = param(
+        1.0, Real(0.0, open_="low"), "Keeps the first steps of a weight small."
+    )
+    l1: float = param(
+        0.0, Real(0.0), "Weight of the absolute values: the larger, the more are 0."
+    )
     l2: float = param(0.0, Real(0.0), "Weight of the squares.")
 
     def _rule(self) -> NamedTuple:

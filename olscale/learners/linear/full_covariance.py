@@ -44,7 +44,9 @@ def subtract_outer(S: Any, h: FloatArray) -> None:
 
 
 @by_layout
-def multiply(X: Rows, i: int, S: NDArray[Any], h: FloatArray, pending: bool, g: FloatArray) -> Any:
+def multiply(
+    X: Rows, i: int, S: NDArray[Any], h: FloatArray, pending: bool, g: FloatArray
+) -> Any:
     """Subtract ``h h'`` from `S` if `pending`; set ``g = S x_i``, summed in ascending order."""
 
     def dense(X, i, S, h, pending, g):
@@ -78,7 +80,8 @@ def learn_full(
     """Learn the rows; return the breakdown, if any, x' Sigma x there, and its row in `X`."""
     low, high = limits
     columns, outputs = W.shape
-    covariances, _, width = S.shape  # rows of S fill vectors: the last few columns stay 0
+    # rows of S fill vectors: the last few columns stay 0
+    covariances, _, width = S.shape
     # Updates still to be subtracted from each covariance, and the variances after that.
     h = np.zeros((covariances, width))
     variances = np.empty((covariances, columns), dtype=S.dtype)

@@ -75,7 +75,9 @@ def set_residuals(
 
 
 @compiled
-def _set_probabilities(scores: FloatArray, softmax: bool, probabilities: FloatArray) -> None:
+def _set_probabilities(
+    scores: FloatArray, softmax: bool, probabilities: FloatArray
+) -> None:
     outputs = scores.shape[1]
     for i in range(scores.shape[0]):
         p = probabilities[i]
@@ -95,7 +97,9 @@ def _set_probabilities(scores: FloatArray, softmax: bool, probabilities: FloatAr
                 p[c] /= total
 
 
-class LogLossLearner(WeightedClassifier, ShardsClasses, EstimatesCost, GivesProbabilities):
+class LogLossLearner(
+    WeightedClassifier, ShardsClasses, EstimatesCost, GivesProbabilities
+):
     """Base of the linear learners of the log loss, which have probabilities of their own."""
 
     layout_exact = True

@@ -138,7 +138,9 @@ class Logistic(LogLossLearner, LinearModel):
             return {"W": class_axis(1, outputs)}
         return None
 
-    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
+    def learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> FloatArray:
         return self.with_probabilities(super().learn(X, y, weights))
 
     def scores(self, X: Rows) -> FloatArray:

@@ -5,7 +5,11 @@ from typing import NamedTuple
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.parameters import Real, param
 from olscale.learners.contract.weighted import WeightedClassifier
-from olscale.learners.linear.first_order import AggressiveLearner, LinearLearner, implements
+from olscale.learners.linear.first_order import (
+    AggressiveLearner,
+    LinearLearner,
+    implements,
+)
 
 
 class PARule(NamedTuple):

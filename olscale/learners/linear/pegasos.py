@@ -31,7 +31,9 @@ FOLD_BELOW = 1e-12
 
 
 @compiled
-def _project(V: Any, c: FloatArray, norms: FloatArray, lam: float, t: int, k: int) -> None:
+def _project(
+    V: Any, c: FloatArray, norms: FloatArray, lam: float, t: int, k: int
+) -> None:
     """Shrink column `k` onto the ball of radius ``1/sqrt(lam)``; `norms` holds ``|V|^2``."""
     # The sum of updates can be rounded to just below 0.
     norm = np.sqrt(max(norms[k], 0.0)) * c[k] / (lam * t)
@@ -214,7 +216,9 @@ class Pegasos(WeightedClassifier, ShardsClasses, EstimatesCost):
             "norms": class_axis(0, outputs),
         }
 
-    def learn(self, X: Rows, y: NDArray[np.int64], weights: FloatArray | None = None) -> FloatArray:
+    def learn(
+        self, X: Rows, y: NDArray[np.int64], weights: FloatArray | None = None
+    ) -> FloatArray:
         state = self.state_
         weights = self._weights_of(y, weights)
         V = state["V"]
@@ -224,7 +228,18 @@ class Pegasos(WeightedClassifier, ShardsClasses, EstimatesCost):
         shared = V.shape[1] > 1 and self.multiclass == "max-score"
         limits = self.norm_limits()
         settings = (float(self.lam), int(self.offset), self.project, shared, limits)
-        _learn(X, y, V, c, norms, *settings, state["seen"], state["updates"], scores, weights)
+        _learn(
+            X,
+            y,
+            V,
+            c,
+            norms,
+            *settings,
+            state["seen"],
+            state["updates"],
+            scores,
+            weights,
+        )
         return scores
 
     def scores(self, X: Rows) -> FloatArray:

@@ -36,7 +36,9 @@ from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.linear.log_loss import LogLossLearner, set_residuals
 
 
-def move_coordinate(rule: Any, A: FloatArray, at: Any, stride: Any, gradient: float) -> None:
+def move_coordinate(
+    rule: Any, A: FloatArray, at: Any, stride: Any, gradient: float
+) -> None:
     """Move the weight ``A[at]`` along `gradient`; what belongs to it is `stride` apart.
 
     Compiled loops resolve the call to the rule's own function at compile time.
@@ -80,7 +82,9 @@ def coordinate_scores(X: Rows, i: int, A: FloatArray, width: Any, f: FloatArray)
         stop = np.uint64(X.indptr[i + 1])
         last = np.uint64(X.indices.shape[0])
         prefetch_rows(X, start, stop)
-        for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
+        for p in range(
+            min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)
+        ):
             prefetch(A, np.uint64(np.uint32(X.indices[p])) * width)
         square = 0.0
         if outputs == np.uint64(1):
@@ -188,7 +192,9 @@ class PerCoordinateLearner(LogLossLearner):
             return {"A": class_axis(2, outputs)}
         return None
 
-    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
+    def learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> FloatArray:
         return self._pass(X, y, True, self._weights_of(y, weights))
 
     def scores(self, X: Rows) -> FloatArray:

@@ -79,7 +79,9 @@ class LinearRegressor(LinearModel, Regressor, LearnsTargets):
             return (type(self), self.dtype)
         return None
 
-    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
+    def learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> FloatArray:
         targets = targets_of(self)
         if targets == 1:
             return super().learn(X, y, weights)
@@ -88,7 +90,9 @@ class LinearRegressor(LinearModel, Regressor, LearnsTargets):
         state = {**self.state_, "updates": np.zeros(targets, dtype=np.int64)}
         alike: Any = type(rule)
         repeated = alike(*(np.repeat(value, targets) for value in rule))
-        scores = self._learn(X, y, state, repeated, targets, self._weights_of(y, weights))
+        scores = self._learn(
+            X, y, state, repeated, targets, self._weights_of(y, weights)
+        )
         self.state_["updates"] += state["updates"].sum()
         return scores
 
@@ -227,7 +231,9 @@ class PA1R(TubeRegressor, WeightedRegressor):
     update_params = ("C", "epsilon")
 
     C: float = param(
-        1.0, Real(0.0, open_="low"), "Aggressiveness, the largest step, in units of the target."
+        1.0,
+        Real(0.0, open_="low"),
+        "Aggressiveness, the largest step, in units of the target.",
     )
 
 
@@ -298,7 +304,9 @@ class SGDR(TubeRegressor, WeightedRegressor):
 
     eta: float = param(0.01, Real(0.0, open_="low"), "Step at the first row.")
     power: float = param(0.5, Real(0.0), "Decay of the step; 0 keeps it.")
-    loss: str = param("squared", Choice(LOSSES), "Loss; half the square is meant by the first.")
+    loss: str = param(
+        "squared", Choice(LOSSES), "Loss; half the square is meant by the first."
+    )
     epsilon: float = param(
         0.1, Real(0.0), "Width of the losses that have one, in units of the target."
     )

@@ -47,7 +47,9 @@ def add_products(X: Rows, i: int, weight: float, A: NDArray[np.float64]) -> Any:
 # can be updated: each prediction solves anew, at O(d^3). Without scaling, `rls` gives the same
 # for less.
 @compiled
-def solve(A: Any, b: Any, lam: float, by_size: bool, rows: float, U: Any, w: Any) -> bool:
+def solve(
+    A: Any, b: Any, lam: float, by_size: bool, rows: float, U: Any, w: Any
+) -> bool:
     """Set ``w = (A + D)^-1 b`` by elimination in `U`; return whether there is a solution.
 
     `A` holds the upper triangle. D is `lam` on the diagonal or, `by_size`, `lam` times the mean
@@ -164,7 +166,9 @@ class Ridge(PairsFeatures, OnePassRegressor, WeightedRegressor, LearnsTargets):
         "not matter.",
     )
 
-    def _weights_of(self, y: NDArray[Any], weights: FloatArray | None) -> FloatArray | None:
+    def _weights_of(
+        self, y: NDArray[Any], weights: FloatArray | None
+    ) -> FloatArray | None:
         if weights is not None and self.scaling == "rms":
             raise ParameterError(
                 "learner ridge: rows came with weights and scaling = 'rms', whose mean square is "
@@ -196,7 +200,14 @@ class Ridge(PairsFeatures, OnePassRegressor, WeightedRegressor, LearnsTargets):
         scores: FloatArray,
         weights: FloatArray | None = None,
     ) -> None:
-        arguments = (learning, self.norm_limits(), state["seen"], state["updates"], scores, weights)
+        arguments = (
+            learning,
+            self.norm_limits(),
+            state["seen"],
+            state["updates"],
+            scores,
+            weights,
+        )
         i = _pass(
             X,
             y,

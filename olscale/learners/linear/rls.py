@@ -15,7 +15,12 @@ from olscale.learners.contract.parameters import Choice, Real, param
 from olscale.learners.contract.weighted import WeightedRegressor
 from olscale.learners.linear.feature_pairs import PairsFeatures
 from olscale.learners.linear.first_order import linear_scores, one_or_many
-from olscale.learners.linear.rls_loop import FINE, learn_diagonal, learn_full, why_broken
+from olscale.learners.linear.rls_loop import (
+    FINE,
+    learn_diagonal,
+    learn_full,
+    why_broken,
+)
 
 
 class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
@@ -88,7 +93,9 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
     def cheaper(self) -> str:
         """Return how to avoid a matrix."""
         if self._pairs():
-            return "use form=diagonal, or fewer features: transform project:features=500"
+            return (
+                "use form=diagonal, or fewer features: transform project:features=500"
+            )
         return ""
 
     def _allocate(self, columns: int, outputs: int) -> State:
@@ -101,7 +108,9 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
         np.fill_diagonal(matrix, 1.0 / self.lam)
         return {"W": np.zeros((columns, outputs)), "P": matrix, "scale": scale}
 
-    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
+    def learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> FloatArray:
         """Predict, then update, row by row; return the predictions, shape (rows, targets).
 
         Each prediction is made before its row's update.
@@ -114,23 +123,43 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
         """
         state = self.state_
         scores = np.empty((rows_of(X), self._outputs))
-        arguments = (self.norm_limits(), state["seen"], state["updates"], scores, weights)
+        arguments = (
+            self.norm_limits(),
+            state["seen"],
+            state["updates"],
+            scores,
+            weights,
+        )
         forget = float(self.forget)
         if self._pairs():
             most = 1.0 / (float(self.lam) * float(np.finfo(np.float64).eps))
             reason, i = learn_full(
-                X, y, one_or_many(state["W"]), state["P"], state["scale"], forget, most, *arguments
+                X,
+                y,
+                one_or_many(state["W"]),
+                state["P"],
+                state["scale"],
+                forget,
+                most,
+                *arguments,
             )
         else:
             reason, i = learn_diagonal(
-                X, y, state["W_variance"].reshape(-1), state["scale"], forget, *arguments
+                X,
+                y,
+                state["W_variance"].reshape(-1),
+                state["scale"],
+                forget,
+                *arguments,
             )
         if reason != FINE:
             if np.isfinite(scores[: i + 1]).all():
                 raise DivergedError(
-                    why_broken(reason, forget, ", or form=diagonal"), int(state["seen"][0]) - 1
+                    why_broken(reason, forget, ", or form=diagonal"),
+                    int(state["seen"][0]) - 1,
                 )
-            scores[i:] = np.nan  # an earlier row ended the run, as if the stream was cut after it
+            # an earlier row ended the run, as if the stream was cut after it
+            scores[i:] = np.nan
         return scores
 
     def scores(self, X: Rows) -> FloatArray:

@@ -26,7 +26,12 @@ from olscale.compiled.csr import Rows, rows_of
 from olscale.compiled.pages import aligned_zeros
 from olscale.compiled.simd.vectors import fill_vectors
 from olscale.errors import DivergedError, ParameterError
-from olscale.learners.contract.class_axes import ClassAxes, ClassAxis, ShardsClasses, class_axis
+from olscale.learners.contract.class_axes import (
+    ClassAxes,
+    ClassAxis,
+    ShardsClasses,
+    class_axis,
+)
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import Classifier
 from olscale.learners.contract.learner import (
@@ -50,7 +55,8 @@ from olscale.learners.linear.second_order_rule import (
 from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
-_NEAR_BYTES = 2.5e6  # of half a covariance, below which only its size sets the time of a row
+# of half a covariance, below which only its size sets the time of a row
+_NEAR_BYTES = 2.5e6
 
 
 class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
@@ -61,7 +67,9 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
     checks_rows = True
 
     covariance: str = param(
-        "full", Choice(("full", "diagonal")), "All of Sigma, or the diagonal of its inverse."
+        "full",
+        Choice(("full", "diagonal")),
+        "All of Sigma, or the diagonal of its inverse.",
     )
     multiclass: str = param(
         "max-score",
@@ -91,9 +99,9 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
             numbers_of_one = columns * fill_vectors(columns)
         else:
             numbers_of_one = columns
-        return (columns * outputs + numbers_of_one * self._covariances(outputs)) * np.dtype(
-            self.dtype
-        ).itemsize
+        return (
+            columns * outputs + numbers_of_one * self._covariances(outputs)
+        ) * np.dtype(self.dtype).itemsize
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: a full covariance is half a matrix.
@@ -129,7 +137,9 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         outputs = score_columns(classes)
         if needed > memory:
             diagonal = (
-                columns * (outputs + self._covariances(outputs)) * np.dtype(self.dtype).itemsize
+                columns
+                * (outputs + self._covariances(outputs))
+                * np.dtype(self.dtype).itemsize
             )
             raise ParameterError(
                 f"learner {self.name}: covariance={self.covariance} of {columns} features needs "
@@ -141,10 +151,15 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
     def _allocate(self, columns: int, outputs: int) -> State:
         covariances = self._covariances(outputs)
         if self.covariance == "full":
-            sigma = aligned_zeros((covariances, columns, fill_vectors(columns)), self.dtype)
+            sigma = aligned_zeros(
+                (covariances, columns, fill_vectors(columns)), self.dtype
+            )
             for matrix in sigma:
                 np.fill_diagonal(matrix, 1.0)
-            return {"mean": np.zeros((columns, outputs), dtype=self.dtype), "covariance": sigma}
+            return {
+                "mean": np.zeros((columns, outputs), dtype=self.dtype),
+                "covariance": sigma,
+            }
         # Mean and variance of a feature are adjacent: one cache line holds both.
         state = np.zeros((columns, outputs + covariances), dtype=self.dtype)
         state[:, outputs:] = 1.0
@@ -155,11 +170,18 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         if self.multiclass != "ova":
             return None
         if self.covariance == "full":
-            return {"mean": class_axis(1, outputs), "covariance": class_axis(0, outputs)}
+            return {
+                "mean": class_axis(1, outputs),
+                "covariance": class_axis(0, outputs),
+            }
         means = np.arange(outputs, dtype=np.int64)
-        return {"mean_variance": ClassAxis(1, np.stack([means, outputs + means], axis=1))}
+        return {
+            "mean_variance": ClassAxis(1, np.stack([means, outputs + means], axis=1))
+        }
 
-    def learn(self, X: Rows, y: NDArray[np.int64], weights: FloatArray | None = None) -> FloatArray:
+    def learn(
+        self, X: Rows, y: NDArray[np.int64], weights: FloatArray | None = None
+    ) -> FloatArray:
         """Predict, then update, row by row; return the scores, shape (rows, outputs).
 
         The scores of a row are those before its update.
@@ -182,13 +204,16 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         counts = (state["seen"], state["updates"])
         arguments = (rule, max_score, self.norm_limits(), *counts, scores, weights)
         if self.covariance == "full":
-            reason, v, i = learn_full(X, y, state["mean"], state["covariance"], *arguments)
+            reason, v, i = learn_full(
+                X, y, state["mean"], state["covariance"], *arguments
+            )
         else:
             reason, v, i = learn_diagonal(X, y, state["mean_variance"], *arguments)
         if reason != FINE:
             if np.isfinite(scores[:i]).all():
                 raise DivergedError(self._broken(reason, v), int(state["seen"][0]) - 1)
-            scores[i:] = np.nan  # an earlier row ended the run, as if the stream was cut after it
+            # an earlier row ended the run, as if the stream was cut after it
+            scores[i:] = np.nan
         return scores
 
     def _broken(self, reason: int, v: float) -> str:
@@ -204,9 +229,7 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
                 lost = "the covariance lost its definiteness"
             else:
                 lost = "a variance underflowed"
-            return (
-                f"{lost}: the variance of a feature is not {np.finfo(self.dtype).tiny:.3g} or more"
-            )
+            return f"{lost}: the variance of a feature is not {np.finfo(self.dtype).tiny:.3g} or more"
         if reason == STEP_NOT_FINITE:
             return "score or step is not finite"
         return "a mean is not finite"
@@ -217,7 +240,9 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
             return linear_scores(X, self.state_["mean"], self.norm_limits())
         outputs = self._mean.shape[1]
         return np.ascontiguousarray(
-            linear_scores(X, self.state_["mean_variance"], self.norm_limits())[:, :outputs]
+            linear_scores(X, self.state_["mean_variance"], self.norm_limits())[
+                :, :outputs
+            ]
         )
 
     @property

@@ -13,7 +13,8 @@ from olscale.compiled.prototypes import PROTOTYPES
 from olscale.learners.contract.fused_settings import FusedSettings
 from olscale.learners.contract.learner import FloatArray, Learner
 
-_NUMBERS = 1 << 19  # numbers of rows that stay in the last cache while all settings learn them
+# numbers of rows that stay in the last cache while all settings learn them
+_NUMBERS = 1 << 19
 
 Rule = TypeVar("Rule")
 
@@ -34,7 +35,8 @@ class FusedLocal(FusedSettings, Generic[Rule]):
         self._rules = rules
         for learner in learners:
             learner.state_ = {
-                name: np.require(array, requirements="W") for name, array in learner.state_.items()
+                name: np.require(array, requirements="W")
+                for name, array in learner.state_.items()
             }
 
     def learn(
@@ -48,7 +50,9 @@ class FusedLocal(FusedSettings, Generic[Rule]):
             part = slice(start, min(start + size, rows))
             own_scores = [setting_scores[part] for setting_scores in scores]
             own_weights = None if weights is None else weights[part]
-            if not self._learn(slice_rows(X, start, part.stop), y[part], own_scores, own_weights):
+            if not self._learn(
+                slice_rows(X, start, part.stop), y[part], own_scores, own_weights
+            ):
                 for setting_scores in scores:
                     setting_scores[part.stop :] = np.nan
                 break
@@ -68,4 +72,6 @@ class FusedLocal(FusedSettings, Generic[Rule]):
         """Bring the learners up to date."""
         first, *further = self._learners
         for learner in further:
-            learner.state_.update({name: copy_of(first.state_[name]) for name in PROTOTYPES})
+            learner.state_.update(
+                {name: copy_of(first.state_[name]) for name in PROTOTYPES}
+            )

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows, to_dense
 from olscale.compiled.near_prototypes import why_hidden
 from olscale.compiled.pages import aligned_zeros
-from olscale.compiled.prototypes import allocate_prototypes, means_of, open_prototypes, same_share
+from olscale.compiled.prototypes import (
+    allocate_prototypes,
+    means_of,
+    open_prototypes,
+    same_share,
+)
 from olscale.errors import ParameterError
 from olscale.learners.contract.capability import ExplainsNoScore, LooksAhead
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
@@ -62,13 +67,23 @@ class FusedLOL(FusedLocal[LOLRule]):
         space = open_output_space(self._learners[0]._classes, scores[0].shape[1])
         prototypes = open_prototypes(shared, X, min(learned, len(shared["members"])))
         usable = assign(
-            X, y, prototypes, places, self._rules[0], self._learners[0].norm_limits(), learned
+            X,
+            y,
+            prototypes,
+            places,
+            self._rules[0],
+            self._learners[0].norm_limits(),
+            learned,
         )
-        for learner, rule, own_scores in zip(self._learners, self._rules, scores, strict=True):
+        for learner, rule, own_scores in zip(
+            self._learners, self._rules, scores, strict=True
+        ):
             state = learner.state_
             planes = Hyperplanes(state["W"], state["U"])
             counts = (state["seen"], state["updates"])
-            learn_assigned(X, y, planes, places, space, usable, rule, *counts, own_scores, weights)
+            learn_assigned(
+                X, y, planes, places, space, usable, rule, *counts, own_scores, weights
+            )
         return bool(usable == len(y))
 
 
@@ -155,15 +170,17 @@ class _Local(
     def prepare(self, X: Rows) -> None:
         """Fit the prototypes to the rows `X` by k-means; afterwards they do not move."""
         if not self.looks_ahead:
-            raise TypeError(f"learner {self.name} is one-pass: its looks_ahead is False")
+            raise TypeError(
+                f"learner {self.name} is one-pass: its looks_ahead is False"
+            )
         features, means = offline_prototypes(X, int(self.k), self._random())
         S = self.state_["S"]
         count = len(means)
         S[features, :count] = means.T
         self.state_["members"][:count] = 1.0
-        self.state_["squares"][:count] = np.square(S[features, :count], dtype=np.float64).sum(
-            axis=0
-        )
+        self.state_["squares"][:count] = np.square(
+            S[features, :count], dtype=np.float64
+        ).sum(axis=0)
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
         """Return the axes of one-vs-all hyperplanes; all classes share the prototypes."""
@@ -191,7 +208,14 @@ class _Local(
         prototypes = open_prototypes(state, X, self._existing(state))
         planes = Hyperplanes(state["W"], state["U"])
         space = open_output_space(self._classes, scores.shape[1])
-        arguments = (self._rule(), self.norm_limits(), *counts, learning, scores, weights)
+        arguments = (
+            self._rule(),
+            self.norm_limits(),
+            *counts,
+            learning,
+            scores,
+            weights,
+        )
         learn_and_score(X, y, planes, prototypes, open_places(_ROWS), space, *arguments)
 
     def _rule(self) -> LOLRule:
@@ -212,7 +236,8 @@ class _Local(
     def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
         """Return `learners` in one pass."""
         return FusedLOL(
-            learners, [learner._rule() for learner in learners if isinstance(learner, _Local)]
+            learners,
+            [learner._rule() for learner in learners if isinstance(learner, _Local)],
         )
 
     def _existing(self, state: State) -> int:
@@ -225,7 +250,9 @@ class _Local(
     def why_no_score(self, row: Rows) -> str:
         """Return that rounding hides distances, if it does."""
         x = to_dense(row, len(self.state_["S"]))[0].astype(self.dtype)
-        return why_hidden(self.prototypes_, x.astype(np.float64), same_share(self.dtype))
+        return why_hidden(
+            self.prototypes_, x.astype(np.float64), same_share(self.dtype)
+        )
 
     @property
     def prototypes_(self) -> FloatArray:

@@ -24,8 +24,22 @@ from olscale.compiled.decorator import INLINED, compiled, inlined
 from olscale.compiled.dot import copy_square, dot, dot_both
 from olscale.compiled.intrinsics import borrowed, flat
 from olscale.compiled.near_prototypes import NONE, nearest
-from olscale.compiled.prototypes import Prototypes, begin, flush, measure, move, replace, row_space
-from olscale.compiled.rows import add_column, add_row, borrowed_rows, row_scores, weight_of
+from olscale.compiled.prototypes import (
+    Prototypes,
+    begin,
+    flush,
+    measure,
+    move,
+    replace,
+    row_space,
+)
+from olscale.compiled.rows import (
+    add_column,
+    add_row,
+    borrowed_rows,
+    row_scores,
+    weight_of,
+)
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
@@ -82,7 +96,9 @@ def open_output_space(classes: int, outputs: int) -> OutputSpace | None:
 
 
 @inlined
-def _one_vs_all_step(f: float, positive: bool, C: float, square: float) -> tuple[float, bool]:
+def _one_vs_all_step(
+    f: float, positive: bool, C: float, square: float
+) -> tuple[float, bool]:
     """Return the step ``eta y`` of one class's binary problem, and whether it has a loss."""
     if positive:
         target = 1.0
@@ -137,12 +153,19 @@ def _stacked_square(square: float, rule: LOLRule) -> float:
 
 @inlined
 def _set_steps(
-    f: FloatArray, label: int, square: float, rule: LOLRule, weight: float, step: FloatArray
+    f: FloatArray,
+    label: int,
+    square: float,
+    rule: LOLRule,
+    weight: float,
+    step: FloatArray,
 ) -> bool:
     """Set the steps ``eta y`` of all outputs (eq. 17); False if the row has no loss."""
     C = weight * rule.C
     if rule.max_score:
-        return bool(_set_max_score_steps(f, label, C, _stacked_square(square, rule), step))
+        return bool(
+            _set_max_score_steps(f, label, C, _stacked_square(square, rule), step)
+        )
     return bool(_set_one_vs_all_steps(f, label, C, _stacked_square(square, rule), step))
 
 
@@ -176,7 +199,9 @@ def _learn_binary(
         f = dot(X, i, u)
     if not (learns and square > 0.0):
         return f, False
-    step, moves = _one_vs_all_step(f, label == 1, weight * rule.C, _stacked_square(square, rule))
+    step, moves = _one_vs_all_step(
+        f, label == 1, weight * rule.C, _stacked_square(square, rule)
+    )
     if moves:
         add_column(X, i, u, 0, step)
         if rule.inverse_lam > 0.0:
@@ -186,7 +211,13 @@ def _learn_binary(
 
 @inlined
 def _score(
-    X: Any, i: int, planes: Hyperplanes, p: int, rule: LOLRule, local: FloatArray, f: FloatArray
+    X: Any,
+    i: int,
+    planes: Hyperplanes,
+    p: int,
+    rule: LOLRule,
+    local: FloatArray,
+    f: FloatArray,
 ) -> None:
     """Set ``f = (W + U[p]) x`` (eq. 14)."""
     f[:] = 0.0
@@ -199,7 +230,13 @@ def _score(
 
 @inlined
 def _move_prototype(
-    prototypes: Prototypes, X: Any, i: int, p: int, square: float, fresh: bool, rule: LOLRule
+    prototypes: Prototypes,
+    X: Any,
+    i: int,
+    p: int,
+    square: float,
+    fresh: bool,
+    rule: LOLRule,
 ) -> None:
     """Move prototype `p` by its new row: sequential k-means (eq. 20)."""
     if not fresh and prototypes.counts[p] == 0.0:
@@ -253,14 +290,18 @@ def _learn_row(
 @overload(_learn_row, jit_options=INLINED)
 def _choose_outputs(X, i, f, label, planes, p, square, rule, learns, weight, space):  # type: ignore[no-untyped-def]
     def binary(X, i, f, label, planes, p, square, rule, learns, weight, space):  # type: ignore[no-untyped-def]
-        f[0], moves = _learn_binary(X, i, label, planes, p, square, rule, learns, weight)
+        f[0], moves = _learn_binary(
+            X, i, label, planes, p, square, rule, learns, weight
+        )
         return moves
 
     def several(X, i, f, label, planes, p, square, rule, learns, weight, space):  # type: ignore[no-untyped-def]
         local = borrowed(space.local)
         step = borrowed(space.step)
         _score(X, i, planes, p, rule, local, f)
-        moves = learns and square > 0.0 and _set_steps(f, label, square, rule, weight, step)
+        moves = (
+            learns and square > 0.0 and _set_steps(f, label, square, rule, weight, step)
+        )
         if moves:
             _move_planes(X, i, planes, p, rule, step)
         return moves
@@ -298,7 +339,8 @@ def _assign(
         if not (low <= square <= high) and unusable(X, i, square, low, high):
             return i
         learns = learning and y[i] != UNKNOWN
-        fresh = learns and not rule.fixed and learned < k  # the first k rows are the prototypes
+        # the first k rows are the prototypes
+        fresh = learns and not rule.fixed and learned < k
         measure(prototypes, X, i)
         if fresh:
             p = learned
@@ -371,7 +413,9 @@ def learn_and_score(
     size = places.nearest.shape[0]
     for first in range(0, rows, size):
         stop = min(first + size, rows)
-        usable = _assign(X, y, first, stop, prototypes, rule, limits, seen[0], learning, places)
+        usable = _assign(
+            X, y, first, stop, prototypes, rule, limits, seen[0], learning, places
+        )
         _learn(
             X,
             y,
@@ -407,7 +451,9 @@ def assign(
     X = borrowed_rows(X)
     prototypes = begin(prototypes)
     places = _borrowed_places(places)
-    usable = _assign(X, y, 0, y.shape[0], prototypes, rule, limits, learned, True, places)
+    usable = _assign(
+        X, y, 0, y.shape[0], prototypes, rule, limits, learned, True, places
+    )
     flush(prototypes, X)
     return usable
 
@@ -431,5 +477,19 @@ def learn_assigned(
     planes = _borrowed_planes(planes)
     places = _borrowed_places(places)
     scores = borrowed(scores)
-    _learn(X, y, 0, usable, planes, places, space, rule, seen, updates, True, scores, weights)
+    _learn(
+        X,
+        y,
+        0,
+        usable,
+        planes,
+        places,
+        space,
+        rule,
+        seen,
+        updates,
+        True,
+        scores,
+        weights,
+    )
     scores[usable:] = np.nan

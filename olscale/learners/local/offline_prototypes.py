@@ -8,7 +8,11 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, rows_of, trim
 from olscale.learners.contract.learner import FloatArray
-from olscale.learners.reference.batch_machine import first_row_everywhere, is_far_off, take_off
+from olscale.learners.reference.batch_machine import (
+    first_row_everywhere,
+    is_far_off,
+    take_off,
+)
 
 
 def offline_prototypes(

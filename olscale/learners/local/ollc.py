@@ -174,7 +174,9 @@ class OLLC(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
     update_params = ("beta",)
 
     beta: float = param(
-        1.0, Real(0.0, open_="low"), "Least gate value at the anchor; the paper has at least 1."
+        1.0,
+        Real(0.0, open_="low"),
+        "Least gate value at the anchor; the paper has at least 1.",
     )
     scale: float = param(
         1.0, Real(0.0, open_="low"), "Standard deviation of the normal random start."

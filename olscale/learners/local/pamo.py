@@ -31,7 +31,13 @@ _WORTH_COPYING = 8
 # the projection of a row to unit length. Here the projection then stays as it was drawn.
 @compiled
 def _project(
-    g: FloatArray, first: int, k: int, scale: float, raw: FloatArray, winner: Any, z: FloatArray
+    g: FloatArray,
+    first: int,
+    k: int,
+    scale: float,
+    raw: FloatArray,
+    winner: Any,
+    z: FloatArray,
 ) -> bool:
     """Set raw and unit projection of a row from its products `g`; False if it is 0.
 
@@ -57,7 +63,9 @@ def _project(
 
 
 @compiled
-def _move(w: FloatArray, z: FloatArray, y: float, loss: float, C: float, alpha: float) -> None:
+def _move(
+    w: FloatArray, z: FloatArray, y: float, loss: float, C: float, alpha: float
+) -> None:
     """Move hyperplane `w` by a part 1 - alpha of the loss, then projection `z` by the rest.
 
     These are eqs. 18-22, corrected.
@@ -106,7 +114,8 @@ def _learn_classes(
     z = np.empty(h)
     raw = np.empty(h)
     winner = np.empty(h, dtype=np.int64)
-    pending = -1  # the last row that moves hyperplanes, while its steps a are not in theta yet
+    # the last row that moves hyperplanes, while its steps a are not in theta yet
+    pending = -1
     end = scores.shape[0]
     for i in range(scores.shape[0]):
         learns = learning and y[i] != UNKNOWN
@@ -300,7 +309,9 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
         "a row with loss to unit length, so 0 is no limit of it.",
     )
     epsilon: float = param(
-        0.0, Real(0.0), "Insensitivity of the regression steps (the paper names no value; 0)."
+        0.0,
+        Real(0.0),
+        "Insensitivity of the regression steps (the paper names no value; 0).",
     )
     seed: int = param(
         0,
@@ -387,7 +398,9 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
         numbers_of_class = int(self.h) * int(self.k)
         if theta.nbytes <= 2 * _CACHE_BYTES or values_of(X) < _WORTH_COPYING * columns:
             return int(planes // numbers_of_class)
-        return max(1, int(_CACHE_BYTES // (columns * numbers_of_class * theta.itemsize)))
+        return max(
+            1, int(_CACHE_BYTES // (columns * numbers_of_class * theta.itemsize))
+        )
 
 
 class PAMO2(PAMO1):

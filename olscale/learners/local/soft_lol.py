@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows, to_dense
 from olscale.compiled.near_prototypes import lost_share, why_hidden
 from olscale.compiled.pages import aligned_zeros
-from olscale.compiled.prototypes import allocate_prototypes, close_share, means_of, open_prototypes
+from olscale.compiled.prototypes import (
+    allocate_prototypes,
+    close_share,
+    means_of,
+    open_prototypes,
+)
 from olscale.compiled.simd.mixture import GROUPS
 from olscale.learners.contract.capability import ExplainsNoScore
 from olscale.learners.contract.cost import EstimatesCost
@@ -57,10 +62,14 @@ class FusedSoftLOL(FusedLocal[SoftLOLRule]):
     ) -> bool:
         shared = self._learners[0].state_
         rule = self._rules[0]
-        prototypes = open_prototypes(shared, X, int(np.count_nonzero(shared["members"])))
+        prototypes = open_prototypes(
+            shared, X, int(np.count_nonzero(shared["members"]))
+        )
         gates = open_gates(len(y), rule.m)
         usable = assign(X, y, prototypes, gates, rule, self._learners[0].norm_limits())
-        for learner, own_rule, scored in zip(self._learners, self._rules, scores, strict=True):
+        for learner, own_rule, scored in zip(
+            self._learners, self._rules, scores, strict=True
+        ):
             state = learner.state_
             model = (state["V"], gates, usable, state.get("force", NO_CHOICE))
             counts = (state["seen"], state["updates"])
@@ -71,7 +80,9 @@ class FusedSoftLOL(FusedLocal[SoftLOLRule]):
 _ROWS = 32  # rows whose prototypes are found before the first of them is scored
 
 
-class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, ExplainsNoScore):
+class SoftLOL(
+    OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, ExplainsNoScore
+):
     """Soft local online learning: olscale's own variant of `LOL`, not from a paper.
 
     A row x, scaled to length 1, is scored by a common hyperplane and by those of the m prototypes
@@ -186,7 +197,9 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
         else:
             choice = {}
         return {
-            "V": aligned_zeros((k + 1, outputs, -(-columns // GROUPS) * GROUPS, 2), self.dtype),
+            "V": aligned_zeros(
+                (k + 1, outputs, -(-columns // GROUPS) * GROUPS, 2), self.dtype
+            ),
             **allocate_prototypes(columns, k, self.dtype),
             **choice,
         }
@@ -210,7 +223,9 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
         counts = (state["seen"], state["updates"])
         rule = self._rule()
         limits = self.norm_limits()
-        learn_and_score(X, y, *model, rule, limits, *counts, learning, scores, array_of(weights))
+        learn_and_score(
+            X, y, *model, rule, limits, *counts, learning, scores, array_of(weights)
+        )
 
     def _rule(self) -> SoftLOLRule:
         averaging = EXPONENT if self.averaging == "adaptive" else self.averaging
@@ -223,7 +238,8 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
     def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
         """Return `learners` in one pass."""
         return FusedSoftLOL(
-            learners, [learner._rule() for learner in learners if isinstance(learner, SoftLOL)]
+            learners,
+            [learner._rule() for learner in learners if isinstance(learner, SoftLOL)],
         )
 
     def why_no_score(self, row: Rows) -> str:

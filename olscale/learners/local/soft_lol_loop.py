@@ -158,7 +158,10 @@ def open_gates(rows: int, m: int) -> Gates:
 @inlined
 def _borrowed_gates(found: Gates) -> Gates:
     return Gates(
-        borrowed(found.indices), borrowed(found.gates), borrowed(found.few), borrowed(found.scales)
+        borrowed(found.indices),
+        borrowed(found.gates),
+        borrowed(found.few),
+        borrowed(found.scales),
     )
 
 
@@ -325,7 +328,21 @@ def learn_and_score(
         usable, existing = _assign(
             X, y, first, stop, prototypes, existing, rule, limits, learning, far, gates
         )
-        _learn(X, y, first, usable, V, gates, force, rule, seen, updates, learning, scores, weights)
+        _learn(
+            X,
+            y,
+            first,
+            usable,
+            V,
+            gates,
+            force,
+            rule,
+            seen,
+            updates,
+            learning,
+            scores,
+            weights,
+        )
         if usable < stop:
             scores[usable:] = np.nan
             break

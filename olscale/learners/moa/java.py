@@ -55,7 +55,12 @@ def start_java() -> Any:
         return jpype
     library = _library(jpype)
     # Signals are the evaluation's: -Xrs keeps Java from ending the process by its own handlers.
-    arguments = [*_arguments(), "-Xrs", "-XX:+UseSerialGC", "--enable-native-access=ALL-UNNAMED"]
+    arguments = [
+        *_arguments(),
+        "-Xrs",
+        "-XX:+UseSerialGC",
+        "--enable-native-access=ALL-UNNAMED",
+    ]
     try:
         jpype.startJVM(library, *arguments, ignoreUnrecognized=True, interrupt=False)
     except Exception as error:
@@ -117,7 +122,9 @@ def close_class(name: str) -> str:
         names = [
             entry.removeprefix(_CLASSIFIERS).removesuffix(".class").replace("/", ".")
             for entry in jar.namelist()
-            if entry.startswith(_CLASSIFIERS) and entry.endswith(".class") and "$" not in entry
+            if entry.startswith(_CLASSIFIERS)
+            and entry.endswith(".class")
+            and "$" not in entry
         ]
     by_folded_name = {full.casefold(): full for full in names}
     by_folded_name |= {full.rpartition(".")[2].casefold(): full for full in names}

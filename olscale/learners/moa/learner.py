@@ -84,7 +84,9 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
             with java_errors():
                 model = self.make_model(header, seed)
         except RuntimeError as error:
-            raise ParameterError(f"learner {self.name} cannot be made: {error}") from None
+            raise ParameterError(
+                f"learner {self.name} cannot be made: {error}"
+            ) from None
         self._loop = row_loop(model, header, columns, self._classes)
 
     def _allocate(self, columns: int, outputs: int) -> State:
@@ -126,7 +128,9 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
         plain._shown = 0
         return plain
 
-    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
+    def learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> FloatArray:
         scores = self._run(X, y, weights)
         self._updates += len(y)
         return scores
@@ -134,7 +138,9 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
     def scores(self, X: Rows) -> FloatArray:
         return self._run(X, None, None)
 
-    def _run(self, X: Rows, y: NDArray[Any] | None, weights: FloatArray | None) -> FloatArray:
+    def _run(
+        self, X: Rows, y: NDArray[Any] | None, weights: FloatArray | None
+    ) -> FloatArray:
         """Return the scores of rows; learn each after its prediction if there are labels."""
         count = rows_of(X)
         starts = None
@@ -167,11 +173,15 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
         if self._classes == 2:
             scores = np.where(first > 0.0, 1.0, -1.0).reshape(-1, 1)
         else:
-            scores = (first[:, np.newaxis] == np.arange(self._classes)).astype(np.float64)
+            scores = (first[:, np.newaxis] == np.arange(self._classes)).astype(
+                np.float64
+            )
         if not self._shown and not self._ranked:
             return scores
         shares = _shares(answers[:, 1:])
-        return np.hstack([scores, shares[:, 2 - self._ranked : 2], shares[:, : self._shown]])
+        return np.hstack(
+            [scores, shares[:, 2 - self._ranked : 2], shares[:, : self._shown]]
+        )
 
     def state(self) -> State:
         """Return the number of rows learned and, if Java can restore it, the model as bytes."""
@@ -191,19 +201,25 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
         """
         types = {name: (array.ndim, array.dtype.str) for name, array in state.items()}
         if types != _STATE or state["seen"].shape != (1,) or state["seen"][0] < 0:
-            raise ValueError(f"state does not fit learner {self.name}: no rows lead to its arrays")
+            raise ValueError(
+                f"state does not fit learner {self.name}: no rows lead to its arrays"
+            )
         try:
             with java_errors():
                 self._loop.load(_bytes_to_java(state["model"]))
         except RuntimeError as error:
-            raise ValueError(f"state does not fit learner {self.name}: {error}") from None
+            raise ValueError(
+                f"state does not fit learner {self.name}: {error}"
+            ) from None
         self._updates = int(state["seen"][0])
 
     def measures(self) -> dict[str, float]:
         """Return the rows learned and, if Java can write the model, its size in bytes."""
         measures = {"updates": float(self._updates)}
         if self.restorable:
-            measures["model_bytes"] = float(sum(array.nbytes for array in self.state().values()))
+            measures["model_bytes"] = float(
+                sum(array.nbytes for array in self.state().values())
+            )
         return measures
 
 
@@ -231,7 +247,8 @@ def _is_restorable(kind: type[JavaLearner], params: str) -> bool:
         restored.restore(learner.state())
         scores = [each.learn(X[_TRIED:], y[_TRIED:]) for each in (learner, restored)]
         models = [each.state()["model"] for each in (learner, restored)]
-    except (RuntimeError, ValueError, MemoryError):  # a part of it cannot be written, or read
+    except (RuntimeError, ValueError, MemoryError):
+        # a part of it cannot be written, or read
         return False
     same_scores = np.array_equal(scores[0], scores[1], equal_nan=True)
     return same_scores and np.array_equal(models[0], models[1])
@@ -250,6 +267,8 @@ def _shares(votes: FloatArray) -> FloatArray:
     """Return the shares of votes per row; equal shares where they have no finite, positive sum."""
     with np.errstate(all="ignore"):
         sums = votes.sum(axis=1, keepdims=True)
-        sound = (sums > 0.0) & np.isfinite(sums) & (votes >= 0.0).all(axis=1, keepdims=True)
+        sound = (
+            (sums > 0.0) & np.isfinite(sums) & (votes >= 0.0).all(axis=1, keepdims=True)
+        )
         shares: FloatArray = np.where(sound, votes / sums, 1.0 / votes.shape[1])
     return shares

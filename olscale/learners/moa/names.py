@@ -8,7 +8,12 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 from olscale.errors import ParameterError, UnknownNameError
-from olscale.learners.moa.java import capymoa_version, close_class, java_errors, start_java
+from olscale.learners.moa.java import (
+    capymoa_version,
+    close_class,
+    java_errors,
+    start_java,
+)
 from olscale.learners.moa.learner import JavaLearner
 from olscale.task import Task
 
@@ -63,8 +68,12 @@ def moa_learner(command: str) -> type[JavaLearner]:
         model = _parsed(command)
     except (RuntimeError, TypeError) as error:
         reason = _why_refused(command, str(error))
-        raise ParameterError(f"learner 'moa:{command}' is not accepted by MOA: {reason}") from None
-    learns_classes = isinstance(model, java.JClass("moa.classifiers.MultiClassClassifier"))
+        raise ParameterError(
+            f"learner 'moa:{command}' is not accepted by MOA: {reason}"
+        ) from None
+    learns_classes = isinstance(
+        model, java.JClass("moa.classifiers.MultiClassClassifier")
+    )
     learns_numbers = isinstance(model, java.JClass("moa.classifiers.Regressor"))
     if not learns_classes and not learns_numbers:
         raise ParameterError(
@@ -104,7 +113,9 @@ class CapyMOAClass(JavaLearner):
         try:
             learner = self.kind(schema=Schema(header), **seeds | self.params)
         except (TypeError, ValueError, AttributeError) as error:
-            raise ParameterError(f"learner {self.name} cannot be made: {error}") from None
+            raise ParameterError(
+                f"learner {self.name} cannot be made: {error}"
+            ) from None
         model = getattr(learner, "moa_learner", None)
         if model is None:
             raise ParameterError(
@@ -153,7 +164,11 @@ def _parameters_of(kind: type) -> Signature:
 
 
 def _subclass(
-    base: type[JavaLearner], name: str, version: str, task: Task, attributes: dict[str, Any]
+    base: type[JavaLearner],
+    name: str,
+    version: str,
+    task: Task,
+    attributes: dict[str, Any],
 ) -> type[JavaLearner]:
     own = {
         "__doc__": base.__doc__,

@@ -79,7 +79,9 @@ class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
         del classes, values
         return float(self.window) * (columns + 4.0)
 
-    def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
+    def stream_numbers(
+        self, columns: int, classes: int, values: float, rows: int
+    ) -> float:
         """Return how many numbers `rows` rows go through: the window fills with the first ones."""
         del classes, values
         filling = min(rows, int(self.window))
@@ -111,7 +113,9 @@ class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
     def _can_continue(self) -> bool:
         labels = self.state_["labels"]
         classes = max(2, self._outputs)
-        return super()._can_continue() and bool(((labels >= 0) & (labels < classes)).all())
+        return super()._can_continue() and bool(
+            ((labels >= 0) & (labels < classes)).all()
+        )
 
     def _pass(
         self,
@@ -121,9 +125,13 @@ class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
         learning: bool,
         scores: FloatArray,
     ) -> None:
-        window = Window(state["rows"], state["labels"], state["low"], state["high"], state["seen"])
+        window = Window(
+            state["rows"], state["labels"], state["low"], state["high"], state["seen"]
+        )
         limits = self.norm_limits()
-        learn_and_score(X, y, window, self.voting(), limits, learning, state["updates"], scores)
+        learn_and_score(
+            X, y, window, self.voting(), limits, learning, state["updates"], scores
+        )
 
     def voting(self) -> Voting:
         """Return how neighbours vote."""
@@ -151,7 +159,9 @@ class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
         scale = np.ones(self._columns)
         if self.scaling == "range":
             widths = state["high"] - state["low"]
-            scale = np.divide(1.0, widths, out=np.zeros(self._columns), where=widths > 0.0)
+            scale = np.divide(
+                1.0, widths, out=np.zeros(self._columns), where=widths > 0.0
+            )
         return state["rows"][:, places].T, state["labels"][places], scale
 
 

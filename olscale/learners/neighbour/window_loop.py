@@ -142,7 +142,13 @@ def take_nearest(
 
 @compiled
 def set_votes(
-    labels: Any, voting: Any, nearest: Any, places: Any, size: int, votes: Any, scores: Any
+    labels: Any,
+    voting: Any,
+    nearest: Any,
+    places: Any,
+    size: int,
+    votes: Any,
+    scores: Any,
 ) -> None:
     """Set the scores of a row of which `size` neighbours are known."""
     votes[:] = 0.0

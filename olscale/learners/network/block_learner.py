@@ -87,7 +87,9 @@ class BlockLearner(Classifier, EstimatesCost):
         edges = np.flatnonzero(np.diff(is_known)) + 1
         for start, stop in pairwise([0, *edges.tolist(), len(y)]):
             if start < stop and not is_known[start]:
-                self._score_rows("all", slice_rows(rows, start, stop), scores[start:stop])
+                self._score_rows(
+                    "all", slice_rows(rows, start, stop), scores[start:stop]
+                )
             while start < stop and is_known[start]:
                 waiting = self._waiting()
                 end = min(stop, start + int(self.block) - waiting)
@@ -180,7 +182,9 @@ class BlockLearner(Classifier, EstimatesCost):
         )
         # A decomposition of other numbers may never end.
         fits &= all(
-            np.isfinite(array).all() for array in self.state_.values() if array.dtype.kind == "f"
+            np.isfinite(array).all()
+            for array in self.state_.values()
+            if array.dtype.kind == "f"
         )
         labels = self.state_["waiting_y"]
         fits &= self.state_["rows"][0] >= 0 and 0 <= self._waiting() < int(self.block)

@@ -36,7 +36,13 @@ from olscale.learners.network.least_squares_loop import (
     learn_features,
     solve,
 )
-from olscale.learners.network.product_sums import end_products, no_products, packed, put, room
+from olscale.learners.network.product_sums import (
+    end_products,
+    no_products,
+    packed,
+    put,
+    room,
+)
 from olscale.system.blas import one_blas_thread
 
 
@@ -55,7 +61,8 @@ class FusedLayers(FusedSettings):
     """
 
     def __init__(self, learners: Sequence[Learner]) -> None:
-        self._learners: list[Any] = list(learners)  # all have one layer: `grid_key` guarantees it
+        # all have one layer: `grid_key` guarantees it
+        self._learners: list[Any] = list(learners)
         self.task = learners[0].task
         self._ends: list[DivergedError | None] = [None] * len(learners)
 
@@ -64,21 +71,26 @@ class FusedLayers(FusedSettings):
     ) -> list[FloatArray | DivergedError]:
         # Rows after the one at which a setting ends stay NaN.
         rows = rows_of(X)
-        scores = [np.full((rows, learner._outputs), np.nan) for learner in self._learners]
+        scores = [
+            np.full((rows, learner._outputs), np.nan) for learner in self._learners
+        ]
         active = [n for n, end in enumerate(self._ends) if end is None]
         layer = self._learners[0]
         for first, Z, T in layer.featured_rows(X, y, layer.state_):
             for n in tuple(active):
                 learner = self._learners[n]
                 try:
-                    fine = learner.learn_featured(first, Z, T, learner.state_, scores[n], weights)
+                    fine = learner.learn_featured(
+                        first, Z, T, learner.state_, scores[n], weights
+                    )
                 except DivergedError as error:
                     fine = False
                     self._ends[n] = error
                 if not fine:
                     active.remove(n)
         return [
-            end or setting_scores for end, setting_scores in zip(self._ends, scores, strict=True)
+            end or setting_scores
+            for end, setting_scores in zip(self._ends, scores, strict=True)
         ]
 
     def release(self) -> None:
@@ -200,7 +212,8 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         """Yield a row number with features and targets from there on; NaN targets without `y`."""
         self._check_ready(X)
         rows = rows_of(X)
-        for first in range(0, max(1, rows), _AT_ONCE):  # an empty chunk compiles the loops
+        # an empty chunk compiles the loops
+        for first in range(0, max(1, rows), _AT_ONCE):
             stop = min(rows, first + _AT_ONCE)
             Z = np.zeros((stop - first, state["W"].shape[1]))
             T = np.full((stop - first, self._outputs), np.nan)
@@ -242,7 +255,9 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
     def grid_key(self) -> object:
         """Return what the features depend on."""
         layer = {
-            name: value for name, value in self.resolved_params().items() if name not in _BEHIND
+            name: value
+            for name, value in self.resolved_params().items()
+            if name not in _BEHIND
         }
         return type(self), tuple(layer.items())
 
@@ -283,7 +298,9 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
                 Z, T = room(sums)
                 count = min(len(Z), len(y) - first)
                 T[:count] = np.nan
-                self._set_features(slice_rows(X, first, first + count), self.state_, Z[:count])
+                self._set_features(
+                    slice_rows(X, first, first + count), self.state_, Z[:count]
+                )
                 _set_targets(y[first : first + count], T[:count])
                 if weights is not None:
                     # Both factors of a product have the root, so that the product has the weight.
@@ -307,7 +324,9 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         state["half"][:] = -packed(products, PANEL)
         state["W"][:] = sums["targets"]
         state["seen"][0] = state["updates"][0] = rows
-        reason = solve(LeastSquares(**{name: state[name] for name in LeastSquares._fields}))
+        reason = solve(
+            LeastSquares(**{name: state[name] for name in LeastSquares._fields})
+        )
         if reason != FINE:
             raise DivergedError(why_broken(LOST, 1.0, ""), rows - 1)
         state["limits"][1] = limit

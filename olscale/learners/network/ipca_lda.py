@@ -72,7 +72,9 @@ class IPCALDA(BlockLearner):
         "Principal components K that are kept; there are never more than features, or rows less "
         "one.",
     )
-    shrink: float = param(0.1, Real(0.0), "eps: how far the covariance is drawn to a sphere.")
+    shrink: float = param(
+        0.1, Real(0.0), "eps: how far the covariance is drawn to a sphere."
+    )
 
     def _most(self, columns: int) -> int:
         return min(int(self.components), columns)

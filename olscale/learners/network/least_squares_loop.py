@@ -15,7 +15,14 @@ from olscale.compiled.dot import vector_dot
 from olscale.compiled.half_matrix import invert, multiply, place, subtract
 from olscale.compiled.rows import weight_of
 from olscale.learners.contract.learner import FloatArray
-from olscale.learners.linear.rls_loop import FINE, GREW, LARGE_SCALE, LOST, NOT_FINITE, SINGULAR
+from olscale.learners.linear.rls_loop import (
+    FINE,
+    GREW,
+    LARGE_SCALE,
+    LOST,
+    NOT_FINITE,
+    SINGULAR,
+)
 
 MOST_PENDING = 16
 _EPS = 2.0**-52
@@ -175,7 +182,9 @@ def _learn_block(model: Any, forget: float, G: Any) -> int:
         for r in range(count):
             reason = max(
                 reason,
-                _learn_row(waiting[first + r], model.targets[first + r], G[r], forget, model),
+                _learn_row(
+                    waiting[first + r], model.targets[first + r], G[r], forget, model
+                ),
             )
             if model.limits[0] > LARGE_SCALE:
                 _multiply_scale(model, G, r + 1, count)

@@ -84,7 +84,9 @@ class RandomNodes(FixedLayer):
         "those of a block are predicted by the model before it, and so are others while it is not "
         "full.",
     )
-    seed: int = param(0, Whole(0), "Number of the hidden layer; each permutation draws another.")
+    seed: int = param(
+        0, Whole(0), "Number of the hidden layer; each permutation draws another."
+    )
     activation = "sigmoid"
     """Kind of the nodes; a parameter of learners that offer a choice."""
 
@@ -106,7 +108,10 @@ class RandomNodes(FixedLayer):
 
     def start_rows(self, apart: bool) -> tuple[int, str]:
         if self.gathered_rows():
-            return self.gathered_rows(), "take a smaller N0, fewer nodes, or start=ridge"
+            return (
+                self.gathered_rows(),
+                "take a smaller N0, fewer nodes, or start=ridge",
+            )
         return super().start_rows(apart)
 
     def gathered_rows(self) -> int:
@@ -123,7 +128,9 @@ class RandomNodes(FixedLayer):
         return int(self.nodes)
 
     def state_bytes(self, columns: int, classes: int) -> int:
-        return super().state_bytes(columns, classes) + 8 * int(self.nodes) * (columns + 1)
+        return super().state_bytes(columns, classes) + 8 * int(self.nodes) * (
+            columns + 1
+        )
 
     def _allocate(self, columns: int, outputs: int) -> State:
         nodes = int(self.nodes)
@@ -134,13 +141,17 @@ class RandomNodes(FixedLayer):
         return {**super()._allocate(columns, outputs), "A": A, "b": b}
 
     def _set_features(self, X: Rows, state: State, Z: FloatArray) -> None:
-        (set_radial if self.activation == "rbf" else set_sigmoids)(X, state["A"], state["b"], Z)
+        (set_radial if self.activation == "rbf" else set_sigmoids)(
+            X, state["A"], state["b"], Z
+        )
 
 
 class ChosenNodes(RandomNodes):
     """Base of learners with either kind of nodes."""
 
-    activation: str = param("sigmoid", Choice(("sigmoid", "rbf")), "Kind of the hidden nodes.")
+    activation: str = param(
+        "sigmoid", Choice(("sigmoid", "rbf")), "Kind of the hidden nodes."
+    )
 
 
 class OSELM(ChosenNodes, OnePassLearner, WeightedClassifier):
@@ -224,7 +235,9 @@ _LEAST = 1e-7
 
 # Fixed, from a sample: weights learned for vectors that turn along the stream would mean nothing.
 # The paper does not say whether they turn.
-def singular_vectors(X: Rows, columns: int, rank: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def singular_vectors(
+    X: Rows, columns: int, rank: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the mean of rows, their first right singular vectors, and the deviations along these.
 
     The largest component of each vector is positive. There are as many vectors as the rows have,
@@ -247,7 +260,8 @@ def singular_vectors(X: Rows, columns: int, rank: int) -> tuple[FloatArray, Floa
     last = rows.indptr[-1]
     count = rows_of(rows)
     M = csr_matrix(
-        (rows.data[first:last], rows.indices[first:last], rows.indptr - first), (count, columns)
+        (rows.data[first:last], rows.indices[first:last], rows.indptr - first),
+        (count, columns),
     )
     if count:
         mean = np.asarray(M.mean(axis=0)).ravel()
@@ -336,7 +350,8 @@ class SVDOSELM(RandomNodes, OnePassLearner, WeightedClassifier, LooksAhead):
         random, (columns, nodes) = self._random(), self.state_["A"].shape
         weights = random.uniform(-1.0, 1.0, (int(self.rank), nodes))
         b = random.uniform(-1.0, 1.0, nodes)
-        with threadpool_limits(limits=1):  # sums over several threads would have other bits
+        # sums over several threads would have other bits
+        with threadpool_limits(limits=1):
             mean, vectors, deviations = singular_vectors(X, columns, int(self.rank))
             A = (vectors / deviations) @ weights[: len(deviations)]
             self.state_["A"][:] = A

@@ -52,7 +52,11 @@ def end_products(sums: State) -> State:
     """Return the sums including the waiting rows, with the upper half of the products."""
     with one_blas_thread():
         _add(sums)
-    return {"products": sums["products"], "targets": sums["targets"], "rows": sums["rows"][:1]}
+    return {
+        "products": sums["products"],
+        "targets": sums["targets"],
+        "rows": sums["rows"][:1],
+    }
 
 
 def packed(products: NDArray[np.float64], panel: int) -> FloatArray:

@@ -82,7 +82,9 @@ class ProjectionNetwork(Learner):
         Choice(("s", "s2")),
         "Whether singular values are added up, or their squares: the formula of the paper is lost.",
     )
-    lam: float = param(0.0, Real(0.0), "``beta = (H'H + lam)^-1 H'T``; 0 is the paper's.")
+    lam: float = param(
+        0.0, Real(0.0), "``beta = (H'H + lam)^-1 H'T``; 0 is the paper's."
+    )
 
     @abstractmethod
     def final_model(self) -> Network | None:
@@ -204,7 +206,9 @@ class OSPVM(ProjectionNetwork, BlockLearner):
     growing = (*BlockLearner.growing, "places", "labels")
 
     keep: int | None = param(
-        None, Maybe(Whole(1)), "Directions that are kept, besides that of the 1; without it all."
+        None,
+        Maybe(Whole(1)),
+        "Directions that are kept, besides that of the 1; without it all.",
     )
     mean_update: bool = param(
         True,
@@ -212,7 +216,9 @@ class OSPVM(ProjectionNetwork, BlockLearner):
         "Whether the mean is taken off, and follows the rows. If not, no mean is: the 'no' of "
         "the paper's figure 2, whose curves start apart.",
     )
-    capacity: int = param(5_000, Whole(1), "Most rows whose places are kept; more end the run.")
+    capacity: int = param(
+        5_000, Whole(1), "Most rows whose places are kept; more end the run."
+    )
 
     def _length(self, columns: int) -> int:
         return columns + (not self.mean_update)

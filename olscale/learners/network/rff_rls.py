@@ -37,7 +37,9 @@ class FourierLayer(GammaLearner, FixedLayer):
     update_params = ("forget",)
 
     features: int = param(
-        1000, Whole(2), "Number of features D, even; more are better, at a cost of D^2 a row."
+        1000,
+        Whole(2),
+        "Number of features D, even; more are better, at a cost of D^2 a row.",
     )
     gamma: float | str = "median"
     linear: bool = param(False, Flag(), "Whether x itself and a 1 are features too.")
@@ -46,7 +48,9 @@ class FourierLayer(GammaLearner, FixedLayer):
         Real(0.0, open_="low"),
         "Ridge penalty. Features have length 1, so it need not follow the units of x.",
     )
-    seed: int = param(0, Whole(0), "Number of the frequencies; each permutation draws others.")
+    seed: int = param(
+        0, Whole(0), "Number of the frequencies; each permutation draws others."
+    )
 
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form."""
@@ -95,7 +99,10 @@ class FourierLayer(GammaLearner, FixedLayer):
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures and `frequency_bytes`, the bytes of cached frequencies."""
-        return {**super().measures(), "frequency_bytes": float(self._frequencies.nbytes)}
+        return {
+            **super().measures(),
+            "frequency_bytes": float(self._frequencies.nbytes),
+        }
 
     def _share_layer(self, other: Any) -> None:
         super()._share_layer(other)

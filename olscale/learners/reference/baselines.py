@@ -15,7 +15,9 @@ from olscale.learners.contract.regressor import OnePassRegressor
 
 
 @compiled
-def _targets(y: NDArray[np.float64], last: bool, total: Any, seen: Any, scores: FloatArray) -> None:
+def _targets(
+    y: NDArray[np.float64], last: bool, total: Any, seen: Any, scores: FloatArray
+) -> None:
     for i in range(scores.shape[0]):
         is_known = i < y.shape[0] and not np.isnan(target_of(y, i, 0))
         for c in range(scores.shape[1]):
@@ -32,7 +34,9 @@ def _targets(y: NDArray[np.float64], last: bool, total: Any, seen: Any, scores: 
 
 
 @compiled
-def _classes(y: NDArray[np.int64], last: bool, counts: Any, seen: Any, scores: FloatArray) -> None:
+def _classes(
+    y: NDArray[np.int64], last: bool, counts: Any, seen: Any, scores: FloatArray
+) -> None:
     columns = scores.shape[1]
     for i in range(scores.shape[0]):
         best = np.argmax(counts)  # of equal counts the first class

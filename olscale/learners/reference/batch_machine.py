@@ -12,7 +12,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, is_consistent, rows_of, slice_rows, stack_rows, to_csr
+from olscale.compiled.csr import (
+    CSR,
+    Rows,
+    is_consistent,
+    rows_of,
+    slice_rows,
+    stack_rows,
+    to_csr,
+)
 from olscale.compiled.differences import LONG
 from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.capability import ShiftFree
@@ -159,7 +167,9 @@ class BatchMachine(Learner, EstimatesCost):
 
     layout_exact = True
 
-    capacity: int = param(100_000, Whole(1), "Most rows that are kept; more end the run.")
+    capacity: int = param(
+        100_000, Whole(1), "Most rows that are kept; more end the run."
+    )
 
     @abstractmethod
     def _train(self, X: Any, y: NDArray[Any]) -> Any:
@@ -178,10 +188,14 @@ class BatchMachine(Learner, EstimatesCost):
             "indptr": np.zeros(1, dtype=np.int64),
             "indices": np.zeros(0, dtype=np.int32),
             "data": np.zeros(0),
-            "y": np.zeros(0, dtype=np.float64 if self.task == "regression" else np.int64),
+            "y": np.zeros(
+                0, dtype=np.float64 if self.task == "regression" else np.int64
+            ),
         }
 
-    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
+    def learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> FloatArray:
         weights = self._weights_of(y, weights)
         scores = np.empty((rows_of(X), self._outputs))
         start = 0
@@ -214,7 +228,8 @@ class BatchMachine(Learner, EstimatesCost):
                 "capacity allows; raise "
                 "that, or take a one-pass learner"
             )
-        y = np.zeros_like(y) if self.task == "novelty" else y  # labels are not even kept
+        # labels are not even kept
+        y = np.zeros_like(y) if self.task == "novelty" else y
         # Rows that all weigh 1 need no array, whether or not they came with weights.
         if _WEIGHTS in state or (weights is not None and (weights != 1.0).any()):
             before = state.get(_WEIGHTS, np.ones(len(state["y"])))
@@ -301,7 +316,12 @@ class BatchMachine(Learner, EstimatesCost):
         if self.task == "classification":
             codes = state["y"]
             fits &= bool(((codes >= 0) & (codes < max(2, self._classes))).all())
-        counts = {rows_of(rows), len(state["y"]), len(numbers[2]), int(state["seen"][0])}
+        counts = {
+            rows_of(rows),
+            len(state["y"]),
+            len(numbers[2]),
+            int(state["seen"][0]),
+        }
         is_weight = bool((numbers[2] >= 0.0).all())
         return len(counts) == 1 and fits and is_weight and super()._can_continue()
 
@@ -351,7 +371,8 @@ class GaussianMachine(BatchMachine, ShiftFree):
     def _train(self, X: Any, y: NDArray[Any], weights: FloatArray | None = None) -> Any:
         machine = self._machine()
         machine.random_state = (
-            0  # unused, but without it scikit-learn draws a seed from NumPy's global state
+            # unused, but without it scikit-learn draws a seed from NumPy's global state
+            0
         )
         if is_blurred(X, self._gamma()):
             machine = WithoutOffset(machine, self._gamma())
@@ -364,7 +385,9 @@ class GaussianMachine(BatchMachine, ShiftFree):
             return 1.0 / max(1, self._columns)
         return float(self.gamma)
 
-    def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
+    def stream_numbers(
+        self, columns: int, classes: int, values: float, rows: int
+    ) -> float:
         """Return how many numbers `rows` rows go through: their pairs, in each training."""
         trained = trained_rows(rows)
         pairs = 4 * trained**2 // 3 + rows * trained // 2

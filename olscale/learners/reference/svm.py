@@ -72,7 +72,8 @@ class SVM(GaussianMachine, WeightedClassifier):
             return scores
         if decisions.ndim == 1:
             decisions = np.stack([-decisions, decisions], axis=1)
-        scores[:] = decisions.min(axis=1, keepdims=True) - 1.0  # for classes that have not come
+        # for classes that have not come
+        scores[:] = decisions.min(axis=1, keepdims=True) - 1.0
         scores[:, classes] = decisions
         return scores
 
@@ -212,7 +213,10 @@ class _LeastSquares:
         self._gamma = gamma
 
     def fit(
-        self, X: Any, y: NDArray[np.float64], sample_weight: NDArray[np.float64] | None = None
+        self,
+        X: Any,
+        y: NDArray[np.float64],
+        sample_weight: NDArray[np.float64] | None = None,
     ) -> Self:
         import scipy.linalg
 

@@ -67,7 +67,9 @@ class PairTiles(OnePassLearner, WeightedClassifier, EstimatesCost):
         Real(0.0, open_="low"),
         "Step of all cells of a row together.",
     )
-    seed: int = param(0, Whole(0), "Seed of the pairs, where not all of them have cells.")
+    seed: int = param(
+        0, Whole(0), "Seed of the pairs, where not all of them have cells."
+    )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: its features, and cells read and written."""
@@ -96,7 +98,9 @@ class PairTiles(OnePassLearner, WeightedClassifier, EstimatesCost):
 
     def _can_continue(self) -> bool:
         pairs = self.state_["pairs"]
-        return super()._can_continue() and bool(((pairs >= 0) & (pairs < self._columns)).all())
+        return super()._can_continue() and bool(
+            ((pairs >= 0) & (pairs < self._columns)).all()
+        )
 
     def _pass(
         self,
@@ -107,10 +111,17 @@ class PairTiles(OnePassLearner, WeightedClassifier, EstimatesCost):
         scores: FloatArray,
         weights: FloatArray | None = None,
     ) -> None:
-        tiles = (state["table"], state["pairs"], singles_of(self._columns), float(self.rate))
+        tiles = (
+            state["table"],
+            state["pairs"],
+            singles_of(self._columns),
+            float(self.rate),
+        )
         counts = (state["seen"], state["updates"])
         row = np.empty((self._columns, 1))
-        learn_and_score(X, y, *tiles, self.norm_limits(), learning, *counts, row, scores, weights)
+        learn_and_score(
+            X, y, *tiles, self.norm_limits(), learning, *counts, row, scores, weights
+        )
 
 
 def singles_of(columns: int) -> int:

@@ -80,7 +80,9 @@ def set_densities(x: Any, c: int, moments: Any, densities: Any) -> None:
 
 
 @compiled
-def share_sides(moments: Any, counts: Any, j: int, threshold: float, sides: Any) -> None:
+def share_sides(
+    moments: Any, counts: Any, j: int, threshold: float, sides: Any
+) -> None:
     """Set the weight of each class that is expected at most at `threshold`, and above it."""
     classes = counts.shape[0]
     columns = moments.shape[1] // classes
@@ -99,7 +101,9 @@ def share_sides(moments: Any, counts: Any, j: int, threshold: float, sides: Any)
 
 
 @compiled
-def _share_class(moments: Any, k: int, count: float, threshold: float, sides: Any, c: int) -> None:
+def _share_class(
+    moments: Any, k: int, count: float, threshold: float, sides: Any, c: int
+) -> None:
     difference = threshold - moments[MEAN, k]
     spread = 0.0
     if count > 1.0:
@@ -182,4 +186,6 @@ def best_threshold(
 def hoeffding_bound(classes: int, confidence: float, weight: float) -> float:
     """Return by how much a merit may differ from its mean over `weight` rows."""
     merits = nearest_logarithm(float(max(2, classes))) / _LOG_TWO
-    return sqrt(quotient(merits * merits * nearest_logarithm(1.0 / confidence), 2.0 * weight))
+    return sqrt(
+        quotient(merits * merits * nearest_logarithm(1.0 / confidence), 2.0 * weight)
+    )

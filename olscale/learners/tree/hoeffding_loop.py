@@ -209,7 +209,14 @@ def _has_room(tree: Tree, node: int, weight: float, rule: Any) -> bool:
 
 @compiled
 def _learn(
-    x: Any, c: int, weight: float, tree: Tree, node: int, by_bayes: int, rule: Any, sides: Any
+    x: Any,
+    c: int,
+    weight: float,
+    tree: Tree,
+    node: int,
+    by_bayes: int,
+    rule: Any,
+    sides: Any,
 ) -> None:
     """Add a row of class `c`, for which naive Bayes predicted `by_bayes`, to its leaf."""
     if rule.leaf == ADAPTIVE:
@@ -274,7 +281,9 @@ def learn_and_score(
             rule.leaf == ADAPTIVE and tree.correct[node, 0] <= tree.correct[node, 1]
         )
         copy_numbers(tree.weights[node], votes, classes)
-        if tree.classes[node] > 0 and (bayes_wins or (learned and rule.leaf == ADAPTIVE)):
+        if tree.classes[node] > 0 and (
+            bayes_wins or (learned and rule.leaf == ADAPTIVE)
+        ):
             _set_bayes_votes(x, tree, node, densities, votes)
             by_bayes = _largest(votes)
             if not bayes_wins:

@@ -94,14 +94,18 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
     takes_unknown = True
     checks_rows = True
 
-    grace: int = param(200, Whole(1), "Rows of a leaf from one comparison of splits to the next.")
+    grace: int = param(
+        200, Whole(1), "Rows of a leaf from one comparison of splits to the next."
+    )
     confidence: float = param(
         1e-7,
         Real(1e-300, 1.0, open_="high"),
         "Probability that another split was the best one, as far as the bound holds.",
     )
     tie: float = param(
-        0.05, Real(0.0), "Bound below which the best split is made, however close the second is."
+        0.05,
+        Real(0.0),
+        "Bound below which the best split is made, however close the second is.",
     )
     leaf: str = param(
         "nba",
@@ -110,7 +114,9 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
         "correct more often in this leaf.",
     )
     max_leaves: int = param(
-        1_000, Whole(1), "Leaves at which the tree stops to grow; they continue to learn."
+        1_000,
+        Whole(1),
+        "Leaves at which the tree stops to grow; they continue to learn.",
     )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
@@ -132,7 +138,9 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
 
     def cheaper(self) -> str:
         """Return what to do if a run takes too much time or memory, as half a sentence."""
-        return "take a smaller max_leaves, or fewer features, as by the transform project"
+        return (
+            "take a smaller max_leaves, or fewer features, as by the transform project"
+        )
 
     def _allocate(self, columns: int, outputs: int) -> State:
         return empty_tree(columns, max(2, outputs), leaves=1)
@@ -185,7 +193,11 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
         for node in np.flatnonzero(tree.feature[:nodes] != LEAF):
             child = tree.child[node]
             depth[child : child + 2] = depth[node] + 1
-        return {**super().measures(), "leaves": float(leaves), "depth": float(depth.max())}
+        return {
+            **super().measures(),
+            "leaves": float(leaves),
+            "depth": float(depth.max()),
+        }
 
 
 def _tree_bytes(columns: int, classes: int, leaves: int) -> int:

@@ -100,7 +100,9 @@ def grown(state: Mapping[str, NDArray[Any]], leaves: int) -> State:
 def allow_sizes(state: State, other: Mapping[str, NDArray[Any]]) -> None:
     """Give `state` the room that the tree `other` needs, if that is one of the same columns."""
     counts = other.get("counts", state["counts"])
-    if counts.shape[1:] == state["counts"].shape[1:] and len(counts) > len(state["counts"]):
+    if counts.shape[1:] == state["counts"].shape[1:] and len(counts) > len(
+        state["counts"]
+    ):
         state.update(grown(state, len(counts)))
 
 

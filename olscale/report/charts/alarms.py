@@ -7,7 +7,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from olscale.analysis.curves import Curve
-from olscale.report.charts.spec import ONLY_PICKED, PICKED, Spec, by_learner, names, spec
+from olscale.report.charts.spec import (
+    ONLY_PICKED,
+    PICKED,
+    Spec,
+    by_learner,
+    names,
+    spec,
+)
 from olscale.report.figures.looks import Looks, looks
 
 
@@ -23,7 +30,9 @@ def alarm_charts(
         {"learner": name, "rows": curve.rows[raised[label]].tolist()}
         for name, (label, curve) in zip(names(shown), shown.items(), strict=True)
     ]
-    encoding = by_learner(of_learner.of(shown) if of_learner else looks(shown), list(shown))
+    encoding = by_learner(
+        of_learner.of(shown) if of_learner else looks(shown), list(shown)
+    )
     last = rows or max(
         (int(curve.rows[-1]) for curve in shown.values() if len(curve.rows)), default=1
     )

@@ -24,7 +24,9 @@ def confusion_charts(
     registry_names = [shown[label].summary.learner for label in maps.shares]
     data = []
     highest = 0.0
-    for learner, name, share in zip(learners, registry_names, maps.shares.values(), strict=True):
+    for learner, name, share in zip(
+        learners, registry_names, maps.shares.values(), strict=True
+    ):
         # Most classes are never taken for most others, and these cells would be most of the page.
         true, predicted = np.nonzero(np.nan_to_num(share))
         values = share[true, predicted]
@@ -42,7 +44,12 @@ def confusion_charts(
     menu = {"input": "select", "options": learners, "name": "learner "}
     axis = {"labelLimit": 90, "grid": False}
     turned = -40 if max(map(len, classes)) > 2 else 0
-    down = {"field": "class", "type": "nominal", "scale": {"domain": classes}, "axis": axis}
+    down = {
+        "field": "class",
+        "type": "nominal",
+        "scale": {"domain": classes},
+        "axis": axis,
+    }
     across = down | {
         "field": "predicted",
         "axis": axis | {"labelAngle": turned},
@@ -52,7 +59,11 @@ def confusion_charts(
         "field": "value",
         "type": "quantitative",
         # One scale for all learners, so that a change of learner is a change of colours.
-        "scale": {"scheme": "cividis", "domain": rounded([0.0, highest or 100.0]), "clamp": True},
+        "scale": {
+            "scheme": "cividis",
+            "domain": rounded([0.0, highest or 100.0]),
+            "clamp": True,
+        },
         "title": _TITLE,
         "legend": {"orient": "bottom", "gradientLength": 200},
     }
@@ -62,14 +73,19 @@ def confusion_charts(
         {"field": "predicted", "title": "predicted as"},
         {"field": "value", "type": "quantitative", "format": ".3~g", "title": _TITLE},
     ]
-    layers: list[Spec] = [{"mark": "rect", "encoding": {"color": colour, "tooltip": tooltip}}]
+    layers: list[Spec] = [
+        {"mark": "rect", "encoding": {"color": colour, "tooltip": tooltip}}
+    ]
     if len(classes) <= WRITTEN:
         layers.append(_written(highest))
     return [
         spec(
             data,
             height=60 + 22 * len(classes),
-            params=[PICKED, {"name": "shown_learner", "value": learners[0], "bind": menu}],
+            params=[
+                PICKED,
+                {"name": "shown_learner", "value": learners[0], "bind": menu},
+            ],
             transform=[
                 {"filter": "datum.learner == shown_learner"},
                 {"flatten": ["class", "predicted", "value"]},

@@ -88,7 +88,11 @@ def curve_charts(
 
 
 def _switch(name: str, words: str, value: bool = False) -> Spec:
-    return {"name": name, "value": value, "bind": {"input": "checkbox", "name": f"{words} "}}
+    return {
+        "name": name,
+        "value": value,
+        "bind": {"input": "checkbox", "name": f"{words} "},
+    }
 
 
 def _chart(
@@ -147,7 +151,9 @@ def _chart(
     }
     layers: list[Spec] = []
     if band:
-        has_quantiles = any(len(curve.errors) >= _LEAST_RUNS for curve in curves.values())
+        has_quantiles = any(
+            len(curve.errors) >= _LEAST_RUNS for curve in curves.values()
+        )
         params.append(_bands(has_quantiles))
         transform += [
             {"calculate": _edge(end, sign, menu), "as": end}
@@ -179,7 +185,13 @@ def _chart(
                 # Neighbouring lines have their marks at different rows.
                 {"filter": f"(datum.place + 3 * datum.number) % {step} == 0"},
             ],
-            "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1, "clip": True},
+            "mark": {
+                "type": "point",
+                "filled": True,
+                "size": 45,
+                "opacity": 1,
+                "clip": True,
+            },
             "encoding": {"y": y, "shape": shapes},
         }
     )
@@ -200,7 +212,9 @@ def _chart(
         layers.append(_ends(y, metric, ("low", "high") if band else ("shown", "shown")))
     return spec(
         (
-            _line(number, label, curves[label], band, alarms, have_same_rows, label in far)
+            _line(
+                number, label, curves[label], band, alarms, have_same_rows, label in far
+            )
             for number, label in enumerate(labels)
         ),
         height=300,
@@ -243,7 +257,9 @@ def _edge(end: str, sign: str, menu: list[Spec]) -> str:
 
 def _band(curve: Curve) -> dict[str, Any]:
     """Return a line's deviations, its quantiles where runs are enough, and the rows they are of."""
-    at = np.unique(np.linspace(0, len(curve.rows) - 1, _BAND_POINTS).round().astype(int))
+    at = np.unique(
+        np.linspace(0, len(curve.rows) - 1, _BAND_POINTS).round().astype(int)
+    )
     values = in_unit(curve.summary.metric, curve.errors[:, at])
     spread = np.zeros(len(at))
     if len(values) > 1:
@@ -285,7 +301,10 @@ def _ends(y: Spec, metric: str, edges: tuple[str, str]) -> Spec:
                 "frame": [None, 0],
             },
             {"calculate": "datum.highest + datum.place * datum.apart", "as": "height"},
-            {"calculate": f"narrow ? {figure} : datum.learner + ' ' + {figure}", "as": "words"},
+            {
+                "calculate": f"narrow ? {figure} : datum.learner + ' ' + {figure}",
+                "as": "words",
+            },
         ],
         "mark": {
             "type": "text",
@@ -339,7 +358,12 @@ def _raised(y: Spec) -> Spec:
             "y": y,
             "tooltip": [
                 {"field": "learner", "title": "learner"},
-                {"field": "rows", "type": "quantitative", "format": ",", "title": "rows"},
+                {
+                    "field": "rows",
+                    "type": "quantitative",
+                    "format": ",",
+                    "title": "rows",
+                },
                 {"field": "alarms", "type": "quantitative", "title": title},
             ],
         },

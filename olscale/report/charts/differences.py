@@ -35,7 +35,12 @@ def difference_charts(
         for name, values in zip(names(of), of.values(), strict=True)
     ]
     minus = f"{metric_text(metric)} minus the baseline's"
-    x = {"field": "shown", "type": "quantitative", "title": minus, "axis": {"tickCount": 6}}
+    x = {
+        "field": "shown",
+        "type": "quantitative",
+        "title": minus,
+        "axis": {"tickCount": 6},
+    }
     y = {"field": "learner", "type": "nominal", "sort": names(of), "title": None}
     tooltip = [
         {"field": "learner"},
@@ -55,9 +60,16 @@ def difference_charts(
             data,
             height=40 + 24 * len(of),
             params=[PICKED, *less(list(of), names([baseline])[0])],
-            transform=[{"flatten": ["dataset", "value"]}, *minus_baseline("dataset"), ONLY_PICKED],
+            transform=[
+                {"flatten": ["dataset", "value"]},
+                *minus_baseline("dataset"),
+                ONLY_PICKED,
+            ],
             layer=[
-                {"mark": {"type": "rule", "color": GREY}, "encoding": {"x": {"datum": 0}}},
+                {
+                    "mark": {"type": "rule", "color": GREY},
+                    "encoding": {"x": {"datum": 0}},
+                },
                 {
                     "mark": {
                         "type": "point",

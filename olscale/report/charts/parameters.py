@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from olscale.analysis.sweeps import Sweep
-from olscale.report.charts.spec import ONLY_PICKED, PICKED, Spec, by_learner, names, rounded, spec
+from olscale.report.charts.spec import (
+    ONLY_PICKED,
+    PICKED,
+    Spec,
+    by_learner,
+    names,
+    rounded,
+    spec,
+)
 from olscale.report.figures.looks import Looks, looks
 from olscale.report.figures.parameters import BARS
 from olscale.report.figures.words import in_unit, is_geometric, metric_text
@@ -48,8 +56,18 @@ def _chart(sweeps: Mapping[str, Sweep], of_learner: Looks | None) -> Spec:
     tooltip: list[Spec] = [
         {"field": "learner"},
         {"field": "at", "type": "quantitative", "format": "~g", "title": parameter},
-        {"field": "value", "type": "quantitative", "format": ".4~g", "title": metric_text(metric)},
-        {"field": "std", "type": "quantitative", "format": ".3~g", "title": "deviation"},
+        {
+            "field": "value",
+            "type": "quantitative",
+            "format": ".4~g",
+            "title": metric_text(metric),
+        },
+        {
+            "field": "std",
+            "type": "quantitative",
+            "format": ".3~g",
+            "title": "deviation",
+        },
     ]
     bars = [
         {

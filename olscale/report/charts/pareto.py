@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from olscale.report.charts.spec import ONLY_PICKED, PICKED, Spec, by_learner, names, rounded, spec
+from olscale.report.charts.spec import (
+    ONLY_PICKED,
+    PICKED,
+    Spec,
+    by_learner,
+    names,
+    rounded,
+    spec,
+)
 from olscale.report.figures.looks import looks
 from olscale.report.figures.pareto import CostPoint, front
 from olscale.report.figures.words import metric_text
@@ -18,7 +26,10 @@ def pareto_charts(
     of_label: Mapping[str, Look] | None = None,
 ) -> list[Spec]:
     """Return a chart for each cost; filled points are on the front, which a line joins."""
-    return [_chart(cost, points, higher[cost], metric, of_label) for cost, points in shown.items()]
+    return [
+        _chart(cost, points, higher[cost], metric, of_label)
+        for cost, points in shown.items()
+    ]
 
 
 def _chart(
@@ -46,7 +57,12 @@ def _chart(
         "scale": {"type": "log", "padding": 12},
         "title": title,
     }
-    x["axis"] = {"format": "~s", "labelOverlap": True, "labelSeparation": 8, "grid": False}
+    x["axis"] = {
+        "format": "~s",
+        "labelOverlap": True,
+        "labelSeparation": 8,
+        "grid": False,
+    }
     y = {
         "field": "error",
         "type": "quantitative",
@@ -55,8 +71,18 @@ def _chart(
     }
     tooltip = [
         {"field": "learner"},
-        {"field": "cost", "type": "quantitative", "format": ",.4~r", "title": metric_text(cost)},
-        {"field": "error", "type": "quantitative", "format": ".4~g", "title": metric_text(metric)},
+        {
+            "field": "cost",
+            "type": "quantitative",
+            "format": ",.4~r",
+            "title": metric_text(cost),
+        },
+        {
+            "field": "error",
+            "type": "quantitative",
+            "format": ".4~g",
+            "title": metric_text(metric),
+        },
     ]
     encoding = by_learner(of_label or looks(labels), labels, "shape")
     filled = {"condition": {"test": "datum.front", "value": 1}, "value": 0}

@@ -40,8 +40,18 @@ def _data(shown: Mapping[str, SegmentErrors]) -> list[dict[str, Any]]:
 def _x(shown: Mapping[str, SegmentErrors]) -> Spec:
     # Without an explicit order, a scale of names sorts them.
     order = names(next(iter(shown.values())).names)
-    every = {"values": order[:: -(-len(order) // _MOST)], "labelAngle": -40, "labelLimit": 90}
-    return {"field": "segment", "type": "ordinal", "sort": order, "title": "segment", "axis": every}
+    every = {
+        "values": order[:: -(-len(order) // _MOST)],
+        "labelAngle": -40,
+        "labelLimit": 90,
+    }
+    return {
+        "field": "segment",
+        "type": "ordinal",
+        "sort": order,
+        "title": "segment",
+        "axis": every,
+    }
 
 
 def _told(title: str) -> list[Spec]:
@@ -54,10 +64,16 @@ def segment_charts(
 ) -> list[Spec]:
     """Return a chart with a line for each learner, and a menu of baselines."""
     labels = sorted(shown, key=lambda label: -float(np.nanmean(shown[label].errors)))
-    encoding = by_learner(of_learner.of(shown) if of_learner else looks(shown), labels, "shape")
+    encoding = by_learner(
+        of_learner.of(shown) if of_learner else looks(shown), labels, "shape"
+    )
     y = {"field": "shown", "type": "quantitative", "title": _TITLE}
     menu = less(labels)
-    chosen = minus_baseline("segment") if menu else [{"calculate": "datum.value", "as": "shown"}]
+    chosen = (
+        minus_baseline("segment")
+        if menu
+        else [{"calculate": "datum.value", "as": "shown"}]
+    )
     return [
         spec(
             _data(shown),
@@ -80,7 +96,10 @@ def heat_charts(shown: Mapping[str, SegmentErrors]) -> list[Spec]:
     """Return maps of learners by segments: the error, or its excess over the segment's least."""
     choice = {"input": "checkbox", "name": "minus the least of the segment "}
     best = [
-        {"joinaggregate": [{"op": "min", "field": "value", "as": "least"}], "groupby": ["segment"]},
+        {
+            "joinaggregate": [{"op": "min", "field": "value", "as": "least"}],
+            "groupby": ["segment"],
+        },
         {"calculate": "above ? datum.value - datum.least : datum.value", "as": "shown"},
     ]
     y = {"field": "learner", "type": "nominal", "sort": names(shown), "title": None}
@@ -99,6 +118,11 @@ def heat_charts(shown: Mapping[str, SegmentErrors]) -> list[Spec]:
             params=[PICKED, {"name": "above", "value": False, "bind": choice}],
             transform=[{"flatten": ["segment", "value"]}, *best, ONLY_PICKED],
             mark="rect",
-            encoding={"x": _x(shown), "y": y, "color": colour, "tooltip": _told(_TITLE)},
+            encoding={
+                "x": _x(shown),
+                "y": y,
+                "color": colour,
+                "tooltip": _told(_TITLE),
+            },
         )
     ]

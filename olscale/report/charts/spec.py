@@ -39,7 +39,8 @@ ONLY_PICKED = {"filter": "length(picked) == 0 || indexof(picked, datum.learner) 
 # JavaScript. To pick is to filter, so that axes fit what is shown.
 def spec(data: Iterable[Mapping[str, Any]], height: int, **parts: Any) -> Spec:
     """Return a specification as wide as the page."""
-    size = {"width": "container", "height": height, "padding": 8}  # a point on the edge is whole
+    # a point on the edge is whole
+    size = {"width": "container", "height": height, "padding": 8}
     return {"$schema": SCHEMA, **size, "data": {"values": list(data)}, **parts}
 
 
@@ -76,7 +77,9 @@ def by_learner(
     """
     ranges: dict[str, list[Any]] = {
         "color": [of_label[label]["color"] for label in shown],
-        "strokeDash": [list(DASH_LENGTHS[of_label[label]["linestyle"]]) for label in shown],
+        "strokeDash": [
+            list(DASH_LENGTHS[of_label[label]["linestyle"]]) for label in shown
+        ],
         "shape": [_SHAPES[of_label[label]["marker"]] for label in shown],
     }
     return {
@@ -108,6 +111,12 @@ def minus_baseline(*same: str) -> list[Spec]:
     """
     return [
         {"calculate": "datum.learner == baseline ? datum.value : null", "as": "own"},
-        {"joinaggregate": [{"op": "mean", "field": "own", "as": "base"}], "groupby": list(same)},
-        {"calculate": "baseline ? datum.value - datum.base : datum.value", "as": "shown"},
+        {
+            "joinaggregate": [{"op": "mean", "field": "own", "as": "base"}],
+            "groupby": list(same),
+        },
+        {
+            "calculate": "baseline ? datum.value - datum.base : datum.value",
+            "as": "shown",
+        },
     ]

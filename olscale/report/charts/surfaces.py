@@ -38,13 +38,26 @@ def _chart(sweep: Sweep) -> Spec:
     tooltip = [
         {"field": "down", "type": "quantitative", "format": "~g", "title": down},
         {"field": "across", "type": "quantitative", "format": "~g", "title": across},
-        {"field": "value", "type": "quantitative", "format": ".4~g", "title": metric_text(metric)},
-        {"field": "std", "type": "quantitative", "format": ".3~g", "title": "deviation"},
+        {
+            "field": "value",
+            "type": "quantitative",
+            "format": ".4~g",
+            "title": metric_text(metric),
+        },
+        {
+            "field": "std",
+            "type": "quantitative",
+            "format": ".3~g",
+            "title": "deviation",
+        },
     ]
     return spec(
         data,
         height=60 + 20 * min(20, int(np.shape(mean)[0])),
-        transform=[{"flatten": ["across", "value", "std"]}, {"filter": "isValid(datum.value)"}],
+        transform=[
+            {"flatten": ["across", "value", "std"]},
+            {"filter": "isValid(datum.value)"},
+        ],
         mark="rect",
         encoding={
             "x": {"field": "across", "type": "ordinal", "title": across, "axis": axis},

@@ -49,7 +49,9 @@ def boundary_figure(
         Names of the two features.
     """
     with styled():
-        figure, axes = panels(len(shown), width, width, across, sharex=True, sharey=True)
+        figure, axes = panels(
+            len(shown), width, width, across, sharex=True, sharey=True
+        )
         for i, (panel, (name, (plane, snapshot))) in enumerate(
             zip(axes, shown.items(), strict=True)
         ):
@@ -74,7 +76,13 @@ def _draw(panel: Axes, plane: DecisionBoundary, snapshot: Snapshot) -> None:
     # Without a change of sign there is no boundary, and matplotlib warns of an empty contour.
     if scores.min() < 0.0 <= scores.max():
         boundary = panel.contour(
-            snapshot.x, snapshot.y, scores, levels=[0.0], colors="black", linewidths=1.5, zorder=3
+            snapshot.x,
+            snapshot.y,
+            scores,
+            levels=[0.0],
+            colors="black",
+            linewidths=1.5,
+            zorder=3,
         )
         boundary.set_path_effects([withStroke(linewidth=3.0, foreground="white")])
     rows = np.arange(snapshot.start, snapshot.stop)

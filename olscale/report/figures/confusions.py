@@ -44,7 +44,9 @@ class ClassMaps(NamedTuple):
     shares: dict[str, FloatArray]
 
 
-def class_maps(shown: Mapping[str, ConfusionMatrix], class_names: Sequence[str] = ()) -> ClassMaps:
+def class_maps(
+    shown: Mapping[str, ConfusionMatrix], class_names: Sequence[str] = ()
+) -> ClassMaps:
     """Return the maps of matrices; classes are named by their positions where names are missing.
 
     Examples
@@ -78,7 +80,9 @@ def class_maps(shown: Mapping[str, ConfusionMatrix], class_names: Sequence[str] 
 
 def _place(matrix: ConfusionMatrix) -> tuple[bool, float]:
     summary = matrix.summary
-    return summary.learner in BASELINES, distance_from_best(summary.metric, summary.mean)
+    return summary.learner in BASELINES, distance_from_best(
+        summary.metric, summary.mean
+    )
 
 
 def confusion_figure(
@@ -137,4 +141,6 @@ def _write_in(panel: Axes, share: FloatArray, top: float) -> None:
             # cividis is dark at its low end
             colour = "white" if value < top / 2 else "black"
             text = f"{value:.1f}" if value < 10 else f"{value:.0f}"
-            panel.text(j + 0.5, i + 0.5, text, ha="center", va="center", size=6, color=colour)
+            panel.text(
+                j + 0.5, i + 0.5, text, ha="center", va="center", size=6, color=colour
+            )

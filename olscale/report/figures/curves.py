@@ -96,7 +96,9 @@ def curve_figure(
             panel.set_ylim(*_span(curves))
             if far := far_above(curves):
                 above = ", ".join(f"{label} {value}" for label, value in far.items())
-                note = panel.text(0.99, 0.99, f"$\\uparrow$ {above}", transform=panel.transAxes)
+                note = panel.text(
+                    0.99, 0.99, f"$\\uparrow$ {above}", transform=panel.transAxes
+                )
                 note.set(ha="right", va="top", fontsize=7, color=GREY)
             panel.locator_params(axis="x", nbins=4)
             panel.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
@@ -136,7 +138,12 @@ def _draw(
     if band and len(values) > 1:
         spread = values.std(axis=0, ddof=1)
         panel.fill_between(
-            curve.rows, mean - spread, mean + spread, color=look["color"], alpha=0.15, linewidth=0
+            curve.rows,
+            mean - spread,
+            mean + spread,
+            color=look["color"],
+            alpha=0.15,
+            linewidth=0,
         )
 
 
@@ -168,7 +175,11 @@ def far_above(curves: Mapping[str, Curve]) -> dict[str, str]:
         return {}
     finals = {label: final_error(curve) for label, curve in curves.items()}
     most = _FAR * min(finals.values())
-    far = {label: figure_of(metric, value) for label, value in finals.items() if value > most}
+    far = {
+        label: figure_of(metric, value)
+        for label, value in finals.items()
+        if value > most
+    }
     # With hardly anybody left in view, all are better seen.
     if most <= 0.0 or len(curves) - len(far) < 2:
         return {}
@@ -191,13 +202,16 @@ def _span(curves: Mapping[str, Curve]) -> tuple[float, float]:
         least = 0.005 * max(abs(low), abs(high), 1e-9)
     room = 0.06 * max(high - low, least)
     bottom = low - room
-    if low >= 0.0:  # no error is negative, so the axis does not suggest that one could be
+    # no error is negative, so the axis does not suggest that one could be
+    if low >= 0.0:
         bottom = max(0.0, bottom)
     return bottom, high + room
 
 
 def _by_height(curves: Mapping[str, Curve]) -> list[str]:
-    return sorted(curves, key=lambda label: -float(np.mean(curves[label].errors[:, -1])))
+    return sorted(
+        curves, key=lambda label: -float(np.mean(curves[label].errors[:, -1]))
+    )
 
 
 def alarm_figure(
@@ -236,7 +250,10 @@ def alarm_figure(
         panel.set_xlim(
             0,
             rows
-            or max((int(curve.rows[-1]) for curve in shown.values() if len(curve.rows)), default=1),
+            or max(
+                (int(curve.rows[-1]) for curve in shown.values() if len(curve.rows)),
+                default=1,
+            ),
         )
         panel.set(title=title, xlabel="rows")
         panel.grid(axis="y", visible=False)
@@ -245,7 +262,9 @@ def alarm_figure(
     return figure
 
 
-def roc_figure(shown: Mapping[str, RocCurve], of_learner: Looks | None = None) -> Figure:
+def roc_figure(
+    shown: Mapping[str, RocCurve], of_learner: Looks | None = None
+) -> Figure:
     """Draw the mean ROC of each label; the diagonal is that of chance.
 
     Parameters

@@ -56,7 +56,9 @@ class QuickLayout(ConstrainedLayoutEngine):
                 break
         return None
 
-    def _place(self, figure: Figure, axes: Axes, margins: "_Margins") -> tuple[float, float]:
+    def _place(
+        self, figure: Figure, axes: Axes, margins: "_Margins"
+    ) -> tuple[float, float]:
         """Put axes inside margins; return their shares of the figure's width and height."""
         width, height = figure.get_size_inches().tolist()
         left = margins.left / width
@@ -110,7 +112,9 @@ def draw_legend(figure: Figure, looks: Mapping[str, Mapping[str, Any]]) -> None:
         y = height - _GAP - (i + 0.5) * _LEGEND_LINE
         x = [left, left + _SAMPLE / 2, left + _SAMPLE]
         figure.add_artist(Line2D(x, [y, y, y], transform=inches, markevery=[1], **look))
-        figure.text(x[-1] + _GAP, y, label, transform=inches, va="center", fontsize=_LEGEND_SIZE)
+        figure.text(
+            x[-1] + _GAP, y, label, transform=inches, va="center", fontsize=_LEGEND_SIZE
+        )
     layout = figure.get_layout_engine()
     assert isinstance(layout, QuickLayout)
     layout.set(rect=(0.0, 0.0, 1.0 - column / width, 1.0))
@@ -122,6 +126,7 @@ def _text_inches(text: str) -> float:
     font = FontProperties(size=_LEGEND_SIZE)
     plain = text.replace(r"\$", "$")
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"Glyph \d+")  # what the font lacks is drawn as boxes
+        # what the font lacks is drawn as boxes
+        warnings.filterwarnings("ignore", r"Glyph \d+")
         width, _, _ = text_to_path.get_text_width_height_descent(plain, font, False)
     return float(width) / 72

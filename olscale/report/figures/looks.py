@@ -54,14 +54,18 @@ class Looks:
 
     def __init__(self, summaries: Iterable[Summary] = ()) -> None:
         every = list(summaries)
-        rows = sorted({rows_of(s)[0] for s in one_of_each_setting(every)}, key=Row.order)
+        rows = sorted(
+            {rows_of(s)[0] for s in one_of_each_setting(every)}, key=Row.order
+        )
         self._baselines: dict[str, int] = {}
         self._learners: dict[str, int] = {}
         for row in rows:
             self._add(row.label, row.learner)
         self._places = _mean_places(every)
         if len(self._learners) > len(COLOURS):
-            best_first = sorted(self._learners, key=lambda label: self._places.get(label, 1.0))
+            best_first = sorted(
+                self._learners, key=lambda label: self._places.get(label, 1.0)
+            )
             self._learners = {label: i for i, label in enumerate(best_first)}
 
     def of(self, shown: _Shown) -> dict[str, Look]:

@@ -81,8 +81,17 @@ def parameter_figure(
                     **of_label[label],
                 )
             first = next(iter(sweeps.values()))
-            panel.set(title=name, xlabel=first.names[0], ylabel=metric_text(first.summary.metric))
-            _ticks(panel, sorted({value for sweep in sweeps.values() for value in sweep.values[0]}))
+            panel.set(
+                title=name,
+                xlabel=first.names[0],
+                ylabel=metric_text(first.summary.metric),
+            )
+            _ticks(
+                panel,
+                sorted(
+                    {value for sweep in sweeps.values() for value in sweep.values[0]}
+                ),
+            )
         if named:
             legend(figure, {label: of_label[label] for label in named})
         if title:
@@ -100,13 +109,16 @@ def _ticks(panel: Axes, values: list[float]) -> None:
         panel.set_xticks(shown, [axis_value(value, values) for value in shown])
 
 
-_MAP = "cividis"  # its lightness rises evenly, which serves grey print and colour-blind readers
+# its lightness rises evenly, which serves grey print and colour-blind readers
+_MAP = "cividis"
 _CELL = 0.36
 _WRITTEN = 16
 """Most cells along an axis with figures written in."""
 
 
-def surface_figure(shown: Mapping[str, Sweep], title: str = "", across: int = 2) -> Figure:
+def surface_figure(
+    shown: Mapping[str, Sweep], title: str = "", across: int = 2
+) -> Figure:
     """Draw a map for each sweep over two parameters; the best cell has a frame.
 
     Parameters
@@ -118,7 +130,9 @@ def surface_figure(shown: Mapping[str, Sweep], title: str = "", across: int = 2)
     across : int
         Panels per row.
     """
-    rows, columns = (max(sweep.mean.shape[axis] for sweep in shown.values()) for axis in (0, 1))
+    rows, columns = (
+        max(sweep.mean.shape[axis] for sweep in shown.values()) for axis in (0, 1)
+    )
     size = {
         "width": max(2.6, _CELL * min(columns, 20) + 1.2),
         "height": max(2.0, 0.7 * _CELL * min(rows, 20) + 0.9),
@@ -127,7 +141,9 @@ def surface_figure(shown: Mapping[str, Sweep], title: str = "", across: int = 2)
         figure, axes = panels(len(shown), across=across, **size)
         for panel, (name, sweep) in zip(axes, shown.items(), strict=True):
             _draw(panel, sweep)
-            panel.set(title=figure_text(name), xlabel=sweep.names[1], ylabel=sweep.names[0])
+            panel.set(
+                title=figure_text(name), xlabel=sweep.names[1], ylabel=sweep.names[0]
+            )
         if title:
             figure.suptitle(title)
     return figure
@@ -140,7 +156,12 @@ def _draw(panel: Axes, sweep: Sweep) -> None:
     higher = measure_of(sweep.summary.metric).better == "higher"
     low, top = map_limits(sweep.summary.metric, mean)
     mesh = panel.pcolormesh(
-        np.ma.masked_invalid(mean), cmap=_MAP, vmin=low, vmax=top, edgecolors="white", linewidth=0.4
+        np.ma.masked_invalid(mean),
+        cmap=_MAP,
+        vmin=low,
+        vmax=top,
+        edgecolors="white",
+        linewidth=0.4,
     )
     figure = panel.get_figure()
     assert figure is not None
@@ -152,7 +173,10 @@ def _draw(panel: Axes, sweep: Sweep) -> None:
     bar = figure.colorbar(mesh, ax=panel, pad=0.02, aspect=28, extend=beyond)
     bar.set_label(metric_text(sweep.summary.metric))
     bar.outline.set_visible(False)
-    for axis, values in ((panel.yaxis, sweep.values[0]), (panel.xaxis, sweep.values[1])):
+    for axis, values in (
+        (panel.yaxis, sweep.values[0]),
+        (panel.xaxis, sweep.values[1]),
+    ):
         every = -(-len(values) // 20)
         places = np.arange(0, len(values), every)
         axis.set_ticks(places + 0.5, [axis_value(values[i], values) for i in places])

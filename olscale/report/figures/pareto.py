@@ -60,14 +60,18 @@ def pareto_figure(
     of_label : mapping of str to Look, optional
         Looks of the learners in other figures too; by their order when left out.
     """
-    labels = list(dict.fromkeys(point.label for points in shown.values() for point in points))
+    labels = list(
+        dict.fromkeys(point.label for points in shown.values() for point in points)
+    )
     of_label = of_label or looks(labels)
     in_legend: dict[str, Look] = {}
     with styled():
         figure, axes = panels(len(shown), width=2.9, height=2.6, beside=labels)
         for panel, (cost, points) in zip(axes, shown.items(), strict=True):
             best = front(points, higher[cost])
-            panel.plot([p.cost for p in best], [p.error for p in best], color=GREY, zorder=1)
+            panel.plot(
+                [p.cost for p in best], [p.error for p in best], color=GREY, zorder=1
+            )
             for label in labels:
                 at = next((point for point in points if point.label == label), None)
                 if at is not None:

@@ -61,7 +61,9 @@ def _draw(panel: Axes, one: Comparison) -> None:
     half = (k + 1) // 2
     first = 0.3 + 0.3 * len(one.cliques)
     margin = 0.1 * last / k
-    panel.set(xlim=(1 - 6 * margin, last + 6 * margin), ylim=(first + 0.5 * half + 0.2, -0.1))
+    panel.set(
+        xlim=(1 - 6 * margin, last + 6 * margin), ylim=(first + 0.5 * half + 0.2, -0.1)
+    )
     panel.xaxis.tick_top()
     panel.set_xticks(range(1, last + 1, 1 + (last - 1) // _MOST_TICKS))
     panel.grid(False)
@@ -82,7 +84,11 @@ def _draw(panel: Axes, one: Comparison) -> None:
             text = f" {mean:.2f}  {figure_text(name)} "
         down = first + 0.5 * place + 0.2
         panel.plot(
-            [mean, mean, edge], [-0.1, down, down], color="black", linewidth=0.8, clip_on=False
+            [mean, mean, edge],
+            [-0.1, down, down],
+            color="black",
+            linewidth=0.8,
+            clip_on=False,
         )
         panel.text(edge, down, text, ha=side, va="center")
     for level, clique in enumerate(one.cliques):

@@ -85,7 +85,9 @@ def heat_figure(shown: Mapping[str, SegmentErrors], title: str = "") -> Figure:
     """
     shown = legible(shown)
     names = [figure_text(tick_text(name)) for name in next(iter(shown.values())).names]
-    percent = np.array([100 * segments.errors.mean(axis=0) for segments in shown.values()])
+    percent = np.array(
+        [100 * segments.errors.mean(axis=0) for segments in shown.values()]
+    )
     lines = [tick_text(name) for name in shown]
     longest = max(map(len, names))
     height = 1.1 + 0.22 * len(shown)

@@ -100,7 +100,9 @@ _NO_DATES: dict[str, dict[str, Any]] = {
 def need_matplotlib() -> None:
     """Raise a `ReportError` that says what to type if matplotlib is not installed."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise ReportError("figures need matplotlib, which is not installed: pip install matplotlib")
+        raise ReportError(
+            "figures need matplotlib, which is not installed: pip install matplotlib"
+        )
 
 
 @contextmanager
@@ -114,7 +116,10 @@ def styled() -> Iterator[None]:
         matplotlib.rcParams.update(_SETTINGS)
         if font := _SIZE.get().font:
             # What the font lacks is taken from matplotlib's own.
-            matplotlib.rcParams["font.family"] = [font, *matplotlib.rcParams["font.sans-serif"]]
+            matplotlib.rcParams["font.family"] = [
+                font,
+                *matplotlib.rcParams["font.sans-serif"],
+            ]
         yield
 
 
@@ -146,7 +151,9 @@ def panels(
         height = min(height, max(room / across, _LEAST_PANEL))
         width = room / across
     down = -(-count // across)
-    figure = Figure(figsize=(across * width + legend, down * height), layout=QuickLayout())
+    figure = Figure(
+        figsize=(across * width + legend, down * height), layout=QuickLayout()
+    )
     FigureCanvasAgg(figure)  # without pyplot, which would keep every figure open
     axes = figure.subplots(down, across, squeeze=False, **options).ravel().tolist()
     for spare in axes[count:]:

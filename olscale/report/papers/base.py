@@ -44,7 +44,9 @@ class FigureSource:
         """The looks of the learners, the same in all figures."""
         return Looks(self.summaries)
 
-    def curves(self, summaries: list[Summary], metric: str = "cumulative_error") -> list[Curve]:
+    def curves(
+        self, summaries: list[Summary], metric: str = "cumulative_error"
+    ) -> list[Curve]:
         """Return the curves of a metric of some of the summaries."""
         return curves(self.store, summaries, on_damage=self.on_damage, metric=metric)
 

@@ -69,23 +69,32 @@ def _printed(params: Any) -> bool:
 def _against(name: str, **fixed: Any) -> Any:
     def draw(source: FigureSource) -> Figure:
         summaries = like(source.summaries, "lol", "test_error", **fixed, **_SEQUENTIAL)
-        swept = {title: sweep(group, name) for title, group in streams(summaries).items()}
+        swept = {
+            title: sweep(group, name) for title, group in streams(summaries).items()
+        }
         shown: dict[str, dict[str, Sweep]] = {
             title: {"lol": of} for title, of in swept.items() if of is not None
         }
         if not shown:
             fixed_text = ", ".join(f"{key} = {value:g}" for key, value in fixed.items())
-            raise MissingRunsError(f"no runs of lol with {fixed_text} and three values of {name}")
+            raise MissingRunsError(
+                f"no runs of lol with {fixed_text} and three values of {name}"
+            )
         return parameter_figure(shown, of_learner=source.looks)
 
     return draw
 
 
 def _clustering(source: FigureSource) -> Figure:
-    of_lol = source.curves(like(source.summaries, "lol", "cumulative_error", **_AS_PRINTED))
+    of_lol = source.curves(
+        like(source.summaries, "lol", "cumulative_error", **_AS_PRINTED)
+    )
     shown = {}
     for title, group in streams(of_lol).items():
-        curves = {f"{curve.summary.params.get('prototypes')} k-means": curve for curve in group}
+        curves = {
+            f"{curve.summary.params.get('prototypes')} k-means": curve
+            for curve in group
+        }
         if len(curves) == 2:
             shown[title] = dict(sorted(curves.items(), reverse=True))
     if not shown:

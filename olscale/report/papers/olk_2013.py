@@ -58,10 +58,14 @@ def _support_vectors(source: FigureSource) -> Figure:
         figure, axes = panels(len(variants), across=len(variants), beside=labels)
         for axis, (title, (deviation, r)) in zip(axes, variants.items(), strict=True):
             for threshold, label in zip(_THRESHOLDS, labels, strict=True):
-                steps = _along("olk", _OLK | {"r": r, "threshold": threshold}, deviation)
+                steps = _along(
+                    "olk", _OLK | {"r": r, "threshold": threshold}, deviation
+                )
                 counts = [step.measures["support_vectors"] for step in steps]
                 axis.plot([step.rows for step in steps], counts, label=label)
-            axis.set(title=title, xlabel="rows", ylabel="support vectors", xlim=(0, ROWS))
+            axis.set(
+                title=title, xlabel="rows", ylabel="support vectors", xlim=(0, ROWS)
+            )
             axis.set_ylim(bottom=0)
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
     return figure
@@ -80,7 +84,10 @@ def _errors(source: FigureSource) -> Figure:
     ]
     if not settings:
         raise MissingRunsError(f"no runs on {' or '.join(_SETS)}")
-    shown = {title: labelled(group) for title, group in streams(source.curves(settings)).items()}
+    shown = {
+        title: labelled(group)
+        for title, group in streams(source.curves(settings)).items()
+    }
     return curve_figure(shown, bands=False)
 
 

@@ -27,7 +27,10 @@ _REGRESSORS: dict[str, tuple[str, dict[str, Any]]] = {
     "NORMA, tube 0.5": ("norma-r", {"p": 0.5, "lam": 0.01, "eta": 0.1, "epsilon": 0.5}),
     "NORMA, tube 0.1": ("norma-r", {"p": 0.5, "lam": 0.01, "eta": 0.1, "epsilon": 0.1}),
     "kernel perceptron, lms": ("kernel-perceptron-r", {"p": 0.5, "eta": 0.02}),
-    "kernel perceptron, sign": ("kernel-perceptron-r", {"p": 0.5, "eta": 0.02, "step": "sign"}),
+    "kernel perceptron, sign": (
+        "kernel-perceptron-r",
+        {"p": 0.5, "eta": 0.02, "step": "sign"},
+    ),
     "KRLS": ("krls", {"p": 0.5, "nu": 0.001}),
     "LS-SVM (batch)": ("ls-svm", {"gamma": 4.0, "C": 10.0}),
 }
@@ -49,7 +52,9 @@ def _nonzero(source: FigureSource) -> Figure:
     counts = [
         step.measures["support_vectors"]
         for tube in tubes
-        for step in stretches("olk-r", _OLK | {"epsilon": float(tube)}, X, y, every=len(y))
+        for step in stretches(
+            "olk-r", _OLK | {"epsilon": float(tube)}, X, y, every=len(y)
+        )
     ]
     with styled():
         figure, (axis,) = panels(1)
@@ -70,9 +75,13 @@ def _estimates(source: FigureSource) -> Figure:
             if step.rows not in shown:
                 continue
             axis = axes[shown.index(step.rows)]
-            axis.plot(X[: step.rows, 0], y[: step.rows], ".", color="0.75", markersize=2)
+            axis.plot(
+                X[: step.rows, 0], y[: step.rows], ".", color="0.75", markersize=2
+            )
             axis.plot(x, noisy_sines.curve(x), label="true")
-            axis.plot(x, step.learner.scores(read_only(x[:, None]))[:, 0], label="OLK-R")
+            axis.plot(
+                x, step.learner.scores(read_only(x[:, None]))[:, 0], label="OLK-R"
+            )
             axis.set(title=f"{step.rows} rows", xlabel="x", ylabel="y")
         axes[0].legend()
     return figure
@@ -89,14 +98,20 @@ def _test_errors(source: FigureSource) -> Figure:
                 X, y = _rows(noisy_sines.batches(noisy_sines.ROWS, seed))
                 X_test, y_test = _rows(noisy_sines.test_batches(seed))
                 along = [
-                    (step.rows, _rmse(step.learner.scores(read_only(X_test))[:, 0], y_test))
+                    (
+                        step.rows,
+                        _rmse(step.learner.scores(read_only(X_test))[:, 0], y_test),
+                    )
                     for step in stretches(name, params, X, y, every=50)
                 ]
                 rows = [count for count, _ in along]
                 draws.append([error for _, error in along])
             axis.plot(rows, np.mean(draws, axis=0), label=label)
         axis.set(
-            xlabel="rows", ylabel="RMSE on the test rows", xlim=(0, noisy_sines.ROWS), ylim=(0, 0.4)
+            xlabel="rows",
+            ylabel="RMSE on the test rows",
+            xlim=(0, noisy_sines.ROWS),
+            ylim=(0, 0.4),
         )
         figure.legend(*axis.get_legend_handles_labels(), loc="outside right upper")
     return figure
@@ -122,7 +137,12 @@ def _novelties(source: FigureSource) -> Figure:
         figure, (axis,) = panels(1, width=3.6, height=3.2)
         novel = X[scores < 0.0]
         axis.plot(
-            *novel.T, "o", color="0.6", fillstyle="none", markersize=7, label="told as novelty"
+            *novel.T,
+            "o",
+            color="0.6",
+            fillstyle="none",
+            markersize=7,
+            label="told as novelty",
         )
         axis.plot(*X[y > 0].T, ".", label="normal")
         axis.plot(*X[y < 0].T, "x", label="novelty")
@@ -147,9 +167,14 @@ def _rocs(source: FigureSource) -> Figure:
                     false, true, _ = roc_curve(y < 0, -scores)
                     rates.append(np.interp(at, false, true))
                     areas.append(roc_auc_score(y < 0, -scores))
-            axis.plot(at, np.mean(rates, axis=0), label=f"{label}, area {np.mean(areas):.3f}")
+            axis.plot(
+                at, np.mean(rates, axis=0), label=f"{label}, area {np.mean(areas):.3f}"
+            )
         axis.set(
-            xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1.02)
+            xlabel="false positive rate",
+            ylabel="true positive rate",
+            xlim=(0, 1),
+            ylim=(0, 1.02),
         )
         axis.legend(loc="lower right")
     return figure

@@ -29,7 +29,9 @@ _STARTS = 20
 
 def _xor() -> DecisionBoundary:
     """Return rows of the rotating XOR from before its first turn."""
-    return plane_of("Gaussian XOR", (next(batches(100, seed)) for seed in range(_ROWS // 100)))
+    return plane_of(
+        "Gaussian XOR", (next(batches(100, seed)) for seed in range(_ROWS // 100))
+    )
 
 
 def _convergence(source: FigureSource) -> Figure:

@@ -50,12 +50,24 @@ def _growth(source: FigureSource) -> Figure:
             style: dict[str, Any] = {"color": colour, "marker": "o"}
             nodes.plot(mean[:, 0], mean[:, 1], label=f"ratio = {ratio}", **style)
             right.plot(
-                mean[:, 0], 100 * mean[:, 2], "--", label=f"training rows, ratio = {ratio}", **style
+                mean[:, 0],
+                100 * mean[:, 2],
+                "--",
+                label=f"training rows, ratio = {ratio}",
+                **style,
             )
-            right.plot(mean[:, 0], 100 * mean[:, 3], label=f"test rows, ratio = {ratio}", **style)
+            right.plot(
+                mean[:, 0],
+                100 * mean[:, 3],
+                label=f"test rows, ratio = {ratio}",
+                **style,
+            )
         nodes.set(title="hidden nodes", xlabel="rows", ylabel="nodes")
         right.set(
-            title="accuracy", xlabel="rows", ylabel="rows predicted rightly (%)", ylim=(0, 102)
+            title="accuracy",
+            xlabel="rows",
+            ylabel="rows predicted rightly (%)",
+            ylim=(0, 102),
         )
         for axis in (nodes, right):
             axis.set_xlim(left=0)
@@ -78,8 +90,12 @@ def _along(ratio: float, trial: int) -> NDArray[np.float64]:
         len(opened.train.dataset.classes or ()),
     )
     points = []
-    for stretch in stretches("ospvm", {"ratio": ratio, "block": _CHUNK}, X, y, _CHUNK, classes):
-        trained_right = share_right(stretch.learner, X[: stretch.rows], y[: stretch.rows])
+    for stretch in stretches(
+        "ospvm", {"ratio": ratio, "block": _CHUNK}, X, y, _CHUNK, classes
+    ):
+        trained_right = share_right(
+            stretch.learner, X[: stretch.rows], y[: stretch.rows]
+        )
         points.append(
             (
                 stretch.rows,
@@ -100,9 +116,15 @@ def _rows(stream: Stream) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 
 def _mean_update(source: FigureSource) -> Figure:
     shown = {}
-    for title, group in streams(source.curves(_held_out(source), "holdout_error")).items():
+    for title, group in streams(
+        source.curves(_held_out(source), "holdout_error")
+    ).items():
         variants = [
-            [curve for curve in group if curve.summary.params.get("mean_update") is mean_update]
+            [
+                curve
+                for curve in group
+                if curve.summary.params.get("mean_update") is mean_update
+            ]
             for mean_update in (True, False)
         ]
         names = ("with mean update", "no mean update")
@@ -122,7 +144,11 @@ def _mean_update(source: FigureSource) -> Figure:
 
 
 def _held_out(source: FigureSource) -> list[Summary]:
-    return [s for s in source.summaries if (s.learner, s.metric) == ("ospvm", "holdout_error")]
+    return [
+        s
+        for s in source.summaries
+        if (s.learner, s.metric) == ("ospvm", "holdout_error")
+    ]
 
 
 FIGURES = (

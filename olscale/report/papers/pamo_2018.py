@@ -42,13 +42,17 @@ def _grid_curves(source: FigureSource) -> Figure:
     shown = {}
     for title, grid in _grids(source).items():
         best = grid.summary
-        other_params = {name: value for name, value in best.params.items() if name not in _GRID}
+        other_params = {
+            name: value for name, value in best.params.items() if name not in _GRID
+        }
         for name, values in zip(_GRID, grid.values, strict=True):
             other_name = _GRID[1 - _GRID.index(name)]
             fixed = other_params | {other_name: best.params[other_name]}
             some = {
                 values[i]
-                for i in np.linspace(0, len(values) - 1, min(_FEW, len(values))).round().astype(int)
+                for i in np.linspace(0, len(values) - 1, min(_FEW, len(values)))
+                .round()
+                .astype(int)
             }
             settings = [
                 s
@@ -75,14 +79,18 @@ def _rotating_xor(source: FigureSource) -> Figure:
 
 
 def _permutations(source: FigureSource) -> Figure:
-    curves = source.curves(like(source.summaries, "pamo1", "cumulative_error", h=64, k=2))
+    curves = source.curves(
+        like(source.summaries, "pamo1", "cumulative_error", h=64, k=2)
+    )
     shown = {
         title: {"pamo1": group[0]}
         for title, group in streams(curves).items()
         if len(group[0].errors) > 1
     }
     if not shown:
-        raise MissingRunsError("no runs of pamo1 with h = 64 and k = 2 on several permutations")
+        raise MissingRunsError(
+            "no runs of pamo1 with h = 64 and k = 2 on several permutations"
+        )
     return curve_figure(shown, replicates=True, of_learner=source.looks)
 
 

@@ -9,7 +9,12 @@ at_once = int(sys.argv[2])  # rows that are predicted, then learned
 X, y = load_svmlight_file(sys.argv[1])
 X = csr_array(hstack([X, np.ones((len(y), 1))]))
 model = SGDClassifier(
-    loss="hinge", penalty=None, learning_rate="pa1", eta0=1.0, shuffle=False, fit_intercept=False
+    loss="hinge",
+    penalty=None,
+    learning_rate="pa1",
+    eta0=1.0,
+    shuffle=False,
+    fit_intercept=False,
 )
 mistakes = 0
 for start in range(0, len(y), at_once):

@@ -15,12 +15,18 @@ from olscale.errors import UnknownNameError
 
 LARGE = ("kdd99", "mnist", "ijcnn1", "ijcnn1-joined", "webspam", "url")
 SETS = [
-    pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in catalogue()
+    pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else [])
+    for name in catalogue()
 ]
 
 
 def test_options_are_those_of_ingest() -> None:
-    known = set(inspect.signature(ingest).parameters) - {"sources", "dest", "test", "progress"}
+    known = set(inspect.signature(ingest).parameters) - {
+        "sources",
+        "dest",
+        "test",
+        "progress",
+    }
     for entry in catalogue().values():
         assert set(entry.options) <= known, entry.name
 
@@ -37,7 +43,10 @@ def test_a_file_is_described_alike_wherever_it_is_named() -> None:
 def test_an_entry_says_what_its_rows_are_and_where_they_come_from(name: str) -> None:
     entry = find_entry(name)
     assert entry.generated or entry.page.startswith(("http://", "https://"))
-    assert "\n" not in f"{entry.title}{entry.what}{entry.mirror_only}{entry.absent}{entry.split}"
+    assert (
+        "\n"
+        not in f"{entry.title}{entry.what}{entry.mirror_only}{entry.absent}{entry.split}"
+    )
     roles = [file.role for file in entry.files]
     made = entry.generated or entry.bundled
     assert entry.absent is not None or made or roles[0] == "train"
@@ -51,7 +60,10 @@ def test_an_entry_says_what_its_rows_are_and_where_they_come_from(name: str) -> 
 @pytest.mark.long
 @pytest.mark.parametrize("name", SETS)
 def test_a_set_that_is_here_becomes_the_dataset_described(
-    name: str, shared_data: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    shared_data: Callable[[str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     entry = find_entry(name)
     if entry.absent is not None:
@@ -86,5 +98,7 @@ def test_an_entry_that_contradicts_itself_is_refused(change: dict[str, object]) 
 
 
 def test_an_unknown_name_offers_the_nearest() -> None:
-    with pytest.raises(UnknownNameError, match="unknown data set 'MNST'; did you mean 'mnist'"):
+    with pytest.raises(
+        UnknownNameError, match="unknown data set 'MNST'; did you mean 'mnist'"
+    ):
         find_entry("MNST")

@@ -68,7 +68,12 @@ def remote(
     net.pages["/rows.svm"] = ROWS
 
     def describe(**known: Any) -> None:
-        file = {"path": "far/rows.svm", "role": "train", "url": net.url("/rows.svm"), **known}
+        file = {
+            "path": "far/rows.svm",
+            "role": "train",
+            "url": net.url("/rows.svm"),
+            **known,
+        }
         common = {
             "title": "t",
             "what": "w",
@@ -88,14 +93,19 @@ def sha256(content: bytes) -> str:
 
 
 def files_under(folder: Path) -> list[str]:
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    return sorted(
+        str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()
+    )
 
 
 def test_a_mirror_gives_both_splits_and_their_checksums(
     small_catalogue: dict[str, Any], tmp_path: Path
 ) -> None:
     made = fetch("ring", tmp_path / "ring")
-    assert {split: made.rows(split) for split in made.splits} == {"train": 30, "test": 12}
+    assert {split: made.rows(split) for split in made.splits} == {
+        "train": 30,
+        "test": 12,
+    }
     known = {file.role: file.sha256[0] for file in small_catalogue["ring"].files}
     assert {source.split: source.sha256 for source in made.manifest.sources} == known
 
@@ -191,7 +201,9 @@ def test_a_download_with_a_wrong_checksum_leaves_nothing(
     remote["describe"](sha256=["0" * 64], published=True)
     with pytest.raises(DatasetError) as caught:
         fetch("far", tmp_path / "far")
-    assert f"wrong checksum: got sha256 {sha256(ROWS)}, expected {'0' * 64}" in str(caught.value)
+    assert f"wrong checksum: got sha256 {sha256(ROWS)}, expected {'0' * 64}" in str(
+        caught.value
+    )
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "far").exists()
     assert files_under(tmp_path / "cache") == []
@@ -242,7 +254,9 @@ def test_where_a_set_can_be_had(
     assert availability(small_catalogue["ring"]) == "download"
 
 
-def test_locate_fetches_once_and_says_so(small_catalogue: dict[str, Any], tmp_path: Path) -> None:
+def test_locate_fetches_once_and_says_so(
+    small_catalogue: dict[str, Any], tmp_path: Path
+) -> None:
     said: list[str] = []
     path = locate("ring", say=said.append)
     assert path == str(tmp_path / "home" / "ring")
@@ -278,7 +292,9 @@ def test_processes_that_ask_at_once_share_one_dataset(
         "print(len(said))\n"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "entry.json")]
-    several = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    several = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)
+    ]
     said = [json.loads(process.communicate(timeout=200)[0]) for process in several]
     assert [process.returncode for process in several] == [0, 0, 0]
     assert sorted(said) == [0, 0, 1], "one makes it, the others wait"

@@ -88,7 +88,10 @@ def labels(draw: st.DrawFn, rows: int) -> tuple[Any, list[Any]]:
 @given(data=st.data(), dtype=st.sampled_from(NUMBERS), packed=st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_arrays_of_numpy_read_back(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, dtype: str, packed: bool
+    tmp_path_factory: pytest.TempPathFactory,
+    data: st.DataObject,
+    dtype: str,
+    packed: bool,
 ) -> None:
     path = tmp_path_factory.mktemp("t") / "t.npz"
     X = data.draw(matrices(dtype, most_axes=3))
@@ -107,10 +110,15 @@ def test_arrays_of_numpy_read_back(
 )
 @settings(max_examples=15, deadline=None)
 def test_matrices_that_scipy_writes_read_back(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, dtype: str, version: str
+    tmp_path_factory: pytest.TempPathFactory,
+    data: st.DataObject,
+    dtype: str,
+    version: str,
 ) -> None:
     path = tmp_path_factory.mktemp("t") / "t.mat"
-    X = data.draw(matrices(dtype).map(lambda X: X.astype("f8") if version == "4" else X))
+    X = data.draw(
+        matrices(dtype).map(lambda X: X.astype("f8") if version == "4" else X)
+    )
     y, expected = data.draw(labels(len(X)))
     if y.dtype.kind == "U":
         # The rows of a matrix of characters are of one length: the end of a word is lost.
@@ -119,7 +127,9 @@ def test_matrices_that_scipy_writes_read_back(
         if version == "4":
             y = np.arange(len(X))
             expected = y.tolist()
-    savemat(path, {"X": X, "Y": y.astype("f8") if version == "4" else y}, format=version)
+    savemat(
+        path, {"X": X, "Y": y.astype("f8") if version == "4" else y}, format=version
+    )
     batch = read(path)
     np.testing.assert_array_equal(batch.X, X.astype(np.float64))
     assert list(batch.target) == expected
@@ -193,9 +203,16 @@ def test_sparse_rows_come_back_through_npz(tmp_path: Path, targets: str) -> None
         X = scipy.sparse.random_array((20, 50), density=0.1, rng=rng, format="csc")
         X = X[: rows.stop - rows.start]
         scipy.sparse.save_npz(tmp_path / f"{split}.npz", X)
-        np.savez(tmp_path / f"{split}.npz", **np.load(tmp_path / f"{split}.npz"), y=y[rows])
+        np.savez(
+            tmp_path / f"{split}.npz", **np.load(tmp_path / f"{split}.npz"), y=y[rows]
+        )
     target = "real" if targets == "several" else None
-    made = ingest(tmp_path / "train.npz", tmp_path / "d", test=tmp_path / "test.npz", target=target)
+    made = ingest(
+        tmp_path / "train.npz",
+        tmp_path / "d",
+        test=tmp_path / "test.npz",
+        target=target,
+    )
     assert made.kind == "sparse"
     for split in made.splits:
         export(made, tmp_path / f"{split}-out.npz", split=split)
@@ -211,12 +228,18 @@ def test_sparse_rows_come_back_through_npz(tmp_path: Path, targets: str) -> None
 
 def test_a_split_of_dense_rows_comes_back_through_npz(tmp_path: Path) -> None:
     np.savez(
-        tmp_path / "t.npz", X_train=np.eye(3), y_train=[0, 1, 1], X_test=np.eye(3), y_test=[1, 0, 1]
+        tmp_path / "t.npz",
+        X_train=np.eye(3),
+        y_train=[0, 1, 1],
+        X_test=np.eye(3),
+        y_test=[1, 0, 1],
     )
     made = ingest(tmp_path / "t.npz", tmp_path / "d")
     for split in made.splits:
         export(made, tmp_path / f"{split}.npz", split=split)
-    again = ingest(tmp_path / "train.npz", tmp_path / "again", test=tmp_path / "test.npz")
+    again = ingest(
+        tmp_path / "train.npz", tmp_path / "again", test=tmp_path / "test.npz"
+    )
     assert again.fingerprint == made.fingerprint
 
 
@@ -247,14 +270,24 @@ def test_whole_numbers_that_are_rounded_are_warned_of(
         savemat(path, {"X": X, "y": [0, 1, 0]})
     manifest = ingest(path, tmp_path / "d").manifest
     assert manifest.rounded == (("x1",) if warned else None)
-    expected = "x1 (from 2^53 on, where float64 rounds); leave out what is no feature (--drop)"
+    expected = (
+        "x1 (from 2^53 on, where float64 rounds); leave out what is no feature (--drop)"
+    )
     assert identifiers_line(manifest) == (expected if warned else None)
 
 
-def test_numbers_that_are_rounded_in_the_test_split_are_warned_of(tmp_path: Path) -> None:
+def test_numbers_that_are_rounded_in_the_test_split_are_warned_of(
+    tmp_path: Path,
+) -> None:
     y = [0, 1]
     X_test = np.array([[2**55, 1], [2, 1]])
-    np.savez(tmp_path / "t.npz", X_train=np.eye(2, dtype=int), y_train=y, X_test=X_test, y_test=y)
+    np.savez(
+        tmp_path / "t.npz",
+        X_train=np.eye(2, dtype=int),
+        y_train=y,
+        X_test=X_test,
+        y_test=y,
+    )
     assert ingest(tmp_path / "t.npz", tmp_path / "d").manifest.rounded == ("x0",)
 
 
@@ -287,7 +320,9 @@ def test_arrays_that_are_no_features_are_refused_by_name(
 
 def test_a_bare_array_says_how_to_keep_features_and_labels(tmp_path: Path) -> None:
     np.save(tmp_path / "t.npy", np.eye(2))
-    with pytest.raises(FormatError, match=r"is a single array .*: numpy.savez\(FILE, X=X, y=y\)"):
+    with pytest.raises(
+        FormatError, match=r"is a single array .*: numpy.savez\(FILE, X=X, y=y\)"
+    ):
         list(find_format("t", "npz").read(str(tmp_path / "t.npy"), ReadOptions()))
 
 
@@ -314,7 +349,9 @@ def test_cells_are_labels_as_they_stand(tmp_path: Path) -> None:
     assert read(path).target == ["ab ", "", "b", "2"]
     cells[1, 0] = np.eye(2)
     write_mat(path, {"X": np.eye(4), "Y": cells})
-    with pytest.raises(FormatError, match=r"a cell of Y holds an array of shape \(2, 2\)"):
+    with pytest.raises(
+        FormatError, match=r"a cell of Y holds an array of shape \(2, 2\)"
+    ):
         read(path)
 
 
@@ -338,7 +375,10 @@ def test_variables_that_are_not_used_may_be_anything(tmp_path: Path, what: str) 
     [
         ("complex numbers", r"its X \(1, 1\) of complex numbers cannot be read"),
         ("sparse complex numbers", r"its X \(1, 1\) of complex numbers cannot be read"),
-        ("a struct", r"its X \(1, 1\) struct cannot be read; save a matrix of real numbers"),
+        (
+            "a struct",
+            r"its X \(1, 1\) struct cannot be read; save a matrix of real numbers",
+        ),
     ],
 )
 def test_a_variable_that_is_no_matrix_is_refused_by_name(
@@ -365,7 +405,9 @@ def matlab_object(name: str, kind: str) -> bytes:
     )
     reference = flags + element(6, struct.pack("<6I", 0xDD000000, 2, 1, 1, 1, 1))
     words = element(1, name.encode()) + element(1, b"MCOS") + element(1, kind.encode())
-    return element(14, element(6, struct.pack("<II", 17, 0)) + words + element(14, reference))
+    return element(
+        14, element(6, struct.pack("<II", 17, 0)) + words + element(14, reference)
+    )
 
 
 def test_objects_of_matlab_are_ignored_or_refused_by_name(tmp_path: Path) -> None:

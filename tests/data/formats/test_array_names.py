@@ -50,14 +50,18 @@ def read(source: str, **options: Any) -> Batch:
 
 @pytest.mark.parametrize("suffix", ["mat", "npz"])
 @pytest.mark.parametrize("given", [ALL_NAMES, parse_arrays(ALL_NAMES)])
-def test_arrays_have_the_names_that_are_given(tmp_path: Path, suffix: str, given: Any) -> None:
+def test_arrays_have_the_names_that_are_given(
+    tmp_path: Path, suffix: str, given: Any
+) -> None:
     source = write(tmp_path / f"t.{suffix}", ARRAYS)
     made = ingest(source, tmp_path / "d", arrays=given)
     assert made.splits == ("train", "test")
     for split in made.splits:
         chunk = made.chunk(split, 0)
         np.testing.assert_array_equal(chunk.X, ARRAYS[f"{split}_data"])
-        assert [made.classes[i] for i in chunk.y] == ARRAYS[f"{split}_labels"][:, 0].tolist()
+        assert [made.classes[i] for i in chunk.y] == ARRAYS[f"{split}_labels"][
+            :, 0
+        ].tolist()
 
 
 @pytest.mark.parametrize("suffix", ["mat", "npz"])
@@ -79,41 +83,56 @@ def test_the_command_line_takes_the_names_too(tmp_path: Path) -> None:
     source = write(tmp_path / "t.npz", ARRAYS)
     command = [source, str(tmp_path / "d"), "--arrays", "x=train_data,Y=train_labels"]
     said = CliRunner().invoke(ingest_command, command)
-    assert (said.exit_code, "2 train rows x 3 columns" in said.output) == (0, True), said.output
+    assert (said.exit_code, "2 train rows x 3 columns" in said.output) == (0, True), (
+        said.output
+    )
     said = CliRunner().invoke(ingest_command, [*command[:-1], "Z=train_data"])
     assert said.exit_code == 2
     assert "arrays names 'Z', expected X=NAME, y=NAME" in said.output
 
 
 def test_one_name_may_be_the_usual_one(tmp_path: Path) -> None:
-    source = write(tmp_path / "t.npz", {"X": np.eye(2), "y": np.zeros(2), "z": np.array([4, 5])})
+    source = write(
+        tmp_path / "t.npz", {"X": np.eye(2), "y": np.zeros(2), "z": np.array([4, 5])}
+    )
     assert np.asarray(read(source, arrays={"y": "z"}).target).tolist() == [4, 5]
 
 
 def test_training_rows_are_never_those_of_the_test(tmp_path: Path) -> None:
     arrays = {"X_test": np.eye(2), "y_test": np.zeros(2)}
-    source = write(tmp_path / "t.npz", {**arrays, "Xtrain": np.eye(2), "ytrain": np.zeros(2)})
-    with pytest.raises(FormatError, match=r"t.npz#test are its test rows, or .*X=Xtrain,y=ytrain"):
+    source = write(
+        tmp_path / "t.npz", {**arrays, "Xtrain": np.eye(2), "ytrain": np.zeros(2)}
+    )
+    with pytest.raises(
+        FormatError, match=r"t.npz#test are its test rows, or .*X=Xtrain,y=ytrain"
+    ):
         read(source)
-    assert len(read(write(tmp_path / "u.npz", arrays))) == 2  # these are all that it has
+    # these are all that it has
+    assert len(read(write(tmp_path / "u.npz", arrays))) == 2
 
 
 @pytest.mark.parametrize("suffix", ["mat", "npz"])
-def test_rows_without_labels_are_read_where_none_are_wanted(tmp_path: Path, suffix: str) -> None:
+def test_rows_without_labels_are_read_where_none_are_wanted(
+    tmp_path: Path, suffix: str
+) -> None:
     for arrays in ({"X": np.eye(3)}, {"X": np.eye(3), "y": np.array([[1], [2], [3]])}):
         batch = read(write(tmp_path / f"t.{suffix}", arrays), labelled=False)
         assert batch.unlabelled
         np.testing.assert_array_equal(batch.X, np.eye(3))
         assert np.asarray(batch.target).tolist() == [0, 0, 0]
     source = write(tmp_path / f"t.{suffix}", {"rows": np.eye(3)})
-    with pytest.raises(FormatError, match=r"expected X.*; name them with --arrays X=rows$"):
+    with pytest.raises(
+        FormatError, match=r"expected X.*; name them with --arrays X=rows$"
+    ):
         read(source, labelled=False)
     assert read(source, labelled=False, arrays={"X": "rows"}).unlabelled
 
 
 def test_a_table_has_no_arrays_to_name(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,y\n1,0\n")
-    with pytest.raises(FormatError, match="is csv and has no arrays to name; leave --arrays out"):
+    with pytest.raises(
+        FormatError, match="is csv and has no arrays to name; leave --arrays out"
+    ):
         ingest(tmp_path / "t.csv", tmp_path / "d", arrays="X=a")
 
 
@@ -133,5 +152,9 @@ def test_names_that_say_nothing_are_refused(given: Any, problem: str) -> None:
 
 
 def test_a_held_array_is_told_by_name_shape_and_what_else_it_is() -> None:
-    told = [HeldArray("X", (2, 3)), HeldArray("s", (1, 1), "struct"), HeldArray("c", (), "object")]
+    told = [
+        HeldArray("X", (2, 3)),
+        HeldArray("s", (1, 1), "struct"),
+        HeldArray("c", (), "object"),
+    ]
     assert [str(array) for array in told] == ["X (2, 3)", "s (1, 1) struct", "c object"]

@@ -20,7 +20,21 @@ from olscale.errors import FormatError, ParameterError
 from tests.fuzz.tables import outcome
 
 PARTS = st.sampled_from(
-    [*"abN0n-?,;|", "\t", " ", '"', '""', "'", "\\", "\n", "\r\n", "é", "\u2028", "NA", "\\N"]
+    [
+        *"abN0n-?,;|",
+        "\t",
+        " ",
+        '"',
+        '""',
+        "'",
+        "\\",
+        "\n",
+        "\r\n",
+        "é",
+        "\u2028",
+        "NA",
+        "\\N",
+    ]
 )
 CELLS = st.lists(PARTS, max_size=6).map("".join)
 BLOCKS = st.sampled_from([None, 16, 64, 1 << 20])
@@ -38,7 +52,9 @@ def cells_of(path: Path, block_bytes: int | None, columns: int, **options: Any) 
     """Return the text cells of all columns but the last, ``?`` for none."""
     found = []
     for column in range(columns):
-        given = ReadOptions(header=False, segments=f"x{column}", chunk_rows=3, **options)
+        given = ReadOptions(
+            header=False, segments=f"x{column}", chunk_rows=3, **options
+        )
         read = outcome(path, "csv", given, block_bytes)
         assert not isinstance(read[-1], tuple), read[-1]
         found.append([cell for cells in read[2:-1:5] for cell in cells])
@@ -61,7 +77,11 @@ def with_text(rows: Rows) -> Rows:
 def tables(draw: st.DrawFn, without: str = "") -> Rows:
     width = draw(st.integers(1, 2))
     cells = CELLS.filter(lambda cell: not set(cell) & set(without))
-    rows = draw(st.lists(st.lists(cells, min_size=width, max_size=width), min_size=1, max_size=12))
+    rows = draw(
+        st.lists(
+            st.lists(cells, min_size=width, max_size=width), min_size=1, max_size=12
+        )
+    )
     return with_text(rows)
 
 
@@ -116,7 +136,9 @@ def test_without_quoting_cells_are_what_is_between_tabs(
     path.write_bytes("".join("\t".join(row) + "\n" for row in rows).encode())
     options = {"delimiter": "\t", "quoting": "none", "missing": ("-", "N,", "a\\")}
     found = cells_of(path, block, len(rows[0]) - 1, **options)
-    assert found == [[word(cell, ("-", "N,", "a\\")) for cell in row[:-1]] for row in rows]
+    assert found == [
+        [word(cell, ("-", "N,", "a\\")) for cell in row[:-1]] for row in rows
+    ]
     theirs = pandas.read_csv(
         path,
         sep="\t",
@@ -135,7 +157,20 @@ def test_without_quoting_cells_are_what_is_between_tabs(
 
 
 NUMBERS = st.sampled_from(
-    ["1.5", "-999", "-999.0", " -9.99e2", "0", "-", "#N/A", "", "-99", "7", '"-999"', '"-"']
+    [
+        "1.5",
+        "-999",
+        "-999.0",
+        " -9.99e2",
+        "0",
+        "-",
+        "#N/A",
+        "",
+        "-99",
+        "7",
+        '"-999"',
+        '"-"',
+    ]
 )
 
 
@@ -147,7 +182,10 @@ NUMBERS = st.sampled_from(
 )
 @settings(max_examples=40, deadline=None)
 def test_numbers_that_mean_no_value_do_so_by_their_value(
-    tmp_path_factory: pytest.TempPathFactory, columns: Rows, null: bool, block: int | None
+    tmp_path_factory: pytest.TempPathFactory,
+    columns: Rows,
+    null: bool,
+    block: int | None,
 ) -> None:
     if null:
         columns = [
@@ -162,12 +200,16 @@ def test_numbers_that_mean_no_value_do_so_by_their_value(
     options = ReadOptions(header=False, delimiter=",", missing=missing, escape=escape)
     arrays = outcome(path, "csv", options, block)[0]
     ours = np.frombuffer(arrays[0][2]).reshape(arrays[0][1])
-    theirs = pandas.read_csv(path, header=None, na_values=[*missing, r"\N"], skipinitialspace=True)
+    theirs = pandas.read_csv(
+        path, header=None, na_values=[*missing, r"\N"], skipinitialspace=True
+    )
     np.testing.assert_array_equal(ours, theirs.iloc[:, :-1].to_numpy(dtype=np.float64))
 
 
 @pytest.mark.parametrize("block", [None, 1 << 20])
-def test_backslashes_are_read_as_mysql_writes_them(tmp_path: Path, block: int | None) -> None:
+def test_backslashes_are_read_as_mysql_writes_them(
+    tmp_path: Path, block: int | None
+) -> None:
     path = tmp_path / "t.tsv"
     lines = [
         ["word", "one", "0"],
@@ -196,7 +238,18 @@ def test_backslashes_are_read_as_mysql_writes_them(tmp_path: Path, block: int | 
         "end",
     ]
     assert [row[0] for row in found] == words
-    assert [row[1] for row in found] == ["one", "?", "2", "3", "4", "?", "6", "7N", "8", "9"]
+    assert [row[1] for row in found] == [
+        "one",
+        "?",
+        "2",
+        "3",
+        "4",
+        "?",
+        "6",
+        "7N",
+        "8",
+        "9",
+    ]
 
 
 OPEN = (
@@ -229,16 +282,21 @@ def notes_of(path: Path, **options: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("lines_before", [0, 3000])
-def test_a_tab_in_quotes_is_noted_and_a_comma_is_not(tmp_path: Path, lines_before: int) -> None:
+def test_a_tab_in_quotes_is_noted_and_a_comma_is_not(
+    tmp_path: Path, lines_before: int
+) -> None:
     path = tmp_path / "t.tsv"
     path.write_text(
-        "ham\tok\n" * lines_before + 'ham\t"so\tlong"\nspam\t"a ""b"""\nham\t"so\tlong"\n'
+        "ham\tok\n" * lines_before
+        + 'ham\t"so\tlong"\nspam\t"a ""b"""\nham\t"so\tlong"\n'
     )
     (note,) = notes_of(path, label=0, delimiter="\t")
     assert note.startswith(
         f"{path}, line {lines_before + 1}: a cell in quotes holds a tab; --quoting none"
     )
-    path.write_text("ham,ok\n" * lines_before + 'ham,"so, long"\nspam,"a ""b"""\nham,5" disk\n')
+    path.write_text(
+        "ham,ok\n" * lines_before + 'ham,"so, long"\nspam,"a ""b"""\nham,5" disk\n'
+    )
     assert notes_of(path, label=0, delimiter=",") == []
 
 
@@ -246,7 +304,10 @@ def test_single_quotes_around_all_cells_of_a_column_are_noted(tmp_path: Path) ->
     path = tmp_path / "t.csv"
     path.write_text("x,color,y\n1,'red',0\n2,'dark blue',1\n")
     (note,) = notes_of(path)
-    assert "the cells of column 'color' stand between single quotes, which are part of them" in note
+    assert (
+        "the cells of column 'color' stand between single quotes, which are part of them"
+        in note
+    )
     path.write_text("x,color,y\n1,'red',0\n2,it's,1\n")
     assert notes_of(path) == []
 
@@ -265,7 +326,9 @@ def test_single_quotes_around_all_cells_of_a_column_are_noted(tmp_path: Path) ->
         ),
     ],
 )
-def test_an_error_of_quotes_says_what_to_do(tmp_path: Path, text: str, told: str) -> None:
+def test_an_error_of_quotes_says_what_to_do(
+    tmp_path: Path, text: str, told: str
+) -> None:
     path = tmp_path / "t.tsv"
     path.write_text(text)
     with pytest.raises(FormatError) as fault:
@@ -274,7 +337,9 @@ def test_an_error_of_quotes_says_what_to_do(tmp_path: Path, text: str, told: str
     assert "--quoting none if quotes are part of the text" in str(fault.value)
 
 
-def test_the_form_of_cells_is_told_to_the_guesses_of_delimiter_and_header(tmp_path: Path) -> None:
+def test_the_form_of_cells_is_told_to_the_guesses_of_delimiter_and_header(
+    tmp_path: Path,
+) -> None:
     """A comma behind a backslash ends no cell, and a word for no value above numbers names no column."""
     path = tmp_path / "t.csv"
     path.write_text("a\\, b|-|0\nc|1.5|1\nd\\, e\\\nf|2.5|1\n")
@@ -300,13 +365,22 @@ def test_a_label_that_means_no_value_is_an_error_in_either_way(tmp_path: Path) -
                 FormatError,
                 match=f"line {1 if label == '0' else 2 * rows + 1}: the label is missing",
             ):
-                list(read_table(str(path), ReadOptions(label=1, missing=(label,), header=False)))
+                list(
+                    read_table(
+                        str(path), ReadOptions(label=1, missing=(label,), header=False)
+                    )
+                )
 
 
 def test_what_is_no_form_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("1,2\n3,4\n")
-    for options in ({"quoting": "all"}, {"escape": "\\"}, {"missing": ","}, {"missing": [""]}):
+    for options in (
+        {"quoting": "all"},
+        {"escape": "\\"},
+        {"missing": ","},
+        {"missing": [""]},
+    ):
         with pytest.raises(ParameterError, match=next(iter(options))):
             ingest(path, tmp_path / "d", **options)
     with pytest.raises(ParameterError, match="leave one of them out"):
@@ -314,6 +388,7 @@ def test_what_is_no_form_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.svm").write_text("1 1:1\n")
     for options in ({"quoting": "none"}, {"escape": "backslash"}, {"missing": "-"}):
         with pytest.raises(
-            FormatError, match=f"--{next(iter(options))} is for CSV and TSV; leave it out"
+            FormatError,
+            match=f"--{next(iter(options))} is for CSV and TSV; leave it out",
         ):
             ingest(tmp_path / "t.svm", tmp_path / "d", **options)

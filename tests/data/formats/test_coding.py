@@ -24,7 +24,9 @@ ENCODE = ["shop=hash:features=2^6", "note=text:128", "placed=date"]
 
 
 def rows_of(dataset: Dataset) -> np.ndarray:
-    return np.concatenate([to_dense(chunk.X, dataset.columns) for chunk in dataset.chunks("train")])
+    return np.concatenate(
+        [to_dense(chunk.X, dataset.columns) for chunk in dataset.chunks("train")]
+    )
 
 
 def table(path: Path, first: int = 0, last: int = ROWS) -> str:
@@ -42,7 +44,9 @@ def test_columns_have_the_numbers_of_scikit_learn(tmp_path: Path) -> None:
     names = list(dataset.manifest.feature_names or ())
     assert names[:2] == ["size", "shop=#0"]
     assert names[-3:] == ["kind=k0", "kind=k1", "kind=k2"]
-    shop = FeatureHasher(64, input_type="string").transform([[s] if s else [] for s in SHOPS])
+    shop = FeatureHasher(64, input_type="string").transform(
+        [[s] if s else [] for s in SHOPS]
+    )
     note = HashingVectorizer(n_features=128, norm=None).transform(NOTES)
     np.testing.assert_array_equal(X[:, 1:65], shop.toarray())
     at = names.index("note=#0")
@@ -94,7 +98,8 @@ def test_columns_that_cannot_be_encoded_are_named(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="'label' is the label"):
         ingest(source, tmp_path / "t", encode="label=hash")
     with pytest.raises(
-        FormatError, match="column 'note' is 'word0', expected a date or time as 2024-01-31"
+        FormatError,
+        match="column 'note' is 'word0', expected a date or time as 2024-01-31",
     ):
         ingest(source, tmp_path / "t", encode="note=date")
     with pytest.raises(
@@ -120,7 +125,9 @@ def test_a_column_of_numbers_in_csv_may_be_categories_and_stays_numbers_where_th
         ingest(str(tmp_path / "t.csv"), tmp_path / "n", encode="day=number").fingerprint
         == plain.fingerprint
     )
-    coded = ingest(str(tmp_path / "t.csv"), tmp_path / "c", encode="day=one-hot:values=3")
+    coded = ingest(
+        str(tmp_path / "t.csv"), tmp_path / "c", encode="day=one-hot:values=3"
+    )
     assert coded.manifest.feature_names == ("x", "day=1", "day=3")
     assert rows_of(coded)[:, 1:].tolist() == [[0, 1], [1, 0], [0, 0], [0, 1]]
 
@@ -130,7 +137,8 @@ def test_text_that_comes_late_is_named_where_a_column_was_said_to_be_numbers(
 ) -> None:
     (tmp_path / "t.csv").write_text("day,label\n" + "3,a\n1,b\n" * 2000 + "Monday,a\n")
     with pytest.raises(
-        FormatError, match="line 4002: column 'day' is 'Monday', expected a number, as --encode"
+        FormatError,
+        match="line 4002: column 'day' is 'Monday', expected a number, as --encode",
     ):
         ingest(str(tmp_path / "t.csv"), tmp_path / "t", encode="day=number")
 
@@ -163,10 +171,14 @@ def test_the_first_values_have_a_feature_each(bound: int, tmp_path: Path) -> Non
         ("b", slice(5, 4000)),
         ("c", slice(4000, ROWS)),
     ):
-        (tmp_path / f"{name}.csv").write_text("\n".join(["size,shop,label", *lines[rows]]) + "\n")
+        (tmp_path / f"{name}.csv").write_text(
+            "\n".join(["size,shop,label", *lines[rows]]) + "\n"
+        )
     whole = ingest(str(tmp_path / "t.csv"), tmp_path / "t", encode=encode)
     known, expected = first_values(cells, bound)
-    assert list(whole.manifest.feature_names or ())[1:] == [f"shop={value}" for value in known]
+    assert list(whole.manifest.feature_names or ())[1:] == [
+        f"shop={value}" for value in known
+    ]
     np.testing.assert_array_equal(rows_of(whole)[:, 1:], expected)
     parts = ingest(
         [str(tmp_path / f"{name}.csv") for name in "abc"],
@@ -177,14 +189,25 @@ def test_the_first_values_have_a_feature_each(bound: int, tmp_path: Path) -> Non
     assert (rows_of(parts) == rows_of(whole)).all()
     assert parts.manifest.feature_names == whole.manifest.feature_names
     tested = ingest(
-        str(tmp_path / "a.csv"), tmp_path / "s", test=str(tmp_path / "b.csv"), encode=encode
+        str(tmp_path / "a.csv"),
+        tmp_path / "s",
+        test=str(tmp_path / "b.csv"),
+        encode=encode,
     )
-    assert set(tested.manifest.feature_names or ()) <= set(whole.manifest.feature_names or ())
+    assert set(tested.manifest.feature_names or ()) <= set(
+        whole.manifest.feature_names or ()
+    )
 
 
 @pytest.mark.parametrize(
     "coding",
-    ["hash:features=8", "text:features=8", "date", "date:hour,since-last", "one-hot:values=2"],
+    [
+        "hash:features=8",
+        "text:features=8",
+        "date",
+        "date:hour,since-last",
+        "one-hot:values=2",
+    ],
 )
 @pytest.mark.parametrize("chunk_rows", [None, 2])
 def test_a_column_that_is_encoded_makes_the_segments_too(

@@ -36,11 +36,14 @@ def idx(shape: list[int], body: bytes = b"") -> bytes:
     [
         (idx([2**32 - 1, 2**32 - 1, 2**32 - 1]), idx([2**32 - 1]), "truncated"),
         (idx([2, 2**32 - 1, 2**32 - 1]), idx([2], b"01"), "truncated"),
-        (idx([2, *[2**31] * 7]), idx([2], b"01"), "truncated"),  # the product overflows 64 bits
+        # the product overflows 64 bits
+        (idx([2, *[2**31] * 7]), idx([2], b"01"), "truncated"),
         (idx([2, 0, 5]), idx([2], b"01"), "no rows of features"),
     ],
 )
-def test_idx_promises_are_not_allocated(tmp_path: Path, images: bytes, labels: bytes, problem: str):
+def test_idx_promises_are_not_allocated(
+    tmp_path: Path, images: bytes, labels: bytes, problem: str
+):
     (tmp_path / "t-images-idx3-ubyte").write_bytes(images)
     (tmp_path / "t-labels-idx1-ubyte").write_bytes(labels)
     with pytest.raises(FormatError, match=problem):
@@ -72,7 +75,8 @@ def test_npz_promises_are_not_allocated(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "header", ["{'descr': '<f8', 'shape': (2, 2", "[" * 3000, "{'descr': '|O'}", "\u0660"]
+    "header",
+    ["{'descr': '<f8', 'shape': (2, 2", "[" * 3000, "{'descr': '|O'}", "\u0660"],
 )
 def test_npz_headers_that_are_none(tmp_path: Path, header: str):
     with pytest.raises(FormatError, match="its array X cannot be read"):
@@ -96,7 +100,9 @@ def test_text_labels_are_text(tmp_path: Path, code: int):
         read(npz(tmp_path / "a.npz", X.getvalue(), y), "npz")
 
 
-@pytest.mark.parametrize(("at", "value"), [(6, 115), (8, 1), (8, 32), (10, 99), (42, 255)])
+@pytest.mark.parametrize(
+    ("at", "value"), [(6, 115), (8, 1), (8, 32), (10, 99), (42, 255)]
+)
 def test_npz_of_a_zip_that_python_cannot_read(tmp_path: Path, at: int, value: int):
     """Version, flags (encrypted, patched), compression and position in the zip's directory."""
     path = npz(tmp_path / "a.npz", npy(WIDE))
@@ -108,7 +114,11 @@ def test_npz_of_a_zip_that_python_cannot_read(tmp_path: Path, at: int, value: in
 
 
 def element(kind: int, content: bytes, order: str = "<") -> bytes:
-    return struct.pack(f"{order}II", kind, len(content)) + content + bytes(-len(content) % 8)
+    return (
+        struct.pack(f"{order}II", kind, len(content))
+        + content
+        + bytes(-len(content) % 8)
+    )
 
 
 def matrix(
@@ -143,9 +153,18 @@ LABELS = matrix(b"y", 6, (2, 1), doubles(1, 2))
         (matrix(b"X", 6, (2**31 - 1, 2**31 - 1), doubles(1)), "is damaged"),
         (matrix(b"X", 6, (-2, -2), doubles(1, 2, 3, 4)), "is damaged"),
         (matrix(b"X", 1, (2**31 - 1, 1)), "is damaged"),
-        (matrix(b"X", 5, (2, 2), ints(7, 0), ints(0, 1, 2), doubles(1, 2)), "is damaged"),
-        (matrix(b"X", 5, (2, 2), ints(0, 1), ints(0, 9, 2), doubles(1, 2)), "is damaged"),
-        (matrix(b"X", 5, (2, 2), ints(0, 1), ints(0, 1, 200), doubles(1, 2)), "is damaged"),
+        (
+            matrix(b"X", 5, (2, 2), ints(7, 0), ints(0, 1, 2), doubles(1, 2)),
+            "is damaged",
+        ),
+        (
+            matrix(b"X", 5, (2, 2), ints(0, 1), ints(0, 9, 2), doubles(1, 2)),
+            "is damaged",
+        ),
+        (
+            matrix(b"X", 5, (2, 2), ints(0, 1), ints(0, 1, 200), doubles(1, 2)),
+            "is damaged",
+        ),
         (
             matrix(b"X", 5, (2**31 - 1, 1), ints(0), ints(0, 1), doubles(1)),
             "rows of features but 2 targets",
@@ -156,7 +175,9 @@ LABELS = matrix(b"y", 6, (2, 1), doubles(1, 2))
         (element(15, b"no zlib stream"), "incorrect header check"),
     ],
 )
-def test_damaged_mat_files_are_refused_and_take_no_memory(tmp_path: Path, X: bytes, problem: str):
+def test_damaged_mat_files_are_refused_and_take_no_memory(
+    tmp_path: Path, X: bytes, problem: str
+):
     """Any of these, or one like it, ends SciPy's reader or lets it allocate what is promised."""
     (tmp_path / "a.mat").write_bytes(MAT + X + LABELS)
     with pytest.raises(FormatError, match=problem):
@@ -174,7 +195,8 @@ def test_a_mat_file_that_ends_its_reader_is_one_line(
     monkeypatch.setattr("olscale.data.formats._loadmat.__file__", str(program))
     (tmp_path / "a.mat").write_bytes(MAT + LABELS)
     with pytest.raises(
-        FormatError, match=rf"is damaged \(SciPy's reader ended with code -{int(signal)}\)"
+        FormatError,
+        match=rf"is damaged \(SciPy's reader ended with code -{int(signal)}\)",
     ):
         read(tmp_path / "a.mat", "mat")
 
@@ -182,7 +204,8 @@ def test_a_mat_file_that_ends_its_reader_is_one_line(
 @pytest.mark.long  # a process for each file
 def test_mat_files_of_the_other_byte_order(tmp_path: Path):
     numbers = [
-        element(9, np.array(values, ">f8").tobytes(), ">") for values in ([1, 2, 3, 4], [7, 8])
+        element(9, np.array(values, ">f8").tobytes(), ">")
+        for values in ([1, 2, 3, 4], [7, 8])
     ]
     X = matrix(b"X", 6, (2, 2), numbers[0], order=">")
     y = matrix(b"y", 6, (2, 1), numbers[1], order=">")
@@ -220,7 +243,10 @@ HEAD = "@relation r\n@attribute a numeric\n@attribute y {p,n}\n@data\n"
     [
         (HEAD + "{" + "1" * 5000 + " 2}\n", "in a sparse row"),
         (HEAD.replace("{p,n}", "{}"), "declares no values"),
-        (HEAD.replace("{p,n}", "{" + "x" * 200_000 + "}"), "is longer than 131,072 characters"),
+        (
+            HEAD.replace("{p,n}", "{" + "x" * 200_000 + "}"),
+            "is longer than 131,072 characters",
+        ),
     ],
 )
 def test_arff_is_named(tmp_path: Path, text: str, problem: str):
@@ -304,10 +330,13 @@ def test_batches_of_a_wide_table_are_cut_by_their_size(
     monkeypatch.setattr("olscale.data.formats.csv._SAMPLE_CELLS", 400)
     rows = [",".join(["1"] * 100) + ",7\n"] * 12
     (tmp_path / "wide.csv").write_text("".join(rows))
-    batches = find_format("wide.csv").read(str(tmp_path / "wide.csv"), ReadOptions(chunk_rows=2048))
+    batches = find_format("wide.csv").read(
+        str(tmp_path / "wide.csv"), ReadOptions(chunk_rows=2048)
+    )
     assert [batch.X.shape for batch in batches] == [(5, 100), (5, 100), (2, 100)]
     (tmp_path / "late.csv").write_text("".join([*rows[:4], "text" + rows[0][1:]]))
     with pytest.raises(
-        FormatError, match=r"line 5: column 'x0' is 'text', expected a number as in the first rows"
+        FormatError,
+        match=r"line 5: column 'x0' is 'text', expected a number as in the first rows",
     ):
         read(tmp_path / "late.csv", "csv")

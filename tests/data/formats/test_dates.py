@@ -31,7 +31,9 @@ from olscale.models.raw_rows import RowEncoder
 from olscale.models.source import ModelSource
 
 START = dt.datetime(2024, 12, 30, 22, 15)
-TIMES: list[dt.datetime | None] = [START + dt.timedelta(minutes=37 * i * i) for i in range(40)]
+TIMES: list[dt.datetime | None] = [
+    START + dt.timedelta(minutes=37 * i * i) for i in range(40)
+]
 TIMES[7] = None
 GAPS = [37.0 * 60 * (2 * i - 1) for i in range(40)]
 GAPS[0] = GAPS[7] = 0.0
@@ -40,7 +42,9 @@ CODING = "ts=date:parts=hour,weekday,since-last"
 
 
 def features(dataset: Dataset) -> np.ndarray:
-    return np.vstack([to_dense(chunk.X, dataset.columns) for chunk in dataset.chunks("train")])
+    return np.vstack(
+        [to_dense(chunk.X, dataset.columns) for chunk in dataset.chunks("train")]
+    )
 
 
 def expected() -> np.ndarray:
@@ -69,7 +73,10 @@ def written(folder: Path, kind: str) -> str:
     elif kind == "jsonl":
         path.write_text("".join(json.dumps(record) + "\n" for record in records))
     else:
-        lines = [f"{r['x']},{'?' if r['ts'] is None else repr(r['ts'])},{r['y']}" for r in records]
+        lines = [
+            f"{r['x']},{'?' if r['ts'] is None else repr(r['ts'])},{r['y']}"
+            for r in records
+        ]
         head = [
             "@relation r",
             "@attribute x numeric",
@@ -99,7 +106,9 @@ def test_every_format_gives_the_same_features(
     assert known.groups["numeric"] == frozenset(names)
 
 
-def test_each_file_begins_anew_and_one_like_another_is_encoded_alike(tmp_path: Path) -> None:
+def test_each_file_begins_anew_and_one_like_another_is_encoded_alike(
+    tmp_path: Path,
+) -> None:
     first = written(tmp_path, "csv")
     whole = ingest([first, first], tmp_path / "two", encode=CODING)
     np.testing.assert_array_equal(features(whole), np.vstack([expected(), expected()]))
@@ -135,7 +144,9 @@ def test_a_model_reads_raw_rows_as_they_were_ingested(tmp_path: Path) -> None:
 
 
 def test_a_saved_model_learns_on_and_predicts_one_row(tmp_path: Path) -> None:
-    dataset = ingest(written(tmp_path, "csv"), tmp_path / "d", encode="ts=date:cyclic,since-last")
+    dataset = ingest(
+        written(tmp_path, "csv"), tmp_path / "d", encode="ts=date:cyclic,since-last"
+    )
     experiment = olscale.Experiment(
         datasets=[{"path": dataset.path}],
         learners=[{"name": "arow"}],
@@ -172,7 +183,11 @@ def test_cycles_have_fixed_bits_near_those_of_the_library() -> None:
     for text, row in zip(texts, X, strict=True):
         time = dt.datetime.fromisoformat(text)
         for place, turn in enumerate(
-            ((60 * time.hour + time.minute) / 1440, time.weekday() / 7, (time.month - 1) / 12)
+            (
+                (60 * time.hour + time.minute) / 1440,
+                time.weekday() / 7,
+                (time.month - 1) / 12,
+            )
         ):
             assert abs(row[2 * place] - math.sin(math.tau * turn)) < 1e-15
             assert abs(row[2 * place + 1] - math.cos(math.tau * turn)) < 1e-15
@@ -207,7 +222,12 @@ def test_parts_have_a_canonical_order_and_are_checked() -> None:
     }
     for text, canonical in texts.items():
         assert str(parse_codings([text])["d"]) == canonical
-    for wrong in ("d=date:hours", "d=date:hour,hour", "d=date:features=hour", "d=hash:parts=5"):
+    for wrong in (
+        "d=date:hours",
+        "d=date:hour,hour",
+        "d=date:features=hour",
+        "d=hash:parts=5",
+    ):
         with pytest.raises(ParameterError, match="encode"):
             parse_codings([wrong])
 
@@ -217,7 +237,11 @@ def test_dates_that_are_not_encoded_come_with_advice(tmp_path: Path) -> None:
     assert dates_line(plain.manifest) == (
         "ts, one feature a date; --encode ts=date:cyclic makes few features of each (or --drop)"
     )
-    encoded = ingest(written(tmp_path, "csv"), tmp_path / "encoded", encode="ts=date:cyclic")
+    encoded = ingest(
+        written(tmp_path, "csv"), tmp_path / "encoded", encode="ts=date:cyclic"
+    )
     assert dates_line(encoded.manifest) is None
-    with pytest.raises(FormatError, match="--encode ts=date:cyclic makes features of dates"):
+    with pytest.raises(
+        FormatError, match="--encode ts=date:cyclic makes features of dates"
+    ):
         ingest(written(tmp_path, "parquet"), tmp_path / "refused")

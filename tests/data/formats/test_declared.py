@@ -35,16 +35,22 @@ def test_parquet_columns_are_numbers_or_text(tmp_path: Path) -> None:
     for chunk_rows in (1, 2, 8):
         batches = read(tmp_path / "t", label="y", chunk_rows=chunk_rows)
         dense = np.vstack([to_dense(batch.X, 4) for batch in batches])
-        np.testing.assert_array_equal(dense, [[1, 1, 1, 0], [np.nan, 0, 0, 0], [3, np.nan, 0, 1]])
+        np.testing.assert_array_equal(
+            dense, [[1, 1, 1, 0], [np.nan, 0, 0, 0], [3, np.nan, 0, 1]]
+        )
         assert [label for batch in batches for label in batch.target] == ["a", "b", "a"]
     assert batches[0].feature_names == ("n", "flag", "word=p", "word=q")
 
 
-def test_parquet_of_numbers_is_dense_and_nulls_in_labels_are_named(tmp_path: Path) -> None:
+def test_parquet_of_numbers_is_dense_and_nulls_in_labels_are_named(
+    tmp_path: Path,
+) -> None:
     parquet.write_table(pa.table({"a": [1.5, 2], "y": [0, 1]}), tmp_path / "t.parquet")
     (batch,) = read(tmp_path / "t.parquet")
     assert batch.X.tolist() == [[1.5], [2]]
-    parquet.write_table(pa.table({"a": [1.5, 2], "y": [0, None]}), tmp_path / "t.parquet")
+    parquet.write_table(
+        pa.table({"a": [1.5, 2], "y": [0, None]}), tmp_path / "t.parquet"
+    )
     with pytest.raises(FormatError, match="line 2: the label is missing"):
         read(tmp_path / "t.parquet")
 
@@ -71,7 +77,9 @@ def test_mat_matrices_are_read_dense_sparse_and_side_by_side(tmp_path: Path) -> 
         savemat(path, {"X": matrix, "Y": y})
         batches = read(path, chunk_rows=2)
         assert isinstance(batches[0].X, CSR) == scipy.sparse.issparse(matrix)
-        np.testing.assert_array_equal(np.vstack([to_dense(batch.X, 3) for batch in batches]), X)
+        np.testing.assert_array_equal(
+            np.vstack([to_dense(batch.X, 3) for batch in batches]), X
+        )
         assert np.concatenate([batch.target for batch in batches]).tolist() == [1, 2, 1]
 
 
@@ -79,7 +87,9 @@ def test_mat_matrices_are_read_dense_sparse_and_side_by_side(tmp_path: Path) -> 
 def test_a_mat_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "m.mat"
     savemat(path, {"Z": np.eye(3)})
-    with pytest.raises(FormatError, match=r"holds the arrays Z \(3, 3\); expected X, Y or"):
+    with pytest.raises(
+        FormatError, match=r"holds the arrays Z \(3, 3\); expected X, Y or"
+    ):
         read(path)
     savemat(path, {"X": np.eye(50), "Y": np.ones(50)}, do_compression=True)
     path.write_bytes(path.read_bytes()[:-30])
@@ -102,7 +112,8 @@ def test_a_sparse_matrix_whose_columns_overlap_is_an_error(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "shape"), [("mfeat/mfeat.mat", (2000, 649)), ("face_small/ORL.mat", (400, 1024))]
+    ("name", "shape"),
+    [("mfeat/mfeat.mat", (2000, 649)), ("face_small/ORL.mat", (400, 1024))],
 )
 def test_real_mat_files(shared_data, name: str, shape: tuple[int, int]) -> None:  # type: ignore[no-untyped-def]
     (batch,) = read(shared_data(name))

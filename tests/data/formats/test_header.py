@@ -56,14 +56,20 @@ UNCLEAR = {
 
 @pytest.mark.parametrize(
     ("text", "header"),
-    [*((text, True) for text in NAMES), *((text, False) for text in DATA), *UNCLEAR.items()],
+    [
+        *((text, True) for text in NAMES),
+        *((text, False) for text in DATA),
+        *UNCLEAR.items(),
+    ],
 )
 def test_a_first_row_is_names_or_data(text: str, header: bool) -> None:
     assert is_header(rows(text)) is header
 
 
 @pytest.mark.parametrize("index", [False, True])
-def test_an_array_as_pandas_writes_it_has_all_its_rows(tmp_path: Path, index: bool) -> None:
+def test_an_array_as_pandas_writes_it_has_all_its_rows(
+    tmp_path: Path, index: bool
+) -> None:
     X = np.random.default_rng(0).random((300, 4))
     X[:, 3] = np.arange(300) % 2
     lines = [
@@ -73,15 +79,26 @@ def test_an_array_as_pandas_writes_it_has_all_its_rows(tmp_path: Path, index: bo
     (tmp_path / "t.csv").write_text(
         "".join(f"{line if index else line.partition(',')[2]}\n" for line in lines)
     )
-    dataset = ingest(tmp_path / "t.csv", tmp_path / "d", drop="Unnamed: 0" if index else ())
-    assert (dataset.rows("train"), dataset.manifest.feature_names) == (300, ("0", "1", "2"))
+    dataset = ingest(
+        tmp_path / "t.csv", tmp_path / "d", drop="Unnamed: 0" if index else ()
+    )
+    assert (dataset.rows("train"), dataset.manifest.feature_names) == (
+        300,
+        ("0", "1", "2"),
+    )
 
 
-def test_notes_are_given_or_warned_of_and_not_where_the_user_has_decided(tmp_path: Path) -> None:
+def test_notes_are_given_or_warned_of_and_not_where_the_user_has_decided(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "t.csv").write_text('name,a,y\n"two\nlines",2.5,0\n1.5,2.5,1\n')
     notes: list[str] = []
     ingest([tmp_path / "t.csv"] * 2, tmp_path / "told", note=notes.append)
     (note,) = notes
-    assert "the quote that opens a cell in line 2 closes in line 3; --quoting none" in note
-    with pytest.warns(UserWarning, match="the quote that opens a cell in line 2 closes in line 3"):
+    assert (
+        "the quote that opens a cell in line 2 closes in line 3; --quoting none" in note
+    )
+    with pytest.warns(
+        UserWarning, match="the quote that opens a cell in line 2 closes in line 3"
+    ):
         ingest(tmp_path / "t.csv", tmp_path / "warned")

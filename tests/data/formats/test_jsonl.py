@@ -83,13 +83,19 @@ RECORDS = st.lists(
 
 @settings(max_examples=150, deadline=None)
 @example(
-    [{"n": 1.5, "t": None, "b": True, "label": "NA"}, {"label": "yes", "n": 10**400 // 10**380}],
+    [
+        {"n": 1.5, "t": None, "b": True, "label": "NA"},
+        {"label": "yes", "n": 10**400 // 10**380},
+    ],
     1,
     "\r\n",
 )
 @given(RECORDS, st.integers(1, 30), st.sampled_from(["\n", "\r\n", "\n\n"]))
 def test_cells_are_those_of_pythons_json(
-    tmp_path_factory: pytest.TempPathFactory, records: list[dict[str, Any]], sample: int, end: str
+    tmp_path_factory: pytest.TempPathFactory,
+    records: list[dict[str, Any]],
+    sample: int,
+    end: str,
 ) -> None:
     path = tmp_path_factory.mktemp("jsonl") / "rows.jsonl"
     records = [{"n": 0, "t": "first", "b": True, "label": "yes"}, *records]
@@ -99,7 +105,8 @@ def test_cells_are_those_of_pythons_json(
         patch.setattr(jsonl, "SAMPLE_ROWS", sample)  # the others go by Arrow
         batches = read(path, chunk_rows=7, label="label")
     expected = [
-        {"label": record["label"]} | {key: record.get(key) for key in VALUES} for record in records
+        {"label": record["label"]} | {key: record.get(key) for key in VALUES}
+        for record in records
     ]
     for record in expected:
         for key in ("n", "b"):
@@ -113,7 +120,8 @@ def test_numbers_are_those_of_pandas(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     values = (rng.normal(size=5000) * 10.0 ** rng.integers(-30, 30, 5000)).tolist()
     text = "".join(
-        json.dumps({"x": value, "i": i, "y": i % 3}) + "\n" for i, value in enumerate(values)
+        json.dumps({"x": value, "i": i, "y": i % 3}) + "\n"
+        for i, value in enumerate(values)
     )
     (tmp_path / "rows.json").write_text(text)
     frame = pandas.read_json(io.StringIO(text), lines=True, precise_float=True)
@@ -122,12 +130,19 @@ def test_numbers_are_those_of_pandas(tmp_path: Path) -> None:
     assert X[:, 1].tolist() == frame["i"].tolist()
 
 
-def test_arrow_and_python_read_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    records = [{"a": i / 7, "t": f"w{i % 5}", "flag": i % 2 == 0, "y": i % 3} for i in range(9000)]
+def test_arrow_and_python_read_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = [
+        {"a": i / 7, "t": f"w{i % 5}", "flag": i % 2 == 0, "y": i % 3}
+        for i in range(9000)
+    ]
     for i in range(0, 9000, 11):
         records[i]["t"] = None  # type: ignore[assignment]
         del records[i]["flag"]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (tmp_path / "rows.jsonl").write_text(
+        "".join(json.dumps(record) + "\n" for record in records)
+    )
     fast = read(tmp_path / "rows.jsonl", chunk_rows=1000)
     monkeypatch.setattr(jsonl._Records, "_parsed", lambda self: None)
     slow = read(tmp_path / "rows.jsonl", chunk_rows=1000)
@@ -154,7 +169,11 @@ LATE = "".join(f'{{"a": {i}, "y": {i % 2}}}\n' for i in range(2500))
             3,
             "key 'a' is true or false: true, expected a number",
         ),
-        (ROWS + '{"a": 1, "b": 5, "label": 0}\n', 3, "key 'b' is a number: 5.0, expected text"),
+        (
+            ROWS + '{"a": 1, "b": 5, "label": 0}\n',
+            3,
+            "key 'b' is a number: 5.0, expected text",
+        ),
         (
             '{"a": {"b": 1}, "y": 0}\n',
             1,
@@ -170,7 +189,11 @@ LATE = "".join(f'{{"a": {i}, "y": {i % 2}}}\n' for i in range(2500))
             "is no JSON record .*expected one object a line",
         ),
         ('{"a": 1, "y": 0} {"a": 1, "y": 0}\n', 1, "is no JSON record .Extra data."),
-        ('{"a": "\\ud800", "y": 0}\n', 1, r"key 'a' is .\\ud800., which is no valid text"),
+        (
+            '{"a": "\\ud800", "y": 0}\n',
+            1,
+            r"key 'a' is .\\ud800., which is no valid text",
+        ),
         ('{"a": 1, "y": null}\n', 1, "the label is missing .column 'y'."),
         (
             LATE + '{"a": 1, "y": 0, "new": 1}\n',
@@ -191,10 +214,14 @@ def test_faults_are_named_with_their_line(
         read(tmp_path / "t.jsonl")
 
 
-def test_keys_are_left_out_also_where_they_hold_objects_or_come_late(tmp_path: Path) -> None:
+def test_keys_are_left_out_also_where_they_hold_objects_or_come_late(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text(
-        '{"id": [1], "a": 1, "y": 0}\n' + LATE + '{"a": 7, "y": 1, "new": {"x": 1}, "id": "z"}\n'
+        '{"id": [1], "a": 1, "y": 0}\n'
+        + LATE
+        + '{"a": 7, "y": 1, "new": {"x": 1}, "id": "z"}\n'
     )
     batches = read(path, drop=("id", "new"))
     assert batches[-1].feature_names == ("a",)
@@ -205,7 +232,9 @@ def test_keys_are_left_out_also_where_they_hold_objects_or_come_late(tmp_path: P
 
 def test_a_later_source_has_the_columns_of_the_first(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(ROWS)
-    (tmp_path / "b.jsonl").write_text('{"label": 1, "b": "z", "a": 3}\n{"label": 0, "a": null}\n')
+    (tmp_path / "b.jsonl").write_text(
+        '{"label": 1, "b": "z", "a": 3}\n{"label": 0, "a": null}\n'
+    )
     dataset = ingest(tmp_path / "a.jsonl", tmp_path / "out", test=tmp_path / "b.jsonl")
     assert dataset.manifest.feature_names == ("a", "b=x", "b=y", "b=z")
     (chunk,) = dataset.chunks("test")
@@ -219,11 +248,14 @@ def test_a_later_source_has_the_columns_of_the_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["rows.jsonl", "rows.ndjson", "rows.json", "rows.jsonl.gz", "rows.txt", "rows"]
+    "name",
+    ["rows.jsonl", "rows.ndjson", "rows.json", "rows.jsonl.gz", "rows.txt", "rows"],
 )
 def test_it_is_known_by_name_or_content(tmp_path: Path, name: str) -> None:
     content = ("\ufeff" + ROWS).encode()
-    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    (tmp_path / name).write_bytes(
+        gzip.compress(content) if name.endswith(".gz") else content
+    )
     format = find_format(str(tmp_path / name))
     assert format.name == "jsonl"
     (batch,) = format.read(str(tmp_path / name), ReadOptions())
@@ -233,9 +265,18 @@ def test_it_is_known_by_name_or_content(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ('[{"a": 1}, {"a": 2}]', r"is a JSON array; write one record a line: jq -c '\.\[\]' FILE"),
-        ('{\n  "a": 1,\n  "y": 0\n}\n', r"is a JSON document over several lines; .*jq -c \. FILE"),
-        ('{"columns": ["a", "y"],\n "data": [[1, 0]]}\n', "is a JSON document over several lines"),
+        (
+            '[{"a": 1}, {"a": 2}]',
+            r"is a JSON array; write one record a line: jq -c '\.\[\]' FILE",
+        ),
+        (
+            '{\n  "a": 1,\n  "y": 0\n}\n',
+            r"is a JSON document over several lines; .*jq -c \. FILE",
+        ),
+        (
+            '{"columns": ["a", "y"],\n "data": [[1, 0]]}\n',
+            "is a JSON document over several lines",
+        ),
         ("", "no rows"),
     ],
 )
@@ -243,4 +284,8 @@ def test_documents_are_refused_by_name(tmp_path: Path, text: str, problem: str) 
     for name in ("rows.json", "rows.jsonl", "rows.txt"):
         (tmp_path / name).write_text(text)
         with pytest.raises(FormatError, match=problem):
-            list(find_format(str(tmp_path / name)).read(str(tmp_path / name), ReadOptions()))
+            list(
+                find_format(str(tmp_path / name)).read(
+                    str(tmp_path / name), ReadOptions()
+                )
+            )

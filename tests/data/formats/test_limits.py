@@ -41,7 +41,13 @@ class Endless(io.RawIOBase):
 
 
 ENDLESS = {
-    "one line of cells": ("csv", b"1,2\n3,4\n", b"5,", 3, "the line is longer than 1 MiB"),
+    "one line of cells": (
+        "csv",
+        b"1,2\n3,4\n",
+        b"5,",
+        3,
+        "the line is longer than 1 MiB",
+    ),
     "one cell": ("csv", b"1,2\n", b"5", 2, "the line is longer than 1 MiB"),
     "white space": ("csv", b"1 2\n", b"5 ", 2, "the line is longer than 1 MiB"),
     "a header": ("csv", b"", b"name,", 1, "the line is longer than 1 MiB"),
@@ -53,9 +59,21 @@ ENDLESS = {
         None,
         "a cell is longer than 131,072 characters.*a quote not closed",
     ),
-    "a row of many lines": ("csv", b"a,b\n", b'"\n",', None, "the line is longer than 1 MiB"),
+    "a row of many lines": (
+        "csv",
+        b"a,b\n",
+        b'"\n",',
+        None,
+        "the line is longer than 1 MiB",
+    ),
     "pairs": ("svmlight", b"1 1:1\n", b"7:1 ", 2, "the line is longer than 1 MiB"),
-    "a comment": ("svmlight", b"1 1:1\n# ", b"7:1 ", 2, "the line is longer than 1 MiB"),
+    "a comment": (
+        "svmlight",
+        b"1 1:1\n# ",
+        b"7:1 ",
+        2,
+        "the line is longer than 1 MiB",
+    ),
     "a declaration": (
         "arff",
         b"@relation r\n@attribute a {",
@@ -85,7 +103,9 @@ def test_a_line_without_an_end_is_named(case: str) -> None:
     stream = io.BufferedReader(Endless(begin, more), 1 << 17)
     tracemalloc.start()
     with pytest.raises(FormatError, match=problem) as caught:
-        for _ in find_format("endless", name).read("endless", ReadOptions(stream=stream)):
+        for _ in find_format("endless", name).read(
+            "endless", ReadOptions(stream=stream)
+        ):
             pass
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -97,12 +117,16 @@ def test_a_line_without_an_end_is_named(case: str) -> None:
 def test_a_small_file_that_decompresses_to_one_line_is_named(tmp_path: Path) -> None:
     path = tmp_path / "bomb.csv.gz"
     path.write_bytes(gzip.compress(b"1,2\n" + b"1," * (2 * LIMIT)))
-    with pytest.raises(FormatError, match=r"bomb\.csv\.gz, line 2: the line is longer than 1 MiB"):
+    with pytest.raises(
+        FormatError, match=r"bomb\.csv\.gz, line 2: the line is longer than 1 MiB"
+    ):
         list(find_format(str(path)).read(str(path), ReadOptions()))
 
 
 @pytest.mark.parametrize("long", ["data", "labels"])
-def test_labels_in_a_file_of_their_own_have_the_limit_too(tmp_path: Path, long: str) -> None:
+def test_labels_in_a_file_of_their_own_have_the_limit_too(
+    tmp_path: Path, long: str
+) -> None:
     for suffix in ("data", "labels"):
         more = b"1 " * LIMIT if suffix == long else b""
         (tmp_path / f"t.{suffix}").write_bytes(
@@ -116,9 +140,13 @@ def test_labels_in_a_file_of_their_own_have_the_limit_too(tmp_path: Path, long: 
         )
 
 
-def test_rows_of_too_many_cells_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_too_many_cells_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lines, "MAX_CELLS", 1000)
     path = tmp_path / "t.csv"
     path.write_text("1,2\n" + "1," * 1000 + "1\n")
-    with pytest.raises(FormatError, match=r"t\.csv, line 2: the row has more than 1,000 cells"):
+    with pytest.raises(
+        FormatError, match=r"t\.csv, line 2: the row has more than 1,000 cells"
+    ):
         list(find_format(str(path)).read(str(path), ReadOptions()))

@@ -23,7 +23,9 @@ class Counting(bytearray):
 
 def test_a_newline_far_behind_lines_that_end_in_returns_is_searched_for_once() -> None:
     text = TextBlocks(
-        "rows", io.BufferedReader(io.BytesIO((b"1,2\r" * 1000 + b"3,4\n") * 3)), returns=True
+        "rows",
+        io.BufferedReader(io.BytesIO((b"1,2\r" * 1000 + b"3,4\n") * 3)),
+        returns=True,
     )
     assert text.fill()
     text.buffer = buffer = Counting(text.buffer)
@@ -41,12 +43,16 @@ def test_lines_are_those_of_python_whoever_moves_the_cursor(seed: int) -> None:
         for _ in range(300)
     )
     text = TextBlocks(
-        "rows", io.BufferedReader(io.BytesIO(data)), draw.choice([16, 64, 4096]), returns=True
+        "rows",
+        io.BufferedReader(io.BytesIO(data)),
+        draw.choice([16, 64, 4096]),
+        returns=True,
     )
     found = []
     while text.fill():
         if (
-            draw.random() < 0.3 and (end := text.buffer.find(b"\n", text.pos, text.stop)) >= 0
+            draw.random() < 0.3
+            and (end := text.buffer.find(b"\n", text.pos, text.stop)) >= 0
         ):  # as a compiled loop does
             found += bytes(text.buffer[text.pos : end + 1]).splitlines(keepends=True)
             text.pos = end + 1

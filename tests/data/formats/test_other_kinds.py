@@ -104,11 +104,15 @@ BINARY = {
     "pickle": pickle.dumps(FRAME),
     "pickle ": pickle.dumps({"a": 1}, protocol=2),
     "pickle  ": pickle.dumps({"a": 1}, protocol=0),
-    "Arrow or Feather file": written(lambda file: pyarrow.feather.write_feather(TABLE, file)),
+    "Arrow or Feather file": written(
+        lambda file: pyarrow.feather.write_feather(TABLE, file)
+    ),
     "ORC file": written(lambda file: pyarrow.orc.write_table(TABLE, file)),
     "Stata file": written(lambda file: FRAME.to_stata(file)),
     "spreadsheet or document": zip_of(b"[Content_Types].xml"),
-    "spreadsheet or document ": zip_of(b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"),
+    "spreadsheet or document ": zip_of(
+        b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
+    ),
     "spreadsheet of Excel": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(500),
     "tar archive": tar_of(b"1,2\n"),
     "HDF5 file": b"\x89HDF\r\n\x1a\n" + bytes(500),
@@ -134,7 +138,9 @@ def read(path: Path, format: str | None = None, **options: object) -> list[Batch
 
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize("file", ["rows.txt", "rows.csv", "rows.tsv", "rows"])
-def test_text_of_another_kind_is_called_by_its_name(tmp_path: Path, name: str, file: str) -> None:
+def test_text_of_another_kind_is_called_by_its_name(
+    tmp_path: Path, name: str, file: str
+) -> None:
     for begin in ("", "\ufeff"):
         if begin and name.startswith(("PDF", "PostScript")):
             continue
@@ -172,7 +178,9 @@ def test_a_database_is_called_by_its_name(tmp_path: Path) -> None:
 
 def test_an_archive_names_the_member(tmp_path: Path) -> None:
     (tmp_path / "days.tar").write_bytes(tar_of(TEXTS["Git LFS pointer"].encode()))
-    with pytest.raises(FormatError, match=r"days\.tar: a\.csv: is a Git LFS pointer.*git lfs pull"):
+    with pytest.raises(
+        FormatError, match=r"days\.tar: a\.csv: is a Git LFS pointer.*git lfs pull"
+    ):
         ingest(tmp_path / "days.tar", tmp_path / "out")
 
 
@@ -195,7 +203,9 @@ TABLES = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_table_that_looks_a_little_like_one_is_read(tmp_path: Path, name: str) -> None:
+def test_a_table_that_looks_a_little_like_one_is_read(
+    tmp_path: Path, name: str
+) -> None:
     (tmp_path / "rows").write_text(TABLES[name])
     assert sum(map(len, read(tmp_path / "rows"))) >= 2
 
@@ -229,7 +239,9 @@ def test_what_a_table_may_look_like_is_read_where_its_format_is_named(
     assert read(tmp_path / "rows", "csv", **options)
 
 
-def test_typing_errors_in_svmlight_text_are_named_with_their_line(tmp_path: Path) -> None:
+def test_typing_errors_in_svmlight_text_are_named_with_their_line(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "rows").write_text("1 1:2\n1 x:1\n")
     with pytest.raises(FormatError, match="line 2: got 'x:1', expected index:value"):
         read(tmp_path / "rows")

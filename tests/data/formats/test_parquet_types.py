@@ -24,7 +24,10 @@ TAKEN: dict[str, tuple[pa.Array, list[float]]] = {
     "booleans with nulls": (pa.array([True, None, False] * 2), [1, np.nan, 0]),
     "whole numbers with nulls": (pa.array([1, None, 3] * 2), [1, np.nan, 3]),
     "half floats": (pa.array(np.array([1, 2, 3] * 2, dtype=np.float16)), [1, 2, 3]),
-    "decimals": (pa.array([Decimal("1.5"), None, Decimal("-2.25")] * 2), [1.5, np.nan, -2.25]),
+    "decimals": (
+        pa.array([Decimal("1.5"), None, Decimal("-2.25")] * 2),
+        [1.5, np.nan, -2.25],
+    ),
     "no values at all": (pa.nulls(ROWS), [np.nan] * 3),
 }
 REFUSED: dict[str, pa.Array] = {
@@ -37,10 +40,14 @@ REFUSED: dict[str, pa.Array] = {
 }
 
 
-def write(folder: Path, columns: dict[str, Any], index: list[Any] | None = None) -> Path:
+def write(
+    folder: Path, columns: dict[str, Any], index: list[Any] | None = None
+) -> Path:
     table = pa.table(columns)
     if index is not None:
-        table = table.replace_schema_metadata({"pandas": json.dumps({"index_columns": index})})
+        table = table.replace_schema_metadata(
+            {"pandas": json.dumps({"index_columns": index})}
+        )
     pq.write_table(table, folder / "t.parquet")
     return folder / "t.parquet"
 
@@ -57,7 +64,10 @@ CATEGORIES: dict[str, tuple[pa.Array, list[str]]] = {
     "whole numbers": (pa.array([7, None, 1, 7, 1, 1]), ["1", "7"]),
     "fractions": (pa.array([7.0, 0.5, None, 7.0, 0.5, 1e300]), ["0.5", "1e+300", "7"]),
     "booleans": (pa.array([True, False, True, None, True, False]), ["False", "True"]),
-    "decimals": (pa.array([Decimal("1.50"), Decimal("2.00"), None] * 2), ["1.50", "2.00"]),
+    "decimals": (
+        pa.array([Decimal("1.50"), Decimal("2.00"), None] * 2),
+        ["1.50", "2.00"],
+    ),
     "words": (pa.array(["1", "1", "x", None, "x", "x"]), ["1", "x"]),
 }
 
@@ -66,7 +76,10 @@ CATEGORIES: dict[str, tuple[pa.Array, list[str]]] = {
 def test_a_dictionary_of_anything_is_categories(tmp_path: Path, name: str) -> None:
     """As a categorical of pandas is written; a plain column is them where it is asked for."""
     column, words = CATEGORIES[name]
-    for encode, given in ((), column.dictionary_encode()), (("x=one-hot:values=9",), column):
+    for encode, given in (
+        ((), column.dictionary_encode()),
+        (("x=one-hot:values=9",), column),
+    ):
         path = write(tmp_path, {"x": given, "a": range(ROWS), "y": [0, 1] * 3})
         made = ingest(path, tmp_path / f"d{len(encode)}", encode=encode)
         assert made.manifest.feature_names == ("a", *(f"x={word}" for word in words))
@@ -75,10 +88,13 @@ def test_a_dictionary_of_anything_is_categories(tmp_path: Path, name: str) -> No
         assert ones.tolist() == [float(value.is_valid) for value in column]
 
 
-def test_words_that_are_numbers_are_numbers_where_it_is_asked_for(tmp_path: Path) -> None:
+def test_words_that_are_numbers_are_numbers_where_it_is_asked_for(
+    tmp_path: Path,
+) -> None:
     numbers = pa.array([7, None, 1, 7, 1, 1])
     expected = ingest(
-        write(tmp_path, {"x": numbers, "a": range(ROWS), "y": [0, 1] * 3}), tmp_path / "n"
+        write(tmp_path, {"x": numbers, "a": range(ROWS), "y": [0, 1] * 3}),
+        tmp_path / "n",
     )
     for i, column in enumerate((numbers.dictionary_encode(), numbers.cast("string"))):
         path = write(tmp_path, {"x": column, "a": range(ROWS), "y": [0, 1] * 3})
@@ -97,15 +113,24 @@ def test_words_that_are_numbers_are_numbers_where_it_is_asked_for(tmp_path: Path
 def test_a_categorical_that_pandas_alone_tells_of_is_categories(tmp_path: Path) -> None:
     """As fastparquet writes it, which does not keep a type of Arrow."""
     metadata = {
-        "pandas": json.dumps({"columns": [{"field_name": "x", "pandas_type": "categorical"}]})
+        "pandas": json.dumps(
+            {"columns": [{"field_name": "x", "pandas_type": "categorical"}]}
+        )
     }
     table = pa.table({"x": [7, 7, 1], "y": [0, 1, 0]}).replace_schema_metadata(metadata)
     pq.write_table(table, tmp_path / "t.parquet")
-    assert ingest(tmp_path / "t.parquet", tmp_path / "d").manifest.feature_names == ("x=1", "x=7")
+    assert ingest(tmp_path / "t.parquet", tmp_path / "d").manifest.feature_names == (
+        "x=1",
+        "x=7",
+    )
 
 
-def test_a_label_that_is_a_dictionary_of_numbers_is_these_numbers(tmp_path: Path) -> None:
-    path = write(tmp_path, {"a": range(ROWS), "y": pa.array([3, 1, 2] * 2).dictionary_encode()})
+def test_a_label_that_is_a_dictionary_of_numbers_is_these_numbers(
+    tmp_path: Path,
+) -> None:
+    path = write(
+        tmp_path, {"a": range(ROWS), "y": pa.array([3, 1, 2] * 2).dictionary_encode()}
+    )
     assert ingest(path, tmp_path / "d").classes == (1, 2, 3)
     assert ingest(path, tmp_path / "r", target="real").classes is None
 
@@ -127,14 +152,17 @@ def test_other_columns_are_refused_in_one_line_unless_they_are_dropped(
     columns = {"a": range(ROWS), "x": REFUSED[name], "y": [0, 1] * 3}
     path = write(tmp_path, columns)
     with pytest.raises(
-        FormatError, match=rf"column 'x' is {name}.*, expected numbers or text; leave it out"
+        FormatError,
+        match=rf"column 'x' is {name}.*, expected numbers or text; leave it out",
     ) as caught:
         ingest(path, tmp_path / "d", label="x" if as_label else None)
     assert "\n" not in str(caught.value)
     assert ingest(path, tmp_path / "d", drop="x").manifest.feature_names == ("a",)
 
 
-def test_all_refused_columns_are_named_at_once_with_one_cure_that_works(tmp_path: Path) -> None:
+def test_all_refused_columns_are_named_at_once_with_one_cure_that_works(
+    tmp_path: Path,
+) -> None:
     columns = {"a": range(ROWS), **{f"{name}, x's": REFUSED[name] for name in REFUSED}}
     path = write(tmp_path, {**columns, "y": [0, 1] * 3})
     with pytest.raises(FormatError, match="hold neither numbers nor text") as caught:
@@ -144,19 +172,25 @@ def test_all_refused_columns_are_named_at_once_with_one_cure_that_works(tmp_path
         assert f"{column!r} ({kind}" in message
     options = shlex.split(message.partition("out with ")[2].partition(", or cast")[0])
     assert options[0] == "--drop"
-    assert ingest(path, tmp_path / "d", drop=options[1]).manifest.feature_names == ("a",)
+    assert ingest(path, tmp_path / "d", drop=options[1]).manifest.feature_names == (
+        "a",
+    )
 
 
 def test_words_that_mean_missing_elsewhere_are_words(tmp_path: Path) -> None:
     words = ["NA", "none", "null", "", " ?"]
     labels = ["NA", "", "?", "none", "NA", "x"]
-    made = ingest(write(tmp_path, {"word": [*words, None], "y": labels}), tmp_path / "d").manifest
+    made = ingest(
+        write(tmp_path, {"word": [*words, None], "y": labels}), tmp_path / "d"
+    ).manifest
     assert made.feature_names == tuple(f"word={word}" for word in sorted(words))
     assert made.splits["train"].missing == {"word": 1}
     assert made.classes == ("", "?", "NA", "none", "x")
 
 
-def test_a_part_without_values_takes_the_type_of_the_parts_before(tmp_path: Path) -> None:
+def test_a_part_without_values_takes_the_type_of_the_parts_before(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "parts"
     folder.mkdir()
     for part, words in enumerate((["u", "v"], pa.nulls(2))):
@@ -168,15 +202,25 @@ def test_a_part_without_values_takes_the_type_of_the_parts_before(tmp_path: Path
 
 
 def test_a_table_of_one_column_or_of_no_rows_says_so(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="one column, 'x'; a table needs features and a label"):
+    with pytest.raises(
+        FormatError, match="one column, 'x'; a table needs features and a label"
+    ):
         ingest(write(tmp_path, {"x": [1.0, 2.0]}), tmp_path / "d")
     with pytest.raises(FormatError, match="no rows"):
-        ingest(write(tmp_path, {"x": pa.array([], "f8"), "y": pa.array([], "f8")}), tmp_path / "d")
+        ingest(
+            write(tmp_path, {"x": pa.array([], "f8"), "y": pa.array([], "f8")}),
+            tmp_path / "d",
+        )
 
 
 def test_whole_numbers_that_may_be_rounded_are_warned_of(tmp_path: Path) -> None:
-    columns = {"id": pa.array([2**63 + 1, 7] * 3, "u8"), "code": [-(2**53), 5, None] * 2}
-    made = ingest(write(tmp_path, {**columns, "y": [0, 1] * 3}), tmp_path / "d").manifest
+    columns = {
+        "id": pa.array([2**63 + 1, 7] * 3, "u8"),
+        "code": [-(2**53), 5, None] * 2,
+    }
+    made = ingest(
+        write(tmp_path, {**columns, "y": [0, 1] * 3}), tmp_path / "d"
+    ).manifest
     assert made.table is not None
     assert made.table.rounded == ("id", "code")
 
@@ -203,10 +247,16 @@ def test_the_index_of_a_data_frame_is_neither_label_nor_feature(tmp_path: Path) 
     }
     path = write(tmp_path, columns, ["__index_level_0__", "when"])
     made = ingest(path, tmp_path / "d").manifest
-    assert (made.label_column, made.classes, made.feature_names) == ("y", (0, 1), ("a",))
+    assert (made.label_column, made.classes, made.feature_names) == (
+        "y",
+        (0, 1),
+        ("a",),
+    )
     assert made.table is not None
     assert made.table.dropped == ("__index_level_0__", "when")
     named = ingest(path, tmp_path / "named", label="when").manifest
     assert (named.classes, named.feature_names) == (("u", "v"), ("a", "y"))
-    whole = write(tmp_path, {"a": range(ROWS), "y": [0, 1] * 3}, [{"kind": "range", "start": 0}])
+    whole = write(
+        tmp_path, {"a": range(ROWS), "y": [0, 1] * 3}, [{"kind": "range", "start": 0}]
+    )
     assert ingest(whole, tmp_path / "whole").manifest.feature_names == ("a",)

@@ -64,12 +64,15 @@ def test_truncated_sources_are_named(tmp_path: Path, codec: str, kept: float) ->
         stream.read()
 
 
-@pytest.mark.parametrize("codec", ["gzip", "bzip2", "xz"])  # pyarrow writes zstd without a checksum
+# pyarrow writes zstd without a checksum
+@pytest.mark.parametrize("codec", ["gzip", "bzip2", "xz"])
 def test_corrupt_sources_are_named(tmp_path: Path, codec: str) -> None:
     path = tmp_path / "bad"
     whole = bytearray(CODECS[codec](b"some rows of text that repeat " * 1000))
     middle = len(whole) // 2
-    whole[middle : middle + 8] = bytes(byte ^ 255 for byte in whole[middle : middle + 8])
+    whole[middle : middle + 8] = bytes(
+        byte ^ 255 for byte in whole[middle : middle + 8]
+    )
     path.write_bytes(whole)
     with pytest.raises(FormatError, match=r"bad: "), open_source(str(path)) as stream:
         stream.read()
@@ -133,12 +136,19 @@ def test_what_cannot_be_guessed_says_what_there_is(tmp_path: Path) -> None:
 def test_a_zip_archive_or_one_column_says_what_is_read(tmp_path: Path) -> None:
     (tmp_path / "rows.zip").write_bytes(b"PK\x03\x04\x14\0\0\0\x08\0 rows.csv")
     with pytest.raises(
-        FormatError, match="is a zip archive or a spreadsheet, which is not read; unpack it"
+        FormatError,
+        match="is a zip archive or a spreadsheet, which is not read; unpack it",
     ):
         find_format(str(tmp_path / "rows.zip"))
     (tmp_path / "y.csv").write_text("y\n0\n1\n")
-    with pytest.raises(FormatError, match="equally many cells, at least a feature and a label"):
-        list(find_format(str(tmp_path / "y.csv")).read(str(tmp_path / "y.csv"), ReadOptions()))
+    with pytest.raises(
+        FormatError, match="equally many cells, at least a feature and a label"
+    ):
+        list(
+            find_format(str(tmp_path / "y.csv")).read(
+                str(tmp_path / "y.csv"), ReadOptions()
+            )
+        )
 
 
 def test_every_format_can_be_named() -> None:
@@ -153,7 +163,9 @@ def test_guessing_a_format_does_not_import_heavy_libraries() -> None:
         "print({'numba', 'sklearn', 'pyarrow', 'scipy'} & set(sys.modules))"
     )
     assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True
+        ).stdout
         == "set()\n"
     )
 

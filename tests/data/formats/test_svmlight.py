@@ -26,15 +26,21 @@ def obviously_right(text: str) -> list[Row]:
     for line in text.splitlines():
         words = line.split("#")[0].split()
         if words:
-            pairs = [word.split(":") for word in words[1:] if not word.startswith("qid:")]
-            rows.append((float(words[0]), {int(index): float(value) for index, value in pairs}))
+            pairs = [
+                word.split(":") for word in words[1:] if not word.startswith("qid:")
+            ]
+            rows.append(
+                (float(words[0]), {int(index): float(value) for index, value in pairs})
+            )
     return rows
 
 
 def read_rows(path: Path, block_bytes: int = 1 << 16, **options: object) -> list[Row]:
     """Read everything and number the indices as written."""
     rows: list[Row] = []
-    for batch in read_svmlight(str(path), ReadOptions(**{"chunk_rows": 7, **options}), block_bytes):
+    for batch in read_svmlight(
+        str(path), ReadOptions(**{"chunk_rows": 7, **options}), block_bytes
+    ):
         assert isinstance(batch.X, CSR)
         assert batch.X.indptr.dtype == np.int64
         assert batch.X.indices.dtype == np.int32
@@ -45,13 +51,18 @@ def read_rows(path: Path, block_bytes: int = 1 << 16, **options: object) -> list
             span = slice(batch.X.indptr[i], batch.X.indptr[i + 1])
             indices = (batch.X.indices[span] + base).tolist()
             assert all(index - base < batch.columns for index in indices)
-            rows.append((label, dict(zip(indices, batch.X.data[span].tolist(), strict=True))))
+            rows.append(
+                (label, dict(zip(indices, batch.X.data[span].tolist(), strict=True)))
+            )
     return rows
 
 
 def same_bits(expected: list[Row], actual: list[Row]) -> bool:
     def key(rows: list[Row]) -> list[tuple[str, list[tuple[int, str]]]]:
-        return [(float(y).hex(), [(i, float(v).hex()) for i, v in x.items()]) for y, x in rows]
+        return [
+            (float(y).hex(), [(i, float(v).hex()) for i, v in x.items()])
+            for y, x in rows
+        ]
 
     return key(expected) == key(actual)
 
@@ -60,7 +71,9 @@ decimals = st.one_of(
     st.floats(allow_nan=False).map(repr),
     st.integers(-(10**25), 10**25).map(str),
     st.decimals(allow_nan=False, allow_infinity=False, places=6).map(str),
-    st.from_regex(r"[+-]?[0-9]{1,25}(\.[0-9]{0,25})?([eE][+-]?[0-9]{1,3})?", fullmatch=True),
+    st.from_regex(
+        r"[+-]?[0-9]{1,25}(\.[0-9]{0,25})?([eE][+-]?[0-9]{1,3})?", fullmatch=True
+    ),
     st.from_regex(r"[+-]?\.[0-9]{1,20}", fullmatch=True),
     st.sampled_from(
         [
@@ -86,7 +99,9 @@ def texts(draw: st.DrawFn) -> str:
     end = draw(st.sampled_from(["\n", "\r\n"]))
     lines = []
     for _ in range(draw(st.integers(1, 12))):
-        indices = draw(st.lists(st.integers(1, 2**31 - 2), max_size=6, unique=True).map(sorted))
+        indices = draw(
+            st.lists(st.integers(1, 2**31 - 2), max_size=6, unique=True).map(sorted)
+        )
         gap = draw(st.sampled_from([" ", "  ", "\t"]))
         pairs = [f"{index}:{draw(decimals)}" for index in indices]
         qid = draw(st.sampled_from([[], ["qid:12"]]))
@@ -115,7 +130,9 @@ def test_values_have_the_bits_that_scikit_learn_reads(
     path = tmp_path_factory.mktemp("text") / "rows"
     path.write_text("".join(f"1 3:{number}\n" for number in numbers))
     expected = load_svmlight_file(str(path), zero_based=False)[0].data
-    actual = np.concatenate([batch.X.data for batch in read_svmlight(str(path), ReadOptions())])
+    actual = np.concatenate(
+        [batch.X.data for batch in read_svmlight(str(path), ReadOptions())]
+    )
     assert actual.tobytes() == expected.tobytes()
 
 
@@ -139,7 +156,9 @@ def test_a_batch_is_cut_after_the_row_that_fills_it_with_nonzeros(
     path = tmp_path / "rows"
     path.write_text("1 1:1 2:1 3:1\n1 1:1\n1 1:1 2:1 3:1 4:1 5:1\n1\n")
     for block_bytes in (5, 1000):
-        assert [len(b) for b in read_svmlight(str(path), ReadOptions(), block_bytes)] == [2, 1, 1]
+        assert [
+            len(b) for b in read_svmlight(str(path), ReadOptions(), block_bytes)
+        ] == [2, 1, 1]
 
 
 BAD_LINES = {
@@ -192,7 +211,9 @@ def test_a_bad_last_line_without_newline_is_named(tmp_path: Path) -> None:
         list(read_svmlight(str(path), ReadOptions()))
 
 
-def test_an_index_zero_in_the_first_batch_makes_the_source_zero_based(tmp_path: Path) -> None:
+def test_an_index_zero_in_the_first_batch_makes_the_source_zero_based(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "rows"
     path.write_text("1 1:1 4:1\n1 0:5\n1 2:3\n")
     (batch,) = read_svmlight(str(path), ReadOptions())
@@ -201,7 +222,9 @@ def test_an_index_zero_in_the_first_batch_makes_the_source_zero_based(tmp_path: 
     assert batch.columns == 5
 
 
-def test_an_index_zero_after_rows_were_handed_on_says_to_pass_zero_based(tmp_path: Path) -> None:
+def test_an_index_zero_after_rows_were_handed_on_says_to_pass_zero_based(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "rows"
     path.write_text("1 1:1\n1 2:1\n1 0:1\n")
     with pytest.raises(FormatError, match=r"line 3: .*count from 1 in the rows before"):
@@ -232,7 +255,9 @@ def test_a_source_without_rows_is_an_error(tmp_path: Path, text: str) -> None:
 def test_truncated_gzip_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.svm.gz"
     rng = np.random.default_rng(0)
-    path.write_bytes(gzip.compress("".join(f"1 1:{x}\n" for x in rng.random(2000)).encode())[:-200])
+    path.write_bytes(
+        gzip.compress("".join(f"1 1:{x}\n" for x in rng.random(2000)).encode())[:-200]
+    )
     with pytest.raises(FormatError, match="truncated"):
         list(read_svmlight(str(path), ReadOptions()))
 
@@ -250,7 +275,9 @@ def test_truncated_gzip_is_named(tmp_path: Path) -> None:
         ("spam_drift/spam.libsvm.xz", 9324, 39916),
     ],
 )
-def test_real_files_equal_scikit_learns_reading(shared_data, tmp_path, name, rows, columns) -> None:  # type: ignore[no-untyped-def]
+def test_real_files_equal_scikit_learns_reading(
+    shared_data, tmp_path, name, rows, columns
+) -> None:  # type: ignore[no-untyped-def]
     source = str(shared_data(name))
     batches = list(find_format(source).read(source, ReadOptions(5000)))
     assert sum(map(len, batches)) == rows
@@ -263,7 +290,9 @@ def test_real_files_equal_scikit_learns_reading(shared_data, tmp_path, name, row
         expected, y = load_svmlight_file(str(plain))
     else:
         expected, y = load_svmlight_file(source)
-    np.testing.assert_array_equal(y, np.concatenate([batch.target for batch in batches]))
+    np.testing.assert_array_equal(
+        y, np.concatenate([batch.target for batch in batches])
+    )
     np.testing.assert_array_equal(
         expected.data, np.concatenate([batch.X.data for batch in batches])
     )

@@ -45,7 +45,9 @@ def test_a_label_column_that_is_not_there_is_named(tmp_path: Path) -> None:
         read(tmp_path, "a,class\n1,2\n", label=7)
 
 
-def test_values_of_the_first_batch_are_sorted_and_later_ones_are_appended(tmp_path: Path) -> None:
+def test_values_of_the_first_batch_are_sorted_and_later_ones_are_appended(
+    tmp_path: Path,
+) -> None:
     text = "5,tcp,S,0,bad\n0,udp,?,1,good\n7,tcp,R,nan,bad\n"
     names_by_rows = {
         1: ("x0", "x3", "x1=tcp", "x2=S", "x1=udp", "x2=R"),
@@ -61,11 +63,16 @@ def test_values_of_the_first_batch_are_sorted_and_later_ones_are_appended(tmp_pa
         np.testing.assert_array_equal(
             in_order, [[5, 0, 1, 1, 0, 0], [0, 1, 0, 0, 1, 0], [7, np.nan, 1, 0, 0, 1]]
         )
-        assert [label for batch in batches for label in batch.target] == ["bad", "good", "bad"]
+        assert [label for batch in batches for label in batch.target] == [
+            "bad",
+            "good",
+            "bad",
+        ]
         for batch in batches:
             for i in range(len(batch)):
                 assert (
-                    np.diff(batch.X.indices[batch.X.indptr[i] : batch.X.indptr[i + 1]]) > 0
+                    np.diff(batch.X.indices[batch.X.indptr[i] : batch.X.indptr[i + 1]])
+                    > 0
                 ).all()
 
 
@@ -102,7 +109,9 @@ def test_a_header_can_be_forced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("delimiter", [",", "\t", ";", "|", " ", "   "])
 def test_the_delimiter_is_found_out(tmp_path: Path, delimiter: str) -> None:
-    (batch,) = read(tmp_path, "".join(delimiter.join(row) + "\n" for row in ("123", "456")))
+    (batch,) = read(
+        tmp_path, "".join(delimiter.join(row) + "\n" for row in ("123", "456"))
+    )
     np.testing.assert_array_equal(batch.X, [[1, 2], [4, 5]])
 
 
@@ -179,7 +188,11 @@ cells = st.one_of(
 )
 
 
-@given(table=st.lists(st.tuples(cells, cells, st.integers(0, 9).map(str)), min_size=1, max_size=30))
+@given(
+    table=st.lists(
+        st.tuples(cells, cells, st.integers(0, 9).map(str)), min_size=1, max_size=30
+    )
+)
 @settings(max_examples=60, deadline=None)
 def test_numbers_are_those_of_float(
     tmp_path_factory: pytest.TempPathFactory, table: list[tuple[str, ...]]
@@ -188,21 +201,25 @@ def test_numbers_are_those_of_float(
     with path.open("w", newline="") as file:
         stdlib_csv.writer(file).writerows(table)
     expected = [
-        [np.nan if cell in ("", "NA", "?") else float(cell) for cell in row] for row in table
+        [np.nan if cell in ("", "NA", "?") else float(cell) for cell in row]
+        for row in table
     ]
     batches = list(read_table(str(path), ReadOptions(7, header=False)))
     np.testing.assert_array_equal(
         np.vstack([batch.X for batch in batches]), [row[:2] for row in expected]
     )
     np.testing.assert_array_equal(
-        np.concatenate([batch.target for batch in batches]), [row[2] for row in expected]
+        np.concatenate([batch.target for batch in batches]),
+        [row[2] for row in expected],
     )
 
 
 @pytest.mark.long
 def test_usps_has_its_label_first(shared_data) -> None:  # type: ignore[no-untyped-def]
     source = str(shared_data("usps/zip.train.gz"))
-    batches = list(find_format(source, "csv").read(source, ReadOptions(5000, label="0")))
+    batches = list(
+        find_format(source, "csv").read(source, ReadOptions(5000, label="0"))
+    )
     X = np.vstack([b.X for b in batches])
     y = np.concatenate([b.target for b in batches])
     assert X.shape == (7291, 256)
@@ -236,7 +253,9 @@ def test_a_nul_byte_is_told_whoever_says_the_delimiter(tmp_path: Path) -> None:
         assert caught.value.line == 2
 
 
-@pytest.mark.parametrize("first", ["sep=;\n", "sep=;\r\n", "\ufeffsep=;\n", '"sep=;"\r\n'])
+@pytest.mark.parametrize(
+    "first", ["sep=;\n", "sep=;\r\n", "\ufeffsep=;\n", '"sep=;"\r\n']
+)
 def test_excels_first_line_names_the_delimiter(tmp_path: Path, first: str) -> None:
     (batch,) = read(tmp_path, first + "a,b;c,d;y\n1;2;0\n3;4;1\n")
     assert batch.feature_names == ("a,b", "c,d")
@@ -263,7 +282,9 @@ def test_a_file_without_rows_is_told_by_what_it_has(
 ) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(FormatError, match=f"no rows: the file {problem}"):
-        list(find_format(str(tmp_path / name)).read(str(tmp_path / name), ReadOptions()))
+        list(
+            find_format(str(tmp_path / name)).read(str(tmp_path / name), ReadOptions())
+        )
 
 
 def test_latin1_is_told_with_the_command_that_rewrites_it(tmp_path: Path) -> None:

@@ -21,7 +21,20 @@ NUMBERS = st.one_of(
     st.sampled_from(["0", "1", "-0", "17", ".5", "5.", "1e5", "-2.5E-3", "+7"]),
 )
 PLAIN_WORDS = st.sampled_from(
-    ["red", "blue", "été", "a b", "x" * 9, "0", "none", "?", "", '"a,b"', '"q""q"', "'s'"]
+    [
+        "red",
+        "blue",
+        "été",
+        "a b",
+        "x" * 9,
+        "0",
+        "none",
+        "?",
+        "",
+        '"a,b"',
+        '"q""q"',
+        "'s'",
+    ]
 )
 # fmt: off
 ODD = st.sampled_from([
@@ -34,13 +47,20 @@ ODD = st.sampled_from([
 ])
 # fmt: on
 COLUMN = st.sampled_from(
-    [NUMBERS, NUMBERS, PLAIN_WORDS, st.one_of(NUMBERS, st.sampled_from(["", "NA", "?", "nan"]))]
+    [
+        NUMBERS,
+        NUMBERS,
+        PLAIN_WORDS,
+        st.one_of(NUMBERS, st.sampled_from(["", "NA", "?", "nan"])),
+    ]
 )
 LINE_END = st.sampled_from(["\n"] * 6 + ["\r\n", "\r", "\n\n", " \n", "\n \r\n"])
 
 
 @st.composite
-def tables(draw: st.DrawFn, delimiters: str) -> tuple[list[list[str]], str, list[str], str]:
+def tables(
+    draw: st.DrawFn, delimiters: str
+) -> tuple[list[list[str]], str, list[str], str]:
     """Return rows of cells, the delimiter, the lines' ends and what may come before: most tables are sound, some are not."""
     columns = draw(st.lists(COLUMN, min_size=2, max_size=6))
     rows = draw(st.lists(st.tuples(*columns).map(list), min_size=1, max_size=25))
@@ -57,7 +77,12 @@ def tables(draw: st.DrawFn, delimiters: str) -> tuple[list[list[str]], str, list
     if draw(st.booleans()):
         ends = [ends[0]] * len(rows)
     ends[-1] = draw(st.sampled_from([ends[-1], ""]))
-    return rows, draw(st.sampled_from(delimiters)), ends, draw(st.sampled_from(["", "", "\ufeff"]))
+    return (
+        rows,
+        draw(st.sampled_from(delimiters)),
+        ends,
+        draw(st.sampled_from(["", "", "\ufeff"])),
+    )
 
 
 def options_of(draw: st.DrawFn, width: int) -> ReadOptions:
@@ -85,8 +110,12 @@ def test_both_ways_read_the_same_of_text(
 ) -> None:
     rows, delimiter, ends, mark = table
     path = tmp_path_factory.mktemp("t", numbered=True) / "t.csv"
-    text = mark + "".join(chain(*zip((delimiter.join(row) for row in rows), ends, strict=True)))
-    path.write_bytes(text.encode() + data.draw(st.sampled_from([b""] * 9 + [b"\xe9,1\n"])))
+    text = mark + "".join(
+        chain(*zip((delimiter.join(row) for row in rows), ends, strict=True))
+    )
+    path.write_bytes(
+        text.encode() + data.draw(st.sampled_from([b""] * 9 + [b"\xe9,1\n"]))
+    )
     same(
         path,
         "csv",
@@ -106,7 +135,9 @@ def test_both_ways_read_the_same_of_arff(
     rows, _, ends, mark = table
     kinds = data.draw(
         st.lists(
-            st.sampled_from(["numeric", "string", "{red,blue,'a b',?}", "{0,1}", "real"]),
+            st.sampled_from(
+                ["numeric", "string", "{red,blue,'a b',?}", "{0,1}", "real"]
+            ),
             min_size=max(2, len(rows[0])),
             max_size=max(2, len(rows[0])),
         )
@@ -117,7 +148,11 @@ def test_both_ways_read_the_same_of_arff(
         + "@data\n"
     )
     path = tmp_path_factory.mktemp("t", numbered=True) / "t.arff"
-    text = mark + head + "".join(chain(*zip((",".join(row) for row in rows), ends, strict=True)))
+    text = (
+        mark
+        + head
+        + "".join(chain(*zip((",".join(row) for row in rows), ends, strict=True)))
+    )
     path.write_bytes(text.encode())
     same(
         path,

@@ -26,7 +26,8 @@ def test_labels_beside_are_taken(tmp_path: Path, rows: str, packed: bool) -> Non
     chunk = dataset.chunk("train", 0)
     assert (dataset.classes, chunk.y.tolist()) == ((-1, 1), [1, 0])
     assert to_dense(chunk.X, 2).tolist() == [[1, 2], [3, 4]]
-    assert dataset.manifest.label_column is None  # no column of the data was taken for the label
+    # no column of the data was taken for the label
+    assert dataset.manifest.label_column is None
 
 
 def test_blank_line_between_pairs_is_a_row_of_zeros(tmp_path: Path) -> None:
@@ -63,7 +64,13 @@ def test_line_of_a_fault_is_that_of_the_data(tmp_path: Path) -> None:
     ],
 )
 def test_real_files(
-    tmp_path: Path, shared_data, name: str, kind: str, rows: int, columns: int, positive: int
+    tmp_path: Path,
+    shared_data,
+    name: str,
+    kind: str,
+    rows: int,
+    columns: int,
+    positive: int,
 ) -> None:
     dataset = ingest(shared_data(name), tmp_path / "d")
     assert (dataset.kind, dataset.rows(), dataset.columns, dataset.classes) == (

@@ -38,8 +38,12 @@ def rows_of(batches: list[Batch]) -> list[Row]:
         for row, label in enumerate(np.asarray(batch.target).tolist()):
             span = slice(*batch.X.indptr[row : row + 2].tolist())
             names = [batch.feature_names[index] for index in batch.X.indices[span]]
-            assert batch.X.indices[span].tolist() == sorted(set(batch.X.indices[span].tolist()))
-            rows.append((label, dict(zip(names, batch.X.data[span].tolist(), strict=True))))
+            assert batch.X.indices[span].tolist() == sorted(
+                set(batch.X.indices[span].tolist())
+            )
+            rows.append(
+                (label, dict(zip(names, batch.X.data[span].tolist(), strict=True)))
+            )
     return rows
 
 
@@ -71,7 +75,9 @@ def slow_rows(text: str) -> list[Row]:
         if "|" in line:
             row: dict[str, float] = {}
             for space, name, word, value in slow_features(line):
-                called = (f"{space}^" if space else "") + name + (f"^{word}" if word else "")
+                called = (
+                    (f"{space}^" if space else "") + name + (f"^{word}" if word else "")
+                )
                 row[called] = row.get(called, 0.0) + value
             rows.append((float(line.split()[0]), row))
     return rows
@@ -111,7 +117,8 @@ NAMES = st.one_of(
     ),
     st.text(
         st.characters(
-            blacklist_categories=("Cs", "Cc", "Zs", "Zl", "Zp"), blacklist_characters=":|"
+            blacklist_categories=("Cs", "Cc", "Zs", "Zl", "Zp"),
+            blacklist_characters=":|",
         ),
         min_size=1,
         max_size=12,
@@ -121,7 +128,15 @@ NUMBERS = st.one_of(
     st.integers(-99, 99).map(str),
     st.floats(-1e6, 1e6, allow_nan=False).map(repr),
     st.sampled_from(
-        ["+.5", "5.", "1e3", "-1E-2", "0", "0.12345678901234567890123", "123456789012345678901234"]
+        [
+            "+.5",
+            "5.",
+            "1e3",
+            "-1E-2",
+            "0",
+            "0.12345678901234567890123",
+            "123456789012345678901234",
+        ]
     ),
 )
 WORDS = st.sampled_from(["red", "b:c", "_", "é"])
@@ -132,24 +147,33 @@ FEATURES = st.one_of(
     NUMBERS.map(":{}".format),
 )
 SPACES = st.one_of(
-    st.just(""), st.sampled_from(["f", "g", "12", "ns"]), st.tuples(NAMES, NUMBERS).map(":".join)
+    st.just(""),
+    st.sampled_from(["f", "g", "12", "ns"]),
+    st.tuples(NAMES, NUMBERS).map(":".join),
 )
-PARTS = st.tuples(SPACES, st.lists(FEATURES, max_size=8), st.sampled_from([" ", "  ", "\t"])).map(
-    lambda part: part[0] + "".join(part[2] + feature for feature in part[1])
-)
+PARTS = st.tuples(
+    SPACES, st.lists(FEATURES, max_size=8), st.sampled_from([" ", "  ", "\t"])
+).map(lambda part: part[0] + "".join(part[2] + feature for feature in part[1]))
 LABELS = st.tuples(
     NUMBERS,
     st.sampled_from(["", " 1", " 2.5", " 1 0", " 0.5 -1"]),
     st.sampled_from(["", " 'tag", " 'tag "]),
 ).map("".join)
 LINES = st.tuples(LABELS, st.lists(PARTS, min_size=1, max_size=3)).map(
-    lambda line: line[0] + ("" if line[0].endswith("tag") else " ") + "|" + " |".join(line[1])
+    lambda line: (
+        line[0] + ("" if line[0].endswith("tag") else " ") + "|" + " |".join(line[1])
+    )
 )
 TEXTS = st.lists(LINES, min_size=1, max_size=12)
 
 
 @settings(max_examples=150, deadline=None)
-@example(["1 |a x y:2 |a x", "-1 | x |b " + " ".join(f"w{i % 70}:{i + 1}" for i in range(200))])
+@example(
+    [
+        "1 |a x y:2 |a x",
+        "-1 | x |b " + " ".join(f"w{i % 70}:{i + 1}" for i in range(200)),
+    ]
+)
 @given(lines=TEXTS)
 def test_features_are_read_as_they_are_written(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str]
@@ -166,7 +190,9 @@ def test_features_are_read_as_they_are_written(
         for batch in hashed
         for row in np.split(np.c_[batch.X.indices, batch.X.data], batch.X.indptr[1:-1])
     ]
-    assert [dict(row.tolist()) for row in rows] == [slow_hashed(line, 6) for line in lines]
+    assert [dict(row.tolist()) for row in rows] == [
+        slow_hashed(line, 6) for line in lines
+    ]
 
 
 def test_two_names_that_are_written_alike_are_two_features(tmp_path: Path) -> None:
@@ -198,15 +224,22 @@ def test_many_names_are_numbered_by_first_appearance_whatever_the_blocks(
 
 
 def test_a_namespace_weighs_its_features_and_zeros_are_left_out(tmp_path: Path) -> None:
-    (tmp_path / "t.vw").write_text("1 2 0.5 'x|f:0.5 a:2 b |g:0 c |h d:0 e\r\n\n-1 |f a a:3\n")
+    (tmp_path / "t.vw").write_text(
+        "1 2 0.5 'x|f:0.5 a:2 b |g:0 c |h d:0 e\r\n\n-1 |f a a:3\n"
+    )
     batches = read(tmp_path / "t.vw")
-    assert rows_of(batches) == [(1.0, {"f^a": 1.0, "f^b": 0.5, "h^e": 1.0}), (-1.0, {"f^a": 4.0})]
+    assert rows_of(batches) == [
+        (1.0, {"f^a": 1.0, "f^b": 0.5, "h^e": 1.0}),
+        (-1.0, {"f^a": 4.0}),
+    ]
     first, second = batches[-1].notes
     assert first.endswith(
         "t.vw that have an importance other than 1, which is not used without --weights "
         "importance: 1"
     )
-    assert second.endswith("t.vw that have a base (an initial prediction), which is not used: 1")
+    assert second.endswith(
+        "t.vw that have a base (an initial prediction), which is not used: 1"
+    )
 
 
 @pytest.mark.parametrize(
@@ -232,7 +265,10 @@ def test_a_namespace_weighs_its_features_and_zeros_are_left_out(tmp_path: Path) 
         ("1 2", "got '1 2', expected a label, a bar and features"),
         ("1 |f:x a", "the namespace is 'f:x', expected NAME or NAME:WEIGHT"),
         ("1 |:2 a", "the namespace is ':2'"),
-        ("1 |f a:1x", "the feature is 'a:1x', expected NAME or NAME:VALUE, a finite number"),
+        (
+            "1 |f a:1x",
+            "the feature is 'a:1x', expected NAME or NAME:VALUE, a finite number",
+        ),
         ("1 |f a: b", "the feature is 'a:'"),
         ("1 |f a:nan", "the feature is 'a:nan'"),
         ("1 |f a:1e400", "the feature is 'a:1e400'"),
@@ -241,7 +277,9 @@ def test_a_namespace_weighs_its_features_and_zeros_are_left_out(tmp_path: Path) 
         ("1 |f \udcff", "is not UTF-8 text"),
     ],
 )
-def test_faults_are_named_with_their_line(tmp_path: Path, row: str, problem: str) -> None:
+def test_faults_are_named_with_their_line(
+    tmp_path: Path, row: str, problem: str
+) -> None:
     path = tmp_path / "t.vw"
     path.write_bytes(f"1 |f a\n\n{row}\n".encode("utf-8", "surrogateescape"))
     with pytest.raises(FormatError, match=rf"t\.vw, line 3: .*{problem}"):
@@ -252,7 +290,9 @@ def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.vw"
     path.write_text(SMALL)
     for encode in ("f=hash", "*=text", "*=date"):
-        with pytest.raises(FormatError, match=r"expected --encode '\*=hash:features=2\^18'"):
+        with pytest.raises(
+            FormatError, match=r"expected --encode '\*=hash:features=2\^18'"
+        ):
             read(path, encode=(encode,))
     with pytest.raises(FormatError, match="hashed to a power of two, got 1000"):
         read(path, encode=("*=hash:features=1000",))
@@ -265,9 +305,13 @@ def test_a_dataset_keeps_the_names_or_how_they_were_hashed(tmp_path: Path) -> No
     named = ingest(tmp_path / "k04-vw.txt", tmp_path / "named")
     assert named.classes == (-1, 1)
     assert named.manifest.feature_names == ("f^a", "f^b")
-    hashed = ingest(tmp_path / "k04-vw.txt", tmp_path / "hashed", encode="*=hash:features=2^10")
+    hashed = ingest(
+        tmp_path / "k04-vw.txt", tmp_path / "hashed", encode="*=hash:features=2^10"
+    )
     assert hashed.columns == 1024
-    assert open_dataset(tmp_path / "hashed").manifest.table.coded == {"*": "hash:features=1024"}
+    assert open_dataset(tmp_path / "hashed").manifest.table.coded == {
+        "*": "hash:features=1024"
+    }
 
 
 @pytest.mark.parametrize(
@@ -287,7 +331,8 @@ def test_its_text_is_known_by_its_first_lines(tmp_path: Path, text: str) -> None
     assert find_format(str(tmp_path / "rows.txt")).name == "vw"
     (tmp_path / "rows.csv").write_text(text)
     with pytest.raises(
-        FormatError, match="is vw text, though its name says csv; read it with --format vw"
+        FormatError,
+        match="is vw text, though its name says csv; read it with --format vw",
     ):
         find_format(str(tmp_path / "rows.csv"))
 
@@ -335,5 +380,9 @@ def test_vowpal_wabbit_numbers_features_alike(tmp_path: Path) -> None:
         for _, index, value, _ in audited[row]:
             expected[int(index)] = expected.get(int(index), 0.0) + float(value)
         span = slice(bounds[row], bounds[row + 1])
-        got = dict(zip(batch.X.indices[span].tolist(), batch.X.data[span].tolist(), strict=True))
+        got = dict(
+            zip(
+                batch.X.indices[span].tolist(), batch.X.data[span].tolist(), strict=True
+            )
+        )
         assert got == pytest.approx(expected), line

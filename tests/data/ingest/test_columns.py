@@ -16,14 +16,19 @@ def sparse(dense, names=None) -> Batch:
     row, column = np.nonzero(X)
     indptr = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=len(X)))))
     return Batch(
-        CSR(indptr, column.astype(np.int32), X[row, column]), np.zeros(len(X)), X.shape[1], names
+        CSR(indptr, column.astype(np.int32), X[row, column]),
+        np.zeros(len(X)),
+        X.shape[1],
+        names,
     )
 
 
 def test_categories_met_in_another_order_get_the_same_column():
     columns = Columns()
     columns.align(sparse([[1, 2, 0]], ("age", "job=cook", "job=smith")), "a")
-    rows = columns.align(sparse([[5, 1, 0], [6, 0, 3]], ("age", "job=smith", "job=tailor")), "b")
+    rows = columns.align(
+        sparse([[5, 1, 0], [6, 0, 3]], ("age", "job=smith", "job=tailor")), "b"
+    )
     assert columns.names == ("age", "job=cook", "job=smith", "job=tailor")
     assert columns.width == 4
     assert to_dense(rows, 4).tolist() == [[5, 0, 1, 0], [6, 0, 0, 3]]
@@ -40,7 +45,10 @@ def test_row_indices_stay_increasing_when_columns_move():
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        (Batch(np.zeros((1, 3)), np.zeros(1), 3), "has 3 columns but the sources before it had 2"),
+        (
+            Batch(np.zeros((1, 3)), np.zeros(1), 3),
+            "has 3 columns but the sources before it had 2",
+        ),
         (sparse([[1, 2]]), "has sparse rows but the sources before it had dense ones"),
     ],
 )
@@ -53,7 +61,10 @@ def test_sources_that_do_not_go_together(second: Batch, message: str):
 
 def test_types_that_float64_cannot_hold_become_float64():
     columns = Columns()
-    assert columns.align(Batch(np.ones((1, 2), np.int64), np.zeros(1), 2), "a").dtype == np.float64
+    assert (
+        columns.align(Batch(np.ones((1, 2), np.int64), np.zeros(1), 2), "a").dtype
+        == np.float64
+    )
 
 
 def test_two_features_of_a_source_with_one_name_are_refused():

@@ -75,13 +75,26 @@ FORMS = pytest.mark.parametrize("form", ["folder", "tar", "zip"])
             "_SUCCESS, _logs/x",
         ),
         (
-            {"a.csv": CSV, ".a.csv.crc": "x", "SHA256SUMS": "1 a", "iris.names": "1. Title"},
+            {
+                "a.csv": CSV,
+                ".a.csv.crc": "x",
+                "SHA256SUMS": "1 a",
+                "iris.names": "1. Title",
+            },
             2,
             ".a.csv.crc, SHA256SUMS, iris.names",
         ),
-        ({"days/Day1.svm": SVM, "days/Day2.svm": SVM, "FeatureTypes": "4\n5\n"}, 4, "FeatureTypes"),
+        (
+            {"days/Day1.svm": SVM, "days/Day2.svm": SVM, "FeatureTypes": "4\n5\n"},
+            4,
+            "FeatureTypes",
+        ),
         ({"a.csv": CSV, "columns.txt": "size\nweight\n"}, 2, "columns.txt"),
-        ({"a.csv": CSV, "LICENSE": "free", "about.pdf": "%PDF"}, 2, "LICENSE, about.pdf"),
+        (
+            {"a.csv": CSV, "LICENSE": "free", "about.pdf": "%PDF"},
+            2,
+            "LICENSE, about.pdf",
+        ),
     ],
 )
 def test_what_is_no_data_is_passed_over_and_told(
@@ -111,8 +124,16 @@ def test_what_is_no_data_is_passed_over_and_told(
             "train-*.csv",
             "validation-0.csv",
         ),
-        ({"train-0.csv": CSV, "val-0.csv": CSV, "train-1.csv": CSV}, "train-*.csv", "val-0.csv"),
-        ({"train/0.csv": CSV, "train/1.csv": CSV, "test/0.csv": CSV}, "train/*", "test/0.csv"),
+        (
+            {"train-0.csv": CSV, "val-0.csv": CSV, "train-1.csv": CSV},
+            "train-*.csv",
+            "val-0.csv",
+        ),
+        (
+            {"train/0.csv": CSV, "train/1.csv": CSV, "test/0.csv": CSV},
+            "train/*",
+            "test/0.csv",
+        ),
         ({"ijcnn1.trn": SVM, "ijcnn1.tst": SVM}, "ijcnn1.trn", "ijcnn1.tst"),
     ],
 )
@@ -122,7 +143,8 @@ def test_rows_to_train_and_to_test_with_are_named_apart(
     """The words of the error, given to the command, read both."""
     source = packed(tmp_path, form, files)
     with pytest.raises(
-        OlscaleError, match=r"holds files to train and to test with .*; name them apart: "
+        OlscaleError,
+        match=r"holds files to train and to test with .*; name them apart: ",
     ) as fault:
         ingest(source, tmp_path / "d")
     words = shlex.split(str(fault.value).rpartition("name them apart: ")[2])
@@ -159,7 +181,9 @@ def test_the_pattern_for_files_of_several_kinds_works(
 
 def test_names_that_say_test_alone_are_no_split(tmp_path: Path) -> None:
     """Blood tests and crash tests are data as well."""
-    folder_of(tmp_path / "set", {"test1.csv": CSV, "test2.csv": CSV, "crash-test.csv": CSV})
+    folder_of(
+        tmp_path / "set", {"test1.csv": CSV, "test2.csv": CSV, "crash-test.csv": CSV}
+    )
     assert ingest(tmp_path / "set", tmp_path / "d").rows("train") == 6
 
 
@@ -173,7 +197,9 @@ def test_a_damaged_file_is_not_taken_for_a_note(tmp_path: Path) -> None:
 @FORMS
 def test_nothing_but_notes_is_an_error(tmp_path: Path, form: str) -> None:
     source = packed(tmp_path, form, {"README.md": "x", "LICENSE": "x"})
-    with pytest.raises(OlscaleError, match=r"(README\.md|LICENSE), (LICENSE|README\.md)"):
+    with pytest.raises(
+        OlscaleError, match=r"(README\.md|LICENSE), (LICENSE|README\.md)"
+    ):
         ingest(source, tmp_path / "d")
 
 
@@ -181,7 +207,10 @@ def test_labels_in_an_archive_beside_their_rows_are_refused(tmp_path: Path) -> N
     """In a folder they are read; there the last feature was taken for the label."""
     files = {"a.data": "1 2\n3 4\n", "a.labels": "1\n-1\n"}
     assert ingest(folder_of(tmp_path / "set", files), tmp_path / "d").columns == 2
-    for source in (tar_of(tmp_path / "a.tar.gz", files), zip_of(tmp_path / "a.zip", files)):
+    for source in (
+        tar_of(tmp_path / "a.tar.gz", files),
+        zip_of(tmp_path / "a.zip", files),
+    ):
         with pytest.raises(
             FormatError,
             match=r"a\.data has its labels in a file of their own \(a\.labels\); unpack it",
@@ -193,18 +222,27 @@ def test_images_and_labels_of_a_folder_are_one_source(tmp_path: Path) -> None:
     (tmp_path / "set").mkdir()
     images = b"\0\0\x08\x03\0\0\0\x02\0\0\0\x01\0\0\0\x02" + bytes([1, 2, 3, 4])
     (tmp_path / "set/train-images-idx3-ubyte").write_bytes(images)
-    (tmp_path / "set/train-labels-idx1-ubyte").write_bytes(b"\0\0\x08\x01\0\0\0\x02\x00\x01")
+    (tmp_path / "set/train-labels-idx1-ubyte").write_bytes(
+        b"\0\0\x08\x01\0\0\0\x02\x00\x01"
+    )
     assert ingest(tmp_path / "set", tmp_path / "d").rows("train") == 2
 
 
 @FORMS
 @pytest.mark.parametrize("empty", ["", "x,y\n"])
-def test_empty_parts_are_passed_over_and_told(tmp_path: Path, form: str, empty: str) -> None:
+def test_empty_parts_are_passed_over_and_told(
+    tmp_path: Path, form: str, empty: str
+) -> None:
     """The first, whose columns hold for all others, as well as the last."""
     source = packed(
         tmp_path,
         form,
-        {"part-0.csv": empty, "part-1.csv": CSV, "part-2.csv": empty, "part-3.csv": CSV},
+        {
+            "part-0.csv": empty,
+            "part-1.csv": CSV,
+            "part-2.csv": empty,
+            "part-3.csv": CSV,
+        },
     )
     dataset, notes = ingested(tmp_path, source)
     assert dataset.rows("train") == 4
@@ -229,7 +267,9 @@ def test_an_empty_part_of_parquet_is_passed_over(tmp_path: Path) -> None:
 
 @FORMS
 @pytest.mark.parametrize("content", ["", "x,y\n"])
-def test_empty_parts_alone_are_an_error(tmp_path: Path, form: str, content: str) -> None:
+def test_empty_parts_alone_are_an_error(
+    tmp_path: Path, form: str, content: str
+) -> None:
     source = packed(tmp_path, form, {"a.csv": content, "b.csv": content})
     with pytest.raises(OlscaleError, match="no rows"):
         ingest(source, tmp_path / "d")
@@ -258,4 +298,8 @@ def test_one_name_in_several_folders_is_told_apart(tmp_path: Path) -> None:
     folder_of(tmp_path / "set", {"a/x.csv": CSV, "b/x.csv": CSV, "c/y.csv": CSV})
     dataset = ingest(tmp_path / "set", tmp_path / "d", segments="files")
     assert [name for name, _ in dataset.segments()] == ["a/x", "b/x", "y"]
-    assert [source.name for source in dataset.manifest.sources] == ["a/x.csv", "b/x.csv", "y.csv"]
+    assert [source.name for source in dataset.manifest.sources] == [
+        "a/x.csv",
+        "b/x.csv",
+        "y.csv",
+    ]

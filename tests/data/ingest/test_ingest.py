@@ -22,7 +22,8 @@ def svm(path: Path, rows: int, seed: int = 0, first: int = 1) -> Path:
     for _ in range(rows):
         indices = np.sort(rng.choice(np.arange(first, 200), size=5, replace=False))
         lines.append(
-            f"{rng.choice([-1, 1])} " + " ".join(f"{i}:{rng.random():.3f}" for i in indices)
+            f"{rng.choice([-1, 1])} "
+            + " ".join(f"{i}:{rng.random():.3f}" for i in indices)
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines) + "\n")
@@ -35,7 +36,9 @@ def names(folder: Path) -> list[str]:
 
 def tree(folder: Path) -> dict[str, bytes]:
     return {
-        str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()
+        str(p.relative_to(folder)): p.read_bytes()
+        for p in sorted(folder.rglob("*"))
+        if p.is_file()
     }
 
 
@@ -46,7 +49,12 @@ def test_manifest_records_the_sources(tmp_path: Path):
     assert (dataset.name, dataset.kind, dataset.classes) == ("d", "sparse", (-1, 1))
     assert (dataset.rows("train"), dataset.rows("test")) == (30, 20)
     assert [(s.name, s.split, s.bytes, s.sha256) for s in dataset.manifest.sources] == [
-        (path.name, split, path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest())
+        (
+            path.name,
+            split,
+            path.stat().st_size,
+            hashlib.sha256(path.read_bytes()).hexdigest(),
+        )
         for path, split in ((train, "train"), (test, "test"))
     ]
     assert names(tmp_path / "d") == ["manifest.json", "test", "train"]
@@ -66,12 +74,19 @@ def test_folder_is_read_in_natural_order_with_a_segment_a_file(tmp_path: Path):
     expected = [("Day0", 0, 5), ("Day2", 5, 3), ("Day10", 8, 4)]
     for number, source in enumerate(("url", "url/*.svm")):
         dataset = ingest(
-            str(tmp_path / source), tmp_path / f"d{number}", segments="files", chunk_rows=4
+            str(tmp_path / source),
+            tmp_path / f"d{number}",
+            segments="files",
+            chunk_rows=4,
         )
         assert [
             (s.name, s.start, s.rows) for s in dataset.manifest.splits["train"].segments
         ] == expected
-        assert [s.name for s in dataset.manifest.sources] == ["Day0.svm", "Day2.svm", "Day10.svm"]
+        assert [s.name for s in dataset.manifest.sources] == [
+            "Day0.svm",
+            "Day2.svm",
+            "Day10.svm",
+        ]
 
 
 def test_tar_archive_is_a_folder(tmp_path: Path):
@@ -138,7 +153,9 @@ def test_columns_are_matched_by_name(tmp_path: Path):
 def test_segments_by_column(tmp_path: Path):
     (tmp_path / "a.csv").write_text("day,x,label\n1,5,0\n1,6,1\n2,7,0\n1,8,1\n")
     dataset = ingest(tmp_path / "a.csv", tmp_path / "d", segments="day")
-    assert [(s.name, s.start, s.rows) for s in dataset.manifest.splits["train"].segments] == [
+    assert [
+        (s.name, s.start, s.rows) for s in dataset.manifest.splits["train"].segments
+    ] == [
         ("1", 0, 2),
         ("2", 2, 1),
         ("1", 3, 1),
@@ -161,7 +178,10 @@ def test_text_labels_become_sorted_classes(tmp_path: Path):
 
 def test_test_split_inside_a_source_is_taken(tmp_path: Path):
     rng = np.random.default_rng(0)
-    arrays = {"X_train": rng.integers(0, 9, (6, 2), dtype=np.uint8), "y_train": np.arange(6) % 2}
+    arrays = {
+        "X_train": rng.integers(0, 9, (6, 2), dtype=np.uint8),
+        "y_train": np.arange(6) % 2,
+    }
     np.savez(tmp_path / "a.npz", **arrays, X_test=arrays["X_train"][:2], y_test=[0, 1])
     dataset = ingest(tmp_path / "a.npz", tmp_path / "d")
     assert (dataset.splits, dataset.manifest.dtype) == (("train", "test"), "uint8")
@@ -234,7 +254,8 @@ def test_numbering_of_indices_does_not_depend_on_chunk_rows(tmp_path: Path):
     """A file from zero that shows it only in a late row is the same dataset however it is cut."""
     (tmp_path / "a.svm").write_text("1 3:1\n" * 50 + "-1 0:1 90:1\n")
     made = [
-        ingest(tmp_path / "a.svm", tmp_path / f"d{rows}", chunk_rows=rows) for rows in (10, 1000)
+        ingest(tmp_path / "a.svm", tmp_path / f"d{rows}", chunk_rows=rows)
+        for rows in (10, 1000)
     ]
     assert made[0].fingerprint == made[1].fingerprint
 
@@ -249,7 +270,11 @@ def test_dense_types_are_promoted(tmp_path: Path, layout: str, wide: str):
         np.savez(tmp_path / f"{name}.npz", X=values, y=np.arange(40) % 2)
     sources = [tmp_path / "train.npz", tmp_path / "second.npz"]
     dataset = ingest(
-        sources, tmp_path / "d", test=tmp_path / "test.npz", layout=layout, chunk_rows=16
+        sources,
+        tmp_path / "d",
+        test=tmp_path / "test.npz",
+        layout=layout,
+        chunk_rows=16,
     )
     got = {
         split: np.concatenate([chunk.X for chunk in dataset.chunks(split)])
@@ -261,7 +286,9 @@ def test_dense_types_are_promoted(tmp_path: Path, layout: str, wide: str):
     )
     np.testing.assert_array_equal(got["test"], expected["test"])
     assert dataset.manifest.dtype == "float64"
-    assert dataset.block("test", 0).X.dtype == ("float64" if wide == "test" else "uint8")
+    assert dataset.block("test", 0).X.dtype == (
+        "float64" if wide == "test" else "uint8"
+    )
     dataset.verify()
 
 
@@ -269,7 +296,10 @@ def test_spilled_members_are_removed(tmp_path: Path):
     """A fault in the last member leaves nothing of the first ones, nor of the directories made."""
     archive = tmp_path / "days.tar"
     with tarfile.open(archive, "w") as tar:
-        for name, content in (("Day1.svm", b"1 1:2\n"), ("../Day0.svm", b"1 1:2\n1 x:1\n")):
+        for name, content in (
+            ("Day1.svm", b"1 1:2\n"),
+            ("../Day0.svm", b"1 1:2\n1 x:1\n"),
+        ):
             member = tarfile.TarInfo(name)
             member.size = len(content)
             tar.addfile(member, io.BytesIO(content))
@@ -288,7 +318,8 @@ def test_spilled_members_are_removed(tmp_path: Path):
         ),  # as USPS: only the first column is whole
         ("1 7 0.25\n2 0.5 0.75\n" * 40, 0, "classification"),
         ("1 0 0.25\n2 1 0.75\n" * 40, 2, "classification"),  # a feature is whole too
-        ("".join(f"{i} {i}.5\n" for i in range(50)), 1, "regression"),  # a counter, no label
+        # a counter, no label
+        ("".join(f"{i} {i}.5\n" for i in range(50)), 1, "regression"),
         ("1 2.5\n3 1.5\n", 1, "classification"),  # too few rows to tell
         (
             "a,b,c\n" + "1,0.5,0.25\n2,0.5,0.25\n" * 8,
@@ -297,7 +328,9 @@ def test_spilled_members_are_removed(tmp_path: Path):
         ),  # columns with names: the last
     ],
 )
-def test_label_column_is_guessed(tmp_path: Path, content: str, label: object, task: str):
+def test_label_column_is_guessed(
+    tmp_path: Path, content: str, label: object, task: str
+):
     (tmp_path / "a").write_text(content)
     manifest = ingest(tmp_path / "a", tmp_path / "d").manifest
     assert (manifest.label_column, manifest.task) == (label, task)

@@ -46,7 +46,9 @@ def other_file(kind: str, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "arff", "parquet"])
-def test_a_label_that_stands_elsewhere_in_a_later_source(tmp_path: Path, kind: str) -> None:
+def test_a_label_that_stands_elsewhere_in_a_later_source(
+    tmp_path: Path, kind: str
+) -> None:
     train = write(tmp_path / "train.csv", TRAIN)
     test = other_file(kind, tmp_path)
     dataset = ingest(train, tmp_path / "d", test=test)
@@ -67,7 +69,9 @@ def test_a_label_of_another_name_needs_the_same_features(tmp_path: Path) -> None
     said = r"has no column 'y', which is the label of the sources before it, and with 'b' as its label it has no feature 'b'"
     for name, text in (("first", FIRST.replace("y", "Y")), ("none", "a,b\n1,2\n")):
         odd = write(tmp_path / f"{name}.csv", text)
-        with pytest.raises(DatasetError, match=f"{name}.csv {said}; name its columns as theirs"):
+        with pytest.raises(
+            DatasetError, match=f"{name}.csv {said}; name its columns as theirs"
+        ):
             ingest(train, tmp_path / "e", test=odd)
     assert not (tmp_path / "e").exists()
 

@@ -29,7 +29,9 @@ def write(path: Path, columns: dict[str, list]) -> Path:
             *(f"@attribute {name} {kind}" for name, kind in kinds.items()),
             "@data",
         ]
-        path.write_text("\n".join([*head, *(",".join(map(str, row)) for row in rows)]) + "\n")
+        path.write_text(
+            "\n".join([*head, *(",".join(map(str, row)) for row in rows)]) + "\n"
+        )
     else:
         with path.open("w", newline="") as file:
             csv.writer(file).writerows([tuple(columns), *rows])
@@ -40,7 +42,8 @@ def write(path: Path, columns: dict[str, list]) -> Path:
 def test_a_number_called_as_a_value_is(tmp_path: Path, kind: str) -> None:
     path = write(tmp_path / f"t.{kind}", COLORS)
     with pytest.raises(
-        FormatError, match=f"t.{kind}: column 'color=red' is called as a value of column 'color' is"
+        FormatError,
+        match=f"t.{kind}: column 'color=red' is called as a value of column 'color' is",
     ):
         ingest(path, tmp_path / "d")
     assert not (tmp_path / "d").exists()
@@ -50,14 +53,19 @@ def test_a_number_called_as_a_value_is(tmp_path: Path, kind: str) -> None:
 
 def test_a_column_of_text_called_as_a_value_is(tmp_path: Path) -> None:
     path = write(
-        tmp_path / "t.csv", {"a": ["b=c", "x"], "a=b": ["c", "c"], "size": [1, 2], "y": ["p", "n"]}
+        tmp_path / "t.csv",
+        {"a": ["b=c", "x"], "a=b": ["c", "c"], "size": [1, 2], "y": ["p", "n"]},
     )
-    with pytest.raises(FormatError, match="column 'a=b' is called as a value of column 'a' is"):
+    with pytest.raises(
+        FormatError, match="column 'a=b' is called as a value of column 'a' is"
+    ):
         ingest(path, tmp_path / "d")
 
 
 def test_names_with_signs_that_are_no_values(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.csv", {"a": [1, 2], "a=b": ["c=d", "e"], "y": ["p", "n"]})
+    path = write(
+        tmp_path / "t.csv", {"a": [1, 2], "a=b": ["c=d", "e"], "y": ["p", "n"]}
+    )
     made = ingest(path, tmp_path / "d")
     assert made.manifest.feature_names == ("a", "a=b=c=d", "a=b=e")
     assert made.manifest.table is not None

@@ -22,12 +22,17 @@ from olscale.errors import DatasetError, FormatError, UnknownNameError
 from olscale.models.about import ColumnsEntry
 from olscale.models.source import ModelSource
 
-WORDS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=5)
+WORDS = st.text(
+    st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=5
+)
 NUMBERS = st.integers(-50, 2**40)
 
 
 def written(
-    folder: Path, names: list[str], content: str = "x,y\n1,0\n2,1\n", ending: str = ".csv"
+    folder: Path,
+    names: list[str],
+    content: str = "x,y\n1,0\n2,1\n",
+    ending: str = ".csv",
 ) -> Path:
     """Write a part of the same rows in each of the folders `names`."""
     for name in names:
@@ -50,9 +55,20 @@ def table_of(dataset: Dataset) -> pd.DataFrame:
         name: dense[:, place] for place, name in enumerate(names[: table.numeric])
     }
     for column in table.categorical:
-        values = {place: name for place, name in enumerate(names) if name.startswith(f"{column}=")}
+        values = {
+            place: name
+            for place, name in enumerate(names)
+            if name.startswith(f"{column}=")
+        }
         columns[column] = [
-            next((name[len(column) + 1 :] for place, name in values.items() if row[place]), None)
+            next(
+                (
+                    name[len(column) + 1 :]
+                    for place, name in values.items()
+                    if row[place]
+                ),
+                None,
+            )
             for row in dense
         ]
     return pd.DataFrame(columns)
@@ -87,13 +103,17 @@ def test_columns_are_those_that_pyarrow_reads(
     )
     arrow_dataset.write_dataset(rows, folder / "t", format=format, partitioning=hive)
     oracle = (
-        arrow_dataset.dataset(folder / "t", format=format, partitioning=hive).to_table().to_pandas()
+        arrow_dataset.dataset(folder / "t", format=format, partitioning=hive)
+        .to_table()
+        .to_pandas()
     )
     oracle = oracle.sort_values("x")
     ours = table_of(ingest(folder / "t", folder / "d")).sort_values("x")
     assert ours["x"].tolist() == oracle["x"].tolist()
     for column in ("word", "number"):
-        cells = [None if pd.isna(cell) or cell == "" else cell for cell in oracle[column]]
+        cells = [
+            None if pd.isna(cell) or cell == "" else cell for cell in oracle[column]
+        ]
         if all(cell is None or is_number(str(cell)) for cell in cells):
             expected = [math.nan if cell is None else float(cell) for cell in cells]
             np.testing.assert_array_equal(ours[column], expected)
@@ -103,7 +123,12 @@ def test_columns_are_those_that_pyarrow_reads(
 
 def test_a_frame_that_pandas_writes_comes_back(tmp_path: Path) -> None:
     frame = pd.DataFrame(
-        {"x": np.arange(8) / 2, "y": [0, 1] * 4, "day": list("abcabcab"), "hour": [1, 2] * 4}
+        {
+            "x": np.arange(8) / 2,
+            "y": [0, 1] * 4,
+            "day": list("abcabcab"),
+            "hour": [1, 2] * 4,
+        }
     )
     frame.to_parquet(tmp_path / "t", partition_cols=["day", "hour"])
     back = pd.read_parquet(tmp_path / "t").sort_values("x")
@@ -122,7 +147,9 @@ ARFF = "@relation r\n@attribute x real\n@attribute y {0,1}\n@data\n1,0\n2,1\n"
     ("content", "ending"),
     [("x,y\n1,0\n2,1\n", ".csv"), ("x\ty\n1\t0\n2\t1\n", ".tsv"), (ARFF, ".arff")],
 )
-def test_every_text_format_of_tables_has_them(tmp_path: Path, content: str, ending: str) -> None:
+def test_every_text_format_of_tables_has_them(
+    tmp_path: Path, content: str, ending: str
+) -> None:
     written(tmp_path / "t", ["hour=09", "hour=10"], content, ending)
     dataset = ingest(tmp_path / "t", tmp_path / "d")
     assert dataset.manifest.feature_names == ("x", "hour")
@@ -144,7 +171,11 @@ def test_it_is_a_column_like_any_other(tmp_path: Path) -> None:
     def made(name: str, **options: Any) -> Dataset:
         return ingest(tmp_path / "t", tmp_path / name, **options)
 
-    assert made("feature").manifest.feature_names == ("x", "day=2024-01-30", "day=2024-01-31")
+    assert made("feature").manifest.feature_names == (
+        "x",
+        "day=2024-01-30",
+        "day=2024-01-31",
+    )
     label = made("label", label="day")
     assert (label.classes, label.manifest.feature_names) == (
         ("2024-01-30", "2024-01-31"),
@@ -169,7 +200,10 @@ def test_a_table_without_names_has_them_too(tmp_path: Path) -> None:
     written(tmp_path / "t", ["hour=1", "hour=2"], "0.5,3\n1.5,4\n" * 3)
     dataset = ingest(tmp_path / "t", tmp_path / "d")
     assert dataset.manifest.feature_names == ("x0", "hour")
-    assert ingest(tmp_path / "t", tmp_path / "e", label="hour").manifest.label_column == "hour"
+    assert (
+        ingest(tmp_path / "t", tmp_path / "e", label="hour").manifest.label_column
+        == "hour"
+    )
 
 
 def test_the_files_own_column_stands(tmp_path: Path) -> None:
@@ -185,7 +219,9 @@ def test_the_files_own_column_stands(tmp_path: Path) -> None:
 
 def test_a_label_without_a_value_is_missing(tmp_path: Path) -> None:
     written(tmp_path / "t", ["day=mon", "day=__HIVE_DEFAULT_PARTITION__"])
-    with pytest.raises(FormatError, match=r"the label is missing \(column 'day' of its folder\)"):
+    with pytest.raises(
+        FormatError, match=r"the label is missing \(column 'day' of its folder\)"
+    ):
         ingest(tmp_path / "t", tmp_path / "d", label="day")
     segments = ingest(tmp_path / "t", tmp_path / "e", segments="day").segments()
     assert sorted(name for name, _ in segments) == ["?", "mon"]
@@ -218,9 +254,9 @@ def test_however_the_parts_are_named(tmp_path: Path, named: list[str]) -> None:
 
 def test_one_file_alone_has_no_more_columns_than_it_holds(tmp_path: Path) -> None:
     written(tmp_path / "t", ["day=mon"])
-    assert ingest(tmp_path / "t/day=mon/part-0.csv", tmp_path / "d").manifest.feature_names == (
-        "x",
-    )
+    assert ingest(
+        tmp_path / "t/day=mon/part-0.csv", tmp_path / "d"
+    ).manifest.feature_names == ("x",)
 
 
 def test_the_train_split_decides_for_the_test_split(tmp_path: Path) -> None:
@@ -233,7 +269,10 @@ def test_the_train_split_decides_for_the_test_split(tmp_path: Path) -> None:
     plain = tmp_path / "plain.csv"
     plain.write_text("x,y\n1,0\n2,1\n")
     notes: list[str] = []
-    assert ingest(plain, tmp_path / "e", test=tmp_path / "t", note=notes.append).columns == 1
+    assert (
+        ingest(plain, tmp_path / "e", test=tmp_path / "t", note=notes.append).columns
+        == 1
+    )
     assert notes == [
         "folders of the test split say 'hour', those of the train split do not: not read"
     ]
@@ -247,7 +286,11 @@ def test_several_files_of_a_folder_are_told_apart(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x,y\n1,0\n2,1\n")
     segments = ingest(tmp_path / "t", tmp_path / "d", segments="files").segments()
-    assert [name for name, _ in segments] == ["day=mon/part-0", "day=mon/part-1", "day=tue"]
+    assert [name for name, _ in segments] == [
+        "day=mon/part-0",
+        "day=mon/part-1",
+        "day=tue",
+    ]
 
 
 def test_rows_that_are_no_table_have_them_for_segments(tmp_path: Path) -> None:
@@ -262,7 +305,8 @@ def test_rows_that_are_no_table_have_them_for_segments(tmp_path: Path) -> None:
     ]
     assert ingest(tmp_path / "t", tmp_path / "f", drop="day").columns == 2
     with pytest.raises(
-        FormatError, match="is svmlight, whose labels are in the rows, not in a column 'day'"
+        FormatError,
+        match="is svmlight, whose labels are in the rows, not in a column 'day'",
     ):
         ingest(tmp_path / "t", tmp_path / "g", label="day")
 
@@ -271,7 +315,11 @@ def test_a_model_reads_the_day_that_comes_after(tmp_path: Path) -> None:
     """Also one file of it alone, which as a source of a dataset would have no such column."""
     written(tmp_path / "t", ["day=mon", "day=tue", "day=sun"])
     columns = ColumnsEntry(
-        count=3, kind="sparse", names=("x", "day=mon", "day=tue"), text=("day",), label="y"
+        count=3,
+        kind="sparse",
+        names=("x", "day=mon", "day=tue"),
+        text=("day",),
+        label="y",
     )
     for named, expected in (
         ("t", [[1, 1, 0], [2, 1, 0], [1, 0, 0], [2, 0, 0], [1, 0, 1], [2, 0, 1]]),
@@ -282,16 +330,17 @@ def test_a_model_reads_the_day_that_comes_after(tmp_path: Path) -> None:
         parts = [to_dense(part.X, 3) for part in source]
         assert np.concatenate(parts).tolist() == expected
     without = ColumnsEntry(count=1, kind="dense", names=("x",), label="y")
-    assert [part.X.tolist() for part in ModelSource(without, str(tmp_path / "t/day=tue"))] == [
-        [[1.0], [2.0]]
-    ]
+    assert [
+        part.X.tolist() for part in ModelSource(without, str(tmp_path / "t/day=tue"))
+    ] == [[[1.0], [2.0]]]
 
 
 def test_an_empty_part_of_rows_to_predict_is_passed_over(tmp_path: Path) -> None:
     written(tmp_path / "t", ["day=mon", "day=tue"])
     (tmp_path / "t/day=tue/part-0.csv").write_text("")
     source = ModelSource(
-        ColumnsEntry(count=1, kind="dense", names=("x",), label="y"), str(tmp_path / "t")
+        ColumnsEntry(count=1, kind="dense", names=("x",), label="y"),
+        str(tmp_path / "t"),
     )
     assert sum(len(part.X) for part in source) == 2
     assert source.notes == [f"passed over as empty: {tmp_path}/t/day=tue/part-0.csv"]

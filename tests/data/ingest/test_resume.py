@@ -108,12 +108,19 @@ def test_interrupted_ingest_goes_on_with_the_day_it_was_in(
         with tarfile.open(source, "w") as tar:
             for day in (3, 1, 0, 2, 9, 8, 7, 4, 5, 6):
                 tar.add(tmp_path / "days" / f"Day{day}.svm", f"days/Day{day}.svm")
-    options = {"layout": layout, "chunk_rows": 50, "segments": "files", "train_rows": train_rows}
+    options = {
+        "layout": layout,
+        "chunk_rows": 50,
+        "segments": "files",
+        "train_rows": train_rows,
+    }
     most = 0
     for stop in stops:
         told: set[str] = set()
 
-        def progress(name: str, rows: int, size: int, told: set[str] = told, stop: int = stop):
+        def progress(
+            name: str, rows: int, size: int, told: set[str] = told, stop: int = stop
+        ):
             told.add(name)
             if len(told) == stop:
                 raise SystemExit  # which nothing clears up after
@@ -133,7 +140,9 @@ def test_interrupted_ingest_goes_on_with_the_day_it_was_in(
     assert sorted(again) == [f"Day{day}.svm" for day in range(10 - len(again), 10)]
 
 
-def test_members_of_one_name_are_not_taken_for_each_other_by_a_resumed_ingest(tmp_path: Path):
+def test_members_of_one_name_are_not_taken_for_each_other_by_a_resumed_ingest(
+    tmp_path: Path,
+):
     archive = tmp_path / "days.tar"
     with tarfile.open(archive, "w") as tar:
         for number, name in enumerate(("b/1.svm", "a/1.svm", "a/2.svm")):
@@ -150,12 +159,15 @@ def test_members_of_one_name_are_not_taken_for_each_other_by_a_resumed_ingest(tm
         ingest(archive, tmp_path / "d", chunk_rows=2, progress=progress)
     resumed = ingest(archive, tmp_path / "d", chunk_rows=2)
     assert (
-        resumed.fingerprint == ingest(archive, tmp_path / "undisturbed", chunk_rows=2).fingerprint
+        resumed.fingerprint
+        == ingest(archive, tmp_path / "undisturbed", chunk_rows=2).fingerprint
     )
 
 
 @pytest.mark.long
-def test_rows_of_other_sources_or_options_are_not_taken(killed, tmp_path: Path, parsed: list[str]):
+def test_rows_of_other_sources_or_options_are_not_taken(
+    killed, tmp_path: Path, parsed: list[str]
+):
     source, dest = killed
     ingest(source, dest, chunk_rows=90, segments="files")
     assert len(parsed) == 10
@@ -190,7 +202,9 @@ def test_failing_rerun_of_a_killed_ingest_leaves_nothing(killed):
 
 
 @pytest.mark.parametrize("of", ["damaged", "earlier version"])
-def test_rows_are_not_taken_from_a_place_that_a_wrong_digit_names(tmp_path: Path, of: str) -> None:
+def test_rows_are_not_taken_from_a_place_that_a_wrong_digit_names(
+    tmp_path: Path, of: str
+) -> None:
     """Of what has a wrong checksum or none, all is read again."""
     directory = open_storage(tmp_path)
     journal = Journal(directory, zero_based=False)

@@ -18,7 +18,9 @@ from olscale.errors import DatasetError, FormatError, ParameterError, UnknownNam
 
 
 def lines(start: int, stop: int) -> str:
-    return "".join(f"{1 - 2 * (i % 2)} 1:{i + 1} {2 + i % 7}:1 20:1\n" for i in range(start, stop))
+    return "".join(
+        f"{1 - 2 * (i % 2)} 1:{i + 1} {2 + i % 7}:1 20:1\n" for i in range(start, stop)
+    )
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=4), st.integers(1, 30))
@@ -49,11 +51,15 @@ def test_a_cut_gives_all_rows_once_on_either_side(
 
 
 @pytest.mark.parametrize("chunk_rows", [7, 64])
-def test_the_first_rows_train_and_the_others_test(tmp_path: Path, chunk_rows: int) -> None:
+def test_the_first_rows_train_and_the_others_test(
+    tmp_path: Path, chunk_rows: int
+) -> None:
     (tmp_path / "all.svm").write_text(lines(0, 50))
     (tmp_path / "a.svm").write_text(lines(0, 33))
     (tmp_path / "b.svm").write_text(lines(33, 50))
-    cut = ingest(tmp_path / "all.svm", tmp_path / "cut", train_rows=33, chunk_rows=chunk_rows)
+    cut = ingest(
+        tmp_path / "all.svm", tmp_path / "cut", train_rows=33, chunk_rows=chunk_rows
+    )
     apart = ingest(tmp_path / "a.svm", tmp_path / "apart", test=tmp_path / "b.svm")
     assert (cut.rows("train"), cut.rows("test")) == (33, 17)
     assert cut.fingerprint == apart.fingerprint
@@ -71,7 +77,9 @@ def test_days_of_an_archive_are_cut_into_splits(tmp_path: Path) -> None:
             info = tarfile.TarInfo(f"days/Day{day}.svm")
             info.size = len(text)
             tar.addfile(info, io.BytesIO(text))
-    made = ingest(tmp_path / "days.tar.gz", tmp_path / "days", segments="files", train_rows=15)
+    made = ingest(
+        tmp_path / "days.tar.gz", tmp_path / "days", segments="files", train_rows=15
+    )
     assert made.segments("train") == (("Day0", 0), ("Day1", 5), ("Day2", 10))
     assert made.segments("test") == (("Day10", 0),)
     assert made.chunk("test", 0).X.indptr.tolist() == [0, 3, 6, 9, 12, 15]
@@ -86,8 +94,15 @@ def test_train_rows_that_make_no_sense_are_refused(tmp_path: Path) -> None:
     (tmp_path / "all.svm").write_text(lines(0, 5))
     with pytest.raises(ParameterError, match="train_rows was given as 0"):
         ingest(tmp_path / "all.svm", tmp_path / "d", train_rows=0)
-    with pytest.raises(ParameterError, match="train_rows was given with sources of the test split"):
-        ingest(tmp_path / "all.svm", tmp_path / "d", test=tmp_path / "all.svm", train_rows=2)
+    with pytest.raises(
+        ParameterError, match="train_rows was given with sources of the test split"
+    ):
+        ingest(
+            tmp_path / "all.svm",
+            tmp_path / "d",
+            test=tmp_path / "all.svm",
+            train_rows=2,
+        )
     with pytest.raises(DatasetError, match="the sources of test hold no rows"):
         ingest(tmp_path / "all.svm", tmp_path / "d", train_rows=5)
     assert not (tmp_path / "d").exists()
@@ -98,7 +113,9 @@ def test_columns_are_left_out_by_name(tmp_path: Path) -> None:
     ingest(tmp_path / "a.csv", tmp_path / "d", drop=["row"])
     made = open_dataset(tmp_path / "d")
     assert made.manifest.feature_names == ("x", "y")
-    np.testing.assert_array_equal(made.chunk("train", 0).X, [[5, np.nan], [6, 8], [7, 9]])
+    np.testing.assert_array_equal(
+        made.chunk("train", 0).X, [[5, np.nan], [6, 8], [7, 9]]
+    )
     with pytest.raises(UnknownNameError, match="'rows'; did you mean 'row'"):
         ingest(tmp_path / "a.csv", tmp_path / "e", drop=["rows"])
     (tmp_path / "all.svm").write_text(lines(0, 5))
@@ -106,5 +123,7 @@ def test_columns_are_left_out_by_name(tmp_path: Path) -> None:
     assert ingest(
         tmp_path / "words.csv", tmp_path / "words", drop="row"
     ).manifest.feature_names == ("x=blue", "x=red")
-    with pytest.raises(FormatError, match="does not name its columns, so none can be dropped"):
+    with pytest.raises(
+        FormatError, match="does not name its columns, so none can be dropped"
+    ):
         ingest(tmp_path / "all.svm", tmp_path / "e", drop=["row"])

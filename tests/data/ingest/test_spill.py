@@ -19,8 +19,12 @@ from olscale.data.ingest.ingest import ingest
 from olscale.data.ingest.spill import read_batches, write_batch
 from olscale.errors import FormatError
 
-VALUES = st.one_of(st.just(1.0), st.floats(allow_nan=False), st.sampled_from([-0.0, float("nan")]))
-ENTRIES = st.dictionaries(st.integers(0, 2**31 - 2) | st.integers(0, 200), VALUES, max_size=12)
+VALUES = st.one_of(
+    st.just(1.0), st.floats(allow_nan=False), st.sampled_from([-0.0, float("nan")])
+)
+ENTRIES = st.dictionaries(
+    st.integers(0, 2**31 - 2) | st.integers(0, 200), VALUES, max_size=12
+)
 
 
 @pytest.mark.long
@@ -42,7 +46,10 @@ def test_packed_rows_come_back_bit_for_bit(
             slice(len(rows) // 2, None),
         ):  # the second begins in the middle of its arrays
             X = CSR(indptr[part.start :], indices, data)
-            write_batch(out, Batch(X, np.arange(len(rows))[part] * 0.5, columns=7, zero_based=True))
+            write_batch(
+                out,
+                Batch(X, np.arange(len(rows))[part] * 0.5, columns=7, zero_based=True),
+            )
     whole, half = read_batches(file)
     assert not file.exists()
     for batch, start in ((whole, 0), (half, len(rows) // 2)):
@@ -65,7 +72,11 @@ def archive(folder: Path, days: dict[str, str]) -> str:
 
 
 DAYS = {
-    "from one": {"Day10": "+1 3:1\n", "Day2": "-1 1:0.5 2:1\n", "Day1": "\n-1 4:1 # first\n+1\n"},
+    "from one": {
+        "Day10": "+1 3:1\n",
+        "Day2": "-1 1:0.5 2:1\n",
+        "Day1": "\n-1 4:1 # first\n+1\n",
+    },
     "from zero, which the first day says": {
         "Day10": "+1 3:1\n",
         "Day2": "-1 1:0.5 2:1\n",
@@ -83,11 +94,16 @@ def test_an_archive_is_read_as_its_files_in_natural_order(
         (tmp_path / f"{name}.svm").write_text(text)
     names = sorted(days, key=lambda name: int(name[3:]))
     files = ingest(
-        [str(tmp_path / f"{name}.svm") for name in names], str(tmp_path / "files"), segments="files"
+        [str(tmp_path / f"{name}.svm") for name in names],
+        str(tmp_path / "files"),
+        segments="files",
     )
     packed = ingest(archive(tmp_path, days), str(tmp_path / "packed"), segments="files")
     assert packed.fingerprint == files.fingerprint
-    assert packed.manifest.splits["train"].segments == files.manifest.splits["train"].segments
+    assert (
+        packed.manifest.splits["train"].segments
+        == files.manifest.splits["train"].segments
+    )
     assert packed.columns == files.columns
 
 
@@ -117,7 +133,10 @@ def test_an_archive_that_shrank_is_one_line(tmp_path: Path) -> None:
     file = archive(tmp_path, {"Day1": "+1 1:1\n"})
     with open_member(file, 0) as text:
         assert text.read() == b"+1 1:1\n"
-    with pytest.raises(FormatError, match="changed while it was read"), open_member(file, 1):
+    with (
+        pytest.raises(FormatError, match="changed while it was read"),
+        open_member(file, 1),
+    ):
         pass
 
 
@@ -129,7 +148,8 @@ def test_a_tar_that_ends_in_a_member_is_damaged(tmp_path: Path) -> None:
         tar.addfile(info, io.BytesIO(b"+1 1:1\n" * 70_000))
     file.write_bytes(file.read_bytes()[:300_000])
     with pytest.raises(
-        FormatError, match=r"days\.tar: is no tar archive or is damaged \(unexpected end of data\)"
+        FormatError,
+        match=r"days\.tar: is no tar archive or is damaged \(unexpected end of data\)",
     ):
         ingest(str(file), str(tmp_path / "d"))
 
@@ -143,7 +163,8 @@ def test_a_member_of_less_than_no_bytes_is_damage(tmp_path: Path) -> None:
         info.pax_headers = {"size": "-7"}
         tar.addfile(info, io.BytesIO(b"+1 1:1\n"))
     with pytest.raises(
-        FormatError, match=r"days\.tar: is no tar archive or is damaged|holds no data files"
+        FormatError,
+        match=r"days\.tar: is no tar archive or is damaged|holds no data files",
     ):
         ingest(str(file), str(tmp_path / "d"))
 
@@ -155,7 +176,10 @@ def test_a_member_of_less_than_no_bytes_is_damage(tmp_path: Path) -> None:
             {"Day2": "+1 3:1\n\n-1 0:1 2:1\n", "Day1": "+1 1:1\n"},
             r"Day2.svm, line 3: index 0 in '0:1'",
         ),
-        ({"Day1": "+1 1:1\n" * 16_384 + "+1 0:5\n"}, r"Day1.svm, line 16385: index 0 in '0:5'"),
+        (
+            {"Day1": "+1 1:1\n" * 16_384 + "+1 0:5\n"},
+            r"Day1.svm, line 16385: index 0 in '0:5'",
+        ),
     ],
 )
 def test_an_index_0_in_text_that_counts_from_1_is_an_error_of_its_line(

@@ -22,7 +22,9 @@ from olscale.errors import DatasetError, FormatError, OlscaleError
 CSV = b"x,y\n1,0\n2,1\n"
 
 
-def zip_of(path: Path, files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
+def zip_of(
+    path: Path, files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED
+) -> Path:
     with zipfile.ZipFile(path, "w", method) as archive:
         for name, content in files.items():
             archive.writestr(name, content)
@@ -30,18 +32,25 @@ def zip_of(path: Path, files: dict[str, bytes], method: int = zipfile.ZIP_DEFLAT
 
 
 @pytest.mark.parametrize(
-    "method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+    "method",
+    [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA],
 )
 def test_members_are_read_in_natural_order(tmp_path: Path, method: int) -> None:
     days = {f"url/Day{day}.svm": b"1 1:1 3:%d\n-1 2:1\n" % day for day in (10, 2, 1)}
-    dataset = ingest(zip_of(tmp_path / "url.zip", days, method), tmp_path / "d", segments="files")
+    dataset = ingest(
+        zip_of(tmp_path / "url.zip", days, method), tmp_path / "d", segments="files"
+    )
     assert dataset.segments() == (("Day1", 0), ("Day2", 2), ("Day10", 4))
     (source,) = dataset.manifest.sources
-    assert (source.name, source.bytes) == ("url.zip", (tmp_path / "url.zip").stat().st_size)
+    assert (source.name, source.bytes) == (
+        "url.zip",
+        (tmp_path / "url.zip").stat().st_size,
+    )
 
 
 @pytest.mark.parametrize(
-    "ending", ["#a.csv", "/a.csv", "#*.csv", "/*.csv", "/in/*.csv", "#in/a.csv", "/in/*"]
+    "ending",
+    ["#a.csv", "/a.csv", "#*.csv", "/*.csv", "/in/*.csv", "#in/a.csv", "/in/*"],
 )
 @pytest.mark.parametrize("archive", ["t.zip", "t.tar"])
 def test_a_pattern_says_what_is_read(tmp_path: Path, archive: str, ending: str) -> None:
@@ -60,7 +69,9 @@ def test_a_pattern_says_what_is_read(tmp_path: Path, archive: str, ending: str) 
 def test_a_pattern_that_fits_nothing_says_what_there_is(tmp_path: Path) -> None:
     zip_of(tmp_path / "t.zip", {"in/a.csv": CSV})
     for pattern in ("*.svm", "."):
-        with pytest.raises(FormatError, match=r"holds no file '.*' \(it has in/a\.csv\)"):
+        with pytest.raises(
+            FormatError, match=r"holds no file '.*' \(it has in/a\.csv\)"
+        ):
             ingest(f"{tmp_path}/t.zip#{pattern}", tmp_path / "d")
     with pytest.raises(DatasetError, match="does not exist"):
         ingest(f"{tmp_path}/absent.zip#*.csv", tmp_path / "d")
@@ -80,12 +91,19 @@ def test_formats_that_need_a_file_are_spilled(tmp_path: Path) -> None:
         FormatError, match=r"bad\.zip: t\.parquet: is no Parquet file or is damaged"
     ):
         ingest(tmp_path / "bad.zip", tmp_path / "b")
-    assert sorted(path.name for path in (tmp_path / "p").iterdir()) == ["manifest.json", "train"]
+    assert sorted(path.name for path in (tmp_path / "p").iterdir()) == [
+        "manifest.json",
+        "train",
+    ]
 
 
 def test_arrays_of_numpy_called_zip_are_those(tmp_path: Path) -> None:
     np.savez(
-        tmp_path / "a.npz", X_train=np.eye(3), y_train=[0, 1, 0], X_test=np.eye(3), y_test=[0, 1, 1]
+        tmp_path / "a.npz",
+        X_train=np.eye(3),
+        y_train=[0, 1, 0],
+        X_test=np.eye(3),
+        y_test=[0, 1, 1],
     )
     (tmp_path / "a.npz").rename(tmp_path / "a.zip")
     assert ingest(tmp_path / "a.zip", tmp_path / "d").splits == ("train", "test")
@@ -93,13 +111,17 @@ def test_arrays_of_numpy_called_zip_are_those(tmp_path: Path) -> None:
 
 def test_what_is_no_archive_of_data_is_refused_by_name(tmp_path: Path) -> None:
     sheet = zip_of(
-        tmp_path / "sheet.zip", {"[Content_Types].xml": b"<x/>", "xl/workbook.xml": b"<x/>"}
+        tmp_path / "sheet.zip",
+        {"[Content_Types].xml": b"<x/>", "xl/workbook.xml": b"<x/>"},
     )
     nested = zip_of(tmp_path / "nested.zip", {"sheet.xlsx": sheet.read_bytes()})
     sheet.rename(tmp_path / "sheet.xlsx")
     zip_of(tmp_path / "sheet.zip", {"[Content_Types].xml": b"<x/>"})
     for name, said in (
-        ("sheet.xlsx", "is a spreadsheet or document of an office program; save it as CSV"),
+        (
+            "sheet.xlsx",
+            "is a spreadsheet or document of an office program; save it as CSV",
+        ),
         ("sheet.zip", "is a spreadsheet, which is not read; save it as CSV"),
         (nested.name, r"holds no data files, as \.svm or \.csv \(it has sheet\.xlsx\)"),
     ):
@@ -121,7 +143,9 @@ def test_encrypted_and_unknown_compressions_are_one_line(tmp_path: Path) -> None
     for place in (8, entry + 10):
         content[place : place + 2] = struct.pack("<H", 9)
     file.write_bytes(content)
-    with pytest.raises(FormatError, match=r"t\.zip: is compressed in a way that is not read"):
+    with pytest.raises(
+        FormatError, match=r"t\.zip: is compressed in a way that is not read"
+    ):
         ingest(file, tmp_path / "d")
 
 
@@ -135,7 +159,9 @@ def test_damaged_archives_are_one_line_or_read(
     file = zip_of(folder / "t.zip", {"a.csv": CSV * 20, "b.csv": CSV * 20})
     content = bytearray(file.read_bytes())
     for _ in range(data.draw(st.integers(1, 3))):
-        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(
+            st.integers(0, 255)
+        )
     file.write_bytes(content[: data.draw(st.integers(0, len(content)))])
     with suppress(OlscaleError):
         dataset = ingest(file, folder / "d", note=lambda line: None)
@@ -154,7 +180,9 @@ def test_links_and_odd_names_stay_inside(tmp_path: Path) -> None:
         archive.writestr("../../escaped.csv", CSV)
         archive.writestr("new\nline.csv", CSV)
     notes: list[str] = []
-    dataset = ingest(inside / "t.zip", inside / "d", segments="files", note=notes.append)
+    dataset = ingest(
+        inside / "t.zip", inside / "d", segments="files", note=notes.append
+    )
     assert dataset.rows("train") == 4
     assert notes == [f"{inside}/t.zip: passed over as no data: link.csv"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a"]

@@ -37,7 +37,11 @@ def block(lengths: list[int] | np.ndarray) -> Block:
     random = np.random.default_rng(0)
     indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     entries = int(indptr[-1])
-    X = CSR(indptr, random.integers(0, 1000, entries).astype(np.int32), random.random(entries))
+    X = CSR(
+        indptr,
+        random.integers(0, 1000, entries).astype(np.int32),
+        random.random(entries),
+    )
     return Block(X, random.random(len(lengths)))
 
 
@@ -51,7 +55,9 @@ def sparse(lengths: list[int] | np.ndarray) -> Any:
         kind = pa.list_(pa.field("element", items.type, nullable=False))
         fields.append(pa.field(name, kind, nullable=False))
         columns.append(
-            pa.ListArray.from_arrays(pa.array(rows.X.indptr.astype(np.int32)), items, type=kind)
+            pa.ListArray.from_arrays(
+                pa.array(rows.X.indptr.astype(np.int32)), items, type=kind
+            )
         )
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
@@ -136,7 +142,9 @@ def test_small_numbers_of_dense_rows_keep_their_type():
 
 def test_dense_floats_are_read_from_their_pages():
     X = np.random.default_rng(0).random((500, 7))
-    columns = read_plain(packed(parquet._dense_table(X, np.zeros(500)), data_page_size=1000))
+    columns = read_plain(
+        packed(parquet._dense_table(X, np.zeros(500)), data_page_size=1000)
+    )
     assert columns is not None
     np.testing.assert_array_equal(columns["features"][0].reshape(500, 7), X)
 
@@ -144,7 +152,9 @@ def test_dense_floats_are_read_from_their_pages():
 @pytest.mark.long
 def test_damage_is_an_error_wherever_it_is(tmp_path: Path):
     """No byte can be changed so that reading hangs, crashes or gives other rows."""
-    dataset = generate("url-like", tmp_path / "d", rows=20, columns=1_000, layout="parquet")
+    dataset = generate(
+        "url-like", tmp_path / "d", rows=20, columns=1_000, layout="parquet"
+    )
     file = Path(dataset.path, "train/00000.parquet")
     whole = file.read_bytes()
     expected = dataset.chunk("train", 0)
@@ -175,7 +185,9 @@ def test_bytes_do_not_depend_on_how_rows_come(
     assert sparse_file(parts) == sparse_file([whole])
 
 
-@pytest.mark.parametrize("zeros", [[], [0], [5], [4, 5], [0, 1, 2, 3, 4, 5], [0, 200, 201, 40_000]])
+@pytest.mark.parametrize(
+    "zeros", [[], [0], [5], [4, 5], [0, 1, 2, 3, 4, 5], [0, 200, 201, 40_000]]
+)
 def test_runs_of_levels_are_their_lengths_and_the_level(zeros: list[int]):
     entries = max(6, *zeros, 0) + (len(zeros) == 4) * 300_000
     expected = b""

@@ -17,7 +17,17 @@ from olscale.storage.open import open_storage
 
 ROWS = 5
 PIECE = 4
-TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64", "float32", "float64")
+TYPES = (
+    "uint8",
+    "int8",
+    "uint16",
+    "int16",
+    "uint32",
+    "int32",
+    "int64",
+    "float32",
+    "float64",
+)
 
 
 def write(folder: Path, X: np.ndarray | CSR) -> None:
@@ -29,7 +39,12 @@ def write(folder: Path, X: np.ndarray | CSR) -> None:
 
 
 def described(
-    group: zarr.Group, name: str, width: tuple[int, ...], dtype: str, piece: int, shuffle: str
+    group: zarr.Group,
+    name: str,
+    width: tuple[int, ...],
+    dtype: str,
+    piece: int,
+    shuffle: str,
 ) -> None:
     """Describe an array by zarr itself."""
     array = group.create_array(
@@ -70,7 +85,9 @@ def test_sparse_rows_are_described_as_zarr_does(tmp_path: Path):
         ).read_bytes()
 
 
-def test_the_blocks_of_a_file_are_written_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_blocks_of_a_file_are_written_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """Several threads of blosc write them in the order in which they end."""
     monkeypatch.setattr(blosc, "use_threads", None)
     write(tmp_path, np.ones((ROWS, 2)))

@@ -32,7 +32,9 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, np.ndarray]:
 @settings(max_examples=200)
 @given(
     bounds=st.lists(
-        st.tuples(st.integers(0, ENTRIES), st.integers(0, 5 * PIECE)), min_size=1, max_size=8
+        st.tuples(st.integers(0, ENTRIES), st.integers(0, 5 * PIECE)),
+        min_size=1,
+        max_size=8,
     )
 )
 def test_any_span_after_any_other(
@@ -62,8 +64,13 @@ def test_each_piece_is_decoded_once_from_front_to_back(
     decoded = []
     decode = zarr._Pieces._decode
     monkeypatch.setattr(
-        zarr._Pieces, "_decode", lambda self, i, out: (decoded.append(i), decode(self, i, out))
+        zarr._Pieces,
+        "_decode",
+        lambda self, i, out: (decoded.append(i), decode(self, i, out)),
     )
-    parts = [pieces.read(first, min(first + 150, ENTRIES)) for first in range(0, ENTRIES, 150)]
+    parts = [
+        pieces.read(first, min(first + 150, ENTRIES))
+        for first in range(0, ENTRIES, 150)
+    ]
     np.testing.assert_array_equal(np.concatenate(parts), data)
     assert decoded == list(range(-(-ENTRIES // PIECE)))

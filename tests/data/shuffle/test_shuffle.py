@@ -58,7 +58,12 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, int
         for layout in ("parquet", "zarr"):
             for chunk_rows in (5, 8):
                 path = folder / f"{kind}-{layout}-{chunk_rows}"
-                ingest([str(folder / source)], str(path), layout=layout, chunk_rows=chunk_rows)
+                ingest(
+                    [str(folder / source)],
+                    str(path),
+                    layout=layout,
+                    chunk_rows=chunk_rows,
+                )
                 made[kind, layout, chunk_rows] = str(path)
     return made
 
@@ -96,7 +101,11 @@ def way(stream: Stream) -> type:
     shuffle=st.none() | st.builds(Shuffle, st.integers(0, 3), st.integers(0, 9)),
     part=st.none()
     | st.builds(
-        Part, st.sampled_from(sorted(PARTS)), st.integers(0, 2), st.integers(0, 2), st.just(3)
+        Part,
+        st.sampled_from(sorted(PARTS)),
+        st.integers(0, 2),
+        st.integers(0, 2),
+        st.just(3),
     ),
     shortest_piece=st.sampled_from([1, 1 << 30]),
     piece=st.sampled_from([1, 1 << 20]),
@@ -120,7 +129,8 @@ def test_any_limit_gives_the_same_bytes(
     sizes = {"_SHORTEST_PIECE": shortest_piece, "_PIECE": piece}
     with mock.patch.multiple(external, **sizes):
         inside, outside = (
-            open_streams(path, transforms, shuffle, part, limit=size) for size in (1 << 30, limit)
+            open_streams(path, transforms, shuffle, part, limit=size)
+            for size in (1 << 30, limit)
         )
         for one, other in ((inside.train, outside.train), (inside.test, outside.test)):
             if one is None or other is None:
@@ -128,7 +138,9 @@ def test_any_limit_gives_the_same_bytes(
                 continue
             expected = [bytes_of(chunk) for chunk in one.chunks()]
             assert [bytes_of(chunk) for chunk in other.chunks()] == expected
-            assert [bytes_of(other.chunk(i)) for i in reversed(range(len(other)))] == expected[::-1]
+            assert [
+                bytes_of(other.chunk(i)) for i in reversed(range(len(other)))
+            ] == expected[::-1]
     if shuffle is not None:
         assert (way(inside.train), way(outside.train)) == (InMemory, ExternalShuffle)
     elif part is not None:
@@ -149,7 +161,8 @@ def test_too_many_buckets_are_cut_in_two_steps(
     assert len(rows._sizes) == levels
     y = [rows.chunk(i).y for i in range(ROWS // 5)]
     assert np.array_equal(
-        np.concatenate(y), np.concatenate([chunk.y for chunk in dataset.chunks()])[order]
+        np.concatenate(y),
+        np.concatenate([chunk.y for chunk in dataset.chunks()])[order],
     )
 
 
@@ -160,11 +173,16 @@ def test_the_next_bucket_is_read_ahead_where_both_have_room(
     fill = SpillFile.read
     for kind, ahead in (("sparse", True), ("floats", False)):
         dataset = open_dataset(shapes[kind, "parquet", 5])
-        rows = ExternalShuffle(dataset, "train", Shuffle(1, 1).order(ROWS), least(dataset))
+        rows = ExternalShuffle(
+            dataset, "train", Shuffle(1, 1).order(ROWS), least(dataset)
+        )
         threads = []
 
         def read_bucket(
-            buckets: SpillFile, number: int, words: np.ndarray, threads: list[str] = threads
+            buckets: SpillFile,
+            number: int,
+            words: np.ndarray,
+            threads: list[str] = threads,
         ) -> np.ndarray:
             threads.append(threading.current_thread().name)
             if number == 1 and threads.count(threads[-1]) == 1:
@@ -190,11 +208,15 @@ def test_out_of_core_permutations_are_uniform(tmp_path: Path) -> None:
     dataset = ingest([str(tmp_path / "a.npz")], str(tmp_path / "d"), chunk_rows=1)
     counts: dict[tuple[int, ...], int] = {}
     for index in range(600):
-        rows = ExternalShuffle(dataset, "train", Shuffle(0, index).order(4), least(dataset))
+        rows = ExternalShuffle(
+            dataset, "train", Shuffle(0, index).order(4), least(dataset)
+        )
         order = tuple(int(rows.chunk(i).y[0]) for i in range(4))
         counts[order] = counts.get(order, 0) + 1
     assert len(counts) == math.factorial(4)
-    assert sum((count - 25) ** 2 / 25 for count in counts.values()) < 23 + 5 * math.sqrt(2 * 23)
+    assert sum(
+        (count - 25) ** 2 / 25 for count in counts.values()
+    ) < 23 + 5 * math.sqrt(2 * 23)
 
 
 LENGTHS = st.sampled_from([0, 1, 2, 15, 16, 17, 48, 63, 64, 65, 130])
@@ -210,7 +232,9 @@ def sparse_rows(draw: st.DrawFn) -> CSR:
         rng.integers(0, draw(WIDTHS), draw(LENGTHS), np.int32)
         for _ in range(draw(st.integers(1, 9)))
     ]
-    indices = np.concatenate([np.sort(row) if draw(st.booleans()) else row for row in rows])
+    indices = np.concatenate(
+        [np.sort(row) if draw(st.booleans()) else row for row in rows]
+    )
     data = np.where(
         rng.random(len(indices)) < draw(st.sampled_from([0.0, 0.8, 1.0])),
         1.0,
@@ -234,7 +258,8 @@ def test_packed_rows_come_back_with_the_same_bits(X: CSR, seed: int) -> None:
     assert bits(unpack(rows, order)) == bits(take_rows(X, order))
     assert label.tolist() == list(range(n))
     assert (
-        sum(array.nbytes for array in (*rows, label)) <= ENTRY_BYTES * len(X.data) + ROW_BYTES * n
+        sum(array.nbytes for array in (*rows, label))
+        <= ENTRY_BYTES * len(X.data) + ROW_BYTES * n
     )
 
 
@@ -244,7 +269,9 @@ def test_packed_rows_come_back_with_the_same_bits(X: CSR, seed: int) -> None:
     size=st.integers(1, 9),
     room=st.sampled_from([0, 100, 1_000]),
 )
-def test_buckets_take_rows_of_any_length(X: CSR, seed: int, size: int, room: int) -> None:
+def test_buckets_take_rows_of_any_length(
+    X: CSR, seed: int, size: int, room: int
+) -> None:
     """Also where a row is longer than what was thought enough for many."""
     n = len(X.indptr) - 1
     order = np.random.default_rng(seed).permutation(n)
@@ -260,7 +287,9 @@ def test_buckets_take_rows_of_any_length(X: CSR, seed: int, size: int, room: int
 
 def test_a_row_of_very_many_entries_is_packed() -> None:
     """Runs are counted in two bytes."""
-    indices = np.concatenate([np.zeros(200_000, np.int32), np.arange(150_000, dtype=np.int32)])
+    indices = np.concatenate(
+        [np.zeros(200_000, np.int32), np.arange(150_000, dtype=np.int32)]
+    )
     X = CSR(np.array([0, 200_000, 350_000]), indices, np.ones(350_000))
     whole = PackedRows(2, len(indices))
     whole.add(X, np.zeros(2))
@@ -271,17 +300,26 @@ def bits(X: StoredRows) -> list[bytes]:
     return [array.tobytes() for array in (X if isinstance(X, CSR) else (X,))]
 
 
-def test_time_ordered_folds_read_each_chunk_once(shapes: dict[tuple[str, str, int], str]) -> None:
+def test_time_ordered_folds_read_each_chunk_once(
+    shapes: dict[tuple[str, str, int], str],
+) -> None:
     dataset = open_dataset(shapes["sparse", "parquet", 5])
     order, _ = Part("half", 0, 0, 2).rows(np.zeros(ROWS))
     rows = Subset(dataset, "train", order)
-    with mock.patch.object(Dataset, "block", autospec=True, side_effect=Dataset.block) as block:
+    with mock.patch.object(
+        Dataset, "block", autospec=True, side_effect=Dataset.block
+    ) as block:
         y = np.concatenate([rows.chunk(i).y for i in range(-(-len(order) // 5))])
-    assert y.tolist() == np.concatenate([chunk.y for chunk in dataset.chunks()])[order].tolist()
+    assert (
+        y.tolist()
+        == np.concatenate([chunk.y for chunk in dataset.chunks()])[order].tolist()
+    )
     assert block.call_count == len(np.unique(order // 5))
 
 
-def test_a_limit_too_small_says_what_is_needed(shapes: dict[tuple[str, str, int], str]) -> None:
+def test_a_limit_too_small_says_what_is_needed(
+    shapes: dict[tuple[str, str, int], str],
+) -> None:
     with pytest.raises(
         ParameterError,
         match=r"its order and five chunks of 8 rows need \d+\.\d kB; raise the limit",
@@ -290,7 +328,9 @@ def test_a_limit_too_small_says_what_is_needed(shapes: dict[tuple[str, str, int]
 
 
 def test_a_full_disk_is_one_line(
-    shapes: dict[tuple[str, str, int], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shapes: dict[tuple[str, str, int], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OLSCALE_SCRATCH", str(tmp_path / "scratch"))
     dataset = open_dataset(shapes["sparse", "parquet", 5])
@@ -299,7 +339,8 @@ def test_a_full_disk_is_one_line(
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
     try:
         with pytest.raises(
-            DatasetError, match=r"in scratch folder .*scratch: File too large; .* OLSCALE_SCRATCH"
+            DatasetError,
+            match=r"in scratch folder .*scratch: File too large; .* OLSCALE_SCRATCH",
         ) as first:
             rows.chunk(0)
     finally:
@@ -320,7 +361,8 @@ def test_a_scratch_folder_that_cannot_be_made_is_named(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("OLSCALE_SCRATCH", str(tmp_path / "file" / "scratch"))
     with pytest.raises(
-        DatasetError, match=r"cannot permute d in scratch folder .*scratch: Not a directory"
+        DatasetError,
+        match=r"cannot permute d in scratch folder .*scratch: Not a directory",
     ):
         SpillFile(1, 1, 1, "d")
 
@@ -363,9 +405,12 @@ def test_a_killed_process_leaves_nothing(
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"started\n"
-        opened = [str(file.readlink()) for file in Path(f"/proc/{process.pid}/fd").iterdir()]
+        opened = [
+            str(file.readlink()) for file in Path(f"/proc/{process.pid}/fd").iterdir()
+        ]
         assert any(
-            file.startswith(f"{tmp_path}/") and file.endswith("(deleted)") for file in opened
+            file.startswith(f"{tmp_path}/") and file.endswith("(deleted)")
+            for file in opened
         )
         assert list(tmp_path.iterdir()) == []
         process.send_signal(signal.SIGKILL)
@@ -402,7 +447,11 @@ def test_memory_stays_under_the_limit(
 ) -> None:
     """Peak of the resident memory over a pass, beyond that after a pass over a few rows; where all are held it is more."""
     dataset = generate(
-        "url-like", str(tmp_path / "url"), rows=120_000, columns=100_000, chunk_rows=1_024
+        "url-like",
+        str(tmp_path / "url"),
+        rows=120_000,
+        columns=100_000,
+        chunk_rows=1_024,
     )
     warm = shapes["sparse", "parquet", 5]
     limit = dataset.nonzeros("train") * 12 // 5

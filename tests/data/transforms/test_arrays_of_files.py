@@ -21,7 +21,10 @@ def begun(text: str) -> StreamingTransform:
 def test_a_variance_that_rounds_to_0_is_none() -> None:
     """Squares of such differences have digits, and their mean has none."""
     tiny = np.array([[0.0], [2.5e-162], [0.0], [np.nan], [2.5e-162]])
-    for trains in (np.ones(5, dtype=np.bool_), np.array([True, True, True, True, False])):
+    for trains in (
+        np.ones(5, dtype=np.bool_),
+        np.array([True, True, True, True, False]),
+    ):
         step = begun("running-standardize")
         scaled = step.learn(tiny, 1, trains)
         assert step.learned["squares"][0] > 0.0

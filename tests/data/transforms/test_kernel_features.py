@@ -37,15 +37,23 @@ def gram(X: np.ndarray, S: np.ndarray, gamma: float) -> np.ndarray:
 
 
 def applied(text: str, X: Any, columns: int, projection: int = 0) -> np.ndarray:
-    split = Chunk(X, np.zeros(len(X.indptr) - 1 if isinstance(X, CSR) else len(X)), columns)
-    result = fit_transforms([text], lambda: iter([split]), columns, projection).apply(split).X
+    split = Chunk(
+        X, np.zeros(len(X.indptr) - 1 if isinstance(X, CSR) else len(X)), columns
+    )
+    result = (
+        fit_transforms([text], lambda: iter([split]), columns, projection)
+        .apply(split)
+        .X
+    )
     assert not isinstance(result, CSR)
     return result
 
 
 @given(seed=st.integers(0, 1000), gamma=st.sampled_from([0.01, 0.5, 3.0]))
 @settings(max_examples=15)
-def test_products_of_fourier_features_are_near_the_kernel(seed: int, gamma: float) -> None:
+def test_products_of_fourier_features_are_near_the_kernel(
+    seed: int, gamma: float
+) -> None:
     """Five standard deviations; rows have length 1."""
     X = cloud(20, seed=seed)
     z = applied(f"rff:2000,gamma={gamma}", X, 4, projection=seed)
@@ -83,7 +91,9 @@ def test_nystrom_features_are_scikit_learns() -> None:
     np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, atol=1e-7)
 
 
-@pytest.mark.parametrize("text", ["nystroem:7", "nystroem:7,gamma=median", "rff:6,gamma=median"])
+@pytest.mark.parametrize(
+    "text", ["nystroem:7", "nystroem:7,gamma=median", "rff:6,gamma=median"]
+)
 def test_sparse_rows_and_cuts_decide_no_bit_of_the_fit(text: str) -> None:
     X = np.where(np.random.default_rng(1).random((80, 4)) < 0.5, 0.0, cloud())
     expected = applied(text, read_only(X), 4)
@@ -93,7 +103,11 @@ def test_sparse_rows_and_cuts_decide_no_bit_of_the_fit(text: str) -> None:
 
     def pieces() -> Iterator[Any]:
         for start in range(0, 80, 11):
-            yield CSR(sparse.indptr[start : min(start + 11, 80) + 1], sparse.indices, sparse.data)
+            yield CSR(
+                sparse.indptr[start : min(start + 11, 80) + 1],
+                sparse.indices,
+                sparse.data,
+            )
 
     step.fit(pieces, 4)
     np.testing.assert_array_equal(step.apply(sparse, 4), expected)
@@ -112,7 +126,9 @@ def test_sparse_rows_of_millions_of_features_are_never_dense() -> None:
 
 def test_the_median_width_is_that_of_the_rows() -> None:
     X = cloud(300)
-    distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))[np.triu_indices(300, 1)]
+    distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))[
+        np.triu_indices(300, 1)
+    ]
     step = RandomFourier(features=4, gamma="median")
     step.fit(lambda: iter([X]), 4)
     assert step._gamma(4) == pytest.approx(1.0 / (2.0 * np.median(distances) ** 2))
@@ -132,7 +148,11 @@ def test_rows_that_cannot_be_used_are_not_drawn() -> None:
     X = np.array(cloud())
     X[::2, 1] = np.nan
     X[1::4, 0] = 1e200
-    for text in ("nystroem:10,gamma=median", "nystroem:64,gamma=median", "rff:10,gamma=median"):
+    for text in (
+        "nystroem:10,gamma=median",
+        "nystroem:64,gamma=median",
+        "rff:10,gamma=median",
+    ):
         z = applied(text, read_only(X), 4)
         assert np.isfinite(z[3::4]).all()
         assert np.isnan(z[::2]).all()
@@ -168,7 +188,10 @@ def test_texts() -> None:
         ("rff:0", "features was 0, expected a whole number of at least 2"),
         ("nystroem:0", "transform nystroem: features was 0"),
         ("rff:8,gamma=0", "gamma was 0, expected a number > 0"),
-        ("rff:8,gamma=wide", "gamma was 'wide', expected a number > 0, or 'auto', or 'median'"),
+        (
+            "rff:8,gamma=wide",
+            "gamma was 'wide', expected a number > 0, or 'auto', or 'median'",
+        ),
         ("nystroem:8,seed=-1", "seed was -1"),
         ("nystroem", "features is missing"),
     ):
@@ -178,7 +201,9 @@ def test_texts() -> None:
 
 @pytest.mark.parametrize("layout", [read_only, to_csr], ids=["dense", "csr"])
 @pytest.mark.parametrize("gamma", ["auto", "median"])
-def test_a_large_offset_changes_neither_width_nor_features(layout: Any, gamma: str) -> None:
+def test_a_large_offset_changes_neither_width_nor_features(
+    layout: Any, gamma: str
+) -> None:
     shift = np.array([0.0, 1e8, 0.0, 0.0])
     far = read_only(cloud(300) + shift)
     near = read_only(far - shift)  # what rounding has left of them

@@ -15,9 +15,18 @@ from olscale.data.dataset import Dataset
 from olscale.data.ingest.ingest import ingest
 from olscale.data.transforms.known_columns import KnownColumns, known_columns
 from olscale.data.transforms.on_columns import OnColumns
-from olscale.data.transforms.pipeline import canonical_transform, fit_transforms, make_transform
+from olscale.data.transforms.pipeline import (
+    canonical_transform,
+    fit_transforms,
+    make_transform,
+)
 from olscale.data.transforms.streaming import StreamingTransform
-from olscale.errors import ExperimentError, OlscaleError, ParameterError, UnknownNameError
+from olscale.errors import (
+    ExperimentError,
+    OlscaleError,
+    ParameterError,
+    UnknownNameError,
+)
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.plan import make_plan
 from olscale.testing.transforms import transform_checks
@@ -69,7 +78,10 @@ def passed(step: Any, X: Rows, columns: int, cuts: tuple[int, ...]) -> np.ndarra
     made = []
     if not step.streams:
         step.fit(
-            lambda: (part if step.fits_sparse else to_dense(part, columns) for part in chunks()),
+            lambda: (
+                part if step.fits_sparse else to_dense(part, columns)
+                for part in chunks()
+            ),
             columns,
         )
         made = [step.apply(step.rows(part, columns), columns) for part in chunks()]
@@ -84,7 +96,9 @@ def passed(step: Any, X: Rows, columns: int, cuts: tuple[int, ...]) -> np.ndarra
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("inner", INNER)
-def test_bits_are_those_of_a_dataset_of_only_these_columns(inner: str, sparse: bool) -> None:
+def test_bits_are_those_of_a_dataset_of_only_these_columns(
+    inner: str, sparse: bool
+) -> None:
     only = make_transform(inner)
     X = rows(gaps=only.keeps_missing)
     form = to_csr if sparse else np.asarray
@@ -100,7 +114,14 @@ def test_bits_are_those_of_a_dataset_of_only_these_columns(inner: str, sparse: b
 
 
 @pytest.mark.parametrize(
-    "inner", ["standardize", "missing-indicator", "running-standardize", "svd:2", "target-encode"]
+    "inner",
+    [
+        "standardize",
+        "missing-indicator",
+        "running-standardize",
+        "svd:2",
+        "target-encode",
+    ],
 )
 def test_it_keeps_the_contract_of_transforms(inner: str) -> None:
     for _, check in transform_checks(lambda: bound(inner)):
@@ -133,7 +154,10 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
         )
     (folder / "t.csv").write_text("\n".join(lines))
     return ingest(
-        str(folder / "t.csv"), str(folder / "t"), label="y", encode=["city=hash:features=16"]
+        str(folder / "t.csv"),
+        str(folder / "t"),
+        label="y",
+        encode=["city=hash:features=16"],
     )
 
 
@@ -176,7 +200,9 @@ def experiment(table: Dataset, *transforms: Any) -> Any:
 
 
 def test_an_unknown_column_is_one_line_with_the_nearest(table: Dataset) -> None:
-    with pytest.raises(UnknownNameError, match="'amuont'; did you mean 'amount'") as wrong:
+    with pytest.raises(
+        UnknownNameError, match="'amuont'; did you mean 'amount'"
+    ) as wrong:
         make_plan(experiment(table, "standardize@amuont"))
     assert "city=" not in str(wrong.value)
     with pytest.raises(UnknownNameError, match=r"'\*_hole'"):
@@ -197,20 +223,32 @@ def test_a_table_names_any_column(table: Dataset) -> None:
     (same,) = make_plan(experiment(table, "bias@age")).runs
     (other,) = make_plan(experiment(table, "bias@amount")).runs
     assert run.id == same.id != other.id
-    for wrong in ({"name": "bias"}, {"name": "bias@a", "columns": ["b"]}, "bias@", "bias@a@b"):
+    for wrong in (
+        {"name": "bias"},
+        {"name": "bias@a", "columns": ["b"]},
+        "bias@",
+        "bias@a@b",
+    ):
         with pytest.raises((ExperimentError, ParameterError), match="transform"):
             experiment(table, wrong)
 
 
-def test_the_same_rows_with_other_names_are_other_runs(table: Dataset, tmp_path: Path) -> None:
+def test_the_same_rows_with_other_names_are_other_runs(
+    table: Dataset, tmp_path: Path
+) -> None:
     """The fingerprint says nothing of names, and a name may be that of another column."""
     text = (Path(table.path).parent / "t.csv").read_text()
     (tmp_path / "t.csv").write_text(text.replace("amount,age", "age,amount", 1))
     renamed = ingest(
-        str(tmp_path / "t.csv"), str(tmp_path / "t"), label="y", encode=["city=hash:features=16"]
+        str(tmp_path / "t.csv"),
+        str(tmp_path / "t"),
+        label="y",
+        encode=["city=hash:features=16"],
     )
     assert renamed.fingerprint == table.fingerprint
-    ids = [make_plan(experiment(each, "bias@age")).runs[0].id for each in (table, renamed)]
+    ids = [
+        make_plan(experiment(each, "bias@age")).runs[0].id for each in (table, renamed)
+    ]
     assert ids[0] != ids[1]
     ids = [make_plan(experiment(each, "bias")).runs[0].id for each in (table, renamed)]
     assert ids[0] == ids[1]

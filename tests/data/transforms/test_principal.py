@@ -21,7 +21,9 @@ def oracle(X: np.ndarray, new: np.ndarray, components: int) -> np.ndarray:
     """Return the components of `new` rows, of 0 where there are no more."""
     _, s, V = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
     V = V[: min(components, np.count_nonzero(s > 1e-9 * s[0]))]
-    z = (new - X.mean(axis=0)) @ (V.T * np.sign(V[np.arange(len(V)), np.abs(V).argmax(axis=1)]))
+    z = (new - X.mean(axis=0)) @ (
+        V.T * np.sign(V[np.arange(len(V)), np.abs(V).argmax(axis=1)])
+    )
     return np.pad(z, [(0, 0), (0, components - z.shape[1])])
 
 
@@ -35,7 +37,9 @@ def test_ipca_is_that_of_the_blocks_so_far(block: int) -> None:
     for t in range(60):
         learned = np.flatnonzero(trains[: t + 1])
         learned = learned[: len(learned) - len(learned) % block]
-        expected = oracle(X[learned], X[t : t + 1], 6)[0] if len(learned) > 1 else np.zeros(6)
+        expected = (
+            oracle(X[learned], X[t : t + 1], 6)[0] if len(learned) > 1 else np.zeros(6)
+        )
         np.testing.assert_allclose(z[t], expected, atol=1e-10, err_msg=f"row {t}")
 
 

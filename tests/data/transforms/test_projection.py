@@ -14,7 +14,13 @@ from olscale.compiled.csr import CSR, slice_rows, to_csr
 from olscale.compiled.philox import fill_words, philox
 from olscale.data.chunk import Chunk
 from olscale.data.transforms import matrix
-from olscale.data.transforms.matrix import Listed, MatrixRows, gaussian, quantile, quantiles
+from olscale.data.transforms.matrix import (
+    Listed,
+    MatrixRows,
+    gaussian,
+    quantile,
+    quantiles,
+)
 from olscale.data.transforms.pipeline import (
     canonical_transform,
     fit_transforms,
@@ -27,7 +33,9 @@ KINDS = ("gaussian", "sparse", "very-sparse")
 Projected = np.ndarray
 
 
-def projected(X, columns: int, text: str = "project:100", projection: int = 0) -> Projected:
+def projected(
+    X, columns: int, text: str = "project:100", projection: int = 0
+) -> Projected:
     return (
         fit_transforms([text], lambda: iter(()), columns, projection)
         .apply(Chunk(X, np.zeros(count(X)), columns))
@@ -39,17 +47,27 @@ def count(X) -> int:
     return len(X.indptr) - 1 if isinstance(X, CSR) else len(X)
 
 
-def entries(kind: str, columns: int = 20_000, width: int = 50, projection: int = 0) -> Projected:
+def entries(
+    kind: str, columns: int = 20_000, width: int = 50, projection: int = 0
+) -> Projected:
     """Return the matrix itself, scaled to variance 1: the projection of each feature alone."""
-    unit = CSR(np.arange(columns + 1), np.arange(columns, dtype=np.int32), np.ones(columns))
-    return projected(unit, columns, f"project:{width},kind={kind}", projection) * math.sqrt(width)
+    unit = CSR(
+        np.arange(columns + 1), np.arange(columns, dtype=np.int32), np.ones(columns)
+    )
+    return projected(
+        unit, columns, f"project:{width},kind={kind}", projection
+    ) * math.sqrt(width)
 
 
 @pytest.mark.parametrize(
     ("counter", "key", "words"),
     [
         ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
-        ((0xFFFFFFFF,) * 4, (0xFFFFFFFF,) * 2, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
+        (
+            (0xFFFFFFFF,) * 4,
+            (0xFFFFFFFF,) * 2,
+            (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD),
+        ),
         (
             (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
             (0xA4093822, 0x299F31D0),
@@ -66,15 +84,21 @@ def test_words_are_the_blocks_of_a_number() -> None:
     key = np.array([1, 2], dtype=np.uint64)
     words = np.empty(8, dtype=np.uint64)
     fill_words(7, key, words)
-    blocks = [philox(*(np.uint64(c) for c in (block, 7, 0, 0, 1, 2))) for block in range(2)]
+    blocks = [
+        philox(*(np.uint64(c) for c in (block, 7, 0, 0, 1, 2))) for block in range(2)
+    ]
     assert words.tolist() == [int(word) for block in blocks for word in block]
 
 
 def test_quantiles_are_the_gaussian_ones() -> None:
     from scipy.stats import norm
 
-    p = np.concatenate([np.linspace(1e-6, 1 - 1e-6, 2001), [2.0**-33, 1 - 2.0**-33, 0.075, 0.925]])
-    np.testing.assert_allclose([quantile(x) for x in p], norm.ppf(p), rtol=1e-13, atol=1e-15)
+    p = np.concatenate(
+        [np.linspace(1e-6, 1 - 1e-6, 2001), [2.0**-33, 1 - 2.0**-33, 0.075, 0.925]]
+    )
+    np.testing.assert_allclose(
+        [quantile(x) for x in p], norm.ppf(p), rtol=1e-13, atol=1e-15
+    )
 
 
 def test_words_become_their_quantiles() -> None:
@@ -98,7 +122,9 @@ def test_entries_have_mean_0_and_variance_1(kind: str) -> None:
     assert abs((made**2).mean() - 1.0) < 5.0 * error
     assert (abs(made.mean(axis=0)) < 5.0 / math.sqrt(len(made))).all()
     correlation = made.T @ made / len(made) - np.eye(made.shape[1])
-    assert abs(correlation - np.diag(np.diag(correlation))).max() < 6.0 / math.sqrt(len(made))
+    assert abs(correlation - np.diag(np.diag(correlation))).max() < 6.0 / math.sqrt(
+        len(made)
+    )
     neighbours = (made[1:] * made[:-1]).mean()
     assert abs(neighbours) < 5.0 / math.sqrt(made.size)
 
@@ -115,14 +141,20 @@ def test_gaussian_entries_are_gaussian() -> None:
 @pytest.mark.parametrize(
     ("kind", "sparsity"), [("sparse", 3.0), ("very-sparse", math.sqrt(20_000))]
 )
-def test_sparse_entries_are_as_rare_as_they_should_be(kind: str, sparsity: float) -> None:
+def test_sparse_entries_are_as_rare_as_they_should_be(
+    kind: str, sparsity: float
+) -> None:
     made = entries(kind)
     np.testing.assert_allclose(np.unique(abs(made)), [0.0, math.sqrt(sparsity)])
     share = 1.0 / sparsity
     expected = 5.0 * math.sqrt(share * (1.0 - share))
     assert abs((made != 0.0).mean() - share) < expected / math.sqrt(made.size)
-    assert (abs((made != 0.0).mean(axis=0) - share) < expected / math.sqrt(len(made))).all()
-    assert abs((made > 0.0).sum() - (made < 0.0).sum()) < 5.0 * math.sqrt((made != 0.0).sum())
+    assert (
+        abs((made != 0.0).mean(axis=0) - share) < expected / math.sqrt(len(made))
+    ).all()
+    assert abs((made > 0.0).sum() - (made < 0.0).sum()) < 5.0 * math.sqrt(
+        (made != 0.0).sum()
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS[:2])
@@ -145,20 +177,35 @@ def test_a_projection_is_the_product_with_its_matrix(kind: str) -> None:
         np.random.default_rng(1).random((30, 200)) < 0.3
     )
     R = entries(kind, 200, 7) / math.sqrt(7)
-    np.testing.assert_allclose(projected(X, 200, f"project:7,kind={kind}"), X @ R, atol=1e-12)
+    np.testing.assert_allclose(
+        projected(X, 200, f"project:7,kind={kind}"), X @ R, atol=1e-12
+    )
 
 
 def test_bits_are_these() -> None:
     """Another machine, compiler or version must make the same numbers; doubles are written in hexadecimal here."""
     features = np.arange(0, 3_231_961, 4_099, dtype=np.int32)
-    row = CSR(np.array([0, len(features)]), features, 1.0 / (1.0 + np.arange(len(features))))
+    row = CSR(
+        np.array([0, len(features)]), features, 1.0 / (1.0 + np.arange(len(features)))
+    )
     found = {
-        kind: [x.hex() for x in projected(row, 3_231_961, f"project:3,kind={kind}")[0].tolist()]
+        kind: [
+            x.hex()
+            for x in projected(row, 3_231_961, f"project:3,kind={kind}")[0].tolist()
+        ]
         for kind in KINDS
     }
     assert found == {
-        "gaussian": ["-0x1.d117a05524e40p-1", "0x1.65a0f762e899ap-3", "0x1.3b0723d5dfbc0p-2"],
-        "sparse": ["-0x1.dfc239b24a63ap-1", "0x1.e195af7276ce5p-2", "0x1.b183a1aeb9803p-1"],
+        "gaussian": [
+            "-0x1.d117a05524e40p-1",
+            "0x1.65a0f762e899ap-3",
+            "0x1.3b0723d5dfbc0p-2",
+        ],
+        "sparse": [
+            "-0x1.dfc239b24a63ap-1",
+            "0x1.e195af7276ce5p-2",
+            "0x1.b183a1aeb9803p-1",
+        ],
         "very-sparse": ["0x0.0p+0", "0x1.5c27d41f1e764p-2", "0x0.0p+0"],
     }
 
@@ -182,12 +229,15 @@ def test_neither_cut_nor_order_nor_what_is_kept_changes_a_bit(
     text = f"project:10,kind={kind}"
     [whole] = chunks(200, chunk_rows=200, columns=5_000)
     expected = projected(whole.X, 5_000, text)
-    parts = [projected(slice_rows(whole.X, i, i + 7), 5_000, text) for i in range(0, 200, 7)]
+    parts = [
+        projected(slice_rows(whole.X, i, i + 7), 5_000, text) for i in range(0, 200, 7)
+    ]
     assert np.concatenate(parts).tobytes() == expected.tobytes()
     monkeypatch.setattr(matrix, "TABLE_BYTES", 4 * 10 * 4)
     matrix.matrix_of.cache_clear()
     backwards = [
-        projected(slice_rows(whole.X, i, i + 1), 5_000, text) for i in reversed(range(200))
+        projected(slice_rows(whole.X, i, i + 1), 5_000, text)
+        for i in reversed(range(200))
     ]
     matrix.matrix_of.cache_clear()
     assert np.concatenate(backwards[::-1]).tobytes() == expected.tobytes()
@@ -207,12 +257,23 @@ def test_threads_that_share_a_table_get_the_same_bits() -> None:
 
 
 @pytest.mark.parametrize("layout", ["parquet", "zarr"])
-def test_a_stream_is_projected_the_same_in_any_layout(tmp_path: Path, layout: str) -> None:
+def test_a_stream_is_projected_the_same_in_any_layout(
+    tmp_path: Path, layout: str
+) -> None:
     from olscale.bench.workloads import generate
     from olscale.data.stream import open_streams
 
-    generate("url-like", tmp_path / "a", rows=300, columns=2_000, layout=layout, chunk_rows=64)
-    stream = open_streams(str(tmp_path / "a"), ["project:5", "standardize"], projection=3).train
+    generate(
+        "url-like",
+        tmp_path / "a",
+        rows=300,
+        columns=2_000,
+        layout=layout,
+        chunk_rows=64,
+    )
+    stream = open_streams(
+        str(tmp_path / "a"), ["project:5", "standardize"], projection=3
+    ).train
     raw = open_streams(str(tmp_path / "a"), ["project:5"], projection=3).train
     X = np.concatenate([chunk.X for chunk in raw.chunks()])
     [whole] = chunks(300, 300, columns=2_000, day_rows=19_803)
@@ -226,7 +287,10 @@ def test_a_stream_is_projected_the_same_in_any_layout(tmp_path: Path, layout: st
 @pytest.mark.parametrize("width", [1, 100, 3000])
 def test_what_is_kept_is_bounded(width: int) -> None:
     one_more = 4 * width  # the row of a feature that has no place
-    assert MatrixRows((0, 0), 2**31 - 1, width, 0.0).nbytes <= matrix.TABLE_BYTES + one_more
+    assert (
+        MatrixRows((0, 0), 2**31 - 1, width, 0.0).nbytes
+        <= matrix.TABLE_BYTES + one_more
+    )
     assert MatrixRows((0, 0), 5, width, 0.0).nbytes == 8 * (4 * width + 5) + one_more
 
 
@@ -263,7 +327,11 @@ def test_a_list_with_parameters_is_split_as_meant() -> None:
 @pytest.mark.parametrize(
     ("text", "error", "said"),
     [
-        ("project", ParameterError, "features is missing; expected e.g. project:features=100"),
+        (
+            "project",
+            ParameterError,
+            "features is missing; expected e.g. project:features=100",
+        ),
         ("project:", ParameterError, "features was ''"),
         ("project:9,seed", ParameterError, "'seed' is not param=value"),
         (
@@ -272,16 +340,32 @@ def test_a_list_with_parameters_is_split_as_meant() -> None:
             "features was 'many', expected a whole number of at least 1",
         ),
         ("project:0", ParameterError, "features was 0"),
-        ("project:9,seed=-1", ParameterError, "seed was -1, expected a whole number of at least 0"),
-        ("project:9,sparse", UnknownNameError, "unknown parameter of transform project 'sparse'"),
+        (
+            "project:9,seed=-1",
+            ParameterError,
+            "seed was -1, expected a whole number of at least 0",
+        ),
+        (
+            "project:9,sparse",
+            UnknownNameError,
+            "unknown parameter of transform project 'sparse'",
+        ),
         (
             "project:9,kind=gauss",
             UnknownNameError,
             "unknown kind of projection 'gauss'; did you mean 'gaussian'",
         ),
         ("project:feature=9", UnknownNameError, "'feature'; did you mean 'features'"),
-        ("bias:2", UnknownNameError, "unknown parameter of transform bias '2'; there are: none"),
-        ("projekt:9", UnknownNameError, "unknown transform 'projekt'; did you mean 'project'"),
+        (
+            "bias:2",
+            UnknownNameError,
+            "unknown parameter of transform bias '2'; there are: none",
+        ),
+        (
+            "projekt:9",
+            UnknownNameError,
+            "unknown transform 'projekt'; did you mean 'project'",
+        ),
     ],
 )
 def test_a_fault_is_one_line(text: str, error: type[OlscaleError], said: str) -> None:

@@ -65,9 +65,13 @@ def applied(pipeline: Pipeline, X) -> np.ndarray:
     return to_dense(pipeline.apply(Chunk(X, np.zeros(rows_of(X)), 5)).X, pipeline.width)
 
 
-@given(steps=names, seed=st.integers(0, 20), sizes=st.lists(st.integers(1, 30), max_size=8))
+@given(
+    steps=names, seed=st.integers(0, 20), sizes=st.lists(st.integers(1, 30), max_size=8)
+)
 @settings(max_examples=60, deadline=None)
-def test_cuts_leave_no_trace_in_a_single_bit(steps: list[str], seed: int, sizes: list[int]) -> None:
+def test_cuts_leave_no_trace_in_a_single_bit(
+    steps: list[str], seed: int, sizes: list[int]
+) -> None:
     X = rows(seed)
     whole = fit_transforms(steps, cut(X, []), 5)
     pieces = fit_transforms(steps, cut(X, sizes), 5)
@@ -77,9 +81,13 @@ def test_cuts_leave_no_trace_in_a_single_bit(steps: list[str], seed: int, sizes:
     assert np.concatenate(parts).tobytes() == expected.tobytes()
 
 
-@given(steps=names, seed=st.integers(0, 20), sizes=st.lists(st.integers(1, 30), max_size=4))
+@given(
+    steps=names, seed=st.integers(0, 20), sizes=st.lists(st.integers(1, 30), max_size=4)
+)
 @settings(max_examples=60, deadline=None)
-def test_dense_and_sparse_agree_in_every_bit(steps: list[str], seed: int, sizes: list[int]) -> None:
+def test_dense_and_sparse_agree_in_every_bit(
+    steps: list[str], seed: int, sizes: list[int]
+) -> None:
     X = rows(seed)
     dense = fit_transforms(steps, cut(X, sizes), 5)
     sparse = fit_transforms(steps, cut(to_csr(X), sizes), 5)
@@ -87,23 +95,38 @@ def test_dense_and_sparse_agree_in_every_bit(steps: list[str], seed: int, sizes:
     np.testing.assert_array_equal(applied(sparse, to_csr(X)), applied(dense, X))
 
 
-@given(steps=st.lists(st.sampled_from(["unit-norm", "bias"]), max_size=3), start=st.integers(0, 20))
+@given(
+    steps=st.lists(st.sampled_from(["unit-norm", "bias"]), max_size=3),
+    start=st.integers(0, 20),
+)
 @settings(deadline=None)
-def test_sparse_stays_sparse_sorted_and_right_in_a_slice(steps: list[str], start: int) -> None:
+def test_sparse_stays_sparse_sorted_and_right_in_a_slice(
+    steps: list[str], start: int
+) -> None:
     X = rows(1)
     pipeline = fit_transforms(steps, cut(to_csr(X), []), 5)
-    got = pipeline.apply(Chunk(slice_rows(to_csr(X), start, 40), np.zeros(40 - start), 5)).X
+    got = pipeline.apply(
+        Chunk(slice_rows(to_csr(X), start, 40), np.zeros(40 - start), 5)
+    ).X
     assert isinstance(got, CSR)
-    assert (got.indptr.dtype, got.indices.dtype, got.data.dtype) == (np.int64, np.int32, np.float64)
+    assert (got.indptr.dtype, got.indices.dtype, got.data.dtype) == (
+        np.int64,
+        np.int32,
+        np.float64,
+    )
     for i in range(40 - start):
         assert (np.diff(got.indices[got.indptr[i] : got.indptr[i + 1]]) > 0).all()
-    np.testing.assert_allclose(to_dense(got, pipeline.width), applied(pipeline, X[start:]))
+    np.testing.assert_allclose(
+        to_dense(got, pipeline.width), applied(pipeline, X[start:])
+    )
 
 
 def test_every_transform_is_tried() -> None:
     """Those for missing values, and that learn as rows come, are tried in tests/evaluation/test_stream_transforms.py."""
     ahead = {name for name in TRANSFORMS if not TRANSFORMS.load(name).streams}
-    assert {make_transform(text).name for text in EVERY} == ahead - {"missing-indicator"}
+    assert {make_transform(text).name for text in EVERY} == ahead - {
+        "missing-indicator"
+    }
 
 
 def test_meaning_of_each() -> None:
@@ -115,16 +138,21 @@ def test_meaning_of_each() -> None:
     np.testing.assert_allclose(Z.mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(Z.std(axis=0), np.where(constant, 0.0, 1.0), atol=1e-12)
     deviation = np.where(constant, 1.0, X.std(axis=0))
-    np.testing.assert_allclose(applied(standardize, new), (new - X.mean(axis=0)) / deviation)
+    np.testing.assert_allclose(
+        applied(standardize, new), (new - X.mean(axis=0)) / deviation
+    )
     minmax = fit_transforms(["minmax"], cut(X, [7]), 5)
     Z = applied(minmax, X)
     assert (Z.min(axis=0) == 0).all()
     assert (Z.max(axis=0) == np.where(constant, 0.0, 1.0)).all()
     assert applied(minmax, 1e6 * new).max() > 1, "test rows may lie outside"
     Z = applied(fit_transforms(["unit-norm"], cut(X, []), 5), X)
-    np.testing.assert_allclose(np.linalg.norm(Z, axis=1), np.where((X == 0).all(axis=1), 0.0, 1.0))
+    np.testing.assert_allclose(
+        np.linalg.norm(Z, axis=1), np.where((X == 0).all(axis=1), 0.0, 1.0)
+    )
     np.testing.assert_array_equal(
-        applied(fit_transforms(["bias"], cut(X, []), 5), X), np.hstack([X, np.ones((40, 1))])
+        applied(fit_transforms(["bias"], cut(X, []), 5), X),
+        np.hstack([X, np.ones((40, 1))]),
     )
 
 
@@ -184,8 +212,12 @@ def test_features_whose_squares_leave_the_range_are_scaled_all_the_same(
     expected = applied(fit_transforms([step], cut(X, [64]), 5), X)
     scaled = X * scale
     got = applied(fit_transforms([step], cut(scaled, [64]), 5), scaled)
-    np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-3 if scale < 1e-307 else 1e-9)
-    sparse = applied(fit_transforms([step], cut(to_csr(scaled), [64]), 5), to_csr(scaled))
+    np.testing.assert_allclose(
+        got, expected, rtol=1e-9, atol=1e-3 if scale < 1e-307 else 1e-9
+    )
+    sparse = applied(
+        fit_transforms([step], cut(to_csr(scaled), [64]), 5), to_csr(scaled)
+    )
     np.testing.assert_array_equal(sparse, got)
 
 
@@ -201,11 +233,14 @@ def test_steps_are_fitted_on_what_the_ones_before_leave() -> None:
     both = fit_transforms(["unit-norm", "standardize"], cut(X, [9]), 5)
     first = applied(fit_transforms(["unit-norm"], cut(X, []), 5), X)
     np.testing.assert_array_equal(
-        applied(both, X), applied(fit_transforms(["standardize"], cut(first, []), 5), first)
+        applied(both, X),
+        applied(fit_transforms(["standardize"], cut(first, []), 5), first),
     )
 
 
-def test_no_step_gets_rows_that_it_could_write_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_step_gets_rows_that_it_could_write_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Behind another step its loops would otherwise be compiled once more, in the middle of a run."""
     given = []
     fit = MinMax.fit
@@ -216,14 +251,18 @@ def test_no_step_gets_rows_that_it_could_write_to(monkeypatch: pytest.MonkeyPatc
         return X
 
     monkeypatch.setattr(
-        MinMax, "fit", lambda step, chunks, columns: fit(step, lambda: map(see, chunks()), columns)
+        MinMax,
+        "fit",
+        lambda step, chunks, columns: fit(step, lambda: map(see, chunks()), columns),
     )
-    monkeypatch.setattr(MinMax, "apply", lambda step, X, columns: apply(step, see(X), columns))
+    monkeypatch.setattr(
+        MinMax, "apply", lambda step, X, columns: apply(step, see(X), columns)
+    )
     for X in (np.eye(3), to_csr(np.eye(3))):
         for ahead in (["minmax"], ["standardize", "minmax"]):
-            fit_transforms(ahead, lambda X=X: iter([Chunk(X, np.arange(3), 3)]), 3).apply(
-                Chunk(X, np.arange(3), 3)
-            )
+            fit_transforms(
+                ahead, lambda X=X: iter([Chunk(X, np.arange(3), 3)]), 3
+            ).apply(Chunk(X, np.arange(3), 3))
     assert len(given) >= 8
     assert not any(given)
 
@@ -242,7 +281,9 @@ def test_only_the_training_split_is_seen(tmp_path) -> None:
             X_test=rows(5 + number) * 10.0**number,
             y_test=np.arange(40) % 2,
         )
-        dataset = ingest(tmp_path / f"{number}.npz", tmp_path / f"d{number}", chunk_rows=16)
+        dataset = ingest(
+            tmp_path / f"{number}.npz", tmp_path / f"d{number}", chunk_rows=16
+        )
         both = open_streams(dataset.path, ["standardize", "minmax", "bias"])
         streams += [both.train, both.test]
     reference = [applied(stream.pipeline, rows(0)).tobytes() for stream in streams]
@@ -251,11 +292,14 @@ def test_only_the_training_split_is_seen(tmp_path) -> None:
 
 def test_unknown_and_too_wide() -> None:
     X = rows(0)
-    with pytest.raises(UnknownNameError, match="'standardise'; did you mean 'standardize'"):
+    with pytest.raises(
+        UnknownNameError, match="'standardise'; did you mean 'standardize'"
+    ):
         fit_transforms(["standardise"], cut(X, []), 5)
     wide = Chunk(to_csr(X), np.zeros(40), 70_000)
     for name in ("standardize", "minmax"):
         with pytest.raises(
-            DatasetError, match=f"transform {name} makes rows dense, and 70,000 features"
+            DatasetError,
+            match=f"transform {name} makes rows dense, and 70,000 features",
         ):
             fit_transforms([name], lambda: iter([wide]), 70_000)

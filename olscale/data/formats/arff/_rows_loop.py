@@ -59,7 +59,13 @@ def cell_end(buffer: NDArray[np.uint8], pos: int) -> int:
     if first == _SINGLE or first == _DOUBLE:
         return _quoted_end(buffer, pos, first)
     byte = first
-    while byte > SPACE and byte != COMMA and byte != PERCENT and byte != OPEN and byte != CLOSE:
+    while (
+        byte > SPACE
+        and byte != COMMA
+        and byte != PERCENT
+        and byte != OPEN
+        and byte != CLOSE
+    ):
         pos += 1
         byte = byte_at(buffer, pos)
     is_odd = byte < SPACE and byte != TAB and byte != NEWLINE and byte != RETURN
@@ -96,7 +102,13 @@ def number_end(
     `value`, `after` and `state` are the results of `number_at` for it.
     """
     byte = byte_at(buffer, after)
-    is_end = byte == COMMA or byte == SPACE or byte == TAB or byte == NEWLINE or byte == RETURN
+    is_end = (
+        byte == COMMA
+        or byte == SPACE
+        or byte == TAB
+        or byte == NEWLINE
+        or byte == RETURN
+    )
     is_end |= byte == PERCENT or byte == CLOSE
     if (
         state != NOT_A_NUMBER
@@ -181,7 +193,11 @@ def parse_dense_rows(
                     value, after = number_end(buffer, first, value, after, state)
                     if after < 0 or (kind == TARGET and value != value):
                         return begin, lines, row, hards, True
-                    pos = _next_row(buffer, after) if at_end else _next_cell(buffer, after)
+                    pos = (
+                        _next_row(buffer, after)
+                        if at_end
+                        else _next_cell(buffer, after)
+                    )
                     if state == HARD and pos:
                         hard[new_hards, 0] = slots[column]
                         hard[new_hards, 1] = row

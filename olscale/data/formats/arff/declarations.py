@@ -24,7 +24,9 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPE = r"\\(u[0-9a-fA-F]{4}|[0-3][0-7]{0,2}|[4-7][0-7]?|.)"
-_ESCAPES = {quote: re.compile(f"{_ESCAPE}|{quote}{quote}", re.DOTALL) for quote in "'\""}
+_ESCAPES = {
+    quote: re.compile(f"{_ESCAPE}|{quote}{quote}", re.DOTALL) for quote in "'\""
+}
 _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v"}
 
 Kind: TypeAlias = Literal["word", "quoted", "sign"]
@@ -91,7 +93,9 @@ def is_weight(several: Sequence[Token]) -> bool:
     (True, False)
     """
     texts = [token.text for token in several]
-    return len(texts) == 3 and texts[0] == "{" and texts[2] == "}" and is_number(texts[1])
+    return (
+        len(texts) == 3 and texts[0] == "{" and texts[2] == "}" and is_number(texts[1])
+    )
 
 
 def cell_of(text: str) -> Cell:
@@ -241,7 +245,10 @@ def declarations(source: str, lines: TextLines) -> list[Attribute]:
             return attributes
         if match is not None and word == "@attribute":
             attributes.append(_attribute(source, line[match.end() :], lines))
-        elif word != "@relation" and next(tokens(source, line, lines.number), None) is not None:
+        elif (
+            word != "@relation"
+            and next(tokens(source, line, lines.number), None) is not None
+        ):
             raise FormatError(
                 source,
                 f"got {line.strip()[:40]!r}, expected @attribute or @data",
@@ -326,7 +333,9 @@ def _values(
             problem = f"the values of {name!r} hold a brace; put a value with a brace in quotes"
             raise FormatError(source, problem, lines.number)
     else:
-        raise FormatError(source, f"the values of {name!r} have no end, expected }}", line)
+        raise FormatError(
+            source, f"the values of {name!r} have no end, expected }}", line
+        )
     if not values:
         raise FormatError(source, f"attribute {name!r} declares no values", line)
     extra_tokens = following.line()

@@ -46,8 +46,13 @@ class ArffFormat:
 
     def matches(self, source: str, head: bytes) -> bool:
         """Return whether the first line that is no comment declares a relation or an attribute."""
-        lines = (line.strip().lower() for line in head.removeprefix(b"\xef\xbb\xbf").splitlines())
-        first = next((line for line in lines if line and not line.startswith(b"%")), b"")
+        lines = (
+            line.strip().lower()
+            for line in head.removeprefix(b"\xef\xbb\xbf").splitlines()
+        )
+        first = next(
+            (line for line in lines if line and not line.startswith(b"%")), b""
+        )
         return first.startswith((b"@relation", b"@attribute"))
 
     def splits(self, source: str) -> tuple[str, ...]:
@@ -104,7 +109,9 @@ class _Reader:
         columns = self._columns
         options = self._options
         used = {
-            i: a for i, a in enumerate(self._attributes) if a.values and i not in columns.dropped
+            i: a
+            for i, a in enumerate(self._attributes)
+            if a.values and i not in columns.dropped
         }
         for i, attribute in used.items():
             attribute.check(self._source, as_numbers=not columns.text[i])
@@ -158,10 +165,14 @@ class _Reader:
         added = options.added_columns(names)
         names += [constant.name for constant in added]
         dropped = columns_named(source, names, options.drop, width)
-        dropped, carried, as_written, weights = options.set_aside(source, names, dropped, width)
+        dropped, carried, as_written, weights = options.set_aside(
+            source, names, dropped, width
+        )
         labels: tuple[int, ...] = (UNLABELLED,)
         if options.labelled:
-            labels = label_positions(source, names, options.label, dropped, width, options.table)
+            labels = label_positions(
+                source, names, options.label, dropped, width, options.table
+            )
         columns = TableColumns(
             tuple(names),
             labels[0],
@@ -182,22 +193,34 @@ class _Reader:
         ]
         text += [constant.text for constant in added]
         coded = coded_as_text(names, text, self._codings)
-        columns.text = tuple(is_text or i in as_written for i, is_text in enumerate(coded))
+        columns.text = tuple(
+            is_text or i in as_written for i, is_text in enumerate(coded)
+        )
         self._check_asked_numbers(columns)
         return columns
 
-    def _known_numbers(self, columns: TableColumns, features: frozenset[int]) -> set[int]:
+    def _known_numbers(
+        self, columns: TableColumns, features: frozenset[int]
+    ) -> set[int]:
         """Return the features that become numbers by default although they declare values."""
         before = self._options.table
-        was_text = {} if before is None else dict(zip(before.names, before.text, strict=True))
+        was_text = (
+            {} if before is None else dict(zip(before.names, before.text, strict=True))
+        )
         positions = set[int]()
         for i, attribute in enumerate(self._attributes):
             name = columns.names[i]
             # A feature for a 0 that sparse rows leave out would be set in nearly all of them.
             is_flag = (
-                self._is_sparse and attribute.values == ("0", "1") and name not in self._codings
+                self._is_sparse
+                and attribute.values == ("0", "1")
+                and name not in self._codings
             )
-            if i in features and attribute.numbers and not was_text.get(name, not is_flag):
+            if (
+                i in features
+                and attribute.numbers
+                and not was_text.get(name, not is_flag)
+            ):
                 positions.add(i)
         return positions
 
@@ -206,7 +229,11 @@ class _Reader:
         for name, attribute in zip(columns.names, self._attributes, strict=False):
             is_asked = isinstance(self._codings.get(name), AsNumber)
             if is_asked and attribute.values and not attribute.numbers:
-                word = next(value for value in attribute.values if not attribute.is_number(value))
+                word = next(
+                    value
+                    for value in attribute.values
+                    if not attribute.is_number(value)
+                )
                 problem = (
                     f"attribute {name!r} declares {word[:40]!r}, expected numbers alone for "
                     f"--encode {name}=number"

@@ -151,11 +151,16 @@ class ArffRows:
                 for place, word in zip(places, values, strict=False)
             }
             # A position that is twice in the row, or too large, is reported by way of tokens.
-            if len(cells) == len(places) == len(values) and max(cells, default=0) < self._width:
+            if (
+                len(cells) == len(places) == len(values)
+                and max(cells, default=0) < self._width
+            ):
                 return cells
         return None
 
-    def _cells(self, row: Sequence[Token], line: int) -> tuple[list[Cell], Sequence[Token]]:
+    def _cells(
+        self, row: Sequence[Token], line: int
+    ) -> tuple[list[Cell], Sequence[Token]]:
         """Return the cells of a dense row, and the tokens after them."""
         cells: list[Cell] = []
         width = self._width
@@ -178,11 +183,15 @@ class ArffRows:
             cure = ""
             if len(cells) > width and _is_spaced(row):
                 cure = "; a cell with a space needs quotes"
-            problem = f"the row has {len(cells)} cells, expected {width} as declared{cure}"
+            problem = (
+                f"the row has {len(cells)} cells, expected {width} as declared{cure}"
+            )
             raise FormatError(self._allowed.source, problem, line)
         return cells, row[end:]
 
-    def _pairs(self, row: Sequence[Token], line: int) -> tuple[dict[int, Cell], Sequence[Token]]:
+    def _pairs(
+        self, row: Sequence[Token], line: int
+    ) -> tuple[dict[int, Cell], Sequence[Token]]:
         """Return the cells of a sparse row, and the tokens after it."""
         source = self._allowed.source
         width = self._width
@@ -201,7 +210,10 @@ class ArffRows:
             index = pair[0].text
             # Python refuses to read numbers of thousands of digits.
             is_position = (
-                index.isascii() and index.isdecimal() and len(index) < 10 and int(index) < width
+                index.isascii()
+                and index.isdecimal()
+                and len(index) < 10
+                and int(index) < width
             )
             if not is_position or len(pair) < 2 or not pair[1].is_cell:
                 problem = (

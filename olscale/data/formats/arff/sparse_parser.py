@@ -74,7 +74,9 @@ class SparsePlaces(CellPlaces):
         slots = self._slots | {
             position: len(self.numeric) + j for j, position in enumerate(self.others)
         }
-        return np.array([*slots], dtype=np.int64), np.array([*slots.values()], dtype=np.int64)
+        return np.array([*slots], dtype=np.int64), np.array(
+            [*slots.values()], dtype=np.int64
+        )
 
     def empty_sparse(self, rows: int) -> SparseCells:
         """Return cells that have room for `rows` rows."""
@@ -97,8 +99,12 @@ class SparsePlaces(CellPlaces):
         first = len(self.others) - len(self.filled)
         dense = cells.others[first:, : cells.rows].T
         row, column = np.nonzero(dense)
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=cells.rows))])
-        slots = np.array([self._slots[position] for position in self.filled], dtype=np.int32)
+        indptr = np.concatenate(
+            [[0], np.cumsum(np.bincount(row, minlength=cells.rows))]
+        )
+        slots = np.array(
+            [self._slots[position] for position in self.filled], dtype=np.int32
+        )
         return CSR(indptr.astype(np.int64), slots[column], dense[row, column])
 
 
@@ -203,15 +209,23 @@ class SparseParser:
         self._encoder = encoder
         self._allowed = allowed
         columns = encoder.columns
-        defaults = dict(enumerate([*(a.default for a in allowed.attributes), *columns.constants]))
+        defaults = dict(
+            enumerate([*(a.default for a in allowed.attributes), *columns.constants])
+        )
         encoder.cells(0)  # refuses columns of one value that do not fit
         self._places = SparsePlaces(columns, defaults)
         self._needed = [
-            label for label in columns.labels if columns.text[label] and defaults[label] is None
+            label
+            for label in columns.labels
+            if columns.text[label] and defaults[label] is None
         ]
         self._numeric = self._places.numeric_slots(len(columns.names))
-        self._others = {position: slot for slot, position in enumerate(self._places.others)}
-        self._texts = {position: slot for slot, position in enumerate(self._places.text)}
+        self._others = {
+            position: slot for slot, position in enumerate(self._places.others)
+        }
+        self._texts = {
+            position: slot for slot, position in enumerate(self._places.text)
+        }
         self._turns: Turns[SparseCells, Listed] = Turns(rows, self._put, _FEW_ROWS)
         self._loop: _Loop | None = None
 
@@ -230,7 +244,10 @@ class SparseParser:
     def _parse(self, cells: SparseCells) -> None:
         """Fill in some rows of the text."""
         if self._loop is None:
-            if not table_parser.pays(self._text) and self._text.stop - self._text.pos < FEW_BYTES:
+            if (
+                not table_parser.pays(self._text)
+                and self._text.stop - self._text.pos < FEW_BYTES
+            ):
                 self._turns.exact(cells)
                 return
             self._loop = _Loop(self._encoder, self._places, self._needed, self._allowed)
@@ -261,19 +278,25 @@ class SparseParser:
         slots = self._numeric[positions]
         for i in np.flatnonzero(slots < 0).tolist():
             line = block[rows[i]][0]
-            self._put_cell(cells, cells.rows + int(rows[i]), int(positions[i]), row_cells[i], line)
+            self._put_cell(
+                cells, cells.rows + int(rows[i]), int(positions[i]), row_cells[i], line
+            )
         order = np.lexsort((positions, rows))
         order = order[slots[order] >= 0]
         words = [row_cells[i] for i in order.tolist()]
         data = numbers_of(words)
         if data is None:
-            owners = zip(words, positions[order].tolist(), rows[order].tolist(), strict=True)
+            owners = zip(
+                words, positions[order].tolist(), rows[order].tolist(), strict=True
+            )
             floats = [
                 self._encoder.floats(position, [word], [block[row][0]])
                 for word, position, row in owners
             ]
             data = np.concatenate([np.empty(0), *floats])
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[order], minlength=len(block)))])
+        indptr = np.concatenate(
+            [[0], np.cumsum(np.bincount(rows[order], minlength=len(block)))]
+        )
         cells.add(without_zeros(CSR(indptr, slots[order], data)))
 
     def _put_cell(
@@ -325,8 +348,13 @@ class _Loop:
         positions, number_slots = places.slots()
         kinds[positions] = table_loop.NUMBER
         slots[positions] = number_slots
-        kinds[places.text], slots[places.text] = table_loop.TEXT, np.arange(len(places.text))
-        kinds[[label for label in columns.labels if label in places.others]] = table_loop.TARGET
+        kinds[places.text], slots[places.text] = (
+            table_loop.TEXT,
+            np.arange(len(places.text)),
+        )
+        kinds[[label for label in columns.labels if label in places.others]] = (
+            table_loop.TARGET
+        )
         kinds[list(needed)] = loop.NEEDED
         self._form = (
             kinds[: columns.width],
@@ -335,10 +363,12 @@ class _Loop:
             len(needed),
         )
         sets = {
-            int(slots[position]): sorted(numbers) for position, numbers in allowed.numbers.items()
+            int(slots[position]): sorted(numbers)
+            for position, numbers in allowed.numbers.items()
         }
         number_sets = [
-            sets.get(slot, []) for slot in range(len(places.numeric) + len(places.others))
+            sets.get(slot, [])
+            for slot in range(len(places.numeric) + len(places.others))
         ]
         self._ends = np.cumsum([0, *map(len, number_sets)], dtype=np.int64)
         self._declared = np.array(
@@ -373,7 +403,9 @@ class _Loop:
             words,
         )
         count = int(indptr[rows - before])
-        numbers = CSR(indptr[: rows - before + 1], indices[:count].copy(), data[:count].copy())
+        numbers = CSR(
+            indptr[: rows - before + 1], indices[:count].copy(), data[:count].copy()
+        )
         takes_weights = self._encoder.takes_weights(cells, before, rows)
         declared = takes_weights and self._are_declared(numbers, cells, rows)
         if not declared or not self._put_words(buffer, words[:texts], cells):
@@ -395,7 +427,9 @@ class _Loop:
         from olscale.data.formats._declared_loop import entries_declared
 
         columns = cells.others[:, cells.rows : rows]
-        slots = np.arange(len(columns), dtype=np.int32) + np.int32(len(self._places.numeric))
+        slots = np.arange(len(columns), dtype=np.int32) + np.int32(
+            len(self._places.numeric)
+        )
         by_row = np.repeat(slots, columns.shape[1])
         return bool(
             entries_declared(numbers.indices, numbers.data, self._ends, self._declared)
@@ -433,7 +467,9 @@ class _Loop:
             slot, text = divmod(pair, len(raw))
             position = places.text[slot]
             try:
-                cell_words = encoder.words(position, [self._allowed.read(position, raw[text])])
+                cell_words = encoder.words(
+                    position, [self._allowed.read(position, raw[text])]
+                )
             except FormatError:
                 return False
             if position in encoder.columns.labels and None in cell_words:

@@ -19,7 +19,8 @@ WEIGHTS = frozenset({"coef_", "intercept_", "coefs_", "intercepts_", "dual_coef_
 """scikit-learn's names for the arrays behind predictions, which must never be NaN or infinite."""
 
 _NUMBERS_A_ROW = 1024
-_ROWS_BETWEEN_LOOKS = 1_000  # after as many rows in batches: a look costs as much as a prediction
+# after as many rows in batches: a look costs as much as a prediction
+_ROWS_BETWEEN_LOOKS = 1_000
 _DEEPEST = 6
 
 
@@ -36,7 +37,8 @@ def class_codes(
     codes = _one_a_row(predictions, rows)
     if codes.dtype.kind not in "biuf":
         raise ValueError(_no_code(_first_odd(codes), classes, labels))
-    good = (codes >= 0) & (codes < classes) & (codes == np.floor(codes))  # NaN fails these
+    # NaN fails these
+    good = (codes >= 0) & (codes < classes) & (codes == np.floor(codes))
     if not good.all():
         raise ValueError(_no_code(codes[int(np.argmin(good))], classes, labels))
     return codes.astype(np.int64)
@@ -56,7 +58,9 @@ def numbers(
     """
     answers = _so_many_a_row(predictions, rows, targets, method)
     if answers.dtype.kind not in "biuf":
-        raise ValueError(f"predicted {_shown(_first_odd(answers))!r}, expected a number")
+        raise ValueError(
+            f"predicted {_shown(_first_odd(answers))!r}, expected a number"
+        )
     return answers.astype(np.float64)
 
 
@@ -79,7 +83,9 @@ def _one_a_row(predictions: Any, rows: int) -> NDArray[Any]:
     return _so_many_a_row(predictions, rows, 1, "predict")[:, 0]
 
 
-def _so_many_a_row(predictions: Any, rows: int, count: int, method: str) -> NDArray[Any]:
+def _so_many_a_row(
+    predictions: Any, rows: int, count: int, method: str
+) -> NDArray[Any]:
     answers = plain_answer(predictions, method)
     expected = ((rows,), (rows, 1)) if count == 1 else ((rows, count),)
     if answers.shape not in expected:
@@ -93,7 +99,11 @@ def _so_many_a_row(predictions: Any, rows: int, count: int, method: str) -> NDAr
 def _first_odd(found: NDArray[Any]) -> Any:
     """Return the first answer that is not a number; the first of all if each alone is one."""
     return next(
-        (value for value in found.flat if not isinstance(value, int | float | np.number)),
+        (
+            value
+            for value in found.flat
+            if not isinstance(value, int | float | np.number)
+        ),
         found.flat[0],
     )
 
@@ -132,7 +142,11 @@ class Soundness:
         finite = self._finite(model, rows, len(usable))
         if finite is None:
             return usable & (not self._watch.look(model))
-        if not finite.all() and self._scores == "predict_proba" and _is_sound_naive_bayes(model):
+        if (
+            not finite.all()
+            and self._scores == "predict_proba"
+            and _is_sound_naive_bayes(model)
+        ):
             return usable
         return usable & finite
 
@@ -141,7 +155,8 @@ class Soundness:
         if self._scores:
             try:
                 return all(map(math.isfinite, shares.values()))
-            except Exception:  # no numbers; the model's own numbers judge its predictions
+            except Exception:
+                # no numbers; the model's own numbers judge its predictions
                 self._scores = ""
         return not self._watch.look(model)
 
@@ -158,7 +173,8 @@ class Soundness:
             if isinstance(answer, dict):
                 answer = [list(answer.values())]
             scores = np.asarray(answer, dtype=np.float64).reshape(count, -1)
-        except Exception:  # the method exists but fails; the model's numbers judge its predictions
+        except Exception:
+            # the method exists but fails; the model's numbers judge its predictions
             self._scores = ""
             return None
         return np.asarray(np.isfinite(scores).all(axis=1))
@@ -258,7 +274,11 @@ def _models(model: Any) -> Iterator[tuple[str, Any]]:
         yield path, part
         for name, value in vars(part).items():
             waiting += [
-                (f"{path}{name}." if inner is value else f"{path}{name}.{i}.", inner, depth + 1)
+                (
+                    f"{path}{name}." if inner is value else f"{path}{name}.{i}.",
+                    inner,
+                    depth + 1,
+                )
                 for i, inner in enumerate(_inner(value))
             ]
 
@@ -306,7 +326,9 @@ def _arrays(name: str, value: Any) -> Iterator[tuple[str, NDArray[Any]]]:
             for i, part in enumerate(value):
                 yield from _arrays(f"{name}.{i}", part)
     elif isinstance(value, dict) and value:
-        numbers = [part for part in value.values() if isinstance(part, float | np.floating)]
+        numbers = [
+            part for part in value.values() if isinstance(part, float | np.floating)
+        ]
         if numbers:
             yield name, np.array(numbers)
         elif len(value) <= 1000:

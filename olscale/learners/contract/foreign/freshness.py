@@ -14,7 +14,12 @@ from types import FrameType
 from typing import Any
 
 from olscale.errors import ParameterError
-from olscale.learners.contract.foreign.parts import differences, first_few, parts_of, shared_parts
+from olscale.learners.contract.foreign.parts import (
+    differences,
+    first_few,
+    parts_of,
+    shared_parts,
+)
 
 _LEARNING = frozenset({"fit", "partial_fit", "learn_one", "learn_many"})
 
@@ -51,13 +56,17 @@ def new_models(name: str, make: Callable[[], Any], is_class: bool) -> tuple[Any,
     fresh, second = (_cloned(name, model, shared[0].way) for _ in range(2))
     for parts in (shared_parts(fresh, model), shared_parts(fresh, second)):
         if parts:
-            raise ParameterError(f"learner {name}: {_shared_text(model, parts[0].way)}; {_CURE}")
+            raise ParameterError(
+                f"learner {name}: {_shared_text(model, parts[0].way)}; {_CURE}"
+            )
     return fresh, second
 
 
 def is_clonable(model: Any) -> bool:
     """Return whether a model's library can clone it."""
-    return hasattr(model, "get_params") or (hasattr(model, "learn_one") and hasattr(model, "clone"))
+    return hasattr(model, "get_params") or (
+        hasattr(model, "learn_one") and hasattr(model, "clone")
+    )
 
 
 def copy_of(model: Any) -> Any:
@@ -132,10 +141,12 @@ def check_untrained(name: str, model: Any) -> None:
         second_clone = copy_of(model)
     except Exception:  # its class may raise anything
         return
-    drawn = set(first_few(differences(clone, second_clone)))  # what is random from the start
+    # what is random from the start
+    drawn = set(first_few(differences(clone, second_clone)))
     learned = [way for way in first_few(differences(model, clone)) if way not in drawn]
     if learned:
-        plainest = min(learned, key=lambda way: "._" in way)  # the first public one, if any
+        # the first public one, if any
+        plainest = min(learned, key=lambda way: "._" in way)
         raise ParameterError(
             f"learner {name}: {type(model).__name__} has learned before, its "
             f"{plainest.lstrip('.')} is not that of an "
@@ -148,7 +159,11 @@ def _watched(make: Callable[[], Any], pupils: list[Any]) -> Any:
 
     def note(frame: FrameType, event: str, argument: Any) -> None:
         del argument
-        if event == "call" and frame.f_code.co_name in _LEARNING and frame.f_code.co_argcount:
+        if (
+            event == "call"
+            and frame.f_code.co_name in _LEARNING
+            and frame.f_code.co_argcount
+        ):
             pupils.append(frame.f_locals.get(frame.f_code.co_varnames[0]))
 
     before = sys.getprofile()

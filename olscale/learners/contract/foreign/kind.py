@@ -51,7 +51,9 @@ def task_of(name: str, model: Any) -> Task:
 
     if isinstance(model, Learner):
         path = f"{type(model).__module__}:{type(model).__qualname__}"
-        raise ParameterError(f"learner {name} returns an olscale learner; name its class, {path}")
+        raise ParameterError(
+            f"learner {name} returns an olscale learner; name its class, {path}"
+        )
     if isinstance(model, type):
         raise ParameterError(
             f"learner {name} returns a class, {model.__qualname__}; expected a model: call it"
@@ -81,7 +83,9 @@ def task_of(name: str, model: Any) -> Task:
             f"learner {name}: {fault}; expected a classifier, a regressor or, for novelties, an "
             "outlier detector"
         )
-    if kind == "outlier_detector" and "SupervisedAnomalyDetector" in _river_bases(last_step(model)):
+    if kind == "outlier_detector" and "SupervisedAnomalyDetector" in _river_bases(
+        last_step(model)
+    ):
         raise ParameterError(
             f"learner {name}: finds anomalies of a target, learn_one(x, y); expected a detector "
             "of rows, learn_one(x)"
@@ -170,7 +174,9 @@ def fills_in_missing(model: Any) -> bool:
     inner = getattr(model, "transformers", None)
     if isinstance(inner, dict):
         return any(fills_in_missing(step) for step in inner.values())
-    return type(model).__module__.startswith("river.") and type(model).__name__.endswith("Imputer")
+    return type(model).__module__.startswith("river.") and type(
+        model
+    ).__name__.endswith("Imputer")
 
 
 def last_step(model: Any) -> Any:
@@ -201,12 +207,17 @@ def _kind(model: Any) -> str:
     """Return the kind of model it declares, in scikit-learn's terms."""
     estimator = last_step(model)
     kind = getattr(estimator, "_estimator_type", None)
-    with contextlib.suppress(Exception):  # a mixin in the wrong order, or no scikit-learn at all
+    # a mixin in the wrong order, or no scikit-learn at all
+    with contextlib.suppress(Exception):
         kind = estimator.__sklearn_tags__().estimator_type
     if kind:
         return str(kind)
     bases = _river_bases(estimator)
-    kinds = {"Classifier": "classifier", "Regressor": "regressor", "Clusterer": "clusterer"}
+    kinds = {
+        "Classifier": "classifier",
+        "Regressor": "regressor",
+        "Clusterer": "clusterer",
+    }
     word_of_base = next((word for base, word in kinds.items() if base in bases), "")
     detects = hasattr(estimator, "score_one") and not hasattr(estimator, "predict_one")
     return word_of_base or ("outlier_detector" if detects else "")
@@ -214,5 +225,7 @@ def _kind(model: Any) -> str:
 
 def _river_bases(model: Any) -> set[str]:
     return {
-        base.__name__ for base in type(model).__mro__ if base.__module__.startswith("river.base")
+        base.__name__
+        for base in type(model).__mro__
+        if base.__module__.startswith("river.base")
     }

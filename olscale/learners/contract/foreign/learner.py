@@ -16,7 +16,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, take_rows, to_dense, trim
+from olscale.compiled.csr import (
+    CSR,
+    Rows,
+    rows_of,
+    slice_rows,
+    take_rows,
+    to_dense,
+    trim,
+)
 from olscale.data.feature_names import NAMELESS, FeatureNames
 from olscale.errors import ParameterError
 from olscale.learners.contract.capability import (
@@ -86,7 +94,9 @@ class ForeignLearner(
 
     restorable = False
 
-    def __init__(self, name: str, target: Any, params: dict[str, Any], version: str) -> None:
+    def __init__(
+        self, name: str, target: Any, params: dict[str, Any], version: str
+    ) -> None:
         self.name = name  # type: ignore[misc]
         self.version = version  # type: ignore[misc,assignment]
         self.target = target
@@ -133,11 +143,15 @@ class ForeignLearner(
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickled model has neither rows nor what follows from the rest.
-        return {name: value for name, value in vars(self).items() if name != "river_model"}
+        return {
+            name: value for name, value in vars(self).items() if name != "river_model"
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self.river_model = self._of_river() if self._river and "_soundness" in state else None
+        self.river_model = (
+            self._of_river() if self._river and "_soundness" in state else None
+        )
 
     def resolved_params(self) -> dict[str, Any]:
         """Return the parameters as given: the version covers the defaults of source or package."""
@@ -159,7 +173,9 @@ class ForeignLearner(
             return
         self._features = features
         # Models of two classes get False and True, as River's own loops give them.
-        is_binary = not getattr(self._estimator, "_multiclass", True) and len(labels) == 2
+        is_binary = (
+            not getattr(self._estimator, "_multiclass", True) and len(labels) == 2
+        )
         if self.task == "classification":
             self._labels = ClassLabels((False, True) if is_binary else labels)
         if features.names or not self._labels.are_codes:
@@ -203,7 +219,11 @@ class ForeignLearner(
                 "own to name"
             )
         self._arguments = {}
-        if not self._river and self.task == "classification" and takes_classes(self._estimator):
+        if (
+            not self._river
+            and self.task == "classification"
+            and takes_classes(self._estimator)
+        ):
             self._arguments = {"classes": np.arange(classes)}
         self._fitted = False
         self._updates = 0
@@ -249,11 +269,15 @@ class ForeignLearner(
     def _allocate(self, columns: int, outputs: int) -> State:
         return {}
 
-    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
+    def learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> FloatArray:
         with self._unchecked():
             return self._learn(X, y, weights)
 
-    def _learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None) -> FloatArray:
+    def _learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None
+    ) -> FloatArray:
         novelty = self.task == "novelty"
         if self.river_model is not None and self._answers_alone:
             scores, learned = self.river_model.learn(X, y, weights)
@@ -288,7 +312,8 @@ class ForeignLearner(
         """Predict `batch` rows in one call, then learn them in one call, and so on."""
         scores = np.full((rows_of(X), self._columns_of_scores), np.nan)
         if self.river_model is not None and self.river_model.shared is None:
-            self.river_model.shared = SharedRows()  # both calls of a batch need its dictionaries
+            # both calls of a batch need its dictionaries
+            self.river_model.shared = SharedRows()
         with self._unchecked():
             for start in range(0, rows_of(X), batch):
                 span = slice(start, min(start + batch, rows_of(X)))
@@ -304,7 +329,8 @@ class ForeignLearner(
         """Return the scores of a batch, from one prediction of all its rows where there is one."""
         if self.river_model is None:
             matrix = self._matrix(X)
-            scores = np.zeros((rows_of(X), self._outputs))  # for a model that cannot predict yet
+            # for a model that cannot predict yet
+            scores = np.zeros((rows_of(X), self._outputs))
             if self._fitted:
                 scores = self._answer(matrix, X, is_batch=True)
             return self._with_more_columns(scores, matrix)
@@ -315,18 +341,23 @@ class ForeignLearner(
                 return batch_scores
         return self._row_scores_of(X)
 
-    def _learn_batch(self, X: Rows, y: NDArray[Any], weights: FloatArray | None) -> None:
+    def _learn_batch(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None
+    ) -> None:
         """Learn the rows of a batch, in one call where the model has one."""
         if self.river_model is not None:
             self.river_model.learn_batch(X, y, weights)
         else:
-            if weights is not None and not weights.all():  # as in single rows: see `_learn`
+            # as in single rows: see `_learn`
+            if weights is not None and not weights.all():
                 index = np.flatnonzero(weights)
                 X, y, weights = take_rows(X, index), y[index], weights[index]
             if len(y):
                 labels = () if self.task == "novelty" else (y,)
                 counts = {} if weights is None else {"sample_weight": weights}
-                self._estimator.partial_fit(self._matrix(X), *labels, **self._arguments, **counts)
+                self._estimator.partial_fit(
+                    self._matrix(X), *labels, **self._arguments, **counts
+                )
         self._fitted = self._fitted or len(y) > 0
         self._updates += len(y)
 
@@ -342,7 +373,10 @@ class ForeignLearner(
         """Return the scores of rows, each from a prediction of its own."""
         if self.river_model is not None and self._answers_alone:
             return self.river_model.predict(X)
-        rows = [self._score(row, slice_rows(X, i, i + 1)) for i, row in enumerate(self._each(X))]
+        rows = [
+            self._score(row, slice_rows(X, i, i + 1))
+            for i, row in enumerate(self._each(X))
+        ]
         scores: FloatArray = np.array(rows, dtype=np.float64)
         # No rows make an array without columns.
         return scores.reshape(rows_of(X), self._columns_of_scores)
@@ -361,7 +395,8 @@ class ForeignLearner(
         if not self._river:
             try:
                 measures["model_bytes"] = float(len(pickle.dumps(self._estimator)))
-            except Exception:  # it holds what cannot be pickled, which matters nowhere else
+            except Exception:
+                # it holds what cannot be pickled, which matters nowhere else
                 return measures
         return measures
 
@@ -372,7 +407,9 @@ class ForeignLearner(
         if not self._river:
             from sklearn import config_context
 
-            stack.enter_context(config_context(assume_finite=True, skip_parameter_validation=True))
+            stack.enter_context(
+                config_context(assume_finite=True, skip_parameter_validation=True)
+            )
         return stack
 
     def _each(self, X: Rows) -> Any:
@@ -408,14 +445,17 @@ class ForeignLearner(
 
     def _score(self, row: Any, X: Rows) -> FloatArray:
         """Return the scores of one row, given in the model's format and as in the stream."""
-        scores: FloatArray = np.zeros((1, self._outputs))  # for a model that cannot predict yet
+        # for a model that cannot predict yet
+        scores: FloatArray = np.zeros((1, self._outputs))
         if self.river_model is not None:
             scores = self._river_scores(self.river_model, row, X, scores)
         elif self._fitted:
             scores = self._answer(row, X)
         return np.asarray(self._with_more_columns(scores, row)[0])
 
-    def _river_scores(self, model: RiverModel, row: Any, X: Rows, scores: FloatArray) -> FloatArray:
+    def _river_scores(
+        self, model: RiverModel, row: Any, X: Rows, scores: FloatArray
+    ) -> FloatArray:
         """Return the scores of a River model for a row; `scores` if it predicts nothing yet."""
         usable = model.usable(X)
         if not usable.all():
@@ -423,14 +463,17 @@ class ForeignLearner(
         if self.task == "novelty":
             answers = numbers([self._estimator.score_one(row)], 1, method="score_one")
             score = float(answers[0, 0])
-            return self._as_numbers([normality(score, last_step(self._estimator))], usable)
+            return self._as_numbers(
+                [normality(score, last_step(self._estimator))], usable
+            )
         prediction = self._estimator.predict_one(row)
         if prediction is None:
             return scores
         if self.task == "regression":
             return self._as_numbers([prediction], usable)
         return self._as_scores(
-            [self._labels.code(prediction)], self._soundness.of(self._estimator, row, usable)
+            [self._labels.code(prediction)],
+            self._soundness.of(self._estimator, row, usable),
         )
 
     @property
@@ -445,7 +488,9 @@ class ForeignLearner(
         is_finite = np.isfinite(scores).all(axis=1)
         sound: NDArray[np.bool_] = np.logical_and(is_finite, self._fitted)
         if self.ranking_columns:
-            parts.append(self._row_scores.of(self._estimator, rows, sound, scores, self._labels))
+            parts.append(
+                self._row_scores.of(self._estimator, rows, sound, scores, self._labels)
+            )
         if self._shown:
             shown = np.full(
                 (len(scores), self._shown), 1.0 / self._shown
@@ -457,7 +502,8 @@ class ForeignLearner(
                 shown[sound] = probabilities[sound]
             parts.append(shown)
         if self._margins:
-            margins = np.zeros((len(scores), self._margins))  # for a model that cannot predict yet
+            # for a model that cannot predict yet
+            margins = np.zeros((len(scores), self._margins))
             if sound.any():
                 own = margins_of(self._estimator, rows, len(scores), self._classes)
                 margins[sound] = own[sound]
@@ -466,11 +512,15 @@ class ForeignLearner(
 
     def _answer(self, rows: Any, X: Rows, is_batch: bool = False) -> FloatArray:
         if self.task != "classification":
-            graded = self.task == "novelty" and hasattr(self._estimator, "decision_function")
+            graded = self.task == "novelty" and hasattr(
+                self._estimator, "decision_function"
+            )
             method = "decision_function" if graded else "predict"
             answer = getattr(self._estimator, method)
             finite = finite_rows(X)
-            return self._as_numbers(answer(rows[finite]) if finite.any() else [], finite, method)
+            return self._as_numbers(
+                answer(rows[finite]) if finite.any() else [], finite, method
+            )
         if is_batch:
             sound = self._soundness.of_batch(self._estimator, finite_rows(X))
         else:
@@ -485,8 +535,12 @@ class ForeignLearner(
     ) -> FloatArray:
         scores: FloatArray = np.full((len(finite), self._outputs), np.nan)
         if finite.any():
-            finite_numbers = numbers(predictions, int(finite.sum()), self._outputs, method)
-            scores[finite] = np.where(np.isfinite(finite_numbers), finite_numbers, np.nan)
+            finite_numbers = numbers(
+                predictions, int(finite.sum()), self._outputs, method
+            )
+            scores[finite] = np.where(
+                np.isfinite(finite_numbers), finite_numbers, np.nan
+            )
         return scores
 
     def _as_scores(self, prediction: Any, sound: NDArray[np.bool_]) -> FloatArray:

@@ -35,7 +35,9 @@ def margins_of(model: Any, rows: Any, count: int, classes: int) -> FloatArray:
     """
     answer = plain_answer(model.decision_function(rows), "decision_function")
     if answer.dtype.kind not in "biuf":
-        raise ValueError(f"decision_function gave values of type {answer.dtype}, expected numbers")
+        raise ValueError(
+            f"decision_function gave values of type {answer.dtype}, expected numbers"
+        )
     scores: FloatArray = answer.astype(np.float64)
     codes = codes_of_columns(model)
     if classes == 2:
@@ -47,7 +49,9 @@ def margins_of(model: Any, rows: Any, count: int, classes: int) -> FloatArray:
             scores = -scores
         return scores.reshape(count, 1)
     if codes is not None and scores.shape == (count, len(codes)):
-        placed: FloatArray = np.repeat(scores.min(axis=1, keepdims=True), classes, axis=1)
+        placed: FloatArray = np.repeat(
+            scores.min(axis=1, keepdims=True), classes, axis=1
+        )
         placed[:, codes.astype(np.int64)] = scores
         return placed
     if scores.shape != (count, classes):

@@ -75,13 +75,22 @@ def _inner(part: ModelPart, into_functions: bool) -> Iterator[ModelPart]:
         return
     if isinstance(value, _FUNCTIONS):
         if into_functions:
-            yield from (ModelPart(f"{way}.<{name}>", held) for name, held in _held_by(value))
+            yield from (
+                ModelPart(f"{way}.<{name}>", held) for name, held in _held_by(value)
+            )
         return
     if isinstance(value, Mapping):
-        yield from (ModelPart(f"{way}[{key!r}]", inner) for key, inner in list(value.items()))
+        yield from (
+            ModelPart(f"{way}[{key!r}]", inner) for key, inner in list(value.items())
+        )
     elif isinstance(value, list | tuple | deque):
-        yield from (ModelPart(f"{way}[{i}]", inner) for i, inner in enumerate(list(value)))
-    yield from (ModelPart(f"{way}.{name}", inner) for name, inner in attributes_of(value).items())
+        yield from (
+            ModelPart(f"{way}[{i}]", inner) for i, inner in enumerate(list(value))
+        )
+    yield from (
+        ModelPart(f"{way}.{name}", inner)
+        for name, inner in attributes_of(value).items()
+    )
 
 
 def attributes_of(value: Any) -> dict[str, Any]:
@@ -115,7 +124,9 @@ def shared_parts(one: Any, other: Any) -> list[ModelPart]:
     """Return the mutable parts of a model that another model shares: identical objects."""
     ids_of_other = {id(part.value) for part in parts_of(other)}
     return [
-        part for part in parts_of(one) if id(part.value) in ids_of_other and _can_change(part.value)
+        part
+        for part in parts_of(one)
+        if id(part.value) in ids_of_other and _can_change(part.value)
     ]
 
 
@@ -174,10 +185,13 @@ def differences(left_part: Any, other: Any, way: str = "") -> Iterator[str]:
                 yield way
         else:
             parts, others = (
-                dict(_inner(ModelPart(way, value), False)) for value in (left_part, other)
+                dict(_inner(ModelPart(way, value), False))
+                for value in (left_part, other)
             )
             yield from sorted(parts.keys() ^ others.keys())
-            waiting.extend((name, parts[name], others[name]) for name in parts if name in others)
+            waiting.extend(
+                (name, parts[name], others[name]) for name in parts if name in others
+            )
 
 
 def _equal_arrays(one: Any, other: Any) -> bool:

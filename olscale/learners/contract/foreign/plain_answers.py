@@ -37,9 +37,12 @@ def plain_answer(answer: Any, method: str) -> NDArray[Any]:
             "call toarray()"
         )
     if hasattr(answer, "iloc"):
-        _check_order(answer.index, f"{method} gave a {type(answer).__name__} with an index")
         _check_order(
-            getattr(answer, "columns", ()), f"{method} gave a {type(answer).__name__} with columns"
+            answer.index, f"{method} gave a {type(answer).__name__} with an index"
+        )
+        _check_order(
+            getattr(answer, "columns", ()),
+            f"{method} gave a {type(answer).__name__} with columns",
         )
     try:
         array = np.asarray(answer)

@@ -103,7 +103,10 @@ def given_probabilities(
         answered = _by_key(model.predict_proba_one(rows), classes, labels)
     else:
         answered = _by_class(
-            plain_answer(model.predict_proba(rows), "predict_proba"), model, count, classes
+            plain_answer(model.predict_proba(rows), "predict_proba"),
+            model,
+            count,
+            classes,
         )
     low = answered[np.isfinite(answered).all(axis=1)].min(initial=0.0)
     if low < -_ROUNDING:
@@ -129,11 +132,15 @@ def _by_key(answer: Any, classes: int, labels: ClassLabels) -> NDArray[np.float6
             f"predict_proba_one gave the class {odd[0]!r}, expected one it was taught: "
             f"{labels.text(classes)}"
         )
-    values = plain_answer([by_code.get(code, 0.0) for code in range(classes)], "predict_proba_one")
+    values = plain_answer(
+        [by_code.get(code, 0.0) for code in range(classes)], "predict_proba_one"
+    )
     return _floats(values, "predict_proba_one").reshape(1, classes)
 
 
-def _by_class(answer: NDArray[Any], model: Any, count: int, classes: int) -> NDArray[np.float64]:
+def _by_class(
+    answer: NDArray[Any], model: Any, count: int, classes: int
+) -> NDArray[np.float64]:
     codes = codes_of_columns(model)
     if (
         codes is not None
@@ -154,14 +161,20 @@ def codes_of_columns(model: Any) -> NDArray[Any] | None:
     """Return the codes that a model lists in ``classes_``, each once; None if it lists no codes."""
     with contextlib.suppress(Exception):  # the attribute may be anything
         codes = np.asarray(model.classes_)
-        if codes.ndim == 1 and codes.dtype.kind in "biuf" and len(np.unique(codes)) == len(codes):
+        if (
+            codes.ndim == 1
+            and codes.dtype.kind in "biuf"
+            and len(np.unique(codes)) == len(codes)
+        ):
             return codes
     return None
 
 
 def _floats(answer: NDArray[Any], method: str) -> NDArray[np.float64]:
     if answer.dtype.kind not in "biuf":
-        raise ValueError(f"{method} gave values of type {answer.dtype}, expected numbers")
+        raise ValueError(
+            f"{method} gave values of type {answer.dtype}, expected numbers"
+        )
     return answer.astype(np.float64)
 
 
@@ -186,7 +199,9 @@ class RowScores:
             words = ["decision_function", "predict_proba"]
         self._methods = [word for word in words if hasattr(model, word)]
         if not gives_probabilities(model):
-            self._methods = [word for word in self._methods if word == "decision_function"]
+            self._methods = [
+                word for word in self._methods if word == "decision_function"
+            ]
         self._has_scored = False
 
     @property
@@ -230,11 +245,17 @@ class RowScores:
         ranked[sound] = scores[sound]
         return ranked
 
-    def _asked(self, model: Any, rows: Any, count: int, labels: ClassLabels) -> NDArray[np.float64]:
+    def _asked(
+        self, model: Any, rows: Any, count: int, labels: ClassLabels
+    ) -> NDArray[np.float64]:
         if self.method != "decision_function":
             probabilities = given_probabilities(model, rows, count, 2, labels)
-            return np.where(are_known(probabilities)[:, np.newaxis], probabilities[:, 1:], 0.5)
-        answer = plain_answer(model.decision_function(rows), "decision_function").astype(np.float64)
+            return np.where(
+                are_known(probabilities)[:, np.newaxis], probabilities[:, 1:], 0.5
+            )
+        answer = plain_answer(
+            model.decision_function(rows), "decision_function"
+        ).astype(np.float64)
         if answer.shape == (count, 2):
             answer = answer[:, 1] - answer[:, 0]
         if answer.size != count:

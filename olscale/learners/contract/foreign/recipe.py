@@ -16,7 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from olscale.errors import OlscaleError, ParameterError, UnknownNameError
-from olscale.learners.contract.foreign.freshness import check_untrained, copy_of, new_models
+from olscale.learners.contract.foreign.freshness import (
+    check_untrained,
+    copy_of,
+    new_models,
+)
 from olscale.learners.contract.foreign.kind import task_of
 from olscale.learners.contract.foreign.parts import (
     GENERATORS,
@@ -49,7 +53,9 @@ def set_open_seeds(model: Any, other: Any, entropy: Sequence[int]) -> int:
     count = 0
     for way, part in list(parts_of(model, into_functions=True)):
         if isinstance(part, GENERATORS):
-            if not is_global_generator(part) and _state(part) != _state(states.get(way, part)):
+            if not is_global_generator(part) and _state(part) != _state(
+                states.get(way, part)
+            ):
                 _seed(part, _draw(draws))
                 count += 1
             continue
@@ -109,8 +115,12 @@ def _state(generator: Any) -> str:
     if isinstance(generator, np.random.Generator):
         return repr(generator.bit_generator.state)
     if isinstance(generator, np.random.RandomState):
-        return repr([np.asarray(part).tolist() for part in generator.get_state(legacy=True)])
-    if isinstance(generator, random.Random) and not isinstance(generator, random.SystemRandom):
+        return repr(
+            [np.asarray(part).tolist() for part in generator.get_state(legacy=True)]
+        )
+    if isinstance(generator, random.Random) and not isinstance(
+        generator, random.SystemRandom
+    ):
         return repr(generator.getstate())
     return ""
 
@@ -174,7 +184,9 @@ def _new_models(name: str, target: Any, params: dict[str, Any]) -> tuple[Any, An
         check_untrained(name, target)
     # A list in the experiment must not be shared by two models.
     return new_models(
-        name, lambda: _call(name, target, copy.deepcopy(params)), isinstance(target, type)
+        name,
+        lambda: _call(name, target, copy.deepcopy(params)),
+        isinstance(target, type),
     )
 
 
@@ -186,12 +198,16 @@ def check_arguments(name: str, target: Any, params: Mapping[str, Any]) -> None:
     UnknownNameError, ParameterError
     """
     arguments = _arguments(target)
-    if not any(argument.kind is Parameter.VAR_KEYWORD for argument in arguments.values()):
+    if not any(
+        argument.kind is Parameter.VAR_KEYWORD for argument in arguments.values()
+    ):
         for key in params:
             if key not in arguments:
                 raise UnknownNameError(f"parameter of learner {name}", key, arguments)
     missing = [
-        key for key, argument in arguments.items() if _is_needed(argument) and key not in params
+        key
+        for key, argument in arguments.items()
+        if _is_needed(argument) and key not in params
     ]
     if missing:
         words = ",".join(f"{key}=..." for key in missing)
@@ -261,7 +277,11 @@ def _arguments(target: Any) -> dict[str, Parameter]:
             name: parameter
             for name, parameter in parameters.items()
             if parameter.kind
-            in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD)
+            in (
+                Parameter.POSITIONAL_OR_KEYWORD,
+                Parameter.KEYWORD_ONLY,
+                Parameter.VAR_KEYWORD,
+            )
         }
     except (TypeError, ValueError):  # compiled, without a signature
         return {"": Parameter("parameters", Parameter.VAR_KEYWORD)}
@@ -273,7 +293,10 @@ def _parameters(target: type) -> Mapping[str, Parameter]:
 
 
 def _is_needed(argument: Parameter) -> bool:
-    return argument.default is Parameter.empty and argument.kind is not Parameter.VAR_KEYWORD
+    return (
+        argument.default is Parameter.empty
+        and argument.kind is not Parameter.VAR_KEYWORD
+    )
 
 
 def _seed_inner(model: Any) -> None:

@@ -22,8 +22,15 @@ from olscale.learners.contract.foreign.answers import (
     numbers,
     without_infinity,
 )
-from olscale.learners.contract.foreign.kind import fills_in_missing, last_step, takes_many
-from olscale.learners.contract.foreign.probabilities import ClassLabels, gives_probabilities
+from olscale.learners.contract.foreign.kind import (
+    fills_in_missing,
+    last_step,
+    takes_many,
+)
+from olscale.learners.contract.foreign.probabilities import (
+    ClassLabels,
+    gives_probabilities,
+)
 from olscale.task import Task
 
 FloatArray = NDArray[np.float64]
@@ -58,7 +65,8 @@ def predicts_by_probability(model: Any) -> bool:
 def _is_of_base(method: Any) -> bool:
     module = getattr(method, "__module__", "")
     return bool(
-        module == "river.base.classifier" and method.__qualname__ == "Classifier.predict_one"
+        module == "river.base.classifier"
+        and method.__qualname__ == "Classifier.predict_one"
     )
 
 
@@ -119,7 +127,9 @@ class RiverModel:
             return without_infinity(X)
         return finite_rows(X)
 
-    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None) -> tuple[FloatArray, int]:
+    def learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None
+    ) -> tuple[FloatArray, int]:
         """Predict, then learn, row by row; return the scores, and the number of rows learned.
 
         Nothing is learned from the first row on that is not usable, or has no sound answer.
@@ -131,7 +141,9 @@ class RiverModel:
         answers: list[float] = []
         learned = 0
         labels = self._known(y[:end])
-        for row, label, weight in zip(self.rows(X), labels, _each(weights), strict=False):
+        for row, label, weight in zip(
+            self.rows(X), labels, _each(weights), strict=False
+        ):
             code = answer(row)
             answers.append(code)
             if code != code:  # NaN
@@ -164,7 +176,9 @@ class RiverModel:
             values = numbers(answers, rows_of(X), 1, "predict_many")[:, 0]
             return self._scores(np.where(np.isfinite(values), values, nan).tolist())
         class_numbers = [self._labels.code(answer) for answer in answers]
-        codes = class_codes(class_numbers, rows_of(X), max(2, self._classes), self._labels)
+        codes = class_codes(
+            class_numbers, rows_of(X), max(2, self._classes), self._labels
+        )
         sound = self._soundness.of_batch(self._model, usable)
         return self._scores(np.where(sound, codes, nan).tolist())
 
@@ -176,7 +190,9 @@ class RiverModel:
                 self.rows(X), self._known(y), _each(weights), strict=False
             ):
                 labels = () if self._task == "novelty" else (label,)
-                self._model.learn_one(row, *labels, **({} if weight is None else {"w": weight}))
+                self._model.learn_one(
+                    row, *labels, **({} if weight is None else {"w": weight})
+                )
             return
         counts = {} if weights is None else {"w": series_of(weights)}
         self._model.learn_many(frame, series_of(self._known(y)), **counts)
@@ -210,7 +226,8 @@ class RiverModel:
             # All are finite where their sum is: most rows need no look at each.
             if isfinite(sum(shares.values())):
                 return code
-        except (KeyError, TypeError, ValueError):  # no label or number, or one of another type
+        except (KeyError, TypeError, ValueError):
+            # no label or number, or one of another type
             code = self._code(prediction)
         return code if self._soundness.of_shares(self._model, shares) else nan
 
@@ -232,7 +249,9 @@ class RiverModel:
             return self._codes[prediction]
         except (KeyError, TypeError):  # no label, or one of another type
             class_numbers = [self._labels.code(prediction)]
-            return int(class_codes(class_numbers, 1, max(2, self._classes), self._labels)[0])
+            return int(
+                class_codes(class_numbers, 1, max(2, self._classes), self._labels)[0]
+            )
 
     def _number(self, prediction: Any) -> float:
         number = prediction
@@ -249,7 +268,9 @@ class RiverModel:
         if self._classes <= 2:
             scores = np.where(values > 0.0, 1.0, -1.0).reshape(-1, 1)
         else:
-            scores = (values[:, np.newaxis] == np.arange(self._classes)).astype(np.float64)
+            scores = (values[:, np.newaxis] == np.arange(self._classes)).astype(
+                np.float64
+            )
         scores[values == NO_ANSWER] = 0.0
         scores[np.isnan(values)] = nan
         return scores

@@ -31,12 +31,17 @@ def rows_of(batches: Sequence[Batch], columns: Sequence[Column]) -> Iterator[Cel
         assert batch.feature_names is not None
         if isinstance(batch.X, CSR):
             several = [
-                dict(zip(indices, values, strict=True)) for indices, values in entries_of(batch.X)
+                dict(zip(indices, values, strict=True))
+                for indices, values in entries_of(batch.X)
             ]
         else:
             several = [dict(enumerate(row)) for row in batch.X.tolist()]
         places = {name: place for place, name in enumerate(batch.feature_names)}
-        text = {column.name: f"{column.name}=" for column in features if column.name not in places}
+        text = {
+            column.name: f"{column.name}="
+            for column in features
+            if column.name not in places
+        }
         for entries, target in zip(several, batch.target, strict=True):
             values = {
                 column: [
@@ -84,7 +89,9 @@ def read(path: Path, file: File) -> list[Cells]:
     path.write_bytes(file.text.encode())
     batches = [*find_format(str(path)).read(str(path), ReadOptions(chunk_rows=5))]
     declared = {"numeric": True, "nominal": False}
-    assert {batch.regression for batch in batches} == {declared.get(file.columns[-1].kind)}
+    assert {batch.regression for batch in batches} == {
+        declared.get(file.columns[-1].kind)
+    }
     return [*rows_of(batches, file.columns)]
 
 

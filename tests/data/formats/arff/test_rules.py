@@ -34,12 +34,16 @@ def words(tmp_path: Path, cells: str) -> list[str | None]:
     text = f"@relation r\n@attribute n numeric\n@attribute s string\n@data\n{cells}"
     (batch,) = read(tmp_path, text, label="n")
     names = [name.removeprefix("s=") for name in batch.feature_names or ()]
-    return [names[row.argmax()] if row.any() else None for row in to_dense(batch.X, batch.columns)]
+    return [
+        names[row.argmax()] if row.any() else None
+        for row in to_dense(batch.X, batch.columns)
+    ]
 
 
 def classes(tmp_path: Path, declared: str, rows: str) -> object:
     (batch,) = read(
-        tmp_path, f"@relation r\n@attribute n numeric\n@attribute c {declared}\n@data\n{rows}"
+        tmp_path,
+        f"@relation r\n@attribute n numeric\n@attribute c {declared}\n@data\n{rows}",
     )
     return batch.target if isinstance(batch.target, list) else batch.target.tolist()
 
@@ -51,7 +55,11 @@ def test_declared_values_are_columns_before_any_row_is_seen(tmp_path: Path) -> N
     colors = ("the color=red", "the color=dark blue", "the color=green")
     assert batches[0].feature_names == ("size", *colors, "day=1", "day=2", "day=3")
     dense = np.vstack([to_dense(batch.X, 7) for batch in batches])
-    expected = [[1.5, 0, 1, 0, 0, 1, 0], [np.nan, 1, 0, 0, 0, 0, 1], [0, 0, 0, 0, 1, 0, 0]]
+    expected = [
+        [1.5, 0, 1, 0, 0, 1, 0],
+        [np.nan, 1, 0, 0, 0, 0, 1],
+        [0, 0, 0, 0, 1, 0, 0],
+    ]
     np.testing.assert_array_equal(dense, expected)
     assert [label for batch in batches for label in batch.target] == ["yes", "no", "no"]
 
@@ -131,7 +139,9 @@ def test_nothing_between_commas_is_missing(tmp_path: Path) -> None:
         ("REAL % note", "1,-Infinity", None),
     ],
 )
-def test_a_label_is(tmp_path: Path, declared: str, row: str, label: float | str | None) -> None:
+def test_a_label_is(
+    tmp_path: Path, declared: str, row: str, label: float | str | None
+) -> None:
     found = classes(tmp_path, declared, f"{row}\n")
     assert found == [-np.inf if label is None else label]
 
@@ -163,7 +173,8 @@ def test_the_type_of_the_label_says_what_is_to_be_learned(
 ) -> None:
     row = "u" if declared == "{u,v}" else "1"
     (batch,) = read(
-        tmp_path, f"@relation r\n@attribute n real\n@attribute y {declared}\n@data\n1,{row}\n"
+        tmp_path,
+        f"@relation r\n@attribute n real\n@attribute y {declared}\n@data\n1,{row}\n",
     )
     assert batch.regression is regression
 
@@ -187,7 +198,11 @@ def test_weights_are_ignored_and_counted(tmp_path: Path) -> None:
             9,
             "has 5 cells, expected 4 as declared; a cell with a space needs quotes",
         ),
-        ("1,pink,2,yes\n", 9, "'the color' is 'pink', which is not among its declared values"),
+        (
+            "1,pink,2,yes\n",
+            9,
+            "'the color' is 'pink', which is not among its declared values",
+        ),
         ("1,red,2,maybe\n", 9, "'class' is 'maybe'"),
         (
             "1,red,3,yes\n1,red,3.0,yes\n",
@@ -195,7 +210,11 @@ def test_weights_are_ignored_and_counted(tmp_path: Path) -> None:
             "'day' is '3.0', which is not among its declared values",
         ),
         ("{2 4, 3 yes}\n", 9, "'day' is '4', which is not among its declared values"),
-        ("1,red,2,yes\nx,red,2,yes\n", 10, "column 'size' is 'x', expected a number as declared"),
+        (
+            "1,red,2,yes\nx,red,2,yes\n",
+            10,
+            "column 'size' is 'x', expected a number as declared",
+        ),
         ("'?',red,2,yes\n", 9, r"column 'size' is '\?', expected a number"),
         ("NA,red,2,yes\n", 9, "column 'size' is 'NA', expected a number"),
         ("1_0,red,2,yes\n", 9, "column 'size' is '1_0', expected a number"),
@@ -203,7 +222,11 @@ def test_weights_are_ignored_and_counted(tmp_path: Path) -> None:
         ("1,'red,2,yes\n", 9, 'the quote in "\'red,2,yes" is not closed in its line'),
         ("1,red,2,yes}\n", 9, "got '}' behind the cells"),
         ("1,red,2,yes,{x}\n", 9, "got '{' behind the cells"),
-        ("{9 1}\n", 9, "got '9 1' in a sparse row, expected POSITION VALUE, positions from 0 to 3"),
+        (
+            "{9 1}\n",
+            9,
+            "got '9 1' in a sparse row, expected POSITION VALUE, positions from 0 to 3",
+        ),
         ("{0}\n", 9, "got '0' in a sparse row"),
         ("{0 1 2}\n", 9, "got '2' in a sparse row"),
         ("{-1 1}\n", 9, "got '-1 1' in a sparse row"),
@@ -213,7 +236,9 @@ def test_weights_are_ignored_and_counted(tmp_path: Path) -> None:
         ("", None, "no rows"),
     ],
 )
-def test_faults_in_rows_are_named(tmp_path: Path, row: str, line: int | None, problem: str) -> None:
+def test_faults_in_rows_are_named(
+    tmp_path: Path, row: str, line: int | None, problem: str
+) -> None:
     with pytest.raises(FormatError, match=problem) as caught:
         read(tmp_path, HEAD + row)
     assert caught.value.line == line
@@ -264,9 +289,7 @@ def test_numbers_that_are_not_declared_are_named(
     tmp_path: Path, rows: int, row: str, column: str
 ) -> None:
     """500,000 rows are more than the first block, so that the compiled loop reads them."""
-    head = (
-        "@relation r\n@attribute k {3,1,2}\n@attribute class {0,1}\n@attribute text {u,v}\n@data\n"
-    )
+    head = "@relation r\n@attribute k {3,1,2}\n@attribute class {0,1}\n@attribute text {u,v}\n@data\n"
     good = "".join(f"{i % 3 + 1},{i % 2},u\n" for i in range(rows))
     text = head + good + "?,1.0,v\n"
     options = {"label": "class", "encode": ("k=number",)}
@@ -281,22 +304,24 @@ def test_numbers_that_are_not_declared_are_named(
 
 
 def test_declared_numbers_with_gaps_and_fractions(tmp_path: Path) -> None:
-    head = (
-        "@relation r\n@attribute k {5,0.5,-1,1e3}\n@attribute j {0,2}\n@attribute y {u,v}\n@data\n"
-    )
+    head = "@relation r\n@attribute k {5,0.5,-1,1e3}\n@attribute j {0,2}\n@attribute y {u,v}\n@data\n"
     good = "5,2,u\n.5,0,v\n-1.0,2,u\n1000,?,u\n?,0,v\n" * 100_000
     encode = ("k=number", "j=number")
     assert sum(map(len, read(tmp_path, head + good, encode=encode))) == 500_000
-    for row, cell in (("1,0,u", "1"), ("1001,0,u", "1001"), ("-2,0,u", "-2"), ("5,1,u", "1")):
+    for row, cell in (
+        ("1,0,u", "1"),
+        ("1001,0,u", "1001"),
+        ("-2,0,u", "-2"),
+        ("5,1,u", "1"),
+    ):
         with pytest.raises(
-            FormatError, match=f"line 500006: attribute '[kj]' is '{cell}', which is not among"
+            FormatError,
+            match=f"line 500006: attribute '[kj]' is '{cell}', which is not among",
         ):
             read(tmp_path, f"{head}{good}{row}\n", encode=encode)
 
 
 def test_a_dropped_attribute_may_declare_and_hold_anything(tmp_path: Path) -> None:
-    text = (
-        "@relation r\n@attribute a {01,1,1}\n@attribute b real\n@attribute y {0,1}\n@data\n7,2,0\n"
-    )
+    text = "@relation r\n@attribute a {01,1,1}\n@attribute b real\n@attribute y {0,1}\n@data\n7,2,0\n"
     (batch,) = read(tmp_path, text, drop=("a",))
     assert batch.X.tolist() == [[2]]

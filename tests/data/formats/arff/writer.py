@@ -60,7 +60,9 @@ class _Maker:
         self._by_liac = by_liac
         self._rows_kind = random.choice(["dense", "dense", "sparse", "mixed"])
         self._end = random.choice(["\n", "\n", "\r\n"])
-        self._between = "," if by_liac else random.choice([",", ",", ", ", "\t", " ", " ,\t"])
+        self._between = (
+            "," if by_liac else random.choice([",", ",", ", ", "\t", " ", " ,\t"])
+        )
         self._last = "" if by_liac else random.choice(["", "", ","])
 
     def file(self) -> File:
@@ -95,7 +97,9 @@ class _Maker:
             return Column(
                 name,
                 "nominal",
-                random.choice([["0", "1"], ["1", "2", "3"], ["-1", "1"], ["2.5", "1e3"]]),
+                random.choice(
+                    [["0", "1"], ["1", "2", "3"], ["-1", "1"], ["2.5", "1e3"]]
+                ),
             )
         return Column(name, kind)
 
@@ -109,7 +113,13 @@ class _Maker:
             return None
         if column.kind == "numeric":
             return random.choice(
-                [0.0, 1.0, -2.5, random.gauss(0, 1), float(random.randint(-(10**20), 10**20))]
+                [
+                    0.0,
+                    1.0,
+                    -2.5,
+                    random.gauss(0, 1),
+                    float(random.randint(-(10**20), 10**20)),
+                ]
             )
         return random.choice(column.values) if column.values else self._word()
 
@@ -133,7 +143,9 @@ class _Maker:
         plain = column.name.isalnum() and self._maybe()
         name = column.name if plain else f"{quote}{column.name}{quote}"
         if not column.values:
-            numeric = ["real", "NUMERIC"] if self._by_liac else ["Real", "numeric", "Integer"]
+            numeric = (
+                ["real", "NUMERIC"] if self._by_liac else ["Real", "numeric", "Integer"]
+            )
             kind = random.choice(numeric) if column.kind == "numeric" else "STRING"
             gap = " " if self._by_liac or plain else random.choice(["", " ", "\t"])
             return f"{self._keyword('@attribute')} {name}{gap}{kind}{self._comment()}"
@@ -141,7 +153,9 @@ class _Maker:
         if self._by_liac:
             return f"{self._keyword('@attribute')} {name} {{{','.join(values)}}}"
         gap = random.choice(["", " ", self._comment() + self._end])
-        inner = random.choice([",", ", ", " ", f",{self._comment()}{self._end} "]).join(values)
+        inner = random.choice([",", ", ", " ", f",{self._comment()}{self._end} "]).join(
+            values
+        )
         return f"{self._keyword('@attribute')} {name}{gap}{{{inner}}}{self._comment()}"
 
     def _comment(self) -> str:
@@ -152,10 +166,16 @@ class _Maker:
         )
 
     def _noise(self) -> list[str]:
-        return [self._random.choice(["", "% it's {a} \"", "  ", "%"])] if self._maybe(0.2) else []
+        return (
+            [self._random.choice(["", "% it's {a} \"", "  ", "%"])]
+            if self._maybe(0.2)
+            else []
+        )
 
     def _line(self, columns: list[Column], row: list[float | str | None]) -> str:
-        is_sparse = self._rows_kind == "sparse" or (self._rows_kind == "mixed" and self._maybe())
+        is_sparse = self._rows_kind == "sparse" or (
+            self._rows_kind == "mixed" and self._maybe()
+        )
         if not is_sparse:
             cells = self._between.join(self._written(cell) for cell in row)
             return f"{cells}{self._last}{self._comment()}"
@@ -170,7 +190,11 @@ class _Maker:
 
     def _left_out(self, column: Column) -> float | str | None:
         # liac-arff reads a left-out string as the word 0.
-        return "none is left out" if self._by_liac and column.kind == "string" else column.default()
+        return (
+            "none is left out"
+            if self._by_liac and column.kind == "string"
+            else column.default()
+        )
 
     def _written(self, cell: float | str | None, declared: bool = False) -> str:
         random = self._random
