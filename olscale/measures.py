@@ -240,9 +240,10 @@ def measure_of(metric: str) -> Measure:
     base = base_name(metric)
     if base in MEASURES:
         return MEASURES[base]
+    # of one target of several
     if (full_name := metric.partition(":")[0]) != metric and base_name(
         full_name
-    ) in MEASURES:  # of one target of several
+    ) in MEASURES:
         return MEASURES[base_name(full_name)]
     error = base.endswith("_error")
     return Measure(

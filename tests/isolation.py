@@ -61,9 +61,8 @@ def unchanged(whose: str, but: Container[str] = ()) -> Iterator[None]:
     modules = dict(sys.modules)
     paths = set(sys.path)
     yield
-    others = (
-        [] if sys.modules == modules else [*sys.modules.items()]
-    )  # of thousands, most tests import none
+    # of thousands, most tests import none
+    others = [] if sys.modules == modules else [*sys.modules.items()]
     for name in [name for name, module in others if modules.get(name) is not module]:
         if _is_temporary(getattr(sys.modules[name], "__file__", None)):
             del sys.modules[name]
@@ -105,9 +104,8 @@ def _state() -> dict[str, Any]:
         cluster := loaded.get("olscale.execution.cluster")
     ) and cluster._configure.cache_info().currsize:
         settings = dict(_settings("", loaded["dask.config"].config))
-        settings.pop(
-            "distributed.scheduler.http.routes", None
-        )  # Dask's own scheduler edits this list in its place
+        # Dask's own scheduler edits this list in its place
+        settings.pop("distributed.scheduler.http.routes", None)
         state["dask.config"] = pickle.dumps(settings)
     if fsspec := loaded.get("fsspec.registry"):
         far = {kind for kind in fsspec.registry.values() if kind.__name__ not in _NEAR}
@@ -150,9 +148,8 @@ def _change(before: Any, after: Any) -> str:
 
 
 def _settings(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if not isinstance(
-        value, dict
-    ):  # what Dask reads from its files; asking for a Mapping takes ten times as long
+    # what Dask reads from its files; asking for a Mapping takes ten times as long
+    if not isinstance(value, dict):
         yield name, value
         return
     for key, inner in value.items():

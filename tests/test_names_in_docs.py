@@ -24,6 +24,7 @@ PAGES = [
 ]
 ELSEWHERE = {
     *("du", "df", "hostname", "svm", "nice", "diff"),  # programs
+    # other variables
     *(
         "TMPDIR",
         "PYTHONPATH",
@@ -31,7 +32,7 @@ ELSEWHERE = {
         "DASK_CONFIG",
         "NUMBA_CACHE_DIR",
         "O_TMPFILE",
-    ),  # other variables
+    ),
     *(
         "matplotlib",
         "matplotlibrc",

@@ -45,7 +45,6 @@ def children_seconds() -> float:
 
 def _environment() -> dict[str, str]:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    environment.pop(
-        "PYTHONDONTWRITEBYTECODE", None
-    )  # who has installed a package does not compile it at each start
+    # who has installed a package does not compile it at each start
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     return environment

@@ -52,7 +52,6 @@ def heard_when_made(hear: Callable[[], object]) -> Iterator[None]:
 def tell_it_is_made() -> None:
     """Announce that machine code is about to be compiled, not only loaded, which takes seconds."""
     if (hear := getattr(_thread, "hear", None)) is not None:
-        with suppress(
-            Exception
-        ):  # a learner is being compiled, and an error of a listener must not end its run
+        # a learner is being compiled, and an error of a listener must not end its run
+        with suppress(Exception):
             hear()

@@ -226,9 +226,8 @@ def _plain_number(buffer: NDArray[np.uint8], pos: int, mark: int) -> tuple[float
     if digits + count <= _EXACT_DIGITS:
         value = np.float64(np.int64(mantissa)) / _FLOAT_POWERS[count]
     else:
-        value = (
-            nearest(mantissa, -count)[0] if mantissa != 0 else 0.0
-        )  # such powers are exact: this always succeeds
+        # such powers are exact: this always succeeds
+        value = nearest(mantissa, -count)[0] if mantissa != 0 else 0.0
     return value, (end if byte_at(buffer, end) | 32 != _E else 0)
 
 

@@ -20,9 +20,11 @@ from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import INLINED
 from olscale.compiled.intrinsics import flat
 from olscale.compiled.many_columns import csr_scores
+
+# the name in docs/adding-a-learner.md
 from olscale.compiled.many_columns import (
     multiply as column_sums,
-)  # the name in docs/adding-a-learner.md
+)
 from olscale.compiled.row_layout import (
     borrowed_rows,
     by_layout,

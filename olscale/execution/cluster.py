@@ -186,9 +186,8 @@ async def _started(
             security=secured,
             # By default Dask would serve port 8787 of all interfaces, dashboard or not.
             dashboard_address=where.dashboard or DASHBOARD,
-            scheduler_kwargs={
-                "dashboard": where.dashboard is not None
-            },  # otherwise bokeh would be imported without use
+            # otherwise bokeh would be imported without use
+            scheduler_kwargs={"dashboard": where.dashboard is not None},
             preload=[*where.modules, *([dask_logs.__name__] if debug else [])],
             silence_logs=logging.WARNING if debug else logging.CRITICAL + 1,
             memory_limit=WORKER_SHARE / workers,

@@ -248,12 +248,13 @@ def _quantities(
     if seconds is None or seconds * (row.get("n") or 1) >= LEAST_SECONDS:
         for speed in SPEEDS:
             yield speed, row.get(speed), name, row["machine"]
+    # unlike speeds, errors are comparable across machines
     yield (
         "error",
         row.get("error"),
         name,
         "",
-    )  # unlike speeds, errors are comparable across machines
+    )
 
 
 def judge(series: NightSeries, rules: AlarmRules) -> SeriesVerdict:

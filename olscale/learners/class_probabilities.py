@@ -61,6 +61,7 @@ class ClassProbabilities:
         kept, probabilities = self._parts(scores)
         if self.calibrator is not None:
             probabilities = self.calibrator.follow(probabilities, y, weights)
+        # Without costs the largest score decides, which the caller takes itself.
         codes = None
         if self.decision is not None:
             codes = self.decision.follow(probabilities, y, weights)
@@ -83,6 +84,7 @@ class ClassProbabilities:
 
     def _parts(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the columns that stay, and those that are or become probabilities."""
+        # The model's own probabilities are its last columns.
         if self.columns:
             return scores[:, : -self.columns], scores[:, -self.columns :]
         return scores, scores[:, : scores.shape[1] - self._ranking]
@@ -144,6 +146,7 @@ class ClassProbabilities:
         if of_decision:
             known.decision = decision_of(of_decision)
         decided = classes if known.decision is None else known.decision.classes
+        # A model file may be damaged or edited: arrays must not be read past their end.
         if not calibrator.classes == decided == classes:
             raise ValueError(
                 f"its probabilities are of {calibrator.classes} classes and its decisions of "

@@ -74,6 +74,7 @@ def _why(module: str, error: BaseException) -> str:
         and error.name
         and f"{module}.".startswith(f"{error.name}.")
     ):
+        # The commonest slip: the name of a file for that of a module.
         if module.endswith(".py"):
             return f"({error}); a module is named without .py: write {module.removesuffix('.py')}"
         return (
@@ -85,6 +86,7 @@ def _why(module: str, error: BaseException) -> str:
         return f"({error}); expected module:Class"
     if isinstance(error, SyntaxError):  # it includes its position
         return f"({text_of(error)}); mend the module"
+    # The reader wants the line of the module's own code, not ours or importlib's.
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
@@ -109,6 +111,7 @@ def _no_name(target: str, holder: Any, name: str) -> str:
         if not key.startswith("_")
         and (inspect.isclass(value) or inspect.isfunction(value))
     )
+    # A class named in lower case should still be proposed.
     by_folded_name = {key.casefold(): key for key in names}
     near = difflib.get_close_matches(name.casefold(), by_folded_name, n=1, cutoff=0.5)
     if near:

@@ -109,9 +109,8 @@ class ColumnsEntry(_Entry):
             ((), None) if table is None else (tuple(table.categorical), table.coded)
         )
         dropped = () if table is None else table.dropped
-        if (
-            table is not None and manifest.weights is not None
-        ):  # like dropped columns, it may be present or not
+        # like dropped columns, it may be present or not
+        if table is not None and manifest.weights is not None:
             dropped += (manifest.weights.column,)
         return cls(
             count=manifest.columns,

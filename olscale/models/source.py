@@ -166,9 +166,8 @@ class ModelSource:
                 manifest.index_base is not None
                 and dataset.columns != self._columns.count
             ):
-                X = to_csr(
-                    X
-                )  # Dense SVMlight text is still text: it may have more indices, or fewer.
+                # Dense SVMlight text is still text: it may have more indices, or fewer.
+                X = to_csr(X)
             X = self._placed(
                 X, dataset.columns, names, columns, indexed=isinstance(X, CSR)
             )

@@ -236,9 +236,8 @@ class LocalStorage(Storage):
         total = 0
         for folder, _, files in os.walk(self.local):
             for file in files:
-                with suppress(
-                    OSError
-                ):  # a writer has just renamed its temporary file, or access to it is denied
+                # a writer has just renamed its temporary file, or access to it is denied
+                with suppress(OSError):
                     total += Path(folder, file).stat().st_size
         return total
 

@@ -179,8 +179,7 @@ class RemoteStorage(Storage):
         try:
             return not self.fs.find(self._at(""))
         except FileNotFoundError as fault:
-            if (
-                fault.__cause__ is not None
-            ):  # the answer of the service; an absent prefix is found absent here
+            # the answer of the service; an absent prefix is found absent here
+            if fault.__cause__ is not None:
                 raise
             return True

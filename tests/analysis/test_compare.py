@@ -72,9 +72,8 @@ def test_ranks_p_values_and_groups_are_those_of_scikit_posthocs_and_autorank(
         assert all(one in ours for one in together)
         assert all(any(one <= other for other in theirs) for one in ours)
         if test == "nemenyi":
-            assert found.critical == pytest.approx(
-                table["critical"], rel=1e-3
-            )  # autorank has a table of q
+            # autorank has a table of q
+            assert found.critical == pytest.approx(table["critical"], rel=1e-3)
 
 
 def test_the_posterior_is_that_of_baycomp() -> None:

@@ -164,26 +164,30 @@ def test_welchs_test_is_that_of_the_runs_themselves() -> None:
 @pytest.mark.parametrize(
     ("ours", "theirs", "verdict"),
     [
+        # PA-I on cbcl_face: our own noise, no agreement
         (
             (0.1072, 0.0382, 20),
             (0.0375, 0.0131),
             "compatible, wide",
-        ),  # PA-I on cbcl_face: our own noise, no agreement
+        ),
+        # of two runs nothing can be told
         (
             (0.1072, 0.0382, 2),
             (0.0375, 0.0131),
             "compatible, wide",
-        ),  # of two runs nothing can be told
+        ),
+        # p = 0.08, since we spread widely
         (
             (0.0210, 0.0382, 20),
             (0.0375, 0.0131),
             "compatible, wide",
-        ),  # p = 0.08, since we spread widely
+        ),
+        # Pegasos on cbcl_face: p = 0.09, since they do
         (
             (0.0982, 0.0136, 10),
             (0.2084, 0.1820),
             "compatible, wide",
-        ),  # Pegasos on cbcl_face: p = 0.09, since they do
+        ),
         # p = 0.04, but within 20 %
         ((0.0440, 0.0010, 20), (0.0375, 0.0131), "reproduced"),
         ((0.0460, 0.0010, 20), (0.0375, 0.0131), "compatible, wide"),

@@ -220,9 +220,8 @@ def test_an_unknown_benchmark_ends_before_the_first(
 
 def test_the_help_lists_every_benchmark() -> None:
     shown = CliRunner().invoke(olscale, ["bench", "--help"]).output
-    assert f"Benchmarks:{','.join(BENCHMARKS)}." in "".join(
-        shown.split()
-    )  # a line may end within a name
+    # a line may end within a name
+    assert f"Benchmarks:{','.join(BENCHMARKS)}." in "".join(shown.split())
 
 
 def test_json_names_the_machine() -> None:

@@ -21,12 +21,13 @@ FREE = Costs(*8 * [0.0])
         (replace(FREE, start=0.5), 3, 6.0, "workers"),
         (replace(FREE, trip=0.5), 3, 6.0, "workers"),
         (replace(FREE, record=0.25), 1, 18.0, "workers"),  # two runs a pack
+        # 24 files one after another, from the first second on
         (
             replace(FREE, file=1.0),
             12,
             25.0,
             "file system",
-        ),  # 24 files one after another, from the first second on
+        ),
         (replace(FREE, scheduler=4.0), 12, 48.0, "scheduler"),
         (replace(FREE, driver_report=2.0), 12, 25.0, "driver"),  # a report a pack
     ],

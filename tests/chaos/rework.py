@@ -81,12 +81,10 @@ def setbacks(notes: Sequence[Note], where: Mapping[str, Place]) -> list[float]:
         Seconds of learning, of all stretches in which anything was learned again.
     """
     known: set[str] = set()
-    last: dict[
-        tuple[int, str, int], tuple[int, int]
-    ] = {}  # process and run: number of its stretch, rows
-    again: dict[tuple[int, int, int], float] = defaultdict(
-        float
-    )  # process, stream, number of the stretch: seconds
+    # process and run: number of its stretch, rows
+    last: dict[tuple[int, str, int], tuple[int, int]] = {}
+    # process, stream, number of the stretch: seconds
+    again: dict[tuple[int, int, int], float] = defaultdict(float)
     for note in sorted(notes, key=lambda note: note.when):
         learner, stream, rows = where[note.chunk]
         stretch, before = last.get((note.process, learner, stream), (0, 0))

@@ -295,9 +295,8 @@ class Chaos:
 
     def stop(self) -> None:
         """End all that was started here, gently."""
-        for pid in (
-            self._frozen
-        ):  # one whose nanny was killed as well: nobody else would ever wake it
+        # one whose nanny was killed as well: nobody else would ever wake it
+        for pid in self._frozen:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
         self._frozen.clear()

@@ -38,9 +38,8 @@ def start(code: str, scratch: Path) -> subprocess.Popen[str]:
 def test_a_command_that_is_ended_removes_what_is_half_made(
     number: signal.Signals, tmp_path: Path
 ) -> None:
-    before = signal.signal(
-        number, signal.SIG_DFL
-    )  # SIGHUP is ignored where all of this runs under nohup
+    # SIGHUP is ignored where all of this runs under nohup
+    before = signal.signal(number, signal.SIG_DFL)
 
     def end_in_the_middle() -> None:
         with _ended_by_signals(), open_output(str(tmp_path / "rows.csv")) as file:

@@ -120,9 +120,8 @@ def test_check_and_show_take_what_a_user_writes(
     )
     sys.modules.pop("mine")
     every = testing.foreign_checks
-    monkeypatch.setattr(
-        testing, "foreign_checks", lambda *named: every(*named)[:-1]
-    )  # the last starts a process
+    # the last starts a process
+    monkeypatch.setattr(testing, "foreign_checks", lambda *named: every(*named)[:-1])
     failed = run("learners", "check", "mine:Mine", cwd=here)
     forget()
     assert failed.returncode == 1

@@ -234,9 +234,8 @@ def test_columns_are_those_of_all_learners(tmp_path, make_record, name):
             np.array(list(cells)),
             np.array(list(cells.values()), dtype=float),
         )
-        error = (
-            "cumulative_error" if name == "segment_error" else "test_error"
-        )  # of runs that measure the test split alone
+        # of runs that measure the test split alone
+        error = "cumulative_error" if name == "segment_error" else "test_error"
         metrics = {error: len(cells) / 10}
         store.write(
             make_record(

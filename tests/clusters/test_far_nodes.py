@@ -45,9 +45,8 @@ def test_nodes_on_two_hosts_leave_each_record_once_in_a_bucket(
         "moto.server", reason="pip install 'olscale[dev]'"
     )
     s3fs = pytest.importorskip("s3fs", reason="pip install 'olscale[s3]'")
-    generate(
-        "rotating-xor", tmp_path / "xor", rows=640, chunk_rows=64
-    )  # each request is slow to answer
+    # each request is slow to answer
+    generate("rotating-xor", tmp_path / "xor", rows=640, chunk_rows=64)
     with laid_out():
         there = server.ThreadedMotoServer(ip_address=HERE, port=0, verbose=False)
         there.start()

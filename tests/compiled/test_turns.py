@@ -84,9 +84,8 @@ def test_kernel_values_have_the_bits_of_the_exponential(count: int) -> None:
     rng = np.random.default_rng(count)
     size = 3.0
     sizes = rng.gamma(1.0, 2.0, 128)
-    products = rng.normal(size=128) * rng.choice(
-        [1.0, 30.0, 1e5], 128
-    )  # distances below 0, and exponents below -708
+    # distances below 0, and exponents below -708
+    products = rng.normal(size=128) * rng.choice([1.0, 30.0, 1e5], 128)
     products[::9] = np.inf, -np.inf, np.nan, 1e300, *np.zeros(11)
     expected = products.copy()
     _plain_gaussian(count, 0.3, size, sizes, expected)

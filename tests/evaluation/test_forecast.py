@@ -189,6 +189,5 @@ def test_how_fast_each_learner_goes_is_measured(name: str) -> None:
     if learner.baseline:
         pytest.skip("goes through labels alone")
     assert 1e8 < learner.numbers_per_second < 1e11
-    assert (
-        learner.numbers_per_second != Learner.numbers_per_second or name == "olk"
-    )  # which is as fast as the usual one
+    # which is as fast as the usual one
+    assert learner.numbers_per_second != Learner.numbers_per_second or name == "olk"

@@ -67,9 +67,8 @@ def of_labels(y: np.ndarray, p: np.ndarray) -> dict[str, float]:
     met = np.unique(y)
     return {
         "accuracy": sk.accuracy_score(y, p),
-        "balanced_accuracy": sk.recall_score(
-            y, p, labels=met, **present
-        ),  # its own warns of classes not met
+        # its own warns of classes not met
+        "balanced_accuracy": sk.recall_score(y, p, labels=met, **present),
         "macro_f1": sk.f1_score(y, p, **present),
         "weighted_f1": sk.f1_score(y, p, average="weighted", zero_division=0),
         "macro_precision": sk.precision_score(y, p, **present),
@@ -184,9 +183,8 @@ def test_residuals_that_have_faded_away_are_no_longer_measured() -> None:
     )
     metric = shown(Residuals(shape), t, t / 2)
     assert "fading_r2" not in metric.values()
-    assert (
-        metric.values()["fading_rmae"] < 1e-300
-    )  # of errors that have faded away, by a mean that is still wrong
+    # of errors that have faded away, by a mean that is still wrong
+    assert metric.values()["fading_rmae"] < 1e-300
     curve = next(each for each in metric.series() if each.name == "fading_r2")
     assert 66_000 < curve.rows[-1] < 68_000
     np.testing.assert_allclose(curve.values[40:], curve.values[40], rtol=1e-9)

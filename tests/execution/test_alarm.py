@@ -71,9 +71,8 @@ def test_a_call_that_takes_more_and_more_memory_ends() -> None:
 
     def takes() -> None:
         for _ in range(100):
-            taken.append(
-                mmap.mmap(-1, 5_000_000)
-            )  # pages of its own: others may have been freed, and be there yet
+            # pages of its own: others may have been freed, and be there yet
+            taken.append(mmap.mmap(-1, 5_000_000))
             taken[-1].write(b"x" * 5_000_000)
             time.sleep(0.05)
 

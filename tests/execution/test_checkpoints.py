@@ -255,9 +255,8 @@ def test_two_are_kept_and_damage_falls_back_to_the_one_before(
     assert ResumablePass(pack, store.path, EAGER).position == 5
     [(_, data)] = store.files.read_many([fifth])
     assert isinstance(data, bytes)
-    at = (
-        data.index(b"\x93NUMPY", len(data) // 2) + 128
-    )  # in the data of an array; zip does not read all of its own headers
+    # in the data of an array; zip does not read all of its own headers
+    at = data.index(b"\x93NUMPY", len(data) // 2) + 128
     store.files.put(fifth, data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
     again = ResumablePass(pack, store.path, EAGER)
     assert again.position == 4

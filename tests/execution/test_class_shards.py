@@ -86,9 +86,10 @@ def test_shards_on_dask_and_in_process_give_the_same_bytes(
         groups = watched.evaluation.groups.values()
         assert watched.evaluation.rows_done == sum(group.rows for group in groups)
         assert watched.evaluation.failed == 0
+        # of the runs in one piece: shards know none
         assert all(
             0.0 < error < 1.0 for _, error in watched.evaluation.errors().values()
-        )  # of the runs in one piece: shards know none
+        )
 
 
 def test_each_shard_reads_the_stream_once(

@@ -90,9 +90,8 @@ def test_every_setting_we_ship_is_one_that_the_installed_dask_knows() -> None:
             assert key in theirs, (
                 f"{prefix}{key} is no setting of distributed {distributed.__version__}"
             )
-            if (
-                isinstance(value, dict) and key != "pre-spawn-environ"
-            ):  # that one holds any variable
+            # that one holds any variable
+            if isinstance(value, dict) and key != "pre-spawn-environ":
                 check(value, theirs[key], f"{prefix}{key}.")
 
     check(settings(), known, "")

@@ -139,9 +139,8 @@ def test_what_is_no_experiment_is_said_with_what_makes_one(
 def test_a_port_that_is_taken_is_one_line(shelf: Path, tmp_path: Path) -> None:
     with socket.socket() as taken, warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.simplefilter(
-            "ignore", ResourceWarning
-        )  # Dask leaves the socket that it tried to the garbage collector
+        # Dask leaves the socket that it tried to the garbage collector
+        warnings.simplefilter("ignore", ResourceWarning)
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
@@ -248,9 +247,8 @@ def test_a_worker_that_lacks_a_learner_is_named_and_no_store_is_left(
     with pytest.raises(ExecutionError, match=said):
         evaluate(experiment(shelf, mine), tmp_path / "old", workers=1)
     assert (tmp_path / "old" / "store.json").exists()  # it was there before
-    line = asyncio.run(
-        misfit(Client({mine: answer}), "tcp://w:1", [mine])
-    )  # one that joins later gets no work
+    # one that joins later gets no work
+    line = asyncio.run(misfit(Client({mine: answer}), "tcp://w:1", [mine]))
     assert line.startswith("worker tcp://w:1 ")
 
 

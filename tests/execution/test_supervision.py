@@ -456,9 +456,8 @@ def test_of_all_that_wait_for_room_only_the_first_looks() -> None:
         ) as look:
             await workers.look()
             await asyncio.sleep(0.02)
-            assert [task.done() for task in waiting] == [True, True] + 98 * [
-                False
-            ]  # in the order in which they came
+            # in the order in which they came
+            assert [task.done() for task in waiting] == [True, True] + 98 * [False]
             for _ in range(5):
                 await workers.notify()
                 await asyncio.sleep(0.02)

@@ -125,9 +125,8 @@ def test_shrinking_keeps_what_matters(tmp_path: Path):
         0,
     )
     assert (found, changed) == ("ValueError at check", {"file": b""})
-    assert (
-        resource.getrlimit(resource.RLIMIT_AS) == before
-    )  # the tests that follow need their memory
+    # the tests that follow need their memory
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
 def test_contract_is_checked():

@@ -77,9 +77,8 @@ def work(target: Target, start: int, stop: int, seed: int, positions: Path) -> N
         mmap.mmap(file.fileno(), 64) as shared,
     ):
         bench = Bench(target, Path(folder))
-        for base in range(
-            len(target.valid)
-        ):  # loads libraries and compiled loops before memory is limited
+        # loads libraries and compiled loops before memory is limited
+        for base in range(len(target.valid)):
             if bench.attempt(base, {}) != "accepted":
                 raise SystemExit(f"{target.name}: valid input {base} was refused")
         limit_memory()

@@ -319,9 +319,10 @@ def test_lines_of_cron_run_in_the_environment_of_cron(
         "HOME": str(tmp_path),
         "LOGNAME": "nobody",
     }
+    # of an installation
     environment |= {
         "PYTHONPATH": os.environ.get("PYTHONPATH", str(Path(__file__).parents[2]))
-    }  # of an installation
+    }
     done = subprocess.run(
         ["/bin/sh", "-c", command],
         env=environment,

@@ -113,9 +113,8 @@ def test_a_broken_learner_fails_its_checks() -> None:
         name = "scores-by-labels"
 
         def _pass(self, X, y, state, learning, scores):  # type: ignore[no-untyped-def]
-            scores[:, 0] = np.lib.stride_tricks.as_strided(y, (1,))[
-                0
-            ]  # behind the last label there is none
+            # behind the last label there is none
+            scores[:, 0] = np.lib.stride_tricks.as_strided(y, (1,))[0]
 
     class Rests(OnePassRegressor):
         name = "rests"

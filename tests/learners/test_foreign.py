@@ -100,9 +100,8 @@ def test_scikit_learns_passive_aggressive_makes_our_mistakes(
                 [codes_of(learner.learn(chunk.X, chunk.y)) for chunk in stream.chunks()]
             )
         )
-    np.testing.assert_array_equal(
-        codes[0][1:], codes[1][1:]
-    )  # before the first row there is nothing to ask
+    # before the first row there is nothing to ask
+    np.testing.assert_array_equal(codes[0][1:], codes[1][1:])
 
 
 def test_prediction_comes_before_the_update(shelf: Path) -> None:

@@ -60,9 +60,8 @@ def _bpas(C: float, B: int) -> Callable[..., None]:
         k = model.k(x)[:, None]
         old = np.array(model.alpha)
         new = step + k * old
-        change = (old**2 - 2.0 * old * new * k + new**2).sum(
-            axis=1
-        )  # |new x - old s|^2 in the space of the kernel
+        # |new x - old s|^2 in the space of the kernel
+        change = (old**2 - 2.0 * old * new * k + new**2).sum(axis=1)
         slot = int(np.flatnonzero(change <= change.min() + 1e-11)[0])
         model.keep(x, new[slot], slot)
 

@@ -166,9 +166,8 @@ class Oracle:
             self.close |= is_close_call(lost / A, lost[i] / A) | is_close_call(
                 np.sqrt(C / A), 1
             )
-            if (
-                abs(C[i] - A) < 1e-9 * A
-            ):  # either is the lighter one; the middle is found to half the digits
+            # either is the lighter one; the middle is found to half the digits
+            if abs(C[i] - A) < 1e-9 * A:
                 h[i] = min(h[i], 1 - h[i]) if abs(h[i] - 0.5) > 1e-6 else 0.5
             g = self.gamma * d2[i]
             self.A[one] = self.A[b] * np.exp(-g * (1 - h[i]) ** 2) + self.A[

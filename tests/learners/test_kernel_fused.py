@@ -34,21 +34,23 @@ def begin(
     ("name", "settings", "alone"),
     [
         ("norma", [{"eta": eta, "gamma": 0.05} for eta in ETAS], False),
+        # products of few values cost little
         (
             "norma",
             [{"eta": 0.3, "gamma": gamma} for gamma in (0.05, 0.5)],
             True,
-        ),  # products of few values cost little
+        ),
         (
             "norma",
             [{"eta": eta, "kernel": "laplacian", "gamma": 0.05} for eta in ETAS],
             False,
         ),
+        # vectors leave in the middle
         (
             "olk",
             [{"C": C, "gamma": 0.05, "threshold": 0.02} for C in ETAS],
             None,
-        ),  # vectors leave in the middle
+        ),
     ],
     ids=["shared", "widths", "laplacian", "dropped"],
 )

@@ -135,9 +135,8 @@ def test_rows_of_two_offsets_have_kernel_values() -> None:
     near = rows_at(0.0)
     side = np.where(np.arange(400) % 2, 1e8, -1e8)[:, None]
     far = near + side
-    apart = read_only(
-        np.where(side > 0.0, 50.0, -50.0) + (far - side)
-    )  # no kernel value between the sides
+    # no kernel value between the sides
+    apart = read_only(np.where(side > 0.0, 50.0, -50.0) + (far - side))
     expected = learned(NORMA(gamma=0.2), apart)
     np.testing.assert_allclose(
         learned(NORMA(gamma=0.2), read_only(far)), expected, atol=1e-9

@@ -45,9 +45,8 @@ class SlowSoftLOL:
         self.adaptive = adaptive
         self.force = "mean"
         self.forces: list[str] = []
-        self.ahead: list[
-            int
-        ] = []  # of each row since the other took over, by how much the one not in force did better
+        # of each row since the other took over, by how much the one not in force did better
+        self.ahead: list[int] = []
         self.points: list[np.ndarray] = []
         self.scores: list[np.ndarray] = []
         self.doubtful = False

@@ -24,9 +24,8 @@ from tests.browser import CHROMIUM, Page, browser
 pytestmark = pytest.mark.long
 
 SCRIPTS = Path(olscale.report.__file__).parent / "scripts"
-SCHEMA = (
-    Path(__file__).parent / "fixtures" / "vega-lite-6.4.3.schema.json.gz"
-)  # of the npm package, without descriptions
+# of the npm package, without descriptions
+SCHEMA = Path(__file__).parent / "fixtures" / "vega-lite-6.4.3.schema.json.gz"
 LEARNERS = ("pa", "pa1", "<b>lol</b>")
 CELLS = np.array([0, 2, 65537, 131072, 131074])
 """Cells of a confusion matrix: 65536 times the class, plus what is predicted."""

@@ -158,9 +158,8 @@ def test_a_request_that_is_being_answered_makes_room_for_no_other_and_is_made_on
             asking += [asyncio.create_task(answer(port, asks))]
             while len(server.busy) < 3:
                 await asyncio.sleep(0.01)
-            asking += [
-                asyncio.create_task(answer(port, asks))
-            ]  # waits until another has its answer
+            # waits until another has its answer
+            asking += [asyncio.create_task(answer(port, asks))]
             await asyncio.sleep(0.05)
             assert len(server.busy) == 3
             made.set()

@@ -82,9 +82,8 @@ def test_any_changed_byte_of_a_loose_file_is_found(make_record):
     for at in range(len(data)):
         bad = data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :]
         assert not checksum_matches(bad, checked=True), at
-        if checksum_matches(
-            bad
-        ):  # the key of the checksum itself, without which a file of the earliest stores is whole
+        # the key of the checksum itself, without which a file of the earliest stores is whole
+        if checksum_matches(bad):
             assert parse(bad, RUN_SCHEMA, RUN_SCHEMA.names).equals(intact), at
 
 
@@ -305,12 +304,13 @@ def test_a_footer_that_contradicts_itself_is_damaged(tmp_path, make_record):
     footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     whole_rows = store.read(["id", "segments"]).to_pylist()
     seen = set()
+    # 30 as Thrift writes it, and names of fields
     for piece in (
         bytes([0x16, 60]),
         b"mistakes",
         b"name",
         b"rows",
-    ):  # 30 as Thrift writes it, and names of fields
+    ):
         for match in re.finditer(re.escape(piece), data[footer:]):
             for bit in range(8):
                 at = footer + match.end() - 1

@@ -30,9 +30,8 @@ def all_declared(
         last = declared[ends[i] - 1]
         column = numbers[:, slot] if slot < width else others[slot - width]
         known = declared[begin : ends[i]]
-        if (
-            last - first == len(known) - 1 and (np.floor(known) == known).all()
-        ):  # most often: 0 and 1, 1 to 5
+        # most often: 0 and 1, 1 to 5
+        if last - first == len(known) - 1 and (np.floor(known) == known).all():
             for at in range(row, rows):
                 value = column[at]
                 odd |= (

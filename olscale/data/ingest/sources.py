@@ -254,9 +254,8 @@ def _in_folders(
     entries = [
         entry for folder in folders for entry in fs.find(folder, detail=True).items()
     ]
-    places = [
-        str(place) for place, detail in entries if detail.get("type") != "other"
-    ]  # pipes, sockets and devices
+    # pipes, sockets and devices
+    places = [str(place) for place, detail in entries if detail.get("type") != "other"]
     names = sorted(
         (place.removeprefix(f"{root}/") for place in places), key=natural_key
     )

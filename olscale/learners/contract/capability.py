@@ -42,6 +42,7 @@ class Capability(metaclass=ABCMeta):  # noqa: B024, its subclasses have abstract
 
     @classmethod
     def __subclasshook__(cls, other: type) -> Any:
+        # A user's class needs no import of ours: having the methods is enough.
         methods = cls.__abstractmethods__ if Capability in cls.__bases__ else ()
         return (
             True
@@ -113,6 +114,7 @@ def expect_targets(learner: object, targets: int) -> None:
     TypeError
         If the learner learns one target.
     """
+    # A learner of one target needs not be told of one.
     if isinstance(learner, LearnsTargets):
         learner.expect_targets(targets)
     elif targets > 1:

@@ -57,6 +57,7 @@ def class_axes(learner: object, outputs: int) -> ClassAxes | None:
 
     Weights of classes come from the labels of all classes, which a shard does not have.
     """
+    # Weights by class need the counts of all classes.
     if not isinstance(learner, ShardsClasses) or weighs_classes(learner):
         return None
     return learner.class_axes(outputs)
@@ -102,6 +103,7 @@ def cut_classes(
         own = part[name].positions
         size = own.size + len(shared)
         order = np.empty(size, dtype=np.int64)
+        # The part keeps the layout that a learner of so many classes would have.
         order[own] = positions[classes.start : classes.stop]
         elsewhere = np.setdiff1d(np.arange(size), own)
         order[elsewhere] = shared

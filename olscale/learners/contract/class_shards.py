@@ -29,6 +29,7 @@ def count_update(updates: Any, row: int) -> None:
     because a row that changes several shards is one update.
     """
     updates[0] += 1
+    # Shards need the rows: a row that moves two of them is one update of the learner.
     if updates.shape[0] > 1:
         updates[1 + row] = 1
 
@@ -44,6 +45,7 @@ def cut_ranges(classes: int, shards: int) -> list[range]:
     [range(0, 124), range(124, 249)]
     """
     shards = min(shards, classes)
+    # Integer arithmetic: every worker cuts alike.
     bounds = [classes * i // shards for i in range(shards + 1)]
     return [range(first, last) for first, last in pairwise(bounds)]
 
@@ -138,6 +140,7 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
         """
         updates = np.zeros(1 + len(y), dtype=np.int64)  # the count, then a mark per row
         updates[0] = self.state_["updates"][0]
+        # The loop writes its marks into the state; afterwards the count alone is kept.
         self.state_["updates"] = updates
         try:
             if weights is None:  # saves a call, which every shard makes
@@ -153,6 +156,7 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
             is_class = y == self.classes.start
             return read_only(is_class.astype(np.int64))
         first = self.classes.start
+        # Rows of other classes are negative examples for all classes of the shard.
         inside = (y >= first) & (y < self.classes.stop)
         codes = np.where(inside, y - first, -1)
         return read_only(codes)

@@ -75,6 +75,7 @@ that a class shard does not have. An unknown target is NaN.
 def _norm_limits(dtype: str, power: int) -> tuple[float, float]:
     """Return limits of squared norms whose square root to the `power` fits `dtype`."""
     number = np.finfo(dtype)
+    # Limits are of squared norms, which loops compute anyway.
     squares = 2.0 / power
     return (float(number.tiny) / float(number.eps)) ** squares, (
         float(number.max) * 2.0 ** (-40 * power)
@@ -96,6 +97,7 @@ def score_columns(classes: int) -> int:
 
 def frobenius_norm(W: NDArray[Any]) -> float:
     """Return the Frobenius norm, summed without BLAS, whose sums depend on threads."""
+    # A model that has diverged still gets its row in the store.
     with np.errstate(over="ignore"):  # the norm is then infinite
         return float(np.sqrt(np.sum(np.square(W, dtype=np.float64))))
 
@@ -256,6 +258,7 @@ class Learner(InitParameters):
         self.resolved_params()
         expect_memory(self, columns, classes)
         params = self.get_params(deep=False)
+        # A parameter of the state cannot change later; those of the update may, between rows.
         self._begun_params = {
             name: value
             for name, value in params.items()
@@ -264,6 +267,7 @@ class Learner(InitParameters):
         self._columns = columns
         self._classes = classes
         self._entropy = tuple(entropy)
+        # Regression has no classes: its columns are the targets.
         self._start(columns, max(score_columns(classes), targets_of(self)))
 
     def _start(self, columns: int, outputs: int) -> None:
@@ -287,6 +291,7 @@ class Learner(InitParameters):
     def _random(self) -> np.random.Generator:
         """Return the generator of this run, from its entropy and the parameter `seed`."""
         seed = int(self.get_params(deep=False).get("seed", 0))
+        # The entropy belongs to permutation and fold: each run draws its own numbers.
         sequence = np.random.SeedSequence([seed, *self._entropy])
         return np.random.Generator(np.random.PCG64(sequence))
 

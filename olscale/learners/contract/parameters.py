@@ -115,6 +115,7 @@ class Whole:
         """Return `value` as an int, or a word unchanged."""
         if isinstance(value, str) and value in self.words:
             return value
+        # 2.0 is as good as 2: both name the same run.
         if not _finite(value).is_integer() or value < self.low:
             raise _refuse(name, value, self)
         return int(value)
@@ -155,6 +156,7 @@ class Choice:
 
     def word_of(self, value: Any) -> Any:
         """Return the word that an unquoted `value` (``true``, ``none``) is; else `value` itself."""
+        # TOML and the command line turn these words into other types before we see them.
         word = str(value).lower()
         if (value is None or isinstance(value, bool)) and word in self.words:
             return word
@@ -181,6 +183,7 @@ class Flag:
 def _finite(value: Any) -> float:
     """Return a number as a float; NaN if it is not a finite number, which no record can hold."""
     try:
+        # True is an int to Python, but hardly a meant number.
         if isinstance(value, numbers.Real) and not isinstance(value, bool):
             number = float(value)
         else:
@@ -224,6 +227,7 @@ class InitParameters:
             cls.declared = declared
         else:
             cls.declared = {}
+        # Its parameters would be silently ignored by that __init__.
         if own and not cls.declared and "__init__" not in vars(cls):
             raise TypeError(
                 f"{cls.__name__} declares {', '.join(own)}, but inherits an __init__ that is "
@@ -294,6 +298,7 @@ def _collect(cls: type[InitParameters]) -> dict[str, Param]:
     for base in cls.__mro__[1:]:
         for name, parameter in vars(base).get("declared", {}).items():
             declared.setdefault(name, parameter)
+    # A subclass may give a new default by a plain assignment.
     changed = declared.keys() & vars(cls).keys() - own.keys()
     new_defaults = {
         name: replace(declared[name], default=vars(cls)[name]) for name in changed
@@ -320,6 +325,7 @@ def _make_init(cls: type[InitParameters]) -> Callable[..., None]:
         for name, parameter in declared.items():
             setattr(self, name, values.get(name, parameter.default))
 
+    # scikit-learn, help() and editors read the signature, which **values alone would hide.
     arguments = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)]
     for name, parameter in declared.items():
         arguments.append(

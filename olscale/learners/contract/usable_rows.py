@@ -37,6 +37,7 @@ def _any_unusable(values: Any, square: float, low: float, high: float) -> bool:
     for value in values:
         finite &= np.isfinite(value)
         empty &= value == 0.0
+    # Only a row without any value may have a square below `low`: it is empty, not lost.
     return not finite or square > high or (square < low and not empty)
 
 
@@ -78,6 +79,7 @@ def _square(X: Rows, i: int) -> Any:
 def _usable(X: Any, low: float, high: float, usable: Any) -> None:
     for i in range(usable.shape[0]):
         square = _square(X, i)
+        # Infinite limits would let an overflow pass.
         usable[i] = low <= square <= high and square < np.inf
         if not usable[i]:
             usable[i] = not unusable(X, i, square, low, high)
@@ -180,6 +182,7 @@ def _no_scores(learner: Learner, X: Rows) -> FloatArray:
     """
     empty: Rows
     if isinstance(X, CSR):
+        # One row without values: the width of scores is known from a real call only.
         empty = CSR(np.zeros(2, np.int64), X.indices[:0], X.data[:0])
     else:
         empty = np.zeros((1, X.shape[1]))
@@ -199,6 +202,7 @@ def why_unusable(
     values = to_csr(row)
     x = values.data[values.indptr[0] : values.indptr[-1]]
     if not np.isfinite(x).all():
+        # The first one: a message with all columns would be as long as the row.
         odd = int(np.argmin(np.isfinite(x)))
         column = int(values.indices[odd])
         name = repr(names[column]) if column < len(names) else str(column)

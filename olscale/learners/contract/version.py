@@ -28,6 +28,7 @@ def learner_version(path: str, target: Any) -> int | str:
     digest = _digest(path, target) or _cells_digest(target)
     if not digest:
         return version
+    # A local version has its plus already, and may have only one.
     if "+" in str(version):
         return f"{version}.{digest}"
     return f"{version}+{digest}"
@@ -74,6 +75,7 @@ def _is_learner(target: Any) -> bool:
 
 def _is_own(path: str, target: Any) -> bool:
     home = _home(path, target)
+    # Our own learners state their version: an edit without effect on bits must not move it.
     if home.partition(".")[0] == __name__.partition(".")[0]:
         return False
     return (
@@ -96,6 +98,7 @@ def _sources(path: str, target: Any) -> tuple[list[str], list[str]]:
     else:
         kind = type(target)
     home = _home(path, target)
+    # An edit of a base class changes what runs as well.
     bases = [base.__module__ for base in kind.__mro__]
     return [home, *bases], [home.partition(".")[0]]
 

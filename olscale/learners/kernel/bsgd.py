@@ -39,6 +39,7 @@ def learn_bsgd(rule: Any, model: Any, row: Any) -> bool:
     slot = model.support.counts[0]
     moved = False
     for c in range(outputs):
+        # Coefficients are stored without it: the row's factor 1 - 1/t costs nothing.
         model.scale[c] = 1.0 / (rule.lam * row.t)
         if row.margin[c] < 1.0:
             row.step[c] = row.weight * row.target[c]
@@ -47,6 +48,7 @@ def learn_bsgd(rule: Any, model: Any, row: Any) -> bool:
         moved = moved or row.step[c] != 0.0
     if not moved:
         return False
+    # The inverse is there already, and tells whether the row adds a direction.
     if rule.maintenance == PROJECTION:
         distance = project(
             model.matrix, slot, row.k, row.own * (1.0 + JITTER), row.other
@@ -58,10 +60,10 @@ def learn_bsgd(rule: Any, model: Any, row: Any) -> bool:
             return True
         border(model.matrix, slot, row.other, distance)
     put(model.support, slot, row.X, row.i, row.size)
-    for c in range(
-        outputs
-    ):  # unscaled: dividing by the scale and multiplying again would not give 1
+    # unscaled: dividing by the scale and multiplying again would not give 1
+    for c in range(outputs):
         model.alpha[slot, c] = row.step[c]
+    # The row has come in first, so that it may be the one that goes.
     if slot == rule.B:
         if rule.maintenance == MERGING:
             merge_lightest(model, row)

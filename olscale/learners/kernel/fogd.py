@@ -73,6 +73,7 @@ def _learn_and_score(
         learns = learning and y[i] != UNKNOWN
         seen[0] += learns
         for s in range(settings):
+            # Settings of one width follow each other, and share the features.
             if s == 0 or gamma[s] != gamma[s - 1]:
                 set_features(angles, bound, gamma[s], scale, z)
             f = scores[i, s * outputs : (s + 1) * outputs]
@@ -90,6 +91,7 @@ def _learn_and_score(
                     moved = True
                     for j in range(width):
                         w[j] += step * z[j]
+            # Marks of rows are for class shards, which have one setting.
             if moved and settings == 1:
                 count_update(updates, i)
             else:
@@ -176,6 +178,7 @@ class FOGD(
     def _draw(self) -> None:
         """Derive the frequencies from the state's key."""
         first, second = self.state_["key"].tolist()
+        # Not in the state: drawn again from the key, to the same bits.
         self._frequencies = MatrixRows((first, second), self._columns, int(self.D), 0.0)
 
     def _allocate(self, columns: int, outputs: int) -> State:
@@ -246,6 +249,7 @@ class FOGD(
         )
         counts = (state["seen"], state["updates"])
         space = aligned_space(3 * int(self.D))
+        # Threads of a worker may share the kept frequencies.
         with self._frequencies.lock:
             _learn_and_score(
                 rows,

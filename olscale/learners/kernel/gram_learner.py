@@ -41,9 +41,8 @@ class GramLearner(SupportVectorLearner):
 
     def _grow(self, entries: int) -> None:
         slots = len(self.state_["sizes"])
-        if (
-            self.keeps_matrix and self.state_["counts"][0] == slots
-        ):  # the old matrix stays in memory while the new one is filled
+        # the old matrix stays in memory while the new one is filled
+        if self.keeps_matrix and self.state_["counts"][0] == slots:
             self._refuse_more_than_memory(
                 8 * self.matrices * (4 + 1) * slots**2, 2 * slots
             )

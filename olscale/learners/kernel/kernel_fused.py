@@ -57,9 +57,8 @@ class FusedVectors(FusedSettings):
     """
 
     def __init__(self, learners: Sequence[Learner]) -> None:
-        self._learners: list[Any] = list(
-            learners
-        )  # all have support vectors: `grid_key` guarantees it
+        # all have support vectors: `grid_key` guarantees it
+        self._learners: list[Any] = list(learners)
         self.task = self._learners[0].task
         for learner in learners:
             learner.state_ = {

@@ -123,6 +123,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         There is room for one more than may stay: a row is scored, and may turn out not to need its
         slot, before that is known.
         """
+        # One slot more: a row comes in before another goes.
         budget = self._budget()
         if budget is not None:
             return int(budget) + 1, int(budget) + 1
@@ -197,6 +198,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
             raise ParameterError(no_weights(self.name))
         row = 0
         weights = array_of(weights)
+        # The loop returns where it lacks room: compiled code does not allocate the state.
         while True:
             row = ready.loop(
                 rows, y, row, *ready.model, shared, *ready.form, scores, weights
@@ -213,6 +215,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         alone.
         """
         first, most = self._slots()
+        # With a budget, each setting holds other vectors, and there is nothing to share.
         if first < most and not self.keeps_matrix:
             return (type(self), self.kernel == "laplacian")
         return None
@@ -274,6 +277,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
                 "capacity allows; raise "
                 "that, or take a learner with a budget, as bpas or projectron"
             )
+        # There were slots; places of features were lacking.
         if count < slots:
             return
         state.update(grow_slots(state))
@@ -293,9 +297,8 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
             {name: state[name] for name in STATE if name in state},
             len(self.state_["place"]),
         )
-        empty = self.state_[
-            "matrix"
-        ].shape  # which may have columns besides the square of the vectors
+        # which may have columns besides the square of the vectors
+        empty = self.state_["matrix"].shape
         # These arrays take their shape from `state`; the base class then copies the numbers.
         growing = {*GROWING, "alpha", "matrix"}
         for name in growing & state.keys() & self.state_.keys():
@@ -339,6 +342,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
     ) -> float:
         """Return how many numbers `rows` rows go through: theirs and those of vectors."""
         count, mean = self._expected_vectors(rows)
+        # The norm needs all kernel values between vectors.
         pairs = count**2 / 2.0 if count <= MOST_VECTORS else 0.0  # of `norm_w`
         return rows * (3.0 * values + 100.0) + (
             rows * mean + pairs

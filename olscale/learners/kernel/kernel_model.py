@@ -175,6 +175,7 @@ def combine(alpha: Any, scale: Any, k: Any, count: int, f: Any) -> None:
     """Set ``f_c = scale_c sum_s alpha_sc k_s``; each output is summed in eight groups of slots."""
     outputs = f.shape[0]
     if outputs == 1:
+        # One column is contiguous: vectors of eight sums.
         f[0] = scale[0] * vector_dot(k[:count], flat(alpha))
     else:
         f[:] = 0.0
@@ -190,6 +191,7 @@ def add(model: Any, row: Any, slot: int) -> None:
     """Put the row in an empty slot as a support vector with the coefficients `row.step`."""
     put(model.support, slot, row.X, row.i, row.size)
     for c in range(row.step.shape[0]):
+        # Coefficients are stored without the scale, which shrinks all at once.
         model.alpha[slot, c] = row.step[c] / model.scale[c]
 
 
@@ -197,6 +199,7 @@ def add(model: Any, row: Any, slot: int) -> None:
 def shrink(model: Any, c: int, factor: float) -> None:
     """Multiply all coefficients of output `c` by `factor`."""
     model.scale[c] *= factor
+    # Before the scale under- or overflows.
     if not LEAST_SCALE < abs(model.scale[c]) < 1.0 / LEAST_SCALE:
         for s in range(model.support.counts[0]):
             model.alpha[s, c] *= model.scale[c]

@@ -34,6 +34,7 @@ def learn_step(rule: Any, model: Any, row: Any) -> bool:
             row.step[c] = row.weight * (rule.eta * row.target[c])
         else:
             row.step[c] = 0.0
+        # A row of weight 0 is at fault, but adds nothing.
         moved |= row.step[c] != 0.0
     if moved:
         add(model, row, model.support.counts[0])
@@ -134,6 +135,7 @@ def learn_residual(rule: Any, model: Any, row: Any) -> bool:
     if error == 0.0 or row.weight == 0.0:
         return False
     step = rule.eta * error
+    # Steps of one length, as the perceptron for classes has.
     if rule.sign:
         if error > 0.0:
             step = rule.eta

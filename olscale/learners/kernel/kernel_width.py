@@ -51,6 +51,7 @@ class GammaLearner(OnePass, LooksAhead):
         )
 
     def _check_width(self, X: Rows) -> None:
+        # A chunk without rows may come first: it compiles loops.
         if self.state_["gamma"][0] == 0.0 and rows_of(X):
             raise ValueError(
                 f"learner {self.name} with gamma = 'median' must see rows before it learns: "
@@ -80,6 +81,7 @@ class WidthLearner(GammaLearner):
         given_widths = {
             name: value for name, value in widths.items() if value is not None
         }
+        # Two names for one number would leave open which holds.
         if given_widths and (len(given_widths) > 1 or params["gamma"] != "auto"):
             names = ", ".join(
                 sorted(
@@ -89,6 +91,7 @@ class WidthLearner(GammaLearner):
             raise ParameterError(
                 f"learner {self.name}: {names} were given, expected one of gamma, sigma and p"
             )
+        # One canonical name: runs with equal widths are one run, however they were written.
         if "sigma" in given_widths:
             params["gamma"] = 1.0 / (2.0 * given_widths["sigma"] ** 2)
         if "p" in given_widths:

@@ -53,6 +53,7 @@ def own_value(kernel: Any, size: float) -> float:
     """Return ``k(x, x)`` for a row of size `size`."""
     if kernel.kind == POLYNOMIAL:
         return _power(kernel.gamma * size + kernel.coef0, kernel.degree)
+    # k(x, x) = |x|^2; distance kernels have k(x, x) = 1.
     if kernel.kind == LINEAR:
         return size
     return 1.0
@@ -61,6 +62,7 @@ def own_value(kernel: Any, size: float) -> float:
 @compiled
 def size_of(kernel: Any, X: Any, i: int, square: float) -> float:
     """Return the size of a row of squared norm `square`: that, or its sum of absolute values."""
+    # Distances of the Laplacian are sums of absolute differences.
     if kernel.kind != LAPLACIAN:
         return square
     size = 0.0
@@ -85,6 +87,7 @@ def finish_row(
     kernel: Any, support: Any, X: Any, i: int, at: Any, value: Any, size: float, k: Any
 ) -> None:
     """Turn the result of `raw_row` for row `i` into kernel values; `at` and `value` are space."""
+    # Where |x|^2 + |s|^2 - 2 x.s would be lost in rounding, differences are summed.
     if _has_distances(kernel) and is_long(kernel.gamma, size):
         finish_long_row(
             support, kernel.gamma, kernel.kind == LAPLACIAN, X, i, size, (at, value), k

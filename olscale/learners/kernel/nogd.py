@@ -47,15 +47,16 @@ def learn_nogd(rule: Any, model: Any, row: Any) -> bool:
         else:
             row.step[c] = 0.0
         moving |= loss
+    # Rows without loss are not candidates for the features.
     if not moving:
         return False
     if phase[0] == _COLLECTS:
         add(model, row, count)
         return True
+    # Coefficients of the first phase are replaced by their projection, once.
     if phase[0] == _KNOWS_FEATURES:
-        for s in range(
-            count
-        ):  # one by one: slices make numba compile an error message, as long as everything else
+        # one by one: slices make numba compile an error message, as long as everything else
+        for s in range(count):
             for c in range(outputs):
                 alpha[s, c] = matrix[s, slots + c]
         phase[0] = _STEPS_IN_FEATURES
@@ -171,6 +172,7 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
         with threadpool_limits(limits=1):
             values, vectors = np.linalg.eigh(K[:, :count])
             used = values > _LEAST_EIGENVALUE * values[-1]
+            # eigh sorts in ascending order: the last k are the largest.
             used[: count - int(self.k)] = False
             V = vectors[:, used]
             D = values[used]

@@ -47,6 +47,7 @@ def learn_norma(rule: Any, model: Any, row: Any) -> bool:
         else:
             row.step[c] = 0.0
         moved |= hit
+        # Old vectors fade before the row comes in with its full step.
         shrink(model, c, 1.0 - eta * rule.lam)
         if rule.bias:
             model.offset[c] += row.step[c]
@@ -78,6 +79,7 @@ def check_fading(name: str, eta: float, lam: float) -> None:
     ParameterError
         If ``eta lam`` is 1 or more.
     """
+    # 1 - eta lam would be negative: each row would turn all scores around.
     if eta * lam >= 1.0:
         raise ParameterError(
             f"learner {name}: eta lam was {eta * lam:g}, expected less than 1; lower eta or lam"
@@ -202,6 +204,7 @@ def learn_norma_r(rule: Any, model: Any, row: Any) -> bool:
     tube = model.memory[0]
     error = row.margin[0]
     eta = rule.eta * falling_power(float(row.t), rule.power)
+    # By the squared loss every row with an error moves.
     hit: bool = error != 0.0 and row.weight > 0.0
     shrink(model, 0, 1.0 - eta * rule.lam)
     if rule.squared:
@@ -280,6 +283,7 @@ class NORMAR(FadingLearner, KernelRegressor, WeightedRegressor):
         return state
 
     def _rule(self) -> NamedTuple:
+        # No count of vectors ever equals -1.
         tau = self.tau or -1
         return rule_of(
             NORMARegressionRule, self, tau=tau, squared=self.loss == "squared"

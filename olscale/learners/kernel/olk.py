@@ -135,6 +135,7 @@ class OLKRegressionRule(NamedTuple):
 def learn_olk_r(rule: Any, model: Any, row: Any) -> bool:
     """Fade the model, then add a row that would be outside the tube."""
     shrunk = 1.0 + rule.r
+    # After the model has faded, the loss of the row is that of f / (1 + r).
     error = shrunk * row.target[0] - row.f[0]
     short = abs(error) - shrunk * rule.epsilon
     most = row.weight * rule.C
@@ -230,6 +231,7 @@ class OLKNoveltyRule(NamedTuple):
 def learn_olk_n(rule: Any, model: Any, row: Any) -> bool:
     """Fade the model, add the row, and move rho."""
     shrunk = 1.0 + rule.r
+    # The score is f - rho, and the offset is -rho.
     f = row.f[0] - model.offset[0]
     if row.own > 0.0:
         a = max(rule.v, min(rule.C, (shrunk - f) / row.own))

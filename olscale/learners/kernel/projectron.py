@@ -31,6 +31,7 @@ def learn_projectron(rule: Any, model: Any, row: Any) -> bool:
     for c in range(outputs):
         row.step[c] = 0.0
         if row.target[c] != 0.0:
+            # KOL's code counts a score of 0 as +1, the paper as a mistake.
             if row.wrong[c] if rule.B > 0 else row.margin[c] <= 0.0:
                 row.step[c] = row.target[c]
                 mistakes += 1
@@ -40,6 +41,7 @@ def learn_projectron(rule: Any, model: Any, row: Any) -> bool:
         return False
     share = row.other
     distance = project(model.matrix, count, row.k, row.own, share)
+    # Without a budget B is 0, and the model is never full.
     full = 0 < rule.B <= count
     # The distance of a duplicate is rounding: as a vector it would make the inverse meaningless.
     threshold = max(rule.eta, LEAST_DISTANCE * row.own)
@@ -162,6 +164,7 @@ class Projectron(GramLearner, KernelLearner):
             B = int(self.B)
         else:
             B = 0
+        # The norm U up to which the Forgetron's bound holds.
         if B:
             bound = math.sqrt((B + 1) / math.log(B + 1)) / 4.0
         else:

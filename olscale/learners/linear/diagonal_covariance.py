@@ -64,6 +64,7 @@ def pair_moments(X: Rows, i: int, A: NDArray[Any]) -> Any:
         start = np.uint64(X.indptr[i])
         stop = np.uint64(X.indptr[i + 1])
         last = np.uint64(X.indices.shape[0])
+        # The row itself is read in order: whole cache lines are requested well ahead.
         for p in range(start, stop, LINE):
             prefetch(X.data, p + STREAM_AHEAD)
             prefetch(X.indices, p + STREAM_AHEAD)
@@ -94,6 +95,7 @@ def move_pairs(
             sx = variance * value
             A[2 * j] += a * sx
             A[2 * j + 1] = variance / (1.0 + gamma * (sx * value))
+            # Written so that NaN counts as broken. A branch for each value would cost more.
             broken |= not (A[2 * j + 1] >= tiny)
         return broken
 
@@ -101,6 +103,7 @@ def move_pairs(
         broken = False
         start = np.uint64(X.indptr[i])
         stop = np.uint64(X.indptr[i + 1])
+        # Four pairs fill a vector; features of a row differ, so their order does not matter.
         end_of_fours = stop - (stop - start) % FOUR
         for p in range(start, end_of_fours, FOUR):
             m0 = np.uint64(np.uint32(X.indices[p])) * TWO
@@ -109,6 +112,7 @@ def move_pairs(
             m3 = np.uint64(np.uint32(X.indices[p + THREE])) * TWO
             broken |= not move_four(A, m0, m1, m2, m3, X.data, p, a, gamma, tiny)
         for p in range(end_of_fours, stop):
+            # Unsigned indices need no test for a place before the array.
             mean = np.uint64(np.uint32(X.indices[p])) * TWO
             value = X.data[p]
             variance = A[mean + ONE]
@@ -262,6 +266,7 @@ def _learn_two_classes(
         if y[i] == UNKNOWN:
             continue
         t += 1
+        # A row without values moves nothing, and its variance of 0 is no breakdown.
         if square == 0.0:
             continue
         if y[i] == 1:
@@ -319,6 +324,7 @@ def _learn_columns(
         if square == 0.0:
             continue
         moved = False
+        # The max-score form has one problem a row, whose column is the row's class.
         for k in range(1 if max_score else outputs):
             rival = -1
             column = k

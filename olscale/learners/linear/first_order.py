@@ -65,9 +65,8 @@ class FusedLinear(FusedSettings):
     """
 
     def __init__(self, learners: Sequence[Learner]) -> None:
-        self._learners: list[Any] = list(
-            learners
-        )  # linear models with one rule: `grid_key` guarantees it
+        # Linear models with one rule: `grid_key` guarantees it.
+        self._learners: list[Any] = list(learners)
         self.task = self._learners[0].task
         states = [learner.state_ for learner in self._learners]
         weights_of_settings = [state["W"] for state in states]
@@ -140,6 +139,7 @@ def implements(
     """
 
     def register(step: Callable[..., float]) -> Callable[..., float]:
+        # The eighth argument is the weight of a row: rules without one keep their simpler form.
         takes_weight = len(inspect.signature(step).parameters) == 8
         if takes_weight:
             _WEIGHTED.add(rule_type)
@@ -150,6 +150,7 @@ def implements(
 
         @overload(step_size, inline="always")
         def choose(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
+            # Numba tries all registered rules: None passes the call on to the next.
             if not is_tuple_of(rule, rule_type):
                 return None
             if takes_weight:
@@ -182,9 +183,11 @@ def _learn_one_vs_all(
     t = seen[0]
     for i in range(y.shape[0]):
         square = row_scores(X, i, W, f)
+        # Written so that NaN fails it, too: only such a row is examined value by value.
         if not (low <= square <= high) and unusable(X, i, square, low, high):
             scores[i:] = np.nan
             break
+        # It is scored, but neither counted nor learned: its label is hidden, or comes later.
         if y[i] == UNKNOWN:
             for c in range(columns):
                 scores[i, c] = f[c]
@@ -196,6 +199,7 @@ def _learn_one_vs_all(
             for k in range(outputs):
                 c = s * outputs + k
                 scores[i, c] = f[c]
+                # A single column is the score of class 1; class 0 is its negative side.
                 if outputs > 1:
                     own_class = k
                 else:
@@ -205,6 +209,8 @@ def _learn_one_vs_all(
                 else:
                     target = -1.0
                 a[c] = 0.0
+                # A row without values scores 0 and has a loss, but there is no direction to
+                # move in.
                 if target * f[c] < 1.0 and square > 0.0:
                     wrong = (f[c] >= 0.0) != (target > 0.0)
                     a[c] = target * step_size(
@@ -217,6 +223,7 @@ def _learn_one_vs_all(
                 count_update(updates, i)
             else:
                 updates[s] += moved
+        # Moving all columns reads the row once. Where few move, columns one by one touch less.
         if active * 8 > columns:
             add_row(X, i, W, a)
         elif active > 0:
@@ -253,6 +260,7 @@ def _learn_max_score(
         for s in range(settings):
             first = s * classes
             true = first + y[i]
+            # The first of equal scores is the rival, as argmax predicts the first.
             if true != first:
                 rival = first
             else:
@@ -261,9 +269,13 @@ def _learn_max_score(
                 if c != true and f[c] > f[rival]:
                     rival = c
             margin = f[true] - f[rival]
+            # Of equal scores the first class is predicted: a tie is a mistake if that is the
+            # rival.
             wrong = margin < 0.0 or (margin == 0.0 and rival < true)
             if margin < 1.0 and square > 0.0:
                 weight = weight_of(weights, i)
+                # Two columns move in opposite directions: the square of the stacked row (x,
+                # -x).
                 step = step_size(
                     rule, s, 1.0, margin, 2.0 * square, seen[0], wrong, weight
                 )
@@ -291,6 +303,7 @@ def linear_scores(X: Rows, W: NDArray[Any], limits: tuple[float, float]) -> Floa
 
 def one_or_many(W: NDArray[Any]) -> NDArray[Any]:
     """Return weights of one column as a 1-D view, others unchanged."""
+    # Loops compile a form without an inner loop over columns for it.
     if W.shape[1] == 1:
         return W[:, 0]
     return W
@@ -343,6 +356,7 @@ class LinearModel(Estimator, FusesSettings, EstimatesCost):
         W = state["W"]
         scores = np.empty((rows_of(X), W.shape[1]))
         loop = self._loop(W.shape[1] // settings)
+        # Machine code for a user's rule must not enter our cache: it would outlive an edit.
         if not is_ours(type(rule).__module__):
             loop = uncached(loop)
         counts = (state["seen"], state["updates"])
@@ -370,6 +384,7 @@ class LinearModel(Estimator, FusesSettings, EstimatesCost):
     def coef_(self) -> FloatArray:
         """Weights, shape (outputs, n_features); 1-D for one target, as in scikit-learn."""
         W = self.state_["W"]
+        # scikit-learn's regressors have 1-D weights, its classifiers 2-D ones.
         if self.task == "regression" and W.shape[1] == 1:
             return W[:, 0]
         return W.T

@@ -37,6 +37,7 @@ def subtract_outer(S: Any, h: FloatArray) -> None:
     """Subtract ``h h'`` from `S`."""
     for j in range(S.shape[0]):
         hj = h[j]
+        # Sparse rows leave most of h at 0 at first.
         if hj != 0.0:
             r = S[j]
             for k in range(S.shape[1]):
@@ -56,6 +57,7 @@ def multiply(
         subtract_multiply(S, h, X[i], g)
 
     def csr(X, i, S, h, pending, g):
+        # The dense form fuses both passes over S; a sparse row reads few of its rows.
         if pending:
             subtract_outer(S, h)
         row_scores(X, i, S, g)
@@ -133,12 +135,14 @@ def learn_full(
                 else:
                     target = -1.0
                 m = target * f[k]
+            # Before the product with S: rows without loss cost O(d), not O(d^2).
             if m >= margin_needed(rule, square):
                 continue
             multiply(X, i, S[k], h[k], pending[k], g)
             pending[k] = False
             row_scores(X, i, g_column, product)
             v = product[0]
+            # Written so that NaN fails it, too.
             if not (0.0 < v < np.inf):
                 reason = VARIANCE_OF_ROW
                 break
@@ -163,6 +167,7 @@ def learn_full(
                         W[j, rival] -= a * g[j]
                         infinite |= not (abs(W[j, rival]) < np.inf)
                 pending[k] = gamma > 0.0
+                # Sigma - gamma Sigma x x' Sigma / (1 + gamma v), as Sigma - h h'.
                 root = np.sqrt(gamma / (1.0 + gamma * v))
                 for j in range(columns):
                     h[k, j] = root * g[j]

@@ -34,6 +34,7 @@ def logistic_function(log_odds: float) -> float:
 @compiled
 def set_softmax(f: FloatArray, first: int, stop: int, p: FloatArray) -> None:
     """Set ``p[first:stop]`` to the softmax of ``f[first:stop]``."""
+    # The greatest exponent is then 0: nothing overflows, and the sum is at least 1.
     greatest = f[first]
     for c in range(first + 1, stop):
         greatest = max(greatest, f[c])
@@ -81,9 +82,11 @@ def _set_probabilities(
     outputs = scores.shape[1]
     for i in range(scores.shape[0]):
         p = probabilities[i]
+        # A model that has diverged has no probabilities; 1/K would look like an answer.
         if not np.isfinite(scores[i]).all():
             p[:] = np.nan
         elif outputs == 1:
+            # 1 - p[1] would be lost in rounding where p[1] is close to 1.
             p[0] = logistic_function(-scores[i, 0])
             p[1] = logistic_function(scores[i, 0])
         elif softmax:
@@ -123,6 +126,7 @@ class LogLossLearner(
 
     def with_plain_scores(self) -> Self:
         """Return the learner as one that shows no probabilities."""
+        # A shallow copy: both share the state, and neither learns from here on.
         plain = copy.copy(self)
         plain._shows_probabilities = False
         return plain

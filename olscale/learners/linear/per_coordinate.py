@@ -52,6 +52,7 @@ def moves_by(rule_type: type) -> Callable[[Callable[..., None]], Callable[..., N
     def register(move: Callable[..., None]) -> Callable[..., None]:
         @overload(move_coordinate, inline="always")
         def choose(rule, A, at, stride, gradient):
+            # Numba tries all registered rules: None passes the call on to the next.
             return move if is_tuple_of(rule, rule_type) else None
 
         return move
@@ -81,12 +82,14 @@ def coordinate_scores(X: Rows, i: int, A: FloatArray, width: Any, f: FloatArray)
         start = np.uint64(X.indptr[i])
         stop = np.uint64(X.indptr[i + 1])
         last = np.uint64(X.indices.shape[0])
+        # Weights lie at random places: each is requested some values before its turn.
         prefetch_rows(X, start, stop)
         for p in range(
             min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)
         ):
             prefetch(A, np.uint64(np.uint32(X.indices[p])) * width)
         square = 0.0
+        # One running sum stays in a register; an array element would be stored for each value.
         if outputs == np.uint64(1):
             score = 0.0
             for p in range(start, stop):
@@ -117,6 +120,8 @@ def move_coordinates(
         x = X[i]
         outputs = np.uint64(r.shape[0])
         for j in range(np.uint64(x.shape[0])):
+            # The kinds of numbers of a weight are `outputs` apart, next to those of other
+            # outputs.
             first = j * width
             for c in range(outputs):
                 move_coordinate(rule, A, first + c, outputs, -r[c] * x[j])
@@ -155,6 +160,7 @@ def _learn(
         f = scores[i]
         square = coordinate_scores(X, i, A, width, f)
         if not (low <= square <= high) and unusable(X, i, square, low, high):
+            # Learning ends at such a row; prediction goes on with the next.
             if learning:
                 scores[i:] = np.nan
                 break
@@ -163,6 +169,7 @@ def _learn(
             continue
         seen[0] += 1
         weight = weight_of(weights, i)
+        # Neither changes a weight, but some rules would count the row in their own numbers.
         if square == 0.0 or weight == 0.0:
             continue
         set_residuals(f, 0, outputs, y[i], softmax, r)

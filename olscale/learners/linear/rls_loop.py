@@ -62,6 +62,7 @@ def learn_full(
 ) -> tuple[int, int]:
     """Learn the rows, with ``P = scale S``; return the breakdown, if any, and its row in `X`."""
     low, high = limits
+    # Products with whole vectors need no remainder loop.
     columns, width = S.shape  # rows of S fill vectors: the last few columns stay 0
     h = np.zeros(width)
     g = np.zeros(width)
@@ -88,9 +89,11 @@ def learn_full(
         if square > 0.0:
             multiply(X, i, S, h, pending, g)
             row_scores(X, i, g[:columns], product)
+            # P = scale S: forgetting divides one number in place of the whole matrix.
             variance = scale[0] * product[0]
             weight = weight_of(weights, i)
             share = weight * scale[0] / (forget + weight * variance)
+            # False for NaN, too.
             sound = variance < np.inf
             for c in range(outputs):
                 step[c] = share * (target_of(y, i, c) - f[c])
@@ -111,8 +114,11 @@ def learn_full(
         scale[0] /= forget
         if forget < 1.0:
             for j in range(columns):
+                # Forgetting makes variances of features that do not vary grow without bound.
                 if scale[0] * variances[j] > most:
                     reason = max(reason, GREW)
+            # Before the scale overflows it goes into the matrix, at the same rows for any
+            # chunks.
             if scale[0] > LARGE_SCALE:
                 if pending:
                     subtract_outer(S, h)
@@ -169,6 +175,8 @@ def learn_diagonal(
         scale[0] /= forget
         if scale[0] > LARGE_SCALE:
             for j in range(1, A.shape[0], 2):
+                # A feature that is never there would reach infinity: its variance stays at the
+                # bound.
                 A[j] = min(A[j] * scale[0], LARGEST)
             scale[0] = 1.0
     return reason, i

@@ -66,6 +66,7 @@ class FusedLOL(FusedLocal[LOLRule]):
         places = open_places(len(y))
         space = open_output_space(self._learners[0]._classes, scores[0].shape[1])
         prototypes = open_prototypes(shared, X, min(learned, len(shared["members"])))
+        # Prototypes depend on neither C nor lam: once for all settings.
         usable = assign(
             X,
             y,
@@ -143,6 +144,7 @@ class _Local(
     def norm_limits(self) -> tuple[float, float]:
         """Return the least and greatest squared norm of a row: products are squares in `dtype`."""
         number = np.finfo(self.dtype)
+        # Headroom for products of two rows and sums over features.
         room = 2.0 ** (-80 if self.dtype == "float64" else -40)
         return float(number.tiny) / float(number.eps), float(number.max) * room
 
@@ -173,6 +175,7 @@ class _Local(
             raise TypeError(
                 f"learner {self.name} is one-pass: its looks_ahead is False"
             )
+        # Only features that occur have means: others would fill memory with zeros.
         features, means = offline_prototypes(X, int(self.k), self._random())
         S = self.state_["S"]
         count = len(means)
@@ -197,6 +200,7 @@ class _Local(
         scores: FloatArray,
         weights: FloatArray | None = None,
     ) -> None:
+        # A chunk without rows compiles the loops, before `prepare`.
         if self.looks_ahead and len(scores) and not state["members"].any():
             raise ParameterError(
                 f"learner {self.name}: prototypes = 'offline' are fitted to the rows before the "
@@ -229,6 +233,7 @@ class _Local(
 
     def grid_key(self) -> object:
         """Return what prototypes and scores depend on: in a pass `C` and `lam` may differ."""
+        # Offline prototypes are fitted to the rows of one run: no pass to share.
         if self.looks_ahead:
             return None
         return type(self), self.k, self.multiclass, self.count_rule, self.dtype

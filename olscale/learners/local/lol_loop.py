@@ -162,6 +162,7 @@ def _set_steps(
 ) -> bool:
     """Set the steps ``eta y`` of all outputs (eq. 17); False if the row has no loss."""
     C = weight * rule.C
+    # Both forms share the cap C; the max-score form halves the loss between two classes.
     if rule.max_score:
         return bool(
             _set_max_score_steps(f, label, C, _stacked_square(square, rule), step)
@@ -296,6 +297,7 @@ def _choose_outputs(X, i, f, label, planes, p, square, rule, learns, weight, spa
         return moves
 
     def several(X, i, f, label, planes, p, square, rule, learns, weight, space):  # type: ignore[no-untyped-def]
+        # Arrays without reference counts: the loop then stays free of atomic operations.
         local = borrowed(space.local)
         step = borrowed(space.step)
         _score(X, i, planes, p, rule, local, f)
@@ -382,6 +384,7 @@ def _learn(
         learns = label != UNKNOWN
         seen[0] += learns
         weight = weight_of(weights, i)
+        # A row of weight 0 is seen, but moves nothing; prototypes count it all the same.
         learns = learns and weight > 0.0
         if _learn_row(X, i, f, label, planes, p, square, rule, learns, weight, space):
             count_update(updates, i)

@@ -65,9 +65,8 @@ def offline_prototypes(
     model = KMeans(clusters, n_init=1, random_state=seed)
     # The sums of a cluster are added up thread by thread, so more threads would give other bits.
     with threadpool_limits(limits=1), warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", ConvergenceWarning
-        )  # fewer distinct rows than clusters: some are equal
+        # fewer distinct rows than clusters: some are equal
+        warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(matrix)
     means: FloatArray = model.cluster_centers_
     if offset is not None:

@@ -45,6 +45,7 @@ def _project(
     """
     square = 0.0
     for m in range(z.shape[0]):
+        # Max-out: the hyperplane with the greatest product stands for the dimension.
         best = first + m * k
         for j in range(best + 1, first + (m + 1) * k):
             # Not "greater or equal": the first among equals wins.
@@ -77,7 +78,9 @@ def _move(
         w[m] += tau * y * z[m]
         score += w[m] * z[m]
         square += w[m] * w[m]
+    # By the moved w, as Algorithm 1 has it.
     remaining = max(0.0, 1.0 - y * score)
+    # A row without values has no direction: its projection is 0.
     if square > 0.0:
         for m in range(z.shape[0]):
             z[m] += remaining / square * y * w[m]
@@ -215,6 +218,7 @@ def _learn_and_score(
         )
     else:
         end = rows
+        # A copy next to each other: rows of `theta` are as far apart as all classes are wide.
         near = np.empty(columns * together * h * k, theta.dtype)
         for first in range(0, outputs, together):
             begin = first * h * k
@@ -240,6 +244,7 @@ def _learn_and_score(
                 scores,
                 weights,
             )
+            # Scoring has changed nothing that would have to go back.
             for j in range(columns if learning else 0):
                 for p in range(stop - begin):
                     theta[j, begin + p] = part[j, p]
@@ -339,6 +344,7 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
             # Gram-Schmidt among the hyperplanes of a dimension; lengths stay as drawn.
             for earlier in range(min(j, columns - 1)):
                 base = planes[:, earlier]
+                # At least 1e-300: a hyperplane of zeros has no direction to be orthogonal to.
                 along = np.sum(planes[:, j] * base, axis=1) / np.maximum(
                     np.sum(base * base, axis=1), 1e-300
                 )
@@ -396,6 +402,7 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
         """
         columns, planes = theta.shape
         numbers_of_class = int(self.h) * int(self.k)
+        # What fits a cache anyway, or is used by few rows, is not worth a copy.
         if theta.nbytes <= 2 * _CACHE_BYTES or values_of(X) < _WORTH_COPYING * columns:
             return int(planes // numbers_of_class)
         return max(

@@ -192,11 +192,14 @@ class SoftLOL(
 
     def _allocate(self, columns: int, outputs: int) -> State:
         k = int(self.k)
+        # The choice between mean and current weights belongs to the state: it survives a break.
         if self.averaging == "adaptive":
             choice = {"force": np.array([MEAN, 0])}
         else:
             choice = {}
         return {
+            # The last of k + 1 is the common hyperplane; the last axis has weights and their
+            # mean.
             "V": aligned_zeros(
                 (k + 1, outputs, -(-columns // GROUPS) * GROUPS, 2), self.dtype
             ),
@@ -260,6 +263,8 @@ class SoftLOL(
         V = np.asarray(state["V"], dtype=np.float64)[:, :, : len(state["S"])]
         if self.averaging == "adaptive" and state["force"][0] != MEAN:
             return V[..., 0]
+        # V[..., 1] sums the moves, that of row t times (t - 1)^a: the mean over T rows is the
+        # weights less that sum over T^a.
         power = max(1.0, float(state["seen"][0])) ** self._rule().averaging
         return np.asarray(V[..., 0] - V[..., 1] / power)
 

@@ -175,6 +175,7 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         count = self._count(columns)
         block = int(self.block)
         width = fill_vectors(count)
+        # The first block is solved by itself, without a ridge.
         if self.gathered_rows():
             start = 0.0
         else:
@@ -239,12 +240,14 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
             If learning ends at a row for another reason than its scores.
         """
         some = scores[first : first + len(Z)]
+        # Views of the state: the loop learns in place.
         model = LeastSquares(**{name: state[name] for name in LeastSquares._fields})
         more = float(self.forget), self.gathered_rows(), state["seen"], state["updates"]
         own_weights = None if weights is None else weights[first : first + len(Z)]
         reason, i = learn_features(Z, T, model, *more, some, own_weights)
         if reason == FINE:
             return True
+        # A row without a score has ended the run before, and has its own message.
         if np.isfinite(scores[: first + i + 1]).all():
             raise DivergedError(
                 why_broken(reason, float(self.forget), ""), int(state["seen"][0]) - 1

@@ -88,21 +88,25 @@ def learn_features(
     G = np.empty((MOST_PENDING, width))
     for i in range(T.shape[0]):
         for c in range(outputs):
+            # Before the first solution `W` holds sums of products, not weights.
             if seen[0] >= gathered:
                 scores[i, c] = vector_dot(Z[i], W[c])
             else:
                 scores[i, c] = 0.0
+        # An unknown target: the row is scored only.
         if np.isnan(T[i, 0]):
             continue
         seen[0] += 1
         updates[0] += 1
         reason = FINE
+        # Both features and targets take the root, so that squares of errors take the weight.
         root = np.sqrt(weight_of(weights, i))
         if seen[0] <= gathered:
             _gather(Z[i], T[i], root, model)
             if seen[0] == gathered:
                 reason = solve(model)
         else:
+            # A block is learned when it is full, however the stream is cut into chunks.
             at = counts[1]
             for j in range(width):
                 waiting[at, j] = root * Z[i, j]
@@ -153,6 +157,7 @@ def solve(model: Any) -> int:
     outputs, width = W.shape
     _flush(model)
     for n in range(half.shape[0]):
+        # Rows were subtracted while they were gathered, with the code that later updates use.
         half[n] = -half[n]
     if not invert(half, variances.shape[0], width):
         return SINGULAR
@@ -162,6 +167,7 @@ def solve(model: Any) -> int:
     limits[1] = 0.0
     for j in range(variances.shape[0]):
         variances[j] = half[place(width, j, j)]
+        # A variance that has grown by this factor leaves no digits to the others.
         limits[1] = max(limits[1], variances[j] / _EPS)
         if not (0.0 < variances[j] < np.inf):
             return SINGULAR
@@ -176,10 +182,13 @@ def _learn_block(model: Any, forget: float, G: Any) -> int:
     reason = FINE
     for first in range(0, waiting.shape[0], MOST_PENDING):
         count = min(MOST_PENDING, waiting.shape[0] - first)
+        # Only at most 16 vectors may wait, or `pending` would overflow.
         if counts[0] + count > MOST_PENDING:
             _flush(model)
+        # One pass over the matrix serves all these rows: each then corrects its own product.
         multiply(model.half, waiting[first : first + count], count, G)
         for r in range(count):
+            # Later rows of the block are learned even so; the most serious reason is reported.
             reason = max(
                 reason,
                 _learn_row(
@@ -202,12 +211,14 @@ def _learn_row(z: Any, t: Any, g: Any, forget: float, model: Any) -> int:
     limits = model.limits
     outputs, width = W.shape
     for q in range(counts[0]):
+        # What waits is subtracted from the product, as if from the matrix.
         share = vector_dot(z, pending[q])
         for j in range(width):
             g[j] -= share * pending[q, j]
     variance = limits[0] * vector_dot(z, g)
     share = limits[0] / (forget + variance)
     reason = FINE
+    # Written so that NaN fails it.
     if not (variance < np.inf):
         reason = NOT_FINITE
     elif variance < 0.0:
@@ -223,6 +234,7 @@ def _learn_row(z: Any, t: Any, g: Any, forget: float, model: Any) -> int:
     for j in range(width):
         h[j] = root * g[j]
     counts[0] += 1
+    # Forgetting divides all of P: the scale takes it, the matrix is not touched.
     limits[0] /= forget
     for j in range(variances.shape[0]):
         variances[j] -= h[j] * h[j]
@@ -240,6 +252,7 @@ def _multiply_scale(model: Any, G: Any, first: int, stop: int) -> None:
     pending = model.pending
     variances = model.variances
     scale = model.limits[0]
+    # h h' is what counts, so h takes the root of the scale.
     root = np.sqrt(scale)
     for n in range(half.shape[0]):
         half[n] *= scale

@@ -42,6 +42,7 @@ def set_radial(X: Any, A: Any, b: Any, Z: Any) -> None:
     columns, nodes = A.shape
     f = np.empty(nodes)
     lengths = np.zeros(nodes)
+    # Lengths of the centres once a chunk, not once a row.
     for d in range(columns):
         for j in range(nodes):
             lengths[j] += A[d, j] * A[d, j]
@@ -267,6 +268,7 @@ def singular_vectors(
         mean = np.asarray(M.mean(axis=0)).ravel()
     else:
         mean = np.zeros(columns)
+    # The smaller of the two matrices of products has the same singular values.
     if columns <= count:
         products = (M.T @ M).toarray()
         squares, V = np.linalg.eigh(products - count * np.outer(mean, mean))
@@ -277,6 +279,7 @@ def singular_vectors(
     largest = np.argsort(squares)[::-1][:rank]
     total = float(np.sum(np.square(M.data)))
     largest = largest[squares[largest] > _LEAST**2 * total]
+    # Squares lose half of the digits, hence the large bound above.
     sizes = np.sqrt(squares[largest])
     if columns <= count:
         V = V[:, largest]

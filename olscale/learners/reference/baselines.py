@@ -19,6 +19,7 @@ def _targets(
     y: NDArray[np.float64], last: bool, total: Any, seen: Any, scores: FloatArray
 ) -> None:
     for i in range(scores.shape[0]):
+        # Without labels, as when scoring, `y` is empty.
         is_known = i < y.shape[0] and not np.isnan(target_of(y, i, 0))
         for c in range(scores.shape[1]):
             if last:
@@ -41,6 +42,7 @@ def _classes(
     for i in range(scores.shape[0]):
         best = np.argmax(counts)  # of equal counts the first class
         for c in range(columns):
+            # One column is the score of class 1.
             if columns > 1:
                 own_class = c
             else:

@@ -115,9 +115,8 @@ def test_what_pythons_csv_writes_is_read_back(
     block: int | None,
 ) -> None:
     written_as, read_as = FORMS[form]
-    if (
-        written_as.get("quoting") == csv.QUOTE_NONE
-    ):  # not every Python writes a backslash before a return
+    # not every Python writes a backslash before a return
+    if written_as.get("quoting") == csv.QUOTE_NONE:
         rows = [[cell.replace("\r", "") for cell in row] for row in rows]
     path = tmp_path_factory.mktemp("t", numbered=True) / "t.csv"
     text = written(rows, delimiter=delimiter, **written_as)
@@ -150,9 +149,8 @@ def test_without_quoting_cells_are_what_is_between_tabs(
     )
     exact = theirs.iloc[:, :-1].fillna("?").map(word)
     ours = [[word(cell, ("-", "N,", "a\\")) for cell in row[:-1]] for row in rows]
-    kept = [
-        [cell not in ("n", "?") for cell in row] for row in ours
-    ]  # pandas has more words for no value
+    # pandas has more words for no value
+    kept = [[cell not in ("n", "?") for cell in row] for row in ours]
     assert np.array(ours)[kept].tolist() == exact.to_numpy()[kept].tolist()
 
 

@@ -50,10 +50,11 @@ def test_lines_are_those_of_python_whoever_moves_the_cursor(seed: int) -> None:
     )
     found = []
     while text.fill():
+        # as a compiled loop does
         if (
             draw.random() < 0.3
             and (end := text.buffer.find(b"\n", text.pos, text.stop)) >= 0
-        ):  # as a compiled loop does
+        ):
             found += bytes(text.buffer[text.pos : end + 1]).splitlines(keepends=True)
             text.pos = end + 1
         else:

@@ -311,21 +311,23 @@ def test_spilled_members_are_removed(tmp_path: Path):
 @pytest.mark.parametrize(
     ("content", "label", "task"),
     [
+        # as USPS: only the first column is whole
         (
             "1 0.5 0.25\n2 0.5 0.25\n" * 8,
             0,
             "classification",
-        ),  # as USPS: only the first column is whole
+        ),
         ("1 7 0.25\n2 0.5 0.75\n" * 40, 0, "classification"),
         ("1 0 0.25\n2 1 0.75\n" * 40, 2, "classification"),  # a feature is whole too
         # a counter, no label
         ("".join(f"{i} {i}.5\n" for i in range(50)), 1, "regression"),
         ("1 2.5\n3 1.5\n", 1, "classification"),  # too few rows to tell
+        # columns with names: the last
         (
             "a,b,c\n" + "1,0.5,0.25\n2,0.5,0.25\n" * 8,
             "c",
             "classification",
-        ),  # columns with names: the last
+        ),
     ],
 )
 def test_label_column_is_guessed(

@@ -41,10 +41,11 @@ def test_packed_rows_come_back_bit_for_bit(
     file = tmp_path_factory.mktemp("packed") / "0"
     with pytest.MonkeyPatch.context() as patch, file.open("wb") as out:
         patch.setattr(spill, "_PIECE_ROWS", 3)
+        # the second begins in the middle of its arrays
         for part in (
             slice(0, None),
             slice(len(rows) // 2, None),
-        ):  # the second begins in the middle of its arrays
+        ):
             X = CSR(indptr[part.start :], indices, data)
             write_batch(
                 out,

@@ -492,9 +492,8 @@ class ForeignLearner(
                 self._row_scores.of(self._estimator, rows, sound, scores, self._labels)
             )
         if self._shown:
-            shown = np.full(
-                (len(scores), self._shown), 1.0 / self._shown
-            )  # for a model that cannot predict yet
+            # for a model that cannot predict yet
+            shown = np.full((len(scores), self._shown), 1.0 / self._shown)
             if sound.any():
                 probabilities = probabilities_of(
                     self._estimator, rows, len(scores), self._shown, self._labels

@@ -64,6 +64,7 @@ def parts_of(model: Any, into_functions: bool = False) -> Iterator[ModelPart]:
         part = waiting.popleft()
         if isinstance(part.value, _ATOMS) or id(part.value) in ids:
             continue
+        # By identity: equal parts may be shared or not, and that is the question.
         ids.add(id(part.value))
         yield part
         waiting.extend(_inner(part, into_functions))
@@ -71,6 +72,7 @@ def parts_of(model: Any, into_functions: bool = False) -> Iterator[ModelPart]:
 
 def _inner(part: ModelPart, into_functions: bool) -> Iterator[ModelPart]:
     way, value = part
+    # Their contents are numbers only; walking them would take longer than learning.
     if isinstance(value, (*GENERATORS, np.ndarray)):
         return
     if isinstance(value, _FUNCTIONS):
@@ -95,6 +97,7 @@ def _inner(part: ModelPart, into_functions: bool) -> Iterator[ModelPart]:
 
 def attributes_of(value: Any) -> dict[str, Any]:
     """Return an object's own attributes, by name."""
+    # Not vars(): an object with slots has none.
     own = dict(getattr(value, "__dict__", {}))
     for kind in type(value).__mro__:
         slots = vars(kind).get("__slots__", ())
@@ -164,6 +167,7 @@ def differences(left_part: Any, other: Any, way: str = "") -> Iterator[str]:
     >>> list(differences({"w": [1.0, 2.0], "n": 3}, {"w": [1.0, 2.5], "n": 3}))
     ["['w'][1]"]
     """
+    # Models may contain themselves.
     pairs: set[tuple[int, int]] = set()
     waiting = deque([(way, left_part, other)])
     while waiting and len(pairs) < _MOST:

@@ -82,6 +82,7 @@ def probabilities_of(
     """
     answered = given_probabilities(model, rows, count, classes, labels)
     total = answered.sum(axis=1, keepdims=True)
+    # A model that knows no class yet says so by zeros: the uniform answer is honest.
     is_known = are_known(answered)[:, np.newaxis]
     return np.where(is_known, answered / np.where(is_known, total, 1.0), 1.0 / classes)
 
@@ -109,6 +110,7 @@ def given_probabilities(
             classes,
         )
     low = answered[np.isfinite(answered).all(axis=1)].min(initial=0.0)
+    # Rounding may leave -1e-17; log-probabilities are far below that.
     if low < -_ROUNDING:
         raise ValueError(
             f"{_METHOD[hasattr(model, 'learn_one')]} gave {low:g}, expected probabilities: no "
@@ -147,6 +149,7 @@ def _by_class(
         and answer.shape == (count, len(codes))
         and all(code in range(classes) for code in codes.tolist())
     ):
+        # A model fitted to rows of some classes has columns for those only.
         placed = np.zeros((count, classes))
         placed[:, codes.astype(np.int64)] = _floats(answer, "predict_proba")
         return placed
@@ -235,6 +238,7 @@ class RowScores:
             try:
                 own = self._asked(model, rows, len(scores), labels)
             except Exception:
+                # A method that worked before has a real fault now, which must not be hidden.
                 if self._has_scored:
                     raise
                 del self._methods[0]  # the method exists but fails
@@ -256,6 +260,7 @@ class RowScores:
         answer = plain_answer(
             model.decision_function(rows), "decision_function"
         ).astype(np.float64)
+        # Some libraries give a score a class even for two classes.
         if answer.shape == (count, 2):
             answer = answer[:, 1] - answer[:, 0]
         if answer.size != count:
@@ -264,6 +269,7 @@ class RowScores:
                 "two classes"
             )
         codes = codes_of_columns(model)
+        # Scores point to the second of its classes, which here is code 0.
         is_reversed = codes is not None and codes.tolist() == [1, 0]
         own = answer.reshape(count, 1)
         if is_reversed:

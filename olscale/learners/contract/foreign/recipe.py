@@ -224,9 +224,8 @@ def _call(name: str, target: Any, params: dict[str, Any]) -> Any:
             return _copy(target, params)
         check_arguments(name, target, params)
         model = target(**params)
-        if hasattr(
-            model, "_parameter_constraints"
-        ):  # scikit-learn's own check: now, not in the middle of a run
+        # scikit-learn's own check: now, not in the middle of a run
+        if hasattr(model, "_parameter_constraints"):
             model._validate_params()
         return model
     except OlscaleError as error:
