@@ -56,6 +56,7 @@ def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
 
 
 def _chunks_of(X: NDArray[np.float64], y: NDArray[np.float64]) -> list[Chunk]:
+    # Read-only, as chunks from storage are: loops compile for one kind of array.
     rows_in_memory = Chunk(read_only(X), read_only(y.astype(np.int64)), X.shape[1])
     return [
         rows_in_memory[start : start + _BLOCK] for start in range(0, len(y), _BLOCK)
@@ -75,6 +76,7 @@ def _river(X: NDArray[np.float64], y: NDArray[np.float64]) -> list[Contestant]:
     from river.neighbors import KNNClassifier, LazySearch
 
     def neighbours() -> Any:
+        # An exhaustive search: River's default engine is approximate.
         return KNNClassifier(n_neighbors=5, engine=LazySearch(window_size=_WINDOW))
 
     def generate(model: Any) -> None:

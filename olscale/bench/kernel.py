@@ -83,8 +83,10 @@ def _rows(rows: int) -> Chunk:
 
     The odds of the values depend on the class.
     """
+    # Made here, so that a benchmark needs no data set and no network.
     rng = np.random.default_rng(0)
     y = (rng.random(rows) < 0.24).astype(np.int64)
+    # Labels that nothing explains: a learner that errs keeps adding and exchanging vectors.
     noisy = np.where(rng.random(rows) < 0.2, 1 - y, y)
     first = 0
     features = []
@@ -131,9 +133,11 @@ def _limits(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
 
 def _growth(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
     """Return speeds as the budget and the number of frequencies grow."""
+    # A budget of 5,000 costs a hundred times that of 50: fewer rows show it as well.
     few = []
     for chunk in stream:
         assert isinstance(chunk.X, CSR)
+        # A prefix of indptr alone cuts rows; indices and values are shared.
         rows = CSR(chunk.X.indptr[:3001], *chunk.X[1:])
         few.append(Chunk(rows, chunk.y[:3000], chunk.columns))
     table = []
@@ -161,6 +165,7 @@ def _settings(stream: Sequence[Chunk], rounds: int, rows: int = 6000) -> list[Fi
         for single in learners:
             feed(single, few)
 
+    # Rows times settings: both contestants end with the same models.
     work = rows / 1e6 * len(grid)
     passes = f"norma, {len(grid)} passes"
     fused_title = f"norma, {len(grid)} settings in one pass"
@@ -184,6 +189,7 @@ def _sklearn(
     """Return scikit-learn's classifier on its kernel approximation, in chunks of 1,000 rows."""
     from sklearn.linear_model import SGDClassifier
 
+    # Conversion and fit are done before the clock starts.
     matrix = to_scipy(stream[0])
     y = np.array(stream[0].y)
     approximation = features().fit(matrix[:1000])
@@ -195,6 +201,7 @@ def _sklearn(
             model.partial_fit(features_of_rows, y[cut], classes=[0, 1])
 
     def untrained() -> Any:
+        # Without penalty, shuffling and intercept it makes the same kind of step a row.
         return SGDClassifier(
             loss="hinge", penalty=None, shuffle=False, fit_intercept=False
         )
@@ -219,6 +226,7 @@ def _river(stream: Sequence[Chunk], peer: str) -> Contestant:
     from river.feature_extraction import RBFSampler
     from river.linear_model import PAClassifier
 
+    # River needs a second for a few hundred rows of 800 features.
     matrix = to_scipy(stream[0])[:300]
     y = stream[0].y[:300].tolist()
     # Dictionaries are made before the clock starts: making them is not River's work.
@@ -253,6 +261,7 @@ def _kernel_rows(rounds: int, rows: int = 400) -> list[Figure]:
         sizes = np.sum(S * S, axis=1)
         gemv = f"BLAS gemv and numpy.exp, d = {d}, B = {B}"
 
+        # Arguments by default: a closure would see the last size only.
         def blas(_: object, X: Any = X, S: Any = S, sizes: Any = sizes) -> None:
             for x in X:
                 # Rounding may leave a squared distance just below 0.
@@ -264,6 +273,7 @@ def _kernel_rows(rounds: int, rows: int = 400) -> list[Figure]:
         ) -> None:
             kernel_rows(rows, support, Kernel(GAUSSIAN, _GAMMA, 0.0, 1), *space)
 
+        # BLAS is at its best with large matrices; budgets are mostly small.
         target = ">= 2" if B <= 200 else ">= 0.9"
         table = [
             Contestant(gemv, blas, len(X) / 1e6),
@@ -354,6 +364,7 @@ def kernel_rows(
         ):
             begun = i
             done = i + ROWS
+        # These rows were multiplied together, as the learners' loop does.
         if i < done:
             k = together.products[i - begun]
             square = together.squares[i - begun]

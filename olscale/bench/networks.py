@@ -28,6 +28,7 @@ def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
     rng = np.random.default_rng(0)
     results = []
     for size in (100, 500, 1000):
+        # Each size gets about the same time.
         count = min(rows, _ELEMENTS // size**2)
         stream = [_quadrants(rng, count)]
         of_size = f"{size} features"

@@ -24,6 +24,7 @@ _VW = "Vowpal Wabbit --sgd"
 def figures(rows: int = 100_000, rounds: int = 5) -> list[Figure]:
     """Return the speeds of regressors and of their peers with the same update rule."""
     stream = list(_chunks(rows))
+    # River takes a hundred times as long a row.
     slow = [chunk[:_RIVER_ROWS] for chunk in stream[:1]]
     sgd = {"eta": 0.01, "power": 0.0}
     results = peers.missing(_VW, "vowpalwabbit") + [
@@ -72,6 +73,7 @@ def _sklearn_pa1(stream: Sequence[Chunk]) -> Contestant:
     }
 
     def untrained() -> Any:
+        # The same rule as ours: what differs is the loop.
         return SGDRegressor(**rule, penalty=None, shuffle=False, fit_intercept=False)
 
     def learn(model: Any) -> None:
@@ -108,6 +110,7 @@ def _river_rls(chunk: Chunk, peer: str) -> Contestant:
 
 def _river_model(name: str, chunk: Chunk, peer: str, untrained: Any) -> Contestant:
     rows = []
+    # Dictionaries are made before the clock starts: they are not River's work.
     for x, y in zip(chunk.X, chunk.y.tolist(), strict=True):
         rows.append((dict(enumerate(x.tolist())), y))
 
@@ -124,6 +127,7 @@ def _vowpal_wabbit(stream: Sequence[Chunk], folder: str, peer: str) -> Contestan
     """Return Vowpal Wabbit's ``--sgd`` with squared loss on its own cache file."""
     rows = ((y, x) for chunk in stream for y, x in zip(chunk.y, chunk.X, strict=True))
     lines = []
+    # Text of all rows would be large, and the speed is the same.
     for y, x in islice(rows, 30_000):
         features = " ".join(f"{j}:{v:g}" for j, v in enumerate(x))
         lines.append(f"{y:g} | {features}\n")

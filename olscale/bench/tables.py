@@ -166,6 +166,7 @@ def _table(
             target,
         )
 
+    # Ingest refuses a destination that exists.
     def prepare() -> None:
         shutil.rmtree(dest, ignore_errors=True)
 
@@ -211,6 +212,7 @@ def _table(
             note=f"beyond that of a small table; {size:.0f} MB of text",
         )
     )
+    # The next table needs the space.
     for path in folder.glob("rows.*"):
         path.unlink()
     return results
@@ -231,6 +233,7 @@ def _by_pandas(source: Path, parquet: Path) -> None:
 
 def _peak(source: Path, dest: Path) -> float:
     """Return the most resident megabytes of a process that ingests `source` (Linux)."""
+    # A fresh process: peaks never fall, so this one's would hide it.
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         return pool.submit(_ingest_and_tell, source, dest).result()
 
@@ -296,6 +299,7 @@ def whole_ingests(
                 _PROCESS_ROUNDS,
                 children_seconds,
             )
+            # Files of 360 MB must not add up.
             source.unlink()
     return figures
 
@@ -303,6 +307,7 @@ def whole_ingests(
 def write_text(path: Path, text: tuple[str, str], megabytes: float) -> None:
     """Write a header and whole rows, `megabytes` of them."""
     head, rows = text
+    # By bytes, not rows: sizes are what the targets speak of.
     remaining = round(megabytes * 1e6) - len(head)
     with path.open("w") as file:
         file.write(head)

@@ -79,6 +79,7 @@ def is_consistent(X: CSR, columns: int) -> bool:
         return False
     used = indices[indptr[0] : indptr[-1]]
     # Only at the first value of a row may an index be less than the one before it.
+    # Sorted and without repeats: loops rely on both.
     rises = np.diff(used) > 0
     starts = indptr[1:-1] - indptr[0]
     starts = starts[(starts > 0) & (starts < len(used))]
@@ -96,6 +97,7 @@ def rows_of(X: Rows) -> int:
 
 def nbytes(X: Rows) -> int:
     """Return the bytes of the values of `X`, and of its indices if it is sparse."""
+    # Dense rows know their size.
     if not isinstance(X, CSR):
         return X.nbytes
     return int(X.indptr[-1] - X.indptr[0]) * (X.indices.itemsize + X.data.itemsize)
@@ -134,6 +136,7 @@ def stack_rows(groups: Sequence[Rows]) -> Rows:
     if not isinstance(groups[0], CSR):
         return np.concatenate([group for group in groups if not isinstance(group, CSR)])
     sparse = [trim(group) for group in groups if isinstance(group, CSR)]
+    # Rows of a slice may begin anywhere in their arrays.
     lengths = np.concatenate([np.diff(group.indptr) for group in sparse])
     return CSR(
         np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),

@@ -37,6 +37,7 @@ def nearest(prototypes: Prototypes, X: Any, i: int, square: float) -> int:
     It is the first among equals.
     """
     place, least = lowest(prototypes.offsets, prototypes.slopes, prototypes.products)
+    # |x|^2 + |p|^2 - 2 x.p has lost its digits: differences are summed for the nearest few.
     if square + least < prototypes.close * square:
         place = _nearest_by_differences(prototypes, X, i, square, place)
     return int(place)
@@ -87,10 +88,12 @@ def _nearest_by_differences(
     count = 0
     existing = 0
     for p in range(prototypes.counts.shape[0]):
+        # Places without a prototype yet are infinitely far.
         existing += prototypes.offsets[p] < np.inf
         if _product_distance(prototypes, square, p) <= far:
             candidates[count] = p
             count += 1
+    # The products have separated it from all others.
     if count < 2:
         return place
     _clear_distances(prototypes, count)
@@ -109,6 +112,7 @@ def _nearest_by_differences(
             best = n
         if candidates[n] == place:
             chosen = n
+    # Within rounding of the best: what the products chose stays, as in all other rows.
     if distances[chosen] - distances[best] <= prototypes.same * square:
         return place
     return int(candidates[best])
@@ -138,6 +142,7 @@ def _all_differ_little(
         prototypes.candidates[p] = p
     _clear_distances(prototypes, existing)
     add_differences(X, i, prototypes, existing, scale, RELATIVE)
+    # It is a copy of one of them, which no rounding makes.
     if not _are_all_above(prototypes.distances, existing, _ALIKE):
         return False
     _clear_distances(prototypes, existing)

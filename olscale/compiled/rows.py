@@ -48,6 +48,7 @@ def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
     """Set ``f = x_i W`` for `W` of shape (features, columns) and return ``|x_i|^2``."""
 
     # The squared norm costs nothing here: its sum runs while the score's sum waits for memory.
+    # A 1-D `W` is a column of its own: one running sum, no array of scores.
     def dense_one(X, i, W, f):
         x = X[i]
         score = 0.0
@@ -62,12 +63,14 @@ def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
     def csr_one(X, i, W, f):
         start = np.uint64(X.indptr[i])
         stop = np.uint64(X.indptr[i + 1])
+        # The weights of a sparse row are anywhere in memory: they are requested ahead.
         prefetch_rows(X, start, stop)
         prefetch_weights(X, start, stop, W)
         score = 0.0
         square = 0.0
         for p in range(start, stop):
             value = X.data[p]
+            # Unsigned: numba tests a signed index for being negative, for each value.
             score += value * W[np.uint32(X.indices[p])]
             square += value * value
         f[0] = score
@@ -101,9 +104,8 @@ def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
                 w2 = W[j + 2]
                 w3 = W[j + 3]
                 for c in range(columns):
-                    f[c] = (((f[c] + x0 * w0[c]) + x1 * w1[c]) + x2 * w2[c]) + x3 * w3[
-                        c
-                    ]
+                    first_two = (f[c] + x0 * w0[c]) + x1 * w1[c]
+                    f[c] = (first_two + x2 * w2[c]) + x3 * w3[c]
             for j in range(end_of_fours, features):
                 x0 = x[j]
                 w0 = W[j]
@@ -244,4 +246,5 @@ def weight_of(weights: Any, i: int) -> float:
 def _choose(weights: types.Type, i: Any) -> Any:
     if isinstance(weights, types.NoneType):
         return lambda weights, i: 1.0
+    # Empty arrays stand for no weights where a loop takes an array anyway.
     return lambda weights, i: weights[i] if weights.shape[0] > 0 else 1.0

@@ -26,6 +26,7 @@ def _most_after(code: int, most: int, base: Any) -> Any:
     """Count the class `code` in `base`; return the most frequent class, the first among equals."""
     base[2 + code] += 1
     lead = base[2 + code] - base[2 + most]
+    # Only the class that was just counted can have overtaken the most frequent one.
     if lead > 0 or (lead == 0 and code < most):
         return code
     return most
@@ -39,6 +40,7 @@ def follow_classes(labels: Any, asked: Any, base: Any, baseline: Any) -> None:
     """
     row = 0
     for event in range(labels.shape[0]):
+        # Several rows may be predicted before one label arrives.
         while row < asked.shape[0] and asked[row] == event:
             baseline[row, 0] = base[0]
             baseline[row, 1] = base[1]
@@ -56,6 +58,7 @@ def follow_targets(labels: Any, asked: Any, base: Any, baseline: Any) -> None:
         while row < asked.shape[0] and asked[row] == event:
             baseline[row] = base[0]
             row += 1
+        # NaN is not equal to itself: the target is unknown.
         if labels[event] == labels[event]:
             base[1] += 1.0
             base[0] += (labels[event] - base[0]) / base[1]
@@ -82,6 +85,7 @@ def count_classes(
     """
     classes = (sums.shape[0] - 3) // 3
     mark = 0
+    # Local variables stay in registers; array elements are stored for every row.
     rows = sums[0]
     hits_of_most = sums[1]
     hits_of_before = sums[2]
@@ -90,12 +94,14 @@ def count_classes(
     for i in range(y.shape[0]):
         code = y[i]
         guess = predicted[i]
+        # With late labels the baselines saw what the learner saw, not all rows before.
         if given:
             most = baseline[i, 0]
             before = baseline[i, 1]
         elif baseline.shape[0]:
             baseline[i, 0] = most
             baseline[i, 1] = before
+        # Multiplying by 1 would change no bit, but takes time.
         if alpha != 1.0:
             rows = rows * alpha
             hits_of_most = hits_of_most * alpha
@@ -111,9 +117,11 @@ def count_classes(
         sums[3 + code] += weight if guess == code else 0.0
         sums[3 + classes + code] += weight
         sums[3 + 2 * classes + guess] += weight
+        # Frozen baselines are those at the end of training, for test rows.
         if not (given or frozen):
             most = _most_after(code, most, base)
             before = code
+        # A point of the curve: the sums as they are now.
         if mark < marks.shape[0] and marks[mark] == i + 1:
             sums[0] = rows
             sums[1] = hits_of_most
@@ -156,6 +164,7 @@ def add_residuals(
             if baseline.shape[0]:
                 baseline[i] = mean
         if alpha != 1.0:
+            # The mean is no sum: a faded mean would be wrong.
             for k in range(sums.shape[0]):
                 if k != MEAN:
                     sums[k] *= alpha
@@ -232,6 +241,7 @@ def measure_classes(sums: Any, costs: Any, found: Any) -> None:
                 named_classes += 1.0
                 f1s += 2.0 * hit / (true + guessed)
                 weighted += true * (2.0 * hit / (true + guessed))
+                # A class that is never predicted has a precision of 0, as in scikit-learn.
                 precisions += hit / guessed if guessed > FADED else 0.0
             if true > FADED:
                 met += 1.0
@@ -240,6 +250,7 @@ def measure_classes(sums: Any, costs: Any, found: Any) -> None:
                 logs_of_recalls += logarithm(hit / true) if hit > 0.0 else -inf
         found[i] = nan
         rows = row[0]
+        # No row counted, as in a window of rows of weight 0: all measures stay NaN.
         if rows <= 0.0:
             continue
         accuracy = hits / rows
@@ -279,15 +290,11 @@ def measure_residuals(sums: Any, found: Any) -> None:
         squared = row[SQUARED]
         found[i] = nan
         if rows > 0.0:
-            found[i, 0], found[i, 1], found[i, 5] = (
-                row[ABSOLUTE] / rows,
-                sqrt(squared / rows),
-                row[BEYOND] / rows,
-            )
+            found[i, 0] = row[ABSOLUTE] / rows
+            found[i, 1] = sqrt(squared / rows)
+            found[i, 5] = row[BEYOND] / rows
         if row[SPREAD] > FADED:
             found[i, 2] = 1.0 - squared / row[SPREAD]
         if row[DULL_SQUARED] > FADED:
-            found[i, 3], found[i, 4] = (
-                row[ABSOLUTE] / row[DULL_ABSOLUTE],
-                sqrt(squared / row[DULL_SQUARED]),
-            )
+            found[i, 3] = row[ABSOLUTE] / row[DULL_ABSOLUTE]
+            found[i, 4] = sqrt(squared / row[DULL_SQUARED])
