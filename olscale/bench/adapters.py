@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from olscale.arrays import Array
-from olscale.bench import peers
+from olscale.bench import other_learners
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.compiled.csr import read_only
 from olscale.data.chunk import Chunk
@@ -44,7 +44,7 @@ def figures(rows: int = 50_000, rounds: int = 5) -> list[Figure]:
     stream = _stream(rows)
     lines = []
     for name in _RIVER:
-        lines += peers.missing(f"River {_short(name)}", "river") or _river(
+        lines += other_learners.missing(f"River {_short(name)}", "river") or _river(
             name, stream, rounds
         )
     for name in _SCIKIT_LEARN:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.bench import peers
+from olscale.bench import other_learners
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.linear import learner
 from olscale.compiled.csr import read_only
@@ -47,7 +47,7 @@ def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
     absent = [
         figure
         for name in (_RIVER_NEIGHBOURS, _RIVER_BAYES, _RIVER_TREE, _RIVER_AGRAWAL)
-        for figure in peers.missing(name, "river")
+        for figure in other_learners.missing(name, "river")
     ]
     if not absent:
         table += _river(X[:_RIVER_ROWS], y[:_RIVER_ROWS])

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from olscale.bench import peers
+from olscale.bench import other_learners
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.linear import feed, learner, untrained
-from olscale.bench.peers import to_scipy
+from olscale.bench.other_learners import to_scipy
 from olscale.compiled.csr import CSR, read_only
 from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import borrowed
@@ -54,7 +54,7 @@ _SKLEARN = "scikit-learn, "
 def figures(rows: int = 30_000, rounds: int = 5) -> list[Figure]:
     """Return speeds of learners against peers and bare loops, of their growth and kernel rows."""
     stream = [_rows(rows)]
-    missing = peers.missing("River", "river")
+    missing = other_learners.missing("River", "river")
     table = [_sklearn("SGDClassifier on Nystroem(100)", _nystroem, stream)]
     table += [
         _learner(name, params, stream, table[0].name) for name, params in _BUDGETED

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from olscale.bench import peers
+from olscale.bench import other_learners
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.loops import arow_numpy, bare_pa1, symv_syr
 from olscale.bench.workloads.url_like import chunks
@@ -24,14 +24,14 @@ _UNIT = "M rows/s"
 def figures(rows: int = 200_000, rounds: int = 5) -> list[Figure]:
     """Return the speeds of learners and peers, sparse first."""
     stream = list(chunks(rows))
-    results: list[Figure] = peers.missing(
+    results: list[Figure] = other_learners.missing(
         "Vowpal Wabbit --sgd", "vowpalwabbit"
-    ) + peers.missing("River pa1", "river")
+    ) + other_learners.missing("River pa1", "river")
     absent = {figure.name for figure in results}
-    with peers.scratch() as folder:
+    with other_learners.scratch() as folder:
         table = [
             _bare(stream),
-            peers.sklearn_pa1(stream),
+            other_learners.sklearn_pa1(stream),
             learner("pa1", {"C": 1.0}, stream, peer=_BARE, target=">= 0.9"),
         ]
         table += _more(
@@ -52,14 +52,14 @@ def figures(rows: int = 200_000, rounds: int = 5) -> list[Figure]:
             "pa1",
             ">= 0.7",
         )
-        log_loss = peers.sklearn_logistic(stream)
+        log_loss = other_learners.sklearn_logistic(stream)
         table.append(log_loss)
         for name in ("logistic", "adagrad", "ftrl"):
             table.append(learner(name, {}, stream, log_loss.name))
         if "Vowpal Wabbit --sgd" not in absent:
-            table.append(peers.vowpal_wabbit(stream, folder, "pa1"))
+            table.append(other_learners.vowpal_wabbit(stream, folder, "pa1"))
         if "River pa1" not in absent:
-            table.append(peers.river_pa1(stream, "pa1"))
+            table.append(other_learners.river_pa1(stream, "pa1"))
         figures = compare(table, _UNIT, rounds)
     return [
         *figures,

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 
 from olscale.bench.base import Contestant, Figure, compare
-from olscale.bench.peers import scratch
+from olscale.bench.other_learners import scratch
 from olscale.bench.workloads.archive import svmlight_text
 from olscale.bench.workloads.url_like import chunks
 from olscale.data.formats.base import Batch, ReadOptions

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from olscale.bench import peers
+from olscale.bench import other_learners
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.linear import learner
 from olscale.data.chunk import Chunk
@@ -27,13 +27,13 @@ def figures(rows: int = 100_000, rounds: int = 5) -> list[Figure]:
     # River takes a hundred times as long a row.
     slow = [chunk[:_RIVER_ROWS] for chunk in stream[:1]]
     sgd = {"eta": 0.01, "power": 0.0}
-    results = peers.missing(_VW, "vowpalwabbit") + [
+    results = other_learners.missing(_VW, "vowpalwabbit") + [
         figure
         for name in (_RIVER, _RIVER_RLS)
-        for figure in peers.missing(name, "river")
+        for figure in other_learners.missing(name, "river")
     ]
     absent = {figure.name for figure in results}
-    with peers.scratch() as folder:
+    with other_learners.scratch() as folder:
         table = [
             _sklearn_pa1(stream),
             learner("pa1-r", {"C": 0.1}, stream, _SKLEARN, ">= 2.5"),
@@ -131,6 +131,6 @@ def _vowpal_wabbit(stream: Sequence[Chunk], folder: str, peer: str) -> Contestan
     for y, x in islice(rows, 30_000):
         features = " ".join(f"{j}:{v:g}" for j, v in enumerate(x))
         lines.append(f"{y:g} | {features}\n")
-    return peers.vowpal_wabbit_lines(
+    return other_learners.vowpal_wabbit_lines(
         _VW, lines, "--loss_function squared", Path(folder), peer
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from olscale.bench import peers
+from olscale.bench import other_learners
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.linear import feed, untrained
 from olscale.bench.workloads import generate, generate_archive
@@ -43,7 +43,7 @@ def figures(rows: int = 100_000, rounds: int = 3) -> list[Figure]:
 
     The number of the latter is in proportion.
     """
-    with peers.scratch() as folder:
+    with other_learners.scratch() as folder:
         results = _url(Path(folder), rows, rounds)
         return results + _webspam(
             Path(folder), max(1, rows * WEBSPAM_ROWS // URL_ROWS), rounds
@@ -136,14 +136,16 @@ def _webspam(folder: Path, rows: int, rounds: int) -> list[Figure]:
 
 def _stored(datasets: dict[str, Dataset], folder: Path, rounds: int) -> list[Figure]:
     """Return how fast stored files become a PA-I model, against Vowpal Wabbit's own cache."""
-    absent = peers.missing(_VW, "vowpalwabbit")
+    absent = other_learners.missing(_VW, "vowpalwabbit")
     peer = "" if absent else _VW
     table = [
         _pa1(layout, dataset, peer, ">= 2" if peer else "")
         for layout, dataset in datasets.items()
     ]
     if not absent:
-        table.append(peers.vowpal_wabbit(list(_spread(datasets["zarr"])), str(folder)))
+        table.append(
+            other_learners.vowpal_wabbit(list(_spread(datasets["zarr"])), str(folder))
+        )
     return [*compare(table, "M rows/s", rounds, perf_counter), *absent]
 
 

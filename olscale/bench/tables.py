@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from olscale.bench.base import Contestant, Figure, compare
-from olscale.bench.peers import missing
+from olscale.bench.other_learners import missing
 from olscale.bench.processes import children_seconds, run_python
 from olscale.data.ingest.ingest import ingest
 

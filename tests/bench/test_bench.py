@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from olscale.bench import BENCHMARKS, run
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.loops import arow_numpy, bare_max_out, lol_numpy
-from olscale.bench.peers import missing
+from olscale.bench.other_learners import missing
 from olscale.bench.table import as_json, machine
 from olscale.bench.workloads.url_like import chunks
 from olscale.cli import olscale
@@ -265,7 +265,7 @@ def test_scale_measures_every_step_from_the_archive_to_the_results(
 
     monkeypatch.setattr("olscale.bench.scale.evaluate", on_cluster)
     monkeypatch.setattr(
-        "olscale.bench.peers.missing",
+        "olscale.bench.other_learners.missing",
         lambda name, module: [Figure(name, note="left out")],
     )
     monkeypatch.setattr(
