@@ -1,0 +1,231 @@
+"""ADWIN: windows that drop their older part when its mean differs from that of the newer one.
+
+A window is an exponential histogram. Row r of it has at most 5 buckets of 2^r numbers each, the
+oldest first, of which only sum and sum of squared differences are kept. At every 32nd number the
+cuts between two buckets are compared, the oldest first. With n0 and n1 numbers before and after the
+cut, of n in all, whose variance is s^2 and means m0 and m1, the oldest bucket goes if::
+
+    |m0 - m1| > sqrt(2 m s^2 d) + 2/3 d m
+    m = 1 / (n0 - 4) + 1 / (n1 - 4)
+    d = log(2 log(n) / delta)
+
+and the cuts are compared again. It is MOA's ``ADWIN``, number for number.
+
+References
+----------
+A. Bifet, R. Gavalda, Learning from time-changing data with adaptive windowing, SDM 2007, section
+3.2 and theorem 3.1.
+"""
+
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.elementary import quotient
+from olscale.compiled.nearest import nearest_logarithm
+
+BUCKETS = 5
+"""Buckets of one size; of one more the two oldest are merged."""
+
+LEVELS = 32
+"""Sizes of buckets, which hold 2e10 numbers; beyond these the oldest are dropped."""
+
+CLOCK = 32
+"""Numbers from one comparison of cuts to the next."""
+
+_LEAST_WIDTH = 10
+_LEAST_SIDE = 5
+
+TIME, WIDTH, DEEPEST = range(3)
+"""What `Windows.window_counts` has: numbers so far, numbers in the window, largest used row."""
+
+SUM, SQUARES = range(2)
+"""What `Windows.window_sums` has: sum of the numbers, and of their squared differences."""
+
+
+class Windows(NamedTuple):
+    """The state of several windows.
+
+    Parameters
+    ----------
+    bucket_sums, bucket_squares : float64 arrays of shape (windows, 32, 6)
+        Sum of the numbers of each bucket, and of their squared differences from their mean.
+    bucket_counts : int64 array of shape (windows, 32)
+        Buckets of each size.
+    window_counts : int64 array of shape (windows, 3)
+    window_sums : float64 array of shape (windows, 2)
+    """
+
+    bucket_sums: NDArray[np.float64]
+    bucket_squares: NDArray[np.float64]
+    bucket_counts: NDArray[np.int64]
+    window_counts: NDArray[np.int64]
+    window_sums: NDArray[np.float64]
+
+
+def empty_windows(windows: int) -> Windows:
+    """Return the state of so many windows without numbers.
+
+    Examples
+    --------
+    >>> windows = empty_windows(1)
+    >>> alarms = [n for n in range(1000) if add_to_window(windows, 0, float(n >= 500), 0.002)]
+    >>> alarms, float(window_mean(windows, 0))
+    ([511, 543, 607], 0.9920634920634921)
+    """
+    return Windows(
+        np.zeros((windows, LEVELS, BUCKETS + 1)),
+        np.zeros((windows, LEVELS, BUCKETS + 1)),
+        np.zeros((windows, LEVELS), dtype=np.int64),
+        np.zeros((windows, 3), dtype=np.int64),
+        np.zeros((windows, 2)),
+    )
+
+
+@compiled
+def empty_window(windows: Windows, k: int) -> None:
+    """Let window `k` begin anew."""
+    for row in range(LEVELS):
+        windows.bucket_counts[k, row] = 0
+    for part in range(3):
+        windows.window_counts[k, part] = 0
+    for part in range(2):
+        windows.window_sums[k, part] = 0.0
+
+
+@inlined
+def window_mean(windows: Windows, k: int) -> float:
+    """Return the mean of the numbers in window `k`; 0 if it has none."""
+    width = windows.window_counts[k, WIDTH]
+    return float(windows.window_sums[k, SUM] / max(width, 1))
+
+
+@inlined
+def _drop_buckets(windows: Windows, k: int, row: int, count: int) -> None:
+    """Remove the oldest buckets of one size."""
+    stop = windows.bucket_counts[k, row] - count
+    for b in range(stop):
+        windows.bucket_sums[k, row, b] = windows.bucket_sums[k, row, b + count]
+        windows.bucket_squares[k, row, b] = windows.bucket_squares[k, row, b + count]
+    windows.bucket_counts[k, row] = stop
+
+
+@inlined
+def _append_bucket(
+    windows: Windows, k: int, row: int, total: float, squares: float
+) -> None:
+    b = windows.bucket_counts[k, row]
+    windows.bucket_sums[k, row, b] = total
+    windows.bucket_squares[k, row, b] = squares
+    windows.bucket_counts[k, row] = b + 1
+
+
+@compiled
+def _drop_oldest(windows: Windows, k: int) -> None:
+    """Remove the oldest bucket of the window."""
+    counts = windows.window_counts[k]
+    sums = windows.window_sums[k]
+    row = counts[DEEPEST]
+    size = 1 << row
+    total = windows.bucket_sums[k, row, 0]
+    counts[WIDTH] -= size
+    sums[SUM] -= total
+    width = counts[WIDTH]
+    difference = total / size - sums[SUM] / width
+    between = float(size) * width * difference * difference / (size + width)
+    sums[SQUARES] -= windows.bucket_squares[k, row, 0] + between
+    _drop_buckets(windows, k, row, 1)
+    if windows.bucket_counts[k, row] == 0 and row > 0:
+        counts[DEEPEST] = row - 1
+
+
+@compiled
+def _merge_buckets(windows: Windows, k: int) -> None:
+    """Merge the two oldest buckets of each size of which there are too many."""
+    row = 0
+    while windows.bucket_counts[k, row] > BUCKETS:
+        if row == LEVELS - 1:
+            _drop_oldest(windows, k)
+            return
+        if row == windows.window_counts[k, DEEPEST]:
+            windows.window_counts[k, DEEPEST] = row + 1
+        size = 1 << row
+        sums = windows.bucket_sums[k, row]
+        squares = windows.bucket_squares[k, row]
+        difference = sums[0] / size - sums[1] / size
+        between = float(size) * size * difference * difference / (size + size)
+        merged = squares[0] + squares[1] + between
+        _append_bucket(windows, k, row + 1, sums[0] + sums[1], merged)
+        _drop_buckets(windows, k, row, 2)
+        row += 1
+
+
+@inlined
+def _differ(
+    before: int,
+    sum_before: float,
+    after: int,
+    sum_after: float,
+    spread: float,
+    d: float,
+) -> bool:
+    """Return whether the means on both sides of a cut differ."""
+    if after <= _LEAST_SIDE + 1 or before <= _LEAST_SIDE + 1:
+        return False
+    first = quotient(1.0, before - _LEAST_SIDE + 1.0)
+    m = first + quotient(1.0, after - _LEAST_SIDE + 1.0)
+    bound = sqrt(2.0 * m * spread * d) + 2.0 / 3.0 * d * m
+    means = quotient(sum_before, before * 1.0) - quotient(sum_after, after * 1.0)
+    return bool(abs(means) > bound)
+
+
+@compiled
+def _has_cut(windows: Windows, k: int, delta: float) -> bool:
+    """Return whether the means differ at any cut."""
+    width = windows.window_counts[k, WIDTH]
+    spread = windows.window_sums[k, SQUARES] / width
+    # Rounding may leave less than nothing where all numbers are equal.
+    if spread < 0.0:
+        return False
+    d = nearest_logarithm(2.0 * nearest_logarithm(float(width)) / delta)
+    before = 0
+    sum_before = 0.0
+    sum_after = windows.window_sums[k, SUM]
+    for row in range(windows.window_counts[k, DEEPEST], -1, -1):
+        for b in range(windows.bucket_counts[k, row]):
+            before += 1 << row
+            sum_before += windows.bucket_sums[k, row, b]
+            sum_after -= windows.bucket_sums[k, row, b]
+            if _differ(before, sum_before, width - before, sum_after, spread, d):
+                return True
+    return False
+
+
+@compiled
+def add_to_window(windows: Windows, k: int, value: float, delta: float) -> bool:
+    """Add a number to window `k`; return whether it dropped numbers, as the mean has changed.
+
+    `delta` is the probability of a false alarm as far as the bound holds, from 0 to 1.
+    """
+    counts = windows.window_counts[k]
+    sums = windows.window_sums[k]
+    counts[TIME] += 1
+    counts[WIDTH] += 1
+    width = counts[WIDTH]
+    if width > 1:
+        difference = value - sums[SUM] / (width - 1)
+        sums[SQUARES] += (width - 1) * difference * difference / width
+    sums[SUM] += value
+    _append_bucket(windows, k, 0, value, 0.0)
+    _merge_buckets(windows, k)
+    if counts[TIME] % CLOCK != 0:
+        return False
+    has_dropped = False
+    if counts[WIDTH] > _LEAST_WIDTH:
+        while _has_cut(windows, k, delta):
+            _drop_oldest(windows, k)
+            has_dropped = True
+    return has_dropped
