@@ -45,7 +45,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from olscale.errors import ExperimentError
 from olscale.evaluation.budget import Budget
@@ -110,6 +110,13 @@ class Experiment(Section):
             )
         return content
 
+    @field_validator("datasets", mode="before")
+    @classmethod
+    def _one_per_seed(cls, sections: Any) -> Any:
+        if not isinstance(sections, list | tuple):
+            return sections
+        return [part for section in sections for part in _with_each_seed(section)]
+
     @model_validator(mode="after")
     def _ranges_are_drawn_from(self) -> Experiment:
         for learner in self.learners:
@@ -140,6 +147,13 @@ class Experiment(Section):
         except ValidationError as error:
             raise explain(error, _SOURCE.get(), Experiment, _SECTIONS) from None
         check_numbers(content, _SOURCE.get())
+
+
+def _with_each_seed(section: Any) -> list[Any]:
+    """Return a table of a dataset once for each of its seeds."""
+    if not isinstance(section, Mapping) or not isinstance(section.get("seed"), list):
+        return [section]
+    return [{**section, "seed": seed} for seed in section["seed"]]
 
 
 _SECTIONS: dict[str, type[BaseModel | ProtocolSpec]] = {

@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from olscale.data.catalogue.entries import seeded_name
 from olscale.data.transforms.on_columns import choice_text
 from olscale.data.transforms.pipeline import canonical_transform
 from olscale.errors import ParameterError, UnknownNameError
@@ -104,6 +105,9 @@ class DatasetSpec(Section):
         Protocol of this dataset in place of the experiment's.
     label : str, optional
         Name in tables and figures; defaults to the dataset's name.
+    seed : int, optional
+        Seed of a generated set of the catalogue, in place of its own; the dataset's name then
+        includes it. In a file a list stands for one dataset per seed.
     rows : int, optional
         Most rows of each split; a larger dataset is sampled, and its name then includes this
         number.
@@ -113,6 +117,7 @@ class DatasetSpec(Section):
 
     path: str | None = None
     name: str | None = None
+    seed: int | None = Field(default=None, ge=0)
     rows: int | None = Field(default=None, ge=1)
     transforms: Transforms | None = None
     protocol: ProtocolSpec | None = None
@@ -129,7 +134,19 @@ class DatasetSpec(Section):
             self.name if self.path is None else self.path,
             "name" if self.path is None else "path",
         )
+        if self.seed is not None and self.name is None:
+            raise ValueError(
+                f"seed was {self.seed}, but a path is of rows that are there already; expected "
+                "the name of a generated set in the catalogue, or no seed"
+            )
         return self
+
+    @property
+    def catalogue_name(self) -> str | None:
+        """Name of a data set of the catalogue in stores and in the data home."""
+        if self.name is None:
+            return None
+        return seeded_name(self.name, self.seed)
 
 
 class Range(Section):

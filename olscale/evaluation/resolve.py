@@ -101,7 +101,7 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
         except OlscaleError as error:
             if not spec.optional:
                 raise
-            leave("dataset", str(spec.name or spec.path), error)
+            leave("dataset", str(spec.catalogue_name or spec.path), error)
             # A learner may name a dataset that was left out: that is no typing error.
             left_out_names |= _names(spec)
     opened = [open_dataset(str(spec.path)) for spec in datasets]
@@ -207,7 +207,7 @@ def _beyond(
 
 def _names(spec: DatasetSpec) -> set[str]:
     """Return possible names of a missing dataset, including the one with its limit of rows."""
-    name = str(spec.name or spec.path).rstrip("/").rpartition("/")[2]
+    name = str(spec.catalogue_name or spec.path).rstrip("/").rpartition("/")[2]
     if spec.rows is None:
         return {name}
     return {name, f"{name}-{spec.rows}"}
@@ -225,14 +225,14 @@ def _with_path(spec: DatasetSpec, say: Callable[[str], None]) -> DatasetSpec:
     if spec.name is not None:
         from olscale.data.catalogue.fetch import locate
 
-        path = locate(spec.name, say=say)
+        path = locate(spec.name, seed=spec.seed, say=say)
     elif spec.optional:
         open_dataset(str(path))
     if spec.rows is not None:
         from olscale.data.catalogue.fetch import locate_sample
 
         path = locate_sample(str(path), spec.rows, say=say)
-    return spec.model_copy(update={"path": path, "name": None})
+    return spec.model_copy(update={"path": path, "name": None, "seed": None})
 
 
 def unweighted_notes(resolved: ResolvedExperiment) -> list[str]:

@@ -64,7 +64,14 @@ def settings(
                         # the dataset is listed.
                         settings_by_key.setdefault((label, setting.key), setting)
     labels = frozenset(spec.label or spec.name for spec in specs)
-    return ExperimentSettings(experiment.name, labels, tuple(settings_by_key.values()))
+    streams = {
+        dataset_name(dataset): dataset.name
+        for dataset in experiment.datasets
+        if dataset.name is not None and dataset.seed is not None
+    }
+    return ExperimentSettings(
+        experiment.name, labels, tuple(settings_by_key.values()), streams
+    )
 
 
 def _named(spec: LearnerSpec) -> list[LearnerSpec]:
@@ -76,7 +83,7 @@ def _named(spec: LearnerSpec) -> list[LearnerSpec]:
 
 def dataset_name(spec: DatasetSpec) -> str:
     """Return the name of the dataset in stores: that in the catalogue, or that of its directory."""
-    return spec.name or str(spec.path).rstrip("/").rpartition("/")[2]
+    return spec.catalogue_name or str(spec.path).rstrip("/").rpartition("/")[2]
 
 
 def _choices(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -126,11 +126,15 @@ class ExperimentSettings:
         What published tables call its learners.
     settings : tuple of Setting
         In its order.
+    streams : dict of str to str
+        By the name of a dataset that is generated with a seed of the experiment: what it is a
+        seed of.
     """
 
     name: str
     labels: frozenset[str]
     settings: tuple[Setting, ...]
+    streams: Mapping[str, str] = field(default_factory=dict)
 
 
 def asked_protocol(protocol: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,18 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from olscale.data.dataset import Dataset
+from olscale.data.generators import generate
 from olscale.errors import (
     DatasetError,
     ExperimentError,
+    OlscaleError,
     ParameterError,
     UnknownNameError,
 )
 from olscale.evaluation.experiment import Experiment, load_experiment, parse_experiment
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.resolve import resolve
+from olscale.evaluation.settings import settings
 from olscale.execution.evaluate import evaluate
 from olscale.learners.registry import learner_names
 from olscale.results import LeftOut, read_plans
@@ -51,6 +55,35 @@ def test_a_name_becomes_the_path_of_a_dataset_in_the_data_home(
     assert [run.stream.dataset for run in make_plan(resolution.experiment).runs] == [
         "ring"
     ]
+
+
+def test_a_generated_set_comes_once_for_each_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLSCALE_DATASETS", str(tmp_path))
+    asked = experiment([{"name": "two-gaussians", "seed": [3, 4]}])
+    resolution = resolve(asked, lambda line: None)
+    names = ["two-gaussians-seed-3", "two-gaussians-seed-4"]
+    assert [dataset.name for dataset in resolution.datasets] == names
+    assert settings(asked, []).streams == dict.fromkeys(names, "two-gaussians")
+    made = generate("two-gaussians", tmp_path / "by-hand", seed=4)
+    rows = [next(iter(d.chunks())).X for d in (*resolution.datasets, made)]
+    assert not np.array_equal(rows[0], rows[1])
+    assert np.array_equal(rows[1], rows[2])
+
+
+@pytest.mark.parametrize(
+    ("section", "fault"),
+    [
+        ({"name": "ring", "seed": 3}, "only generated sets have a seed"),
+        ({"path": "ring", "seed": 3}, "a path is of rows that are there already"),
+    ],
+)
+def test_rows_that_are_there_have_no_seed(
+    small_catalogue: dict[str, Any], section: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(OlscaleError, match=fault):
+        resolve(experiment([section]), lambda line: None)
 
 
 def test_planning_fetches_nothing(

@@ -159,3 +159,16 @@ def find_entry(name: str) -> CatalogueEntry:
         return catalogue()[name]
     except KeyError:
         raise UnknownNameError("data set", name, catalogue()) from None
+
+
+def seeded_name(name: str, seed: int | None) -> str:
+    """Return what the data set `name` is called with a seed in place of the catalogue's.
+
+    Examples
+    --------
+    >>> seeded_name("sea-drift", 7)
+    'sea-drift-seed-7'
+    """
+    if seed is None:
+        return name
+    return f"{name}-seed-{seed}"

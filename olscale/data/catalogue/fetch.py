@@ -13,7 +13,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from olscale.data.catalogue.entries import CatalogueEntry, CatalogueFile, find_entry
+from olscale.data.catalogue.entries import (
+    CatalogueEntry,
+    CatalogueFile,
+    find_entry,
+    seeded_name,
+)
 from olscale.data.dataset import Dataset, Progress, open_dataset
 from olscale.data.generators import generate
 from olscale.data.ingest.ingest import ingest
@@ -51,6 +56,7 @@ def fetch(
     name: str,
     dest: str | os.PathLike[str],
     *,
+    seed: int | None = None,
     say: Say | None = None,
     progress: Progress | None = None,
 ) -> Dataset:
@@ -62,6 +68,8 @@ def fetch(
         Name in the catalogue.
     dest : path
         New directory or prefix, written completely or not at all.
+    seed : int, optional
+        Seed of a generated set, in place of the catalogue's.
     say : callable, optional
         Called with messages about downloads and about files whose checksum is not published.
     progress : callable, optional
@@ -73,9 +81,13 @@ def fetch(
         If the catalogue has no such name.
     DatasetError
         If the set has no public address, a file is unavailable or has a wrong checksum, or `dest`
-        is taken.
+        is taken; or if a set that is not generated gets a seed.
     """
     entry = _obtainable(name)
+    if seed is not None and not entry.generated:
+        raise DatasetError(
+            f"data set {name} got seed = {seed}, but only generated sets have a seed; leave it out"
+        )
     path = path_text(dest, "dest")
     # Before anything is downloaded, which may take long.
     if open_storage(path).exists(MANIFEST):
@@ -84,6 +96,8 @@ def fetch(
         )
     if entry.generated:
         options = dict(entry.generated)
+        if seed is not None:
+            options["seed"] = seed
         return generate(options.pop("generator"), dest, **options)
     if entry.bundled:
         return ingest([entry.bundled], dest, progress=progress, **entry.options)
@@ -99,10 +113,11 @@ def fetch(
     return ingest(train, dest, test=test, progress=progress, **entry.options)
 
 
-def locate(name: str, *, say: Say | None = None) -> str:
+def locate(name: str, *, seed: int | None = None, say: Say | None = None) -> str:
     """Return the path of the data set `name` in the data home, fetched if it is missing.
 
     Any number of processes may ask for the same set at once: one makes it, the others wait.
+    With a seed it has the name that `olscale.data.catalogue.entries.seeded_name` gives.
 
     Raises
     ------
@@ -112,13 +127,14 @@ def locate(name: str, *, say: Say | None = None) -> str:
 
     def make(path: str) -> None:
         if say is not None:
-            say(f"fetching data set {name} into {path}")
-        fetch(name, path, say=say)
+            say(f"fetching data set {own_name} into {path}")
+        fetch(name, path, seed=seed, say=say)
 
+    own_name = seeded_name(name, seed)
     find_entry(name)
-    if not open_storage(data_home()).exists(f"{name}/{MANIFEST}"):
+    if not open_storage(data_home()).exists(f"{own_name}/{MANIFEST}"):
         _obtainable(name)
-    return _kept(name, make)
+    return _kept(own_name, make)
 
 
 def locate_sample(path: str, rows: int, *, say: Say | None = None) -> str:
