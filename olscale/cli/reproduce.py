@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     cls=Respelled,
     metavar="FILE",
     type=click.Path(dir_okay=False),
-    help="Also write the tables to this file, as Markdown.",
+    help="Also write the tables to this file, as Markdown; in a page with the lines "
+    "<!-- olscale reproduce NAME --> and <!-- end --> they go between these.",
 )
 @cluster_options
 def reproduce(
@@ -62,7 +63,7 @@ def reproduce(
     """
     from olscale.evaluation.pipelines import CAUSES, QUICK, has_pipeline, load_pipeline
     from olscale.evaluation.settings import settings
-    from olscale.report.markdown import page
+    from olscale.report.markdown import filled_in, page
     from olscale.results import open_store
     from olscale.results.selections import read_selections
 
@@ -91,7 +92,11 @@ def reproduce(
         ledgers.append((requested, _ledger(opened, name, requested, alternatives)))
         _show(opened, *ledgers[-1])
     if out is not None:
-        _write(Path(out), page(opened, ledgers, [*names, *["--quick"] * quick]))
+        path = Path(out)
+        text = filled_in(_text_of(path), opened, ledgers)
+        if text is None:
+            text = page(opened, ledgers, [*names, *["--quick"] * quick])
+        _write(path, text)
 
 
 def _run(experiment: Experiment, store: str, cluster: dict[str, Any]) -> None:
@@ -148,6 +153,14 @@ def _show(store: Store, asked: ExperimentSettings, cells: list[Cell]) -> None:
         say(line)
         for cause in causes:
             say(f"    {cause}")
+
+
+def _text_of(path: Path) -> str:
+    """Return what a file has already; nothing where it cannot be read, which writing will say."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _write(path: Path, text: str) -> None:

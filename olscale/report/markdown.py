@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from olscale.analysis.ledger import Cell
@@ -50,6 +51,44 @@ def page(
     for experiment, cells in ledgers:
         parts += _reproduction(store, experiment, cells)
     return "\n\n".join(parts) + "\n"
+
+
+def filled_in(
+    text: str,
+    store: Store,
+    ledgers: Sequence[tuple[ExperimentSettings, Sequence[Cell]]],
+) -> str | None:
+    """Return a page with the tables of reproductions in their places; None if it has no place.
+
+    The place of one is between the lines ``<!-- olscale reproduce NAME -->`` and ``<!-- end -->``.
+
+    Parameters
+    ----------
+    text : str
+        The page, which says more than the tables do.
+    store : Store
+    ledgers : sequence of (ExperimentSettings, sequence of Cell)
+    """
+    is_filled = False
+    for experiment, cells in ledgers:
+        place = re.compile(
+            rf"(<!-- olscale reproduce {re.escape(experiment.name)} -->\n).*?(<!-- end -->)",
+            re.DOTALL,
+        )
+        if not place.search(text):
+            continue
+        if cells:
+            parts = _reproduction(store, experiment, cells)[1:]
+        else:
+            parts = _titled(measured_tables(store, experiment), "**")
+        made = "\n" + "\n\n".join(parts) + "\n\n"
+        text = place.sub(partial(_between, made), text)
+        is_filled = True
+    return text if is_filled else None
+
+
+def _between(made: str, match: re.Match[str]) -> str:
+    return f"{match[1]}{made}{match[2]}"
 
 
 def _reproduction(

@@ -19,6 +19,7 @@ from olscale.analysis.standing import looked_ahead
 from olscale.analysis.summary import summarise
 from olscale.report.labels import protocol_text
 from olscale.report.marks import Mark, look_ahead_mark
+from olscale.report.over_seeds import seed_tables
 from olscale.report.tables import Entry, Table, select, tables
 from olscale.results import Store
 from olscale.results.settings import ExperimentSettings, Setting
@@ -87,6 +88,8 @@ def _words(metric: str) -> str:
 
 def measured_tables(store: Store, asked: ExperimentSettings) -> list[Table]:
     """Return the tables of an experiment without published counterparts."""
+    if asked.streams:
+        return seed_tables(store, asked)
     summaries = figures(summarise(store, experiments=[asked.name]))
     return tables(
         select(

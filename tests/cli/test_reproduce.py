@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from olscale.analysis.published import PublishedCell
 from olscale.cli import olscale
+from olscale.data.catalogue.entries import CatalogueEntry
 from olscale.evaluation import pipelines
 
 MAIN = """
@@ -158,3 +159,56 @@ def test_a_fault_is_one_line_and_makes_no_store(
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not tiny.exists()
+
+
+STREAMS = """
+datasets = [
+  { name = "turning", seed = [0, 1, 2, 3, 4] },
+  { name = "turning", seed = [0, 1, 2, 3, 4], protocol = { order = "time", delay = 9 } },
+]
+[protocol]
+order = "time"
+[[learners]]
+name = "majority"
+[[learners]]
+name = "knn-window"
+[[learners]]
+name = "pa1"
+datasets = ["turning-seed-2"]
+"""
+
+
+def test_seeds_of_a_stream_are_one_row_with_defeats_first(
+    tiny: Path, tmp_path: Path, small_catalogue: dict[str, Any]
+) -> None:
+    small_catalogue["turning"] = CatalogueEntry(
+        name="turning",
+        title="t",
+        what="a rule that turns",
+        rows={"train": 300},
+        columns=2,
+        classes=2,
+        generated={"generator": "rotating-xor", "seed": 0, "rows": 300},
+    )
+    (tmp_path / "pipelines" / "streams.toml").write_text(STREAMS)
+    text_before = "# A page\n\n<!-- olscale reproduce streams -->\nold\n<!-- end -->\n"
+    page = tmp_path / "page.md"
+    page.write_text(text_before)
+    done = run("streams", "--store", tiny, "--in-process", "--markdown", page)
+    assert done.exit_code == 0, done.output
+    assert "streams: 22 of 22 runs computed" in done.stderr
+    text = page.read_text()
+    assert text.startswith(
+        "# A page\n\n<!-- olscale reproduce streams -->\n\n### Where"
+    )
+    assert text.endswith("\n\n<!-- end -->\n")
+    assert "old" not in text
+    rows = [line.split(" | ") for line in text.splitlines() if "turning" in line]
+    assert [row[0] for row in rows] == ["| turning", "| turning, 9 late"] * 2
+    # A rule that turns has no majority class: neighbours win on each seed.
+    assert rows[0][1] == "knn-window"
+    assert rows[0][5] == "5 of 5"
+    assert rows[2][2].endswith("<")
+    assert "(1)" in rows[2][3]
+    run("streams", "--store", tiny, "--no-run", "--markdown", page)
+    assert page.read_text() == text
