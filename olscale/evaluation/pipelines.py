@@ -7,6 +7,7 @@ tries possible causes of figures that differ. ``nightly.toml`` is not an experim
 (`olscale jobs`).
 """
 
+import re
 from pathlib import Path
 
 import olscale
@@ -16,6 +17,8 @@ from olscale.evaluation.experiment import Experiment, load_experiment
 _PACKAGE = Path(olscale.__file__).parent
 FOLDERS = (_PACKAGE / "pipelines", _PACKAGE.parent / "pipelines")
 """Folders that are searched for pipelines; the first one that has a pipeline wins."""
+_DATASETS = re.compile(r"^(\[\[datasets\]\]|datasets = \[)", re.MULTILINE)
+"""What an experiment has and a job file has not."""
 QUICK = "-quick"
 CAUSES = "-causes"
 
@@ -30,7 +33,7 @@ def pipeline_files() -> dict[str, Path]:
     return {
         name: files[name]
         for name in sorted(files)
-        if "[[datasets]]" in files[name].read_text(encoding="utf-8")
+        if _DATASETS.search(files[name].read_text(encoding="utf-8"))
     }
 
 
