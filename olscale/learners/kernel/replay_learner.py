@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, read_only_csr
 from olscale.compiled.pages import aligned_space
+from olscale.compiled.simd.vectors import fill_vectors
 from olscale.compiled.support_arrays import (
     GROWING,
     STATE,
@@ -69,8 +70,8 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
         slots = len(support["sizes"])
         return {
             **support,
-            "alpha": np.zeros((MACHINES, outputs, slots)),
-            "late": np.zeros((MACHINES, outputs, slots)),
+            "alpha": aligned_space(MACHINES, outputs, slots),
+            "late": aligned_space(MACHINES, outputs, slots),
             "label": np.zeros(slots, dtype=np.int64),
             "share": np.zeros((MACHINES, slots)),
             "alive": np.ones(MACHINES, dtype=np.int64),
@@ -171,7 +172,7 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
         landmarks = int(state["landmarks"][0])
         slots = len(state["sizes"])
         self._matrix = np.zeros((slots // WIDTH, slots, WIDTH), dtype=np.float32)
-        self._inverse = np.zeros((MACHINES, landmarks, landmarks))
+        self._inverse = aligned_space(MACHINES, landmarks, fill_vectors(landmarks))
         derive(vectors, support, gamma, landmarks, space, self._matrix, self._inverse)
 
     def _forget_derived(self) -> None:

@@ -15,7 +15,19 @@ from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.dot import vector_dot
 from olscale.compiled.elementary import exponential
 from olscale.compiled.philox import philox
-from olscale.compiled.support_vectors import WIDTH, SupportVectors, put, take_out
+from olscale.compiled.simd.lines import (
+    add_squares,
+    combine_lines,
+    combine_lines_twice,
+    square_repeatedly,
+)
+from olscale.compiled.support_vectors import (
+    WIDTH,
+    SupportVectors,
+    first_least,
+    put,
+    take_out,
+)
 
 MACHINES = 4
 """Widths and largest steps that race: kernels ``k, k^2, k^4, k^8`` and C of `LARGEST_STEP`."""
@@ -83,16 +95,10 @@ class Machines(NamedTuple):
 
 @compiled
 def set_powers(alive: Any, k: Any, count: int, powers: Any) -> None:
-    """Set ``powers[e]`` to the kernel values of machine e, as far as one that is alive needs them."""
-    last = 0
-    for e in range(alive.shape[0]):
-        if alive[e]:
-            last = e
-    for s in range(count):
-        powers[0, s] = k[s]
-    for e in range(1, last + 1):
-        for s in range(count):
-            powers[e, s] = powers[e - 1, s] * powers[e - 1, s]
+    """Set ``powers[e]`` to the kernel values of each machine e that is alive."""
+    first = _first_alive(alive)
+    square_repeatedly(k[:count], first, powers[first])
+    _square_up(alive, first, count, powers)
 
 
 @compiled
@@ -171,18 +177,6 @@ def step(
 
 
 @compiled
-def project(inverse: Any, values: Any, landmarks: int, share: Any) -> None:
-    """Set `share` to the landmarks' coefficients that come nearest to a row of kernel `values`."""
-    for a in range(landmarks):
-        share[a] = 0.0
-    for b in range(landmarks):
-        value = values[b]
-        line = inverse[b]
-        for a in range(landmarks):
-            share[a] += value * line[a]
-
-
-@compiled
 def keep(
     model: Any,
     budget: int,
@@ -191,8 +185,6 @@ def keep(
     size: float,
     y: int,
     t: int,
-    k: Any,
-    powers: Any,
     space: Any,
 ) -> int:
     """Put row `i`, number `t`, among the stored rows; where they are full, fold one.
@@ -202,9 +194,29 @@ def keep(
     support = model.support
     landmarks = model.counts[0]
     slot = support.counts[0]
-    if slot - landmarks >= budget:
-        slot = _least_needed(model, t, space)
-        _fold(model, slot, space)
+    folds = slot - landmarks >= budget
+    if folds:
+        slot = _least_needed(model, t, space.share[0])
+        _set_powers_of(model.matrix, model.alive, slot, landmarks, space.dropped)
+    for e in range(model.alive.shape[0]):
+        if model.alive[e]:
+            values = space.powers[e, :landmarks]
+            if folds:
+                combine_lines_twice(
+                    model.inverse[e],
+                    values,
+                    space.dropped[e],
+                    space.share[0],
+                    space.share[1],
+                )
+                _fold(model, e, slot, space.share[1])
+            else:
+                combine_lines(model.inverse[e], values, space.share[0])
+            spanned = 0.0
+            for a in range(landmarks):
+                spanned += values[a] * space.share[0, a]
+            model.share[e, slot] = max(LEAST_SHARE, 1.0 - spanned)
+    if folds:
         take_out(support, slot)
     put(support, slot, X, i, size)
     model.label[slot] = y
@@ -214,17 +226,9 @@ def keep(
         for c in range(model.alpha.shape[1]):
             model.alpha[e, c, slot] = 0.0
             model.late[e, c, slot] = 0.0
-    k[slot] = 1.0
-    count = support.counts[0]
-    set_values(model.matrix, slot, count, landmarks, k)
-    for e in range(model.alive.shape[0]):
-        if model.alive[e]:
-            powers[e, slot] = 1.0
-            project(model.inverse[e], powers[e], landmarks, space)
-            spanned = 0.0
-            for a in range(landmarks):
-                spanned += powers[e, a] * space[a]
-            model.share[e, slot] = max(LEAST_SHARE, 1.0 - spanned)
+        space.powers[e, slot] = 1.0
+    space.k[slot] = 1.0
+    set_values(model.matrix, slot, support.counts[0], landmarks, space.k)
     return slot  # type: ignore[no-any-return]
 
 
@@ -246,43 +250,58 @@ def _least_needed(model: Any, t: int, need: Any) -> int:
     """Return the slot of the stored row whose loss changes the machines least at row `t`."""
     landmarks = model.counts[0]
     count = model.support.counts[0]
-    for s in range(landmarks, count):
-        need[s] = 0.0
+    need[:count] = 0.0
     for e in range(model.alive.shape[0]):
         if model.alive[e]:
-            for c in range(model.alpha.shape[1]):
-                coefficients = model.alpha[e, c]
-                for s in range(landmarks, count):
-                    need[s] += coefficients[s] * coefficients[s] * model.share[e, s]
+            add_squares(model.alpha[e], model.share[e], need[:count])
     if model.drifting[0]:
         for s in range(landmarks, count):
             need[s] *= exponential(-_FADING * float(t - model.stored_at[s]))
-    least = landmarks
-    for s in range(landmarks + 1, count):
-        if need[s] < need[least]:
-            least = s
-    return least  # type: ignore[no-any-return]
+    stored = need[landmarks:]
+    return landmarks + first_least(stored, count - landmarks)  # type: ignore[no-any-return]
 
 
 @compiled
-def _fold(model: Any, slot: int, share: Any) -> None:
-    """Give the coefficients of a stored row to the landmarks that come nearest to it."""
+def _fold(model: Any, e: int, slot: int, share: Any) -> None:
+    """Give what machine e has for a stored row to the landmarks, each its share."""
     landmarks = model.counts[0]
-    values = np.empty(landmarks)
-    for a in range(landmarks):
-        values[a] = model.matrix[a // WIDTH, slot, a % WIDTH]
-    for e in range(model.alive.shape[0]):
-        if e > 0:
-            for a in range(landmarks):
-                values[a] *= values[a]
-        if model.alive[e]:
-            project(model.inverse[e], values, landmarks, share)
-            for c in range(model.alpha.shape[1]):
-                coefficient = model.alpha[e, c, slot]
-                late = model.late[e, c, slot]
-                for a in range(landmarks):
-                    model.alpha[e, c, a] += coefficient * share[a]
-                    model.late[e, c, a] += late * share[a]
+    for c in range(model.alpha.shape[1]):
+        for sums in (model.alpha[e, c], model.late[e, c]):
+            _add_scaled(sums[:landmarks], sums[slot], share)
+
+
+@compiled
+def _add_scaled(sums: Any, factor: float, numbers: Any) -> None:
+    for a in range(sums.shape[0]):
+        sums[a] += factor * numbers[a]
+
+
+@compiled
+def _set_powers_of(matrix: Any, alive: Any, slot: int, count: int, powers: Any) -> None:
+    """Do `set_powers` with the kernel values of a slot and the first `count` slots."""
+    first = _first_alive(alive)
+    for block in range((count + WIDTH - 1) // WIDTH):
+        target = powers[first, block * WIDTH : (block + 1) * WIDTH]
+        square_repeatedly(matrix[block, slot], first, target)
+    _square_up(alive, first, count, powers)
+
+
+@inlined
+def _first_alive(alive: Any) -> int:
+    first = 0
+    while not alive[first]:
+        first += 1
+    return first
+
+
+@inlined
+def _square_up(alive: Any, first: int, count: int, powers: Any) -> None:
+    """Set the powers of the machines that are alive after the first of them."""
+    before = first
+    for e in range(first + 1, alive.shape[0]):
+        if alive[e]:
+            square_repeatedly(powers[before, :count], e - before, powers[e])
+            before = e
 
 
 @compiled
@@ -304,11 +323,7 @@ def replay(model: Any, t: int, looks: int, cube: float, powers: Any, f: Any) -> 
         slot = landmarks + np.int64((words[0] * stored) >> np.uint64(32))
         if model.drifting[0] and t - model.stored_at[slot] > STALE:
             continue
-        for block in range((count + WIDTH - 1) // WIDTH):
-            line = model.matrix[block, slot]
-            for s in range(WIDTH):
-                powers[0, block * WIDTH + s] = line[s]
-        _square_up(model.alive, count, powers)
+        _set_powers_of(model.matrix, model.alive, slot, count, powers)
         for e in range(model.alive.shape[0]):
             if model.alive[e]:
                 for c in range(f.shape[0]):
@@ -323,17 +338,6 @@ def replay(model: Any, t: int, looks: int, cube: float, powers: Any, f: Any) -> 
                     most,
                     cube,
                 )
-
-
-@inlined
-def _square_up(alive: Any, count: int, powers: Any) -> None:
-    last = 0
-    for e in range(alive.shape[0]):
-        if alive[e]:
-            last = e
-    for e in range(1, last + 1):
-        for s in range(count):
-            powers[e, s] = powers[e - 1, s] * powers[e - 1, s]
 
 
 @compiled

@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.differences import finish_long_row, is_long
+from olscale.compiled.intrinsics import borrowed
+from olscale.compiled.pages import aligned_space
+from olscale.compiled.row_layout import borrowed_rows
 from olscale.compiled.rows_together import (
     RowsTogether,
     may_go_together,
@@ -113,6 +116,7 @@ class ReplaySpace(NamedTuple):
     value: FloatArray
     k: FloatArray
     powers: FloatArray
+    dropped: FloatArray
     share: FloatArray
     current: FloatArray
     mean: FloatArray
@@ -125,9 +129,10 @@ def open_space(entries: int, slots: int, outputs: int) -> ReplaySpace:
     return ReplaySpace(
         np.empty(entries, dtype=np.int32),
         np.empty(entries),
-        np.empty(slots),
-        np.empty((MACHINES, slots)),
-        np.empty(slots),
+        aligned_space(slots),
+        aligned_space(MACHINES, slots),
+        aligned_space(MACHINES, slots),
+        aligned_space(2, slots),
         np.zeros((MACHINES, outputs)),
         np.zeros((MACHINES, outputs)),
         np.zeros(outputs),
@@ -164,7 +169,12 @@ def learn_and_score(
     the sample is complete, for the machines. These then learn the sample, which was predicted and
     counted before: rows that come `again`.
     """
-    low, high = limits
+    X, (low, high) = borrowed_rows(X), limits
+    machines = borrowed(machines)
+    experts = borrowed(experts)
+    y = borrowed(y)
+    scores = borrowed(scores)
+    space = borrowed(space)
     support = machines.support
     rows = scores.shape[0]
     block = space.together
@@ -256,9 +266,7 @@ def learn_row(
         if machines.alive[e] and margin_of(space.current[e], y) < rule.theta:
             stored = True
     if stored:
-        slot = keep(
-            machines, rule.B, X, i, size, y, t, space.k, space.powers, space.share
-        )
+        slot = keep(machines, rule.B, X, i, size, y, t, space)
         for e in range(MACHINES):
             if machines.alive[e]:
                 most = LARGEST_STEP[e]
