@@ -60,7 +60,8 @@ def filled_in(
 ) -> str | None:
     """Return a page with the tables of reproductions in their places; None if it has no place.
 
-    The place of one is between the lines ``<!-- olscale reproduce NAME -->`` and ``<!-- end -->``.
+    The place of one is between the lines ``<!-- olscale reproduce NAME -->`` and ``<!-- end -->``;
+    that of its second table alone has ``NAME, table 2`` in place of ``NAME``.
 
     Parameters
     ----------
@@ -68,27 +69,41 @@ def filled_in(
         The page, which says more than the tables do.
     store : Store
     ledgers : sequence of (ExperimentSettings, sequence of Cell)
+
+    Examples
+    --------
+    >>> filled_in("A page without a place.", None, []) is None
+    True
     """
     is_filled = False
     for experiment, cells in ledgers:
         place = re.compile(
-            rf"(<!-- olscale reproduce {re.escape(experiment.name)} -->\n).*?(<!-- end -->)",
+            rf"(<!-- olscale reproduce {re.escape(experiment.name)}(?:, table (\d+))? -->\n)"
+            r".*?(<!-- end -->)",
             re.DOTALL,
         )
-        if not place.search(text):
-            continue
-        if cells:
-            parts = _reproduction(store, experiment, cells)[1:]
-        else:
-            parts = _titled(measured_tables(store, experiment), "**")
-        made = "\n" + "\n\n".join(parts) + "\n\n"
-        text = place.sub(partial(_between, made), text)
-        is_filled = True
+        if place.search(text):
+            text = place.sub(partial(_fill, store, experiment, cells), text)
+            is_filled = True
     return text if is_filled else None
 
 
-def _between(made: str, match: re.Match[str]) -> str:
-    return f"{match[1]}{made}{match[2]}"
+def _fill(
+    store: Store,
+    experiment: ExperimentSettings,
+    cells: Sequence[Cell],
+    place: re.Match[str],
+) -> str:
+    """Return a place with the tables of an experiment in it, or with one of them."""
+    if cells:
+        made = [*published_tables(cells), *rank_tables(cells)]
+    else:
+        made = measured_tables(store, experiment)
+    if place[2] is not None:
+        number = int(place[2])
+        made = made[number - 1 : number]
+    parts = "\n\n".join(_titled(made, "**"))
+    return f"{place[1]}\n{parts}\n\n{place[3]}"
 
 
 def _reproduction(

@@ -1,5 +1,6 @@
 """Tables of an experiment on generated streams: means over seeds, and where its first learner loses."""
 
+import math
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -30,9 +31,9 @@ _CRITERION = (
 
 
 def seed_tables(store: Store, asked: ExperimentSettings) -> list[Table]:
-    """Return the tables of an experiment with seeds: the defeats of its first learner, all means.
+    """Return the tables of an experiment with seeds.
 
-    Without defeats there is one table.
+    They are the defeats of its first learner, all means, and differences from the first learner.
 
     Parameters
     ----------
@@ -45,19 +46,27 @@ def seed_tables(store: Store, asked: ExperimentSettings) -> list[Table]:
         return []
     first = asked.settings[0].label
     labels = list(dict.fromkeys(setting.label for setting in asked.settings))
-    tables = []
-    if any(of.defeats for of in comparisons):
-        tables.append(_defeats_table(first, comparisons))
-    return [*tables, _means_table(first, labels, comparisons)]
+    return [
+        _defeats_table(first, comparisons),
+        _means_table(first, labels, comparisons),
+        _differences_table(first, labels[1:], comparisons),
+    ]
 
 
 def _defeats_table(first: str, comparisons: Sequence[StreamComparison]) -> Table:
-    defeats = [(of, pair) for of in comparisons for pair in of.defeats]
+    columns = ("than", first, "the other", "difference", "seeds lost", "p")
+    rows = {
+        (_row_name(of), pair.b): _defeat(of, pair)
+        for of in comparisons
+        for pair in of.defeats
+    }
+    if not rows:
+        rows["nowhere", ""] = (Entry(note="-"),) * len(columns)
     return Table(
         title=f"Where {first} is worse: cumulative error (%)",
-        columns=("than", first, "the other", "difference", "seeds lost", "p"),
-        rows=tuple(_row_name(of) for of, _ in defeats),
-        entries=tuple(_defeat(of, pair) for of, pair in defeats),
+        columns=columns,
+        rows=tuple(row for row, _ in rows),
+        entries=tuple(rows.values()),
         notes=(_CRITERION,),
     )
 
@@ -85,7 +94,7 @@ def _means_table(
         columns=tuple(labels),
         rows=tuple(_row_name(of) for of in comparisons),
         entries=tuple(_means(first, labels, of) for of in comparisons),
-        notes=(_CRITERION,),
+        notes=("A figure without a deviation is of one run.",),
         best="best of the row",
     )
 
@@ -128,6 +137,31 @@ def _few(seeds: int) -> Mark:
     return Mark(f"({seeds})", "mean over the first n seeds.", "(n)")
 
 
+def _differences_table(
+    first: str, others: Sequence[str], comparisons: Sequence[StreamComparison]
+) -> Table:
+    rows = []
+    for of in comparisons:
+        pair_of = {pair.b: pair for pair in of.pairs}
+        rows.append(tuple(_difference(pair_of.get(other)) for other in others))
+    return Table(
+        title=f"{first} minus the other, over the seeds that both have: points, and corrected p",
+        columns=tuple(others),
+        rows=tuple(_row_name(of) for of in comparisons),
+        entries=tuple(rows),
+        notes=(),
+    )
+
+
+def _difference(pair: Pair | None) -> Entry:
+    if pair is None:
+        return Entry(note="-")
+    points = f"{100 * pair.difference:+.2f}"
+    if math.isnan(pair.p_corrected):
+        return Entry(points)
+    return Entry(f"{points}, {p_text(pair.p_corrected)}")
+
+
 def _mean(errors: Collection[float]) -> Entry:
     values = np.array(list(errors))
     mean = figure_of(METRIC, float(values.mean()))
@@ -137,6 +171,8 @@ def _mean(errors: Collection[float]) -> Entry:
 
 
 def _row_name(of: StreamComparison) -> str:
+    if isinstance(of.delay, str):
+        return f"{of.stream}, late by {of.delay}"
     if of.delay == 0:
         return of.stream
-    return f"{of.stream}, {of.delay} late"
+    return f"{of.stream}, {of.delay:,} rows late"

@@ -191,9 +191,11 @@ def test_seeds_of_a_stream_are_one_row_with_defeats_first(
         generated={"generator": "rotating-xor", "seed": 0, "rows": 300},
     )
     (tmp_path / "pipelines" / "streams.toml").write_text(STREAMS)
-    text_before = "# A page\n\n<!-- olscale reproduce streams -->\nold\n<!-- end -->\n"
     page = tmp_path / "page.md"
-    page.write_text(text_before)
+    page.write_text(
+        "# A page\n\n<!-- olscale reproduce streams -->\nold\n<!-- end -->\n\n"
+        "<!-- olscale reproduce streams, table 1 -->\n<!-- end -->\n"
+    )
     done = run("streams", "--store", tiny, "--in-process", "--markdown", page)
     assert done.exit_code == 0, done.output
     assert "streams: 22 of 22 runs computed" in done.stderr
@@ -204,11 +206,14 @@ def test_seeds_of_a_stream_are_one_row_with_defeats_first(
     assert text.endswith("\n\n<!-- end -->\n")
     assert "old" not in text
     rows = [line.split(" | ") for line in text.splitlines() if "turning" in line]
-    assert [row[0] for row in rows] == ["| turning", "| turning, 9 late"] * 2
+    # Defeats, means and differences, and defeats once more in a place of their own.
+    assert [row[0] for row in rows] == ["| turning", "| turning, 9 rows late"] * 4
+    assert rows[0] == rows[6]
     # A rule that turns has no majority class: neighbours win on each seed.
     assert rows[0][1] == "knn-window"
     assert rows[0][5] == "5 of 5"
     assert rows[2][2].endswith("<")
     assert "(1)" in rows[2][3]
+    assert rows[4][1] == f"{rows[0][4]}, {rows[0][6].rstrip(' |')}"
     run("streams", "--store", tiny, "--no-run", "--markdown", page)
     assert page.read_text() == text
