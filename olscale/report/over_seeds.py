@@ -175,4 +175,5 @@ def _row_name(of: StreamComparison) -> str:
         return f"{of.stream}, late by {of.delay}"
     if of.delay == 0:
         return of.stream
-    return f"{of.stream}, {of.delay:,} rows late"
+    rows = "row" if of.delay == 1 else "rows"
+    return f"{of.stream}, {of.delay:,} {rows} late"
