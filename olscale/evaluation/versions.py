@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from olscale.errors import ExecutionError, OlscaleError
 from olscale.evaluation.run import Run
-from olscale.learners.contract.foreign.kind import own_version
+from olscale.learners.adapter_version import own_version
 from olscale.learners.contract.version import (
     check_unedited,
     learner_version,

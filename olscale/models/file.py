@@ -24,10 +24,10 @@ from pydantic import ValidationError
 
 from olscale.data.transforms.pipeline import Pipeline
 from olscale.errors import ModelError
+from olscale.learners.adapter_version import own_version
 from olscale.learners.class_probabilities import ClassProbabilities
 from olscale.learners.contract.capability import expect_targets, show_margins
 from olscale.learners.contract.class_weights import name_classes
-from olscale.learners.contract.foreign.kind import own_version
 from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import LEARNERS, is_learner, learner_class, make_learner
 from olscale.models.about import About

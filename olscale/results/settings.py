@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
+from olscale.learners.adapter_version import own_version
 from olscale.storage.canonical_json import ParsedJson, canonical_json
 
 REPLICATES = ("permutation", "fold", "projection")
@@ -59,7 +60,11 @@ class SettingKey(NamedTuple):
 
     def as_asked(self) -> SettingKey:
         """Return the key of an experiment that asks for these runs without opening the dataset."""
-        return self._replace(fingerprint="", protocol=_asked_text(self.protocol))
+        return self._replace(
+            fingerprint="",
+            version=own_version(self.version),
+            protocol=_asked_text(self.protocol),
+        )
 
 
 KEY_COLUMNS = SettingKey._fields

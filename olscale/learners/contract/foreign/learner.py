@@ -27,6 +27,7 @@ from olscale.compiled.csr import (
 )
 from olscale.data.feature_names import NAMELESS, FeatureNames
 from olscale.errors import ParameterError
+from olscale.learners.adapter_version import adapted
 from olscale.learners.contract.capability import (
     GivesProbabilities,
     Label,
@@ -46,7 +47,6 @@ from olscale.learners.contract.foreign.answers import (
     numbers,
 )
 from olscale.learners.contract.foreign.kind import (
-    adapted,
     fills_in_missing,
     last_step,
     takes_classes,
