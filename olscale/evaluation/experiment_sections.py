@@ -111,6 +111,9 @@ class DatasetSpec(Section):
     rows : int, optional
         Most rows of each split; a larger dataset is sampled, and its name then includes this
         number.
+    test_share : float, optional
+        Share of the rows that are drawn to be the test split of a dataset without one; its name then
+        includes this number.
     optional : bool
         Whether to continue without the dataset if it is unavailable.
     """
@@ -119,6 +122,7 @@ class DatasetSpec(Section):
     name: str | None = None
     seed: int | None = Field(default=None, ge=0)
     rows: int | None = Field(default=None, ge=1)
+    test_share: float | None = Field(default=None, gt=0.0, lt=1.0)
     transforms: Transforms | None = None
     protocol: ProtocolSpec | None = None
     label: Label = None
@@ -147,6 +151,23 @@ class DatasetSpec(Section):
         if self.name is None:
             return None
         return seeded_name(self.name, self.seed)
+
+    def names(self) -> set[str]:
+        """Return the names that the dataset may have in stores, with and without its limit of rows.
+
+        Examples
+        --------
+        >>> sorted(DatasetSpec(name="kdd99", rows=2000, test_share=0.5).names())
+        ['kdd99-2000-tested-0.5', 'kdd99-tested-0.5']
+        """
+        name = str(self.catalogue_name or self.path).rstrip("/").rpartition("/")[2]
+        names = {name}
+        # Only larger datasets are sampled, and how large one is shows when it is opened.
+        if self.rows is not None:
+            names |= {f"{name}-{self.rows}"}
+        if self.test_share is not None:
+            names = {f"{name}-tested-{self.test_share:g}" for name in names}
+        return names
 
 
 class Range(Section):
@@ -196,6 +217,8 @@ class LearnerSpec(Section):
         Names of the only datasets that it runs on; all by default.
     transforms : tuple of str, optional
         Transforms of its rows, in place of the datasets' own.
+    permutations : int, optional
+        Only so many of the protocol's permutations, the first ones; all by default.
     label : str, optional
         Name in tables and figures, including the published ones; defaults to the learner's name.
     optional : bool
@@ -209,6 +232,7 @@ class LearnerSpec(Section):
     )
     datasets: tuple[str, ...] | None = None
     transforms: Transforms | None = None
+    permutations: int | None = Field(default=None, ge=1)
     label: Label = None
     optional: bool = False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -142,25 +143,30 @@ class PlannedExperiment:
         roster = Roster(experiment)
         # Learners of one dataset are added together: they share its streams.
         for source in self._inputs:
-            learners = []
-            tuned = []
+            protocol = source.spec.protocol or experiment.protocol
+            planned = defaultdict(list)
             for spec, settings in source.learners(experiment):
                 params: Mapping[str, Any] = settings
                 if spec.tune:
                     params = chosen[source.search(experiment, spec, settings).id]
-                learners.append((spec.name, source.learner(spec, params, experiment)))
-                tuned.append(bool(spec.tune))
+                learner = source.learner(spec, params, experiment)
+                planned[protocol.first(spec.permutations)].append((spec, learner))
                 # Displayed names and parameters come from the checked learner, not from the file.
-                roster.enter(source.planned, spec, learners[-1][1])
-            runs = plan.add(
-                source,
-                source.spec.protocol or experiment.protocol,
-                experiment.seed,
-                learners,
-            )
-            plan.note_tuned(
-                run.id for of_learner in compress(runs, tuned) for run in of_learner
-            )
+                roster.enter(source.planned, spec, learner)
+            # Learners of one dataset are added together: they share its streams.
+            for of_learners, learners in planned.items():
+                runs = plan.add(
+                    source,
+                    of_learners,
+                    experiment.seed,
+                    [(spec.name, learner) for spec, learner in learners],
+                )
+                is_tuned = [bool(spec.tune) for spec, _ in learners]
+                plan.note_tuned(
+                    run.id
+                    for of_learner in compress(runs, is_tuned)
+                    for run in of_learner
+                )
         return replace(plan.plan(experiment.name, roster), left_out=self._left_out)
 
     def next_rung(self, searches: Iterable[Search]) -> RunPlan:

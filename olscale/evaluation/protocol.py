@@ -10,7 +10,7 @@ that do not fit a stream.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge
@@ -247,6 +247,30 @@ class ProtocolSpec(ScoringOptions, StreamOptions):
         """
         for line in conflicts(self):
             raise ExperimentError(f"protocol.{line}")
+
+    def first(self, permutations: int | None) -> ProtocolSpec:
+        """Return the protocol with at most its first `permutations`; None stands for all of them.
+
+        Raises
+        ------
+        ExperimentError
+            If it permutes no rows, or permutes each of several folds.
+
+        Examples
+        --------
+        >>> ProtocolSpec().first(3).permutations, ProtocolSpec(permutations=2).first(3).permutations
+        (3, 2)
+        """
+        if permutations is None:
+            return self
+        if self.order != "permuted" or self.split != "given":
+            raise ExperimentError(
+                f"permutations of a learner was {permutations}, where protocol.order is "
+                f"{self.order!r} and protocol.split {self.split!r}; expected 'permuted' and 'given': "
+                "leave permutations out"
+            )
+        own = self.permutations or DEFAULT_REPEATS
+        return replace(self, permutations=min(own, permutations))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -103,7 +103,7 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
                 raise
             leave("dataset", str(spec.catalogue_name or spec.path), error)
             # A learner may name a dataset that was left out: that is no typing error.
-            left_out_names |= _names(spec)
+            left_out_names |= spec.names()
     opened = [open_dataset(str(spec.path)) for spec in datasets]
     tasks = {dataset.name: dataset.task for dataset in opened}
     _check_names(experiment, left_out_names.union(tasks))
@@ -205,14 +205,6 @@ def _beyond(
     return beyond
 
 
-def _names(spec: DatasetSpec) -> set[str]:
-    """Return possible names of a missing dataset, including the one with its limit of rows."""
-    name = str(spec.catalogue_name or spec.path).rstrip("/").rpartition("/")[2]
-    if spec.rows is None:
-        return {name}
-    return {name, f"{name}-{spec.rows}"}
-
-
 def _check_names(experiment: Experiment, names: set[str]) -> None:
     for i, spec in enumerate(experiment.learners):
         for name in spec.datasets or ():
@@ -232,7 +224,12 @@ def _with_path(spec: DatasetSpec, say: Callable[[str], None]) -> DatasetSpec:
         from olscale.data.catalogue.fetch import locate_sample
 
         path = locate_sample(str(path), spec.rows, say=say)
-    return spec.model_copy(update={"path": path, "name": None, "seed": None})
+    if spec.test_share is not None:
+        from olscale.data.catalogue.fetch import locate_held_out
+
+        path = locate_held_out(str(path), spec.test_share, say=say)
+    made = {"path": path, "name": None, "seed": None, "test_share": None}
+    return spec.model_copy(update=made)
 
 
 def unweighted_notes(resolved: ResolvedExperiment) -> list[str]:

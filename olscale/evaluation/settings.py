@@ -34,8 +34,12 @@ def settings(
     chosen = list(selections)
     specs = [named for spec in experiment.learners for named in _named(spec)]
     settings_by_key: dict[tuple[str, SettingKey], Setting] = {}
-    for dataset in experiment.datasets:
-        name = dataset_name(dataset)
+    named_datasets = (
+        (dataset, name)
+        for dataset in experiment.datasets
+        for name in sorted(dataset.names())
+    )
+    for dataset, name in named_datasets:
         for spec in specs:
             transforms = experiment.transforms_of(dataset, spec)
             if spec.meets(name):
@@ -65,9 +69,10 @@ def settings(
                         settings_by_key.setdefault((label, setting.key), setting)
     labels = frozenset(spec.label or spec.name for spec in specs)
     streams = {
-        dataset_name(dataset): dataset.name
+        name: dataset.name
         for dataset in experiment.datasets
         if dataset.name is not None and dataset.seed is not None
+        for name in dataset.names()
     }
     return ExperimentSettings(
         experiment.name, labels, tuple(settings_by_key.values()), streams
@@ -79,11 +84,6 @@ def _named(spec: LearnerSpec) -> list[LearnerSpec]:
     if spec.name != EVERY:
         return [spec]
     return [spec.model_copy(update={"name": name}) for name in learner_names()]
-
-
-def dataset_name(spec: DatasetSpec) -> str:
-    """Return the name of the dataset in stores: that in the catalogue, or that of its directory."""
-    return spec.catalogue_name or str(spec.path).rstrip("/").rpartition("/")[2]
 
 
 def _choices(

@@ -297,6 +297,40 @@ def test_a_dataset_of_more_rows_than_asked_is_drawn_from_once(
     assert said[0].startswith("drawing 50 rows of each split of dense into ")
 
 
+def test_a_share_of_the_rows_tests_learners_with_fewer_permutations(
+    shelf: Path, small_catalogue: dict[str, Any]
+) -> None:
+    asked = parse_experiment(
+        {
+            "datasets": [{"path": str(shelf / "digits"), "test_share": 0.25}],
+            "learners": [
+                {"name": "pa"},
+                {"name": "pa1", "permutations": 2, "datasets": ["digits-tested-0.25"]},
+            ],
+            "protocol": {"permutations": 3},
+        }
+    )
+    resolved = resolve(asked, lambda line: None)
+    [dataset] = resolved.datasets
+    assert (dataset.name, "test" in dataset.splits) == ("digits-tested-0.25", True)
+    runs = [
+        (run.learner, run.stream.shuffle.index)  # type: ignore[union-attr]
+        for run in make_plan(resolved.experiment).runs
+    ]
+    assert sorted(runs) == [
+        *(("pa", index) for index in range(3)),
+        *(("pa1", index) for index in range(2)),
+    ]
+
+
+def test_fewer_permutations_need_some(small_catalogue: dict[str, Any]) -> None:
+    asked = experiment([{"name": "ring", "protocol": {"order": "time"}}])
+    learners = asked.learners[0].model_copy(update={"permutations": 1})
+    resolved = resolve(asked.model_copy(update={"learners": (learners,)}), print)
+    with pytest.raises(ExperimentError, match=r"order is 'time' .* leave permutations"):
+        make_plan(resolved.experiment)
+
+
 def test_a_star_is_every_learner_on_the_datasets_of_its_task(shelf: Path) -> None:
     datasets = [{"path": str(shelf / name)} for name in ("dense", "targets", "digits")]
     resolution = resolve(

@@ -157,6 +157,25 @@ def locate_sample(path: str, rows: int, *, say: Say | None = None) -> str:
     return _kept(f"samples/{dataset.fingerprint[:12]}/{dataset.name}-{rows}", make)
 
 
+def locate_held_out(path: str, test_share: float, *, say: Say | None = None) -> str:
+    """Return the path of the dataset at `path` with a share of its rows held out as a test split.
+
+    It is kept in the data home; `olscale.data.catalogue.sample.hold_out` draws the rows.
+    """
+    from olscale.data.catalogue.sample import hold_out
+
+    dataset = open_dataset(path)
+
+    def make(dest: str) -> None:
+        if say is not None:
+            say(f"holding out {test_share:g} of the rows of {dataset.name} in {dest}")
+        hold_out(dataset, dest, test_share)
+
+    return _kept(
+        f"samples/{dataset.fingerprint[:12]}/{dataset.name}-tested-{test_share:g}", make
+    )
+
+
 def _kept(name: str, make: Callable[[str], object]) -> str:
     """Return the path of the dataset `name` of the data home, made if it is missing.
 

@@ -1,7 +1,8 @@
-"""A dataset of some rows of another, for a quick look at a large set."""
+"""A dataset of some rows of another: fewer of them, or with some held out as a test split."""
 
 import os
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,75 @@ def sample(dataset: Dataset, dest: str | os.PathLike[str], rows: int) -> Dataset
     """
     if rows < 1:
         raise ParameterError(f"rows is {rows}, expected at least 1")
+    parts = [
+        _Part(split, drawn(dataset.rows(split), rows), split)
+        for split in dataset.splits
+    ]
+    return _write(dataset, dest, {"rows": rows}, parts)
+
+
+def hold_out(
+    dataset: Dataset, dest: str | os.PathLike[str], test_share: float
+) -> Dataset:
+    """Write a dataset with one split as one with two: some of its rows become the test split.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    dest : path
+        New directory.
+    test_share : float
+        Share of the rows that test, above 0 and below 1. They are drawn uniformly without
+        replacement; the draw depends only on their number and the number of rows. Both splits keep
+        the order of the rows.
+
+    Raises
+    ------
+    ParameterError, DatasetError
+        For a share that leaves a split without rows, a dataset that has a test split, a `dest` that
+        is taken.
+
+    Examples
+    --------
+    >>> from olscale.data.generators import generate
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> halves = hold_out(generate("rotating-xor", f"{folder}/xor"), f"{folder}/halves", 0.5)
+    >>> halves.rows("train"), halves.rows("test")
+    (500, 500)
+    """
+    if "test" in dataset.splits:
+        raise ParameterError(
+            f"test_share was {test_share}, but {dataset.name} has a test split of "
+            f"{dataset.rows('test'):,} rows; leave test_share out"
+        )
+    rows = dataset.rows("train")
+    tests = round(rows * test_share)
+    if not 0 < tests < rows:
+        raise ParameterError(
+            f"test_share was {test_share}, which is {tests:,} of the {rows:,} rows of "
+            f"{dataset.name}; expected a share that leaves rows to both splits"
+        )
+    tested = drawn(rows, tests)
+    trained = np.setdiff1d(np.arange(rows), tested, assume_unique=True)
+    parts = [_Part("train", trained, "train"), _Part("train", tested, "test")]
+    return _write(dataset, dest, {"test_share": test_share}, parts)
+
+
+class _Part(NamedTuple):
+    """Rows of a split of the first dataset that make a split of the second one."""
+
+    taken_from: str
+    rows: NDArray[np.int64]
+    split: str
+
+
+def _write(
+    dataset: Dataset,
+    dest: str | os.PathLike[str],
+    draw: Mapping[str, float],
+    parts: Sequence[_Part],
+) -> Dataset:
     # Declared, since few rows may have too few values to look like a regression.
     labels = Labels(
         {"classification": "classes", "regression": "real"}.get(dataset.task)
@@ -57,9 +127,10 @@ def sample(dataset: Dataset, dest: str | os.PathLike[str], rows: int) -> Dataset
     if dataset.task == "novelty":
         labels = Labels(novel=str(NOVEL))
     chunk_rows = dataset.manifest.chunk_rows
+    source = f"sample:{dataset.name}:" + ",".join(f"{k}={v}" for k, v in draw.items())
     with (
         claim(
-            path_text(dest, "dest"), {"sample": dataset.fingerprint, "rows": rows}
+            path_text(dest, "dest"), {"sample": dataset.fingerprint, **draw}
         ) as directory,
         DatasetWriter(
             directory,
@@ -70,12 +141,10 @@ def sample(dataset: Dataset, dest: str | os.PathLike[str], rows: int) -> Dataset
         ) as writer,
     ):
         sources = []
-        for split in dataset.splits:
-            index = drawn(dataset.rows(split), rows)
-            source = f"sample:{dataset.name}:rows={rows}"
+        for part in parts:
             # Ascending rows need neither memory nor a scratch file: each chunk is read once.
-            some = Subset(dataset, split, index)
-            for number in range(-(-len(index) // chunk_rows)):
+            some = Subset(dataset, part.taken_from, part.rows)
+            for number in range(-(-len(part.rows) // chunk_rows)):
                 chunk = some.chunk(number)
                 target: Any = chunk.y.astype(np.float64)
                 if dataset.classes is not None:
@@ -91,8 +160,8 @@ def sample(dataset: Dataset, dest: str | os.PathLike[str], rows: int) -> Dataset
                     targets=dataset.targets,
                     weights=chunk.weights,
                 )
-                writer.write(split, Member(source, split), batch)
-            sources.append(SourceEntry(name=source, split=split))
+                writer.write(part.split, Member(source, part.split), batch)
+            sources.append(SourceEntry(name=source, split=part.split))
         writer.finish(sources)
     return open_dataset(dest)
 
