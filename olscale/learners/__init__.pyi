@@ -108,6 +108,9 @@ from olscale.learners.reference.baselines import LastValue as LastValue
 from olscale.learners.reference.baselines import Majority as Majority
 from olscale.learners.reference.baselines import Mean as Mean
 from olscale.learners.reference.baselines import NoChange as NoChange
+from olscale.learners.reference.batch_boosting import BatchBoosting as BatchBoosting
+from olscale.learners.reference.batch_logistic import BatchLogistic as BatchLogistic
+from olscale.learners.reference.batch_svm import BatchSVM as BatchSVM
 from olscale.learners.reference.svm import LSSVM as LSSVM
 from olscale.learners.reference.svm import SVM as SVM
 from olscale.learners.reference.svm import SVR as SVR

@@ -12,6 +12,9 @@ from olscale.registry import installed
 
 REFERENCES = {
     "svm": "bpas or fogd",
+    "batch-svm": "replay-svm",
+    "batch-boosting": "hoeffding-tree",
+    "batch-logistic": "logistic or arow",
     "svr": "krls or olk-r",
     "ls-svm": "krls or olk-r",
     "one-class-svm": "norma-n or olk-n",

@@ -99,7 +99,10 @@ def trained(
     return model
 
 
-WITHOUT_FORM = {"svm", "svr", "one-class-svm", "ls-svm"}
+WITHOUT_FORM = {
+    *("svm", "svr", "one-class-svm", "ls-svm"),
+    *("batch-svm", "batch-boosting", "batch-logistic"),
+}
 """Learners that are refused; all others of the registry are exported."""
 
 

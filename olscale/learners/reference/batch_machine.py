@@ -206,7 +206,7 @@ class BatchMachine(Learner, EstimatesCost):
             rows_at_next = 2 * trained or FIRST_MACHINE
             stop = min(len(y), start + rows_at_next - rows_before)
             part = slice_rows(X, start, stop)
-            scores[start:stop] = self._scores_by(trained, part)
+            scores[start:stop] = self._scores_by(self._scoring(trained), part)
             own_weights = None if weights is None else weights[start:stop]
             self._keep(part, y[start:stop], own_weights)
             rows_after = rows_before + stop - start
@@ -214,6 +214,10 @@ class BatchMachine(Learner, EstimatesCost):
             self.state_["updates"][0] += trained_rows(rows_after) > trained
             start = stop
         return scores
+
+    def _scoring(self, trained: int) -> int:
+        """Return how many rows train the machine that scores the stream, of at most `trained`."""
+        return trained
 
     def scores(self, X: Rows) -> FloatArray:
         """Return the scores of the machine trained on all rows."""

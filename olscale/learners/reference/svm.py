@@ -5,15 +5,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import Rows, rows_of, to_csr
 from olscale.learners.contract.detector import Detector
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.parameters import Real, param
 from olscale.learners.contract.weighted import WeightedClassifier, WeightedRegressor
 from olscale.learners.reference.batch_machine import GaussianMachine
+from olscale.learners.reference.class_machine import ClassMachine
 
 
-class SVM(GaussianMachine, WeightedClassifier):
+class SVM(ClassMachine, GaussianMachine, WeightedClassifier):
     """Batch reference, not one-pass: scikit-learn's SVC with a Gaussian kernel, on all rows.
 
     It keeps every row. Test rows are scored by a machine trained on all rows. Along the stream a
@@ -50,32 +50,6 @@ class SVM(GaussianMachine, WeightedClassifier):
         from sklearn.svm import SVC
 
         return SVC(C=self.C, gamma=self._gamma())
-
-    def _scores_by(self, count: int, X: Rows) -> FloatArray:
-        """Return the scores of the machine trained on the first `count` rows.
-
-        Scores are 0 for no rows, and 1 for a class that is the only one among them.
-        """
-        scores = np.zeros((rows_of(X), self._outputs))
-        classes = np.unique(self.state_["y"][:count][self._weighing(count)])
-        if not (len(scores) and len(classes)):
-            return scores
-        if len(classes) == 1:
-            if self._outputs > 1 or classes[0] == 1:
-                scores[:, 0 if self._outputs == 1 else classes[0]] = 1.0
-            else:
-                scores[:, 0 if self._outputs == 1 else classes[0]] = -1.0
-            return scores
-        decisions = self._trained(count).decision_function(self._matrix(to_csr(X)))
-        if self._outputs == 1:
-            scores[:, 0] = decisions
-            return scores
-        if decisions.ndim == 1:
-            decisions = np.stack([-decisions, decisions], axis=1)
-        # for classes that have not come
-        scores[:] = decisions.min(axis=1, keepdims=True) - 1.0
-        scores[:, classes] = decisions
-        return scores
 
 
 class SVR(GaussianMachine, WeightedRegressor):
