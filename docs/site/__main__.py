@@ -204,6 +204,7 @@ def _navigation(pages: Path) -> list[Any]:
                 "supervision.md",
                 "robustness.md",
                 "replay-svm.md",
+                "one-pass.md",
                 "drift-ensemble.md",
                 "soft-local.md",
                 "kernel-learners.md",
