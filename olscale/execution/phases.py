@@ -8,7 +8,6 @@ from functools import partial
 from olscale.data.dataset import Dataset
 from olscale.errors import ExecutionError, StoreError
 from olscale.evaluation.budget import Budget
-from olscale.evaluation.class_shards import cut_shards
 from olscale.evaluation.cut_groups import GROUPS_A_THREAD, cut_bundles, cut_groups
 from olscale.evaluation.forecast import (
     bundled_seconds,
@@ -20,6 +19,7 @@ from olscale.evaluation.plan import PlannedExperiment
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_plan import RunPlan, Search
+from olscale.evaluation.shard_cuts import cut_shards
 from olscale.evaluation.summed_rows import cut_sums
 from olscale.execution.checkpoints import Checkpoints, resumable_groups
 from olscale.execution.progress import Progress

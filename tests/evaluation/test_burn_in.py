@@ -11,13 +11,14 @@ import pytest
 from olscale.compiled.csr import slice_rows
 from olscale.data.stream import open_streams
 from olscale.errors import ExperimentError
-from olscale.evaluation.class_shards import ShardPass, cut_shards, merge_shards
+from olscale.evaluation.class_shards import ShardPass, merge_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_plan import RunPlan
+from olscale.evaluation.shard_cuts import cut_shards
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
 from olscale.results.opening import open_store

@@ -11,13 +11,14 @@ import pytest
 from olscale.data.ingest.ingest import ingest
 from olscale.data.stream import Stream
 from olscale.evaluation import class_shards as shard
-from olscale.evaluation.class_shards import ShardPass, cut_shards, merge_shards
+from olscale.evaluation.class_shards import ShardPass, merge_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.metrics import Prequential
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.shard_cuts import cut_shards
 from olscale.results.opening import open_store
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes

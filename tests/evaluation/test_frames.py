@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import olscale
-from olscale.evaluation.class_shards import cut_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.shard_cuts import cut_shards
 from olscale.execution.on_worker import StreamActor, run_as_task
 from olscale.learners.linear import first_order
 from olscale.results.opening import open_store

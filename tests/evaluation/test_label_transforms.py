@@ -19,12 +19,13 @@ from olscale.data.transforms.pipeline import make_transform
 from olscale.data.transforms.streaming import StreamingTransform
 from olscale.errors import ExperimentError, OlscaleError, ParameterError
 from olscale.evaluation import group_pass
-from olscale.evaluation.class_shards import ShardPass, cut_shards, merge_shards
+from olscale.evaluation.class_shards import ShardPass, merge_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.shard_cuts import cut_shards
 from olscale.evaluation.stream_transforms import StreamTransforms
 from olscale.models.file import load_model
 from olscale.models.grow import grow_classes

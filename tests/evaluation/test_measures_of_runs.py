@@ -10,7 +10,7 @@ import pytest
 
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import ExperimentError
-from olscale.evaluation.class_shards import ShardPass, cut_shards, merge_shards
+from olscale.evaluation.class_shards import ShardPass, merge_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.experiment_sections import TuningSpec
@@ -20,6 +20,7 @@ from olscale.evaluation.plan import make_plan
 from olscale.evaluation.protocol import check_task
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_plan import Search
+from olscale.evaluation.shard_cuts import cut_shards
 from olscale.measures import WAITED, askable
 from olscale.results.opening import open_store
 from olscale.results.record import Record

@@ -13,7 +13,7 @@ from olscale.data.stream import _FITTED
 from olscale.data.transforms import pipeline as pipelines
 from olscale.data.transforms.pipeline import Pipeline
 from olscale.evaluation import group_pass as packing
-from olscale.evaluation.class_shards import ShardPass, cut_shards, merge_shards
+from olscale.evaluation.class_shards import ShardPass, merge_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.forecast import check_workers, long_runs
@@ -21,6 +21,7 @@ from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_plan import RunPlan
+from olscale.evaluation.shard_cuts import cut_shards
 from olscale.execution.on_worker import StreamActor, run_as_task
 from olscale.execution.settings import ExecutionSettings
 from olscale.learners.linear.passive_aggressive import PA1

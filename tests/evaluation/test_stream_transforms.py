@@ -15,13 +15,14 @@ from olscale.data.transforms.pipeline import check_order, make_transform
 from olscale.data.transforms.streaming import StreamingTransform
 from olscale.errors import ParameterError
 from olscale.evaluation import group_pass
-from olscale.evaluation.class_shards import ShardPass, cut_shards, merge_shards
+from olscale.evaluation.class_shards import ShardPass, merge_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.online_folds import OnlineFolds
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.shard_cuts import cut_shards
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
 from olscale.results.opening import open_store

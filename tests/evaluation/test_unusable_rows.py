@@ -11,12 +11,13 @@ import pytest
 from olscale.compiled.csr import to_csr, to_dense
 from olscale.data.chunk import Chunk
 from olscale.data.ingest.ingest import ingest
-from olscale.evaluation.class_shards import ShardPass, cut_shards, merge_shards
+from olscale.evaluation.class_shards import ShardPass, merge_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.shard_cuts import cut_shards
 from olscale.learners.contract.learner import FloatArray, Learner, State
 from olscale.learners.registry import learner_names, make_learner
 from olscale.results.opening import open_store

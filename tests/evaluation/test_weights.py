@@ -14,12 +14,7 @@ from olscale.data.dataset import open_dataset
 from olscale.data.ingest.ingest import ingest
 from olscale.data.stream import Shuffle, open_streams
 from olscale.errors import ExperimentError, ParameterError
-from olscale.evaluation.class_shards import (
-    ShardPass,
-    can_shard,
-    cut_shards,
-    merge_shards,
-)
+from olscale.evaluation.class_shards import ShardPass, merge_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
@@ -28,6 +23,7 @@ from olscale.evaluation.plan import PlannedExperiment, make_plan
 from olscale.evaluation.resolve import open_experiment, resolve
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_plan import RunPlan
+from olscale.evaluation.shard_cuts import can_shard, cut_shards
 from olscale.evaluation.summed_rows import LEAST_ROWS, SumsPass
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner

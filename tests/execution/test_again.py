@@ -239,9 +239,9 @@ def test_class_shards_of_a_forced_run_are_merged_anew(
     before = results(store)
     done = evaluate(asked, tmp_path, in_process=True, class_shards=2, force=True)
     assert (done.computed, done.changed, results(store)) == (1, 0, before)
-    from olscale.evaluation.class_shards import cut_shards
     from olscale.evaluation.cut_groups import cut_groups
     from olscale.evaluation.plan import make_plan
+    from olscale.evaluation.shard_cuts import cut_shards
 
     plan = make_plan(asked)
     [pack] = cut_shards(cut_groups(plan.runs, plan.sources, 1), 2, 2)

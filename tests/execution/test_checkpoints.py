@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 from olscale.data.ingest.ingest import ingest
 from olscale.evaluation import group_pass as packs_module
 from olscale.evaluation.budget import BudgetExceeded
-from olscale.evaluation.class_shards import ShardPass, cut_shards, merge_shards
+from olscale.evaluation.class_shards import ShardPass, merge_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
+from olscale.evaluation.shard_cuts import cut_shards
 from olscale.execution import checkpoints
 from olscale.execution.checkpoints import (
     Checkpoints,

@@ -12,10 +12,10 @@ from distributed.utils_test import gen_cluster
 
 from olscale.data.stream import Stream
 from olscale.errors import ExecutionError
-from olscale.evaluation.class_shards import cut_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.evaluation.plan import make_plan
+from olscale.evaluation.shard_cuts import cut_shards
 from olscale.execution import driver, group_calls
 from olscale.execution import resumable_pass as passages
 from olscale.execution.evaluate import evaluate

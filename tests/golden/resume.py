@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from olscale.data.ingest.ingest import ingest
-from olscale.evaluation.class_shards import cut_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.shard_cuts import cut_shards
 from olscale.evaluation.summed_rows import cut_sums
 from olscale.execution.group_records import merge_group
 from olscale.execution.resumable_pass import ResumablePass
