@@ -23,12 +23,8 @@ from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.forecast import NUMBERS_A_SECOND, ROW_NUMBERS
 from olscale.evaluation.from_model import check_begins
 from olscale.evaluation.plan_inputs import PlanInput, plan_inputs
-from olscale.evaluation.protocol import (
-    ProtocolSpec,
-    check_stream,
-    check_task,
-    weighing_of,
-)
+from olscale.evaluation.protocol import ProtocolSpec, weighing_of
+from olscale.evaluation.protocol_fit import check_stream, check_task
 from olscale.evaluation.resolve import ResolvedExperiment, open_experiment
 from olscale.evaluation.run import Run, stream_keys
 from olscale.evaluation.run_group import StreamSource, stored_values

@@ -17,7 +17,7 @@ from olscale.evaluation.experiment_sections import TuningSpec
 from olscale.evaluation.fused_runs import fuse_runs
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.plan import make_plan
-from olscale.evaluation.protocol import check_task
+from olscale.evaluation.protocol_fit import check_task
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_plan import Search
 from olscale.evaluation.shard_cuts import cut_shards
