@@ -33,11 +33,12 @@ from olscale.evaluation.rehearsal import Rehearsal, needs_rehearsal, shared_reas
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_learner import RunLearner
 from olscale.evaluation.run_results import Counted, environment, metric_results
+from olscale.evaluation.score_columns import ScoreColumns
 from olscale.learners.calibrator import Calibrator
 from olscale.learners.class_probabilities import ClassProbabilities
 from olscale.learners.contract.capability import ranking_columns, ranks_by_class
 from olscale.learners.contract.compilation import compile_loops
-from olscale.learners.contract.learner import Learner, predictions_of, score_columns
+from olscale.learners.contract.learner import Learner, score_columns
 from olscale.learners.contract.usable_rows import diverged_at, score_usable
 from olscale.measures import NOT_REPRODUCIBLE, RANKED_BY_CLASS, headline_of
 from olscale.results.record import Record
@@ -108,25 +109,24 @@ class RunState(RunLearner):
         self._again = 0
         self._ready = False
         outputs = len(shape.targets) or score_columns(shape.classes)
-        self._ranking = self._guarded(lambda: ranking_columns(self.learner)) or 0
+        ranking = self._guarded(lambda: ranking_columns(self.learner)) or 0
         self.probabilities: ClassProbabilities | None = None
-        self._shows_probabilities = False
-        if any(needs_of(shape)):
+        needs_probabilities = any(needs_of(shape))
+        if needs_probabilities:
             self.probabilities = self._guarded(
-                lambda: begin_probabilities(self.learner, shape, self._ranking)
+                lambda: begin_probabilities(self.learner, shape, ranking)
             )
-            self._shows_probabilities = True
         elif calibrates and has_plain_scores(self.learner, shape):
             self.probabilities = ClassProbabilities(
-                Calibrator(shape.classes), None, 0, self._ranking
+                Calibrator(shape.classes), None, 0, ranking
             )
-        # Columns of ranking scores, then of probabilities or of margins to make them of, follow
-        # the learner's own scores.
-        further_columns = self._ranking
-        self._shown = 0
-        if self.probabilities is not None and self._shows_probabilities:
-            further_columns += self.probabilities.columns
-            self._shown = shape.classes
+        self._score_columns = ScoreColumns(
+            shape,
+            ranking,
+            self.probabilities,
+            shows_probabilities=needs_probabilities,
+        )
+        further_columns = self._score_columns.further
         self._outputs = (outputs + further_columns, shape.classes + further_columns)
         self._rehearsal: Rehearsal | None = None
         if self.outcome == "ok" and needs_rehearsal(self.learner):
@@ -203,56 +203,6 @@ class RunState(RunLearner):
             return replace(chunk, y=np.zeros_like(chunk.y))
         return chunk
 
-    def _predictions(self, scores: FloatArray) -> Array:
-        return predictions_of(scores[:, : self._own_columns(scores)], self._task)
-
-    def _assessed(self, chunk: Chunk, scored: Scored) -> tuple[FloatArray, Array]:
-        """Return scores of the stream with probabilities, and predictions, before each label."""
-        if self.probabilities is None:
-            return scored.scores, self._predictions(scored.scores)
-        events = scored.arrivals
-        weights = chunk.weights
-        if events is not None:
-            weights = events.weights
-        # what measures count is calibrated
-        if not self.run.stream.scoring.weighted_measures:
-            weights = None
-        if events is None:
-            scores, codes = self.probabilities.follow(scored.scores, chunk.y, weights)
-        else:
-            scores, codes = self.probabilities.follow(
-                events.scores, events.taught, weights
-            )
-            scores = scores[events.asked]
-            if codes is not None:
-                codes = codes[events.asked]
-        if not self._shows_probabilities:
-            return scored.scores, self._predictions(scored.scores)
-        if codes is None:
-            codes = self._predictions(scores)
-        return scores, codes
-
-    def _answered(self, scores: FloatArray) -> tuple[FloatArray, Array]:
-        """Return scores of other rows with probabilities, and predictions."""
-        if self.probabilities is None or not self._shows_probabilities:
-            return scores, self._predictions(scores)
-        scores, codes = self.probabilities.answer(scores)
-        if codes is None:
-            codes = self._predictions(scores)
-        return scores, codes
-
-    def _read_by(self, metric: Metric, scores: FloatArray) -> FloatArray:
-        outputs = self._own_columns(scores)
-        if metric.reads_probabilities:
-            return scores[:, outputs + self._ranking :]
-        if metric.ranks_rows and self._ranking:
-            return scores[:, outputs : outputs + self._ranking]
-        return scores[:, :outputs]
-
-    def _own_columns(self, scores: FloatArray) -> int:
-        """Return the number of score columns that predictions are made from."""
-        return int(scores.shape[1]) - self._ranking - self._shown
-
     def release(self) -> None:
         """Bring the learner up to date; a single run never lags behind."""
 
@@ -267,7 +217,7 @@ class RunState(RunLearner):
             row = int(rows[np.argmin(finite)])
             self._diverge(chunk, row, self.position + row, "row", self.position + row)
             return
-        scores, codes = self._assessed(chunk, scored)
+        scores, codes = self._score_columns.assess(chunk, scored)
         # Without arrivals each label comes with its row, and metrics need no order of events.
         if scored.arrivals is None:
             weights = None
@@ -332,7 +282,7 @@ class RunState(RunLearner):
 
     def _see(self, counted: slice, y: Array, codes: Array, scores: FloatArray) -> None:
         for metric in self._counting():
-            read = self._read_by(metric, scores[counted])
+            read = self._score_columns.read_by(metric, scores[counted])
             metric.see(y[counted], codes[counted], read)
 
     def hold_out(self, chunk: Chunk, first: int) -> None:
@@ -340,7 +290,7 @@ class RunState(RunLearner):
         scores = self._scores(chunk, first)
         if scores is not None:
             self._weigh(self._metrics, chunk.weights)
-            _, codes = self._answered(scores)
+            _, codes = self._score_columns.answer(scores)
             for metric in self._metrics:
                 metric.held_out(chunk.y, codes)
 
@@ -350,7 +300,7 @@ class RunState(RunLearner):
         self._tested += len(chunk)
         if scores is not None:
             self._weigh(self._metrics, chunk.weights)
-            scores, codes = self._answered(scores)
+            scores, codes = self._score_columns.answer(scores)
             self.count_test(chunk.y, codes, scores)
 
     def predict_again(self, chunk: Chunk) -> None:
@@ -359,7 +309,7 @@ class RunState(RunLearner):
         self._again += len(chunk)
         if scores is not None:
             self._weigh(self._metrics, chunk.weights)
-            _, codes = self._answered(scores)
+            _, codes = self._score_columns.answer(scores)
             for metric in self._metrics:
                 metric.train(chunk.y, codes)
 
@@ -411,7 +361,7 @@ class RunState(RunLearner):
     def count_test(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Count rows of the test split: targets, predictions of the final model, scores."""
         for metric in self._metrics:
-            metric.test(y, codes, self._read_by(metric, scores))
+            metric.test(y, codes, self._score_columns.read_by(metric, scores))
 
     def error(self) -> float:
         """Return the error so far (RMSE in a regression); NaN before the first counted row."""
