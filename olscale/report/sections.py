@@ -19,48 +19,28 @@ from olscale.analysis.curves import (
 from olscale.analysis.standing import is_comparable, looked_ahead, why_incomparable
 from olscale.analysis.status import Status
 from olscale.analysis.summary import Summary, by_setting
-from olscale.analysis.sweeps import Sweep, find_sweeps
 from olscale.learners.foresight import ahead_text
-from olscale.measures import (
-    HEADLINES,
-    base_name,
-    distance_from_best,
-    measure_of,
-    metric_words,
-)
-from olscale.report.choice import (
-    best_of_each,
-    labelled,
-    stream_key,
-    streams_of_settings,
-)
+from olscale.measures import base_name, metric_words
+from olscale.report.choice import stream_key, streams_of_settings
 from olscale.report.classes import class_table
 from olscale.report.facts import class_names, planned_facts
 from olscale.report.figures import (
     alarm_figure,
     confusion_figure,
     curve_figure,
-    parameter_figure,
     roc_figure,
     segment_figure,
-    surface_figure,
 )
 from olscale.report.figures.curves import BANDS
 from olscale.report.figures.segments import heat_figure
-from olscale.report.figures.words import metric_text, params_text
 from olscale.report.gallery import Gallery, Part
 from olscale.report.html import chips_html, escape, paragraphs, rows_html, table_html
 from olscale.report.labels import column_of, protocol_parts, transforms_note
+from olscale.report.panels import Chosen, legible
 from olscale.report.papers.base import FigureSource
+from olscale.report.sweep_figures import sweep_figures
 
 T = TypeVar("T", bound=AlongStream)
-S = TypeVar("S", Summary, Sweep)
-
-_MOST = 12
-"""Most lines of one panel that readers can distinguish."""
-
-_MAPS = 6
-"""Most maps of two parameters per stream: readers look at no more."""
 
 _MOST_ALARMS = 12
 """Most drift alarms of a line that are marked on its curve."""
@@ -228,7 +208,7 @@ def stream_sections(
                 )
                 names = class_names(facts.get(group[0].fingerprint, {}))
                 parts += _classes(title, name, of_label, names, gallery)
-        parts += _swept(title, group, gallery, source)
+        parts += sweep_figures(title, group, gallery, source)
         if parts:
             s = group[0]
             notes = [
@@ -264,10 +244,6 @@ def _standing_notes(group: Sequence[Summary]) -> list[str]:
     return notes
 
 
-Chosen = tuple[dict[str, S], str]
-"""The content of a panel, by label, and what its caption must say about the rest."""
-
-
 def _chosen(
     groups: Iterable[Sequence[Summary]], metric: str
 ) -> dict[Hashable, Chosen[Summary]]:
@@ -281,7 +257,7 @@ def _settings_of(
     groups: Iterable[Sequence[Summary]], metric: str
 ) -> dict[Hashable, Chosen[Summary]]:
     summaries = ([s for s in group if s.metric == metric] for group in groups)
-    return {stream_key(of[0]): _legible(of) for of in summaries if of}
+    return {stream_key(of[0]): legible(of) for of in summaries if of}
 
 
 def _asked(
@@ -431,32 +407,6 @@ def _by_stream(found: Iterable[T]) -> dict[Hashable, list[T]]:
     return groups
 
 
-def _legible(found: Sequence[S]) -> Chosen[S]:
-    """Return what fits into one panel, by label, and what its caption must say."""
-    labels = labelled(found)
-    if len(found) <= _MOST:
-        return labels, ""
-    best = best_of_each(found)
-    metric = (found[0] if isinstance(found[0], Summary) else found[0].summary).metric
-    most = "most" if measure_of(metric).better == "higher" else "least"
-    note = (
-        f"; of each learner the setting of {most} {metric_words(metric)}"
-        if len(best) < len(found)
-        else ""
-    )
-    if len(best) > _MOST:
-        note += f", the best {_MOST} of {len(best)} learners"
-        best = sorted(best, key=_rank)[:_MOST]
-    # By identity, since summaries hold dicts and have no hash.
-    ids = set(map(id, best))
-    return {label: item for label, item in labels.items() if id(item) in ids}, note
-
-
-def _rank(one: Summary | Sweep) -> float:
-    s = one if isinstance(one, Summary) else one.summary
-    return distance_from_best(s.metric, s.mean)
-
-
 def _means(shown: Mapping[str, AlongStream], band: bool = True) -> str:
     """Say how many runs each line of a panel averages, and which average fewer than others."""
     runs = {label: len(line.values) for label, line in shown.items()}
@@ -469,102 +419,3 @@ def _means(shown: Mapping[str, AlongStream], band: bool = True) -> str:
         ", the band one standard deviation" if band and len(shown) <= BANDS else ""
     )
     return f", mean over {most} runs{unequal}{deviation}"
-
-
-def _swept(
-    title: str, group: Sequence[Summary], gallery: Gallery, source: FigureSource
-) -> list[Part]:
-    """Return a figure per parameter, with a line per learner, and a map per parameter pair."""
-    metric = next(
-        (name for name in HEADLINES if any(s.metric == name for s in group)), None
-    )
-    of_names: dict[tuple[str, ...], list[Sweep]] = defaultdict(list)
-    for sweep in find_sweeps(s for s in group if s.metric == metric):
-        of_names[sweep.names].append(sweep)
-    parts: list[Part] = []
-    for names, sweeps in of_names.items():
-        if len(names) == 1:
-            shown, note = _legible(sweeps)
-            parts.append(_lines(title, shown, note, gallery, source))
-            continue
-        best = sorted(sweeps, key=_rank)[:_MAPS]
-        parts += [
-            _map(title, sweep, gallery)
-            for sweep in sweeps
-            if any(sweep is best_sweep for best_sweep in best)
-        ]
-        if hidden := [
-            sweep.summary.label
-            for sweep in sweeps
-            if not any(sweep is best_sweep for best_sweep in best)
-        ]:
-            over = " and ".join(names)
-            sentence = (
-                f"Against {over} the {_MAPS} best of {len(sweeps)} learners are drawn, not "
-                f"{', '.join(hidden)}."
-            )
-            parts.append(paragraphs([sentence], "note"))
-    return parts
-
-
-def _lines(
-    title: str,
-    shown: Mapping[str, Sweep],
-    note: str,
-    gallery: Gallery,
-    source: FigureSource,
-) -> Part:
-    sweeps = list(shown.values())
-    [name], metric = sweeps[0].names, sweeps[0].summary.metric
-    if len(sweeps) == 1:
-        caption = _caption(title, sweeps[0])
-        of = f"{sweeps[0].summary.label}-{name}"
-    else:
-        best = ", ".join(
-            f"{label} {params_text({name: item.summary.params[name]})}"
-            for label, item in shown.items()
-        )
-        unlisted = (
-            ""
-            if all(len(item.summary.params) == 1 for item in sweeps)
-            else ", its other parameters at their best"
-        )
-        caption = (
-            f"{title}: {metric_text(metric)} of each learner against {name}{unlisted}{note}; "
-            "best at "
-            f"{best}."
-        )
-        of = name
-    panel = {sweeps[0].summary.label if len(sweeps) == 1 else "": shown}
-    return gallery.add(
-        f"{title}-{of}",
-        caption,
-        parameter_figure,
-        panel,
-        "parameters",
-        of_learner=source.looks,
-    )
-
-
-def _map(title: str, sweep: Sweep, gallery: Gallery) -> Part:
-    learner = sweep.summary.label
-    name = f"{title}-{learner}-{'-'.join(sweep.names)}"
-    return gallery.add(
-        name, _caption(title, sweep), surface_figure, {learner: sweep}, "parameters"
-    )
-
-
-def _caption(title: str, sweep: Sweep) -> str:
-    learner = sweep.summary.label
-    metric = sweep.summary.metric
-    other_params = {
-        name: value
-        for name, value in sweep.summary.params.items()
-        if name not in sweep.names
-    }
-    fixed = f", with {params_text(other_params)}" if other_params else ""
-    best = params_text({name: sweep.summary.params[name] for name in sweep.names})
-    return (
-        f"{title}: {metric_text(metric)} of {learner} against "
-        f"{' and '.join(sweep.names)}{fixed}; best at {best}."
-    )
