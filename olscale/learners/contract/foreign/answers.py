@@ -64,6 +64,47 @@ def numbers(
     return answers.astype(np.float64)
 
 
+def class_scores(
+    predictions: Any, sound: NDArray[np.bool_], classes: int, labels: ClassLabels
+) -> NDArray[np.float64]:
+    """Return predicted classes as scores: 1 and -1 for two classes, else 1 for the predicted one.
+
+    Rows that are not `sound` score NaN.
+
+    Raises
+    ------
+    ValueError
+        As `class_codes` does.
+    """
+    codes = class_codes(predictions, len(sound), max(2, classes), labels)
+    if classes <= 2:
+        scores: NDArray[np.float64] = np.where(codes > 0, 1.0, -1.0).reshape(-1, 1)
+    else:
+        scores = np.eye(classes)[codes]
+    scores[~sound] = np.nan
+    return scores
+
+
+def number_scores(
+    predictions: Any,
+    finite: NDArray[np.bool_],
+    targets: int,
+    method: str = "predict",
+) -> NDArray[np.float64]:
+    """Return the predictions of the `finite` rows as scores of all rows, NaN for the others.
+
+    Raises
+    ------
+    ValueError
+        As `numbers` does.
+    """
+    scores: NDArray[np.float64] = np.full((len(finite), targets), np.nan)
+    if finite.any():
+        finite_numbers = numbers(predictions, int(finite.sum()), targets, method)
+        scores[finite] = np.where(np.isfinite(finite_numbers), finite_numbers, np.nan)
+    return scores
+
+
 def normality(score: float, model: Any) -> float:
     """Return the negated score of River's detector `model`: higher for normal rows.
 

@@ -10,21 +10,12 @@ have no state of plain arrays and restart from the first row after a loss.
 import copy
 import pickle
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import (
-    CSR,
-    Rows,
-    rows_of,
-    slice_rows,
-    take_rows,
-    to_dense,
-    trim,
-)
+from olscale.compiled.csr import Rows, rows_of, slice_rows, take_rows
 from olscale.data.feature_names import NAMELESS, FeatureNames
 from olscale.errors import ParameterError
 from olscale.learners.adapter_version import adapted
@@ -41,9 +32,10 @@ from olscale.learners.contract.capability import (
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.foreign.answers import (
     Soundness,
-    class_codes,
+    class_scores,
     finite_rows,
     normality,
+    number_scores,
     numbers,
 )
 from olscale.learners.contract.foreign.kind import (
@@ -56,6 +48,12 @@ from olscale.learners.contract.foreign.kind import (
     task_of,
 )
 from olscale.learners.contract.foreign.margins import gives_margins, margins_of
+from olscale.learners.contract.foreign.model_input import (
+    matrix_of,
+    single_rows,
+    unchecked,
+    weight_argument,
+)
 from olscale.learners.contract.foreign.probabilities import (
     ClassLabels,
     RowScores,
@@ -272,7 +270,7 @@ class ForeignLearner(
     def learn(
         self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
     ) -> FloatArray:
-        with self._unchecked():
+        with unchecked(of_river=self._river):
             return self._learn(X, y, weights)
 
     def _learn(
@@ -296,7 +294,8 @@ class ForeignLearner(
                 learn = self._estimator.learn_one
             else:
                 learn = self._estimator.partial_fit
-            learn(row, *labels, **self._arguments, **self._weight(weights, i))
+            weight = weight_argument(weights, i, of_river=self._river)
+            learn(row, *labels, **self._arguments, **weight)
             self._fitted = True
             self._updates += 1
         return scores
@@ -314,7 +313,7 @@ class ForeignLearner(
         if self.river_model is not None and self.river_model.shared is None:
             # both calls of a batch need its dictionaries
             self.river_model.shared = SharedRows()
-        with self._unchecked():
+        with unchecked(of_river=self._river):
             for start in range(0, rows_of(X), batch):
                 span = slice(start, min(start + batch, rows_of(X)))
                 rows = slice_rows(X, span.start, span.stop)
@@ -328,7 +327,7 @@ class ForeignLearner(
     def _batch_scores(self, X: Rows) -> FloatArray:
         """Return the scores of a batch, from one prediction of all its rows where there is one."""
         if self.river_model is None:
-            matrix = self._matrix(X)
+            matrix = matrix_of(X, self._columns)
             # for a model that cannot predict yet
             scores = np.zeros((rows_of(X), self._outputs))
             if self._fitted:
@@ -356,15 +355,15 @@ class ForeignLearner(
                 labels = () if self.task == "novelty" else (y,)
                 counts = {} if weights is None else {"sample_weight": weights}
                 self._estimator.partial_fit(
-                    self._matrix(X), *labels, **self._arguments, **counts
+                    matrix_of(X, self._columns), *labels, **self._arguments, **counts
                 )
         self._fitted = self._fitted or len(y) > 0
         self._updates += len(y)
 
     def scores(self, X: Rows) -> FloatArray:
-        with self._unchecked():
+        with unchecked(of_river=self._river):
             if not self._river and self._fitted and rows_of(X):
-                matrix = self._matrix(X)
+                matrix = matrix_of(X, self._columns)
                 answers = self._answer(matrix, X)
                 return self._with_more_columns(answers, matrix)
             return self._row_scores_of(X)
@@ -400,21 +399,9 @@ class ForeignLearner(
                 return measures
         return measures
 
-    def _unchecked(self) -> AbstractContextManager[Any]:
-        """Make scikit-learn skip costly checks, and keep estimators from writing output."""
-        stack = ExitStack()
-        stack.enter_context(np.errstate(all="ignore"))
-        if not self._river:
-            from sklearn import config_context
-
-            stack.enter_context(
-                config_context(assume_finite=True, skip_parameter_validation=True)
-            )
-        return stack
-
     def _each(self, X: Rows) -> Any:
         if self.river_model is None:
-            return (self._matrix(slice_rows(X, i, i + 1)) for i in range(rows_of(X)))
+            return single_rows(X, self._columns)
         return self.river_model.rows(X)
 
     def _label(self, y: NDArray[Any], i: int) -> Any:
@@ -424,24 +411,6 @@ class ForeignLearner(
         if self.task == "regression":
             return y[i].item()
         return self._labels.of(int(y[i]))
-
-    def _weight(self, weights: FloatArray | None, i: int) -> dict[str, Any]:
-        """Return the weight of row `i` in the model's format."""
-        if weights is None:
-            return {}
-        if self._river:
-            return {"w": float(weights[i])}
-        return {"sample_weight": weights[i : i + 1]}
-
-    def _matrix(self, X: Rows) -> Any:
-        if not isinstance(X, CSR):
-            return X
-        if self._columns <= 1024:
-            return to_dense(X, self._columns)
-        from scipy.sparse import csr_matrix
-
-        indptr, indices, data = trim(X)
-        return csr_matrix((data, indices, indptr), (rows_of(X), self._columns))
 
     def _score(self, row: Any, X: Rows) -> FloatArray:
         """Return the scores of one row, given in the model's format and as in the stream."""
@@ -463,18 +432,16 @@ class ForeignLearner(
         if self.task == "novelty":
             answers = numbers([self._estimator.score_one(row)], 1, method="score_one")
             score = float(answers[0, 0])
-            return self._as_numbers(
-                [normality(score, last_step(self._estimator))], usable
-            )
+            normalities = [normality(score, last_step(self._estimator))]
+            return number_scores(normalities, usable, self._outputs)
         prediction = self._estimator.predict_one(row)
         if prediction is None:
             return scores
         if self.task == "regression":
-            return self._as_numbers([prediction], usable)
-        return self._as_scores(
-            [self._labels.code(prediction)],
-            self._soundness.of(self._estimator, row, usable),
-        )
+            return number_scores([prediction], usable, self._outputs)
+        codes = [self._labels.code(prediction)]
+        sound = self._soundness.of(self._estimator, row, usable)
+        return class_scores(codes, sound, self._classes, self._labels)
 
     @property
     def _columns_of_scores(self) -> int:
@@ -517,9 +484,8 @@ class ForeignLearner(
             method = "decision_function" if graded else "predict"
             answer = getattr(self._estimator, method)
             finite = finite_rows(X)
-            return self._as_numbers(
-                answer(rows[finite]) if finite.any() else [], finite, method
-            )
+            predictions = answer(rows[finite]) if finite.any() else []
+            return number_scores(predictions, finite, self._outputs, method)
         if is_batch:
             sound = self._soundness.of_batch(self._estimator, finite_rows(X))
         else:
@@ -527,26 +493,5 @@ class ForeignLearner(
         # A broken model need not predict a class: its prediction is not read.
         if not sound.any():
             return np.full((len(sound), score_columns(self._classes)), np.nan)
-        return self._as_scores(self._estimator.predict(rows), sound)
-
-    def _as_numbers(
-        self, predictions: Any, finite: NDArray[np.bool_], method: str = "predict"
-    ) -> FloatArray:
-        scores: FloatArray = np.full((len(finite), self._outputs), np.nan)
-        if finite.any():
-            finite_numbers = numbers(
-                predictions, int(finite.sum()), self._outputs, method
-            )
-            scores[finite] = np.where(
-                np.isfinite(finite_numbers), finite_numbers, np.nan
-            )
-        return scores
-
-    def _as_scores(self, prediction: Any, sound: NDArray[np.bool_]) -> FloatArray:
-        codes = class_codes(prediction, len(sound), max(2, self._classes), self._labels)
-        if self._classes <= 2:
-            scores: FloatArray = np.where(codes > 0, 1.0, -1.0).reshape(-1, 1)
-        else:
-            scores = np.eye(self._classes)[codes]
-        scores[~sound] = np.nan
-        return scores
+        predictions = self._estimator.predict(rows)
+        return class_scores(predictions, sound, self._classes, self._labels)
