@@ -8,7 +8,7 @@ the last of the model: how many there were is counted. Labels may be missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,6 +29,12 @@ from olscale.data.manifest import MANIFEST
 from olscale.errors import FormatError, ModelError, NoRowsError, UnknownNameError
 from olscale.models.about import ColumnsEntry, with_values
 from olscale.models.cell_values import number_or_nan, pointed
+from olscale.models.source_encoding import (
+    check_codings,
+    check_index_base,
+    check_values,
+    listed_names,
+)
 from olscale.models.table_plan import TablePlan, TablePlanner
 from olscale.storage.open import open_storage
 
@@ -149,12 +155,13 @@ class ModelSource:
         split = self._split or ("test" if "test" in dataset.splits else "train")
         manifest = dataset.manifest
         columns = None if manifest.table is None else [*manifest.table.categorical]
-        self._check_base(manifest.index_base)
-        self._base = 0 if manifest.index_base == 0 else 1
-        self._check_codings(
-            {} if manifest.table is None else manifest.table.coded or {}
+        check_index_base(
+            self._columns, self._source, manifest.index_base, self._options.zero_based
         )
-        self._check_values(set(manifest.feature_names or ()))
+        self._base = 0 if manifest.index_base == 0 else 1
+        codings = {} if manifest.table is None else manifest.table.coded or {}
+        check_codings(self._columns, self._source, codings)
+        check_values(self._columns, self._source, set(manifest.feature_names or ()))
         classes = (
             None if dataset.classes is None else np.array(dataset.classes, dtype=object)
         )
@@ -199,7 +206,7 @@ class ModelSource:
         check_form(path, format.name, options)
         try:
             if format.name in TABLE_FORMATS:
-                self._check_codings(model.coded)
+                check_codings(model, self._source, model.coded)
                 plan = TablePlanner(model, options, self._keep).plan(path, format)
             else:
                 plan = self._plan_without_columns(path, format, zero_based)
@@ -299,29 +306,6 @@ class ModelSource:
                 )
         return True
 
-    def _check_base(self, base: int | None) -> None:
-        """Refuse SVMlight text with another index base: its features are off by one."""
-        learned = self._columns.index_base
-        requested = (
-            None
-            if self._options.zero_based is None
-            else int(not self._options.zero_based)
-        )
-        if requested is not None and requested != base:
-            raise ModelError(
-                f"the indices of {self._source} count from {'no text' if base is None else base}, "
-                f"not from {requested}; leave "
-                "--index-base out, or ingest its sources anew with it"
-            )
-        if requested is None and None not in (base, learned) and base != learned:
-            raise ModelError(
-                f"{self._source} was ingested as text whose indices count from {base}, the model "
-                "learned from text that "
-                f"counts from {learned}; if both are right give --index-base {base}, else ingest "
-                "it anew with --index-base "
-                f"{learned}"
-            )
-
     def _written_alike(self, options: ReadOptions) -> ReadOptions:
         """Return `options`, completed by how the cells were written that the model learned from."""
         model = self._columns
@@ -331,52 +315,6 @@ class ModelSource:
             escape=options.escape or model.escape,
             missing=options.missing or model.missing,
         )
-
-    def _check_codings(self, found: Mapping[str, str]) -> None:
-        """Refuse text with another encoding than the model's: features would change meaning."""
-        model = self._columns
-        source = self._source
-        for column in model.text:
-            coding = found.get(column)
-            learned = model.coded.get(column)
-            if learned == "":
-                raise ModelError(
-                    f"the model learned from column {column!r} by a coding of --encode that its "
-                    "dataset did not keep: "
-                    f"{source} cannot be encoded alike; ingest that dataset anew, and save a "
-                    "model of it"
-                )
-            if coding != learned:
-                was, expected = (
-                    "one feature a value" if how is None else how or "not kept"
-                    for how in (coding, learned)
-                )
-                cure = (
-                    f"with --encode {column}={learned}"
-                    if learned
-                    else f"without --encode {column}=..."
-                )
-                raise ModelError(
-                    f"the coding of column {column!r} of {source} is {was}, expected {expected}, "
-                    f"as the model learned it; ingest it anew {cure}"
-                )
-
-    def _check_values(self, names: Set[str]) -> None:
-        """Refuse a dataset whose `OTHER` may hide values that the model distinguishes."""
-        for column in self._columns.bounded:
-            lost = [
-                value
-                for value in self._columns.values(column)
-                if f"{column}={value}" not in names
-            ]
-            # A lost value was counted as `OTHER` at ingest, and cannot be recovered from the
-            # features.
-            if lost and f"{column}={OTHER}" in names:
-                raise ModelError(
-                    f"column {column!r} of {self._source} has {_listed(lost)} among its other "
-                    "values, where the model has a "
-                    "feature for each; predict the table that the dataset was made of"
-                )
 
     def _placed(
         self,
@@ -451,7 +389,7 @@ class ModelSource:
         if odd:
             unknown = [*dict.fromkeys(_column_of(name, tables or ()) for name in odd)]
             raise ModelError(
-                f"{self._source} has columns that the model does not know: {_listed(unknown)}; "
+                f"{self._source} has columns that the model does not know: {listed_names(unknown)}; "
                 "leave them out with --drop"
             )
         present = {*names, *(tables or ())}
@@ -543,11 +481,5 @@ def _prefixed(feature: str, places: Mapping[str, int]) -> int:
 
 def _lack(source: str, names: Sequence[str]) -> ModelError:
     return ModelError(
-        f"{source} lacks columns that the model learned from: {_listed(names)}"
-    )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:5])) + (
-        f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+        f"{source} lacks columns that the model learned from: {listed_names(names)}"
     )
