@@ -31,7 +31,8 @@ from olscale.learners.contract.class_weights import name_classes
 from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import LEARNERS, is_learner, learner_class, make_learner
 from olscale.models.about import About
-from olscale.models.final_model import FinalModel, fitted_pipeline
+from olscale.models.final_model import FinalModel
+from olscale.models.fitted_pipeline import fitted_pipeline
 from olscale.models.pickled import PICKLE, from_pickle
 from olscale.models.skops_format import restore_skops
 from olscale.models.write import ABOUT

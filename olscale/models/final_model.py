@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import IO, Any, Self
 
 import numpy as np
@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from olscale.compiled.csr import Rows, read_only, rows_of, slice_rows, to_csr, to_dense
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset
-from olscale.data.transforms.drop import Drop
-from olscale.data.transforms.pipeline import Pipeline, make_transform
+from olscale.data.transforms.pipeline import Pipeline
 from olscale.errors import ParameterError
 from olscale.learners.class_probabilities import ClassProbabilities
 from olscale.learners.contract.capability import only_says_class, show_probabilities
@@ -29,6 +28,7 @@ from olscale.learners.contract.learner import (
 from olscale.learners.contract.usable_rows import diverged_at
 from olscale.learners.linear.log_loss import LogLossLearner
 from olscale.models.about import About
+from olscale.models.fitted_pipeline import fitted_pipeline
 from olscale.models.learned_rows import LearnedRows, learn_or_refuse, score_or_refuse
 from olscale.models.pickled import PICKLE
 from olscale.models.raw_rows import Encoded, RowEncoder
@@ -482,35 +482,3 @@ class FinalModel:
             raise ParameterError(
                 f"y has the label {wrong}, which is none of the classes of the model"
             ) from None
-
-
-def fitted_pipeline(about: About, arrays: Mapping[str, NDArray[Any]]) -> Pipeline:
-    """Return the transforms of a model with their fitted `arrays`.
-
-    Raises
-    ------
-    ValueError
-        If the arrays are not those of its transforms.
-    """
-    entry = about.transforms
-    columns = about.columns.count
-    if entry.dropped is not None and not entry.dropped < columns > 1:
-        raise ValueError(f"column {entry.dropped} of {columns} is left out")
-    steps = [
-        *([] if entry.dropped is None else [Drop(entry.dropped)]),
-        *map(make_transform, entry.names),
-    ]
-    width = columns
-    for number, step in enumerate(steps):
-        step.projection = entry.projection
-        mark = f"transform{number}/"
-        step.restore(
-            {
-                name.removeprefix(mark): a
-                for name, a in arrays.items()
-                if name.startswith(mark)
-            },
-            width,
-        )
-        width = step.width(width)
-    return Pipeline(tuple(steps), columns, width)
