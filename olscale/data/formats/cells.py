@@ -26,6 +26,9 @@ Line: TypeAlias = tuple[int, list[str]]
 Row: TypeAlias = tuple[int, Sequence[Cell]]
 """The same if some cells may have no value."""
 
+Column: TypeAlias = Sequence[Cell] | NDArray[np.float64]
+"""The cells of a column: as written, or numbers already."""
+
 
 class CellRules(Protocol):
     """The rules by which a format marks a cell as missing.

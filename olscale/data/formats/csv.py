@@ -50,7 +50,7 @@ from olscale.data.formats.cell_form import (
     QuoteWatch,
     single_quote_notes,
 )
-from olscale.data.formats.cells import Line, checked_rows, is_missing, is_number
+from olscale.data.formats.cells import Column, Line, checked_rows, is_missing, is_number
 from olscale.data.formats.coding import coded_as_text, parse_codings
 from olscale.data.formats.dialect import (
     MOST_LABELS,
@@ -73,7 +73,7 @@ from olscale.data.formats.table_columns import (
     text_columns,
     unique_names,
 )
-from olscale.data.formats.table_encoder import Column, TableEncoder
+from olscale.data.formats.table_encoder import TableEncoder
 from olscale.data.formats.table_parser import (
     TableParser,
     TextDialect,

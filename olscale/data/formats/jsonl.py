@@ -23,7 +23,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from olscale.data.formats.base import Batch, ReadOptions
-from olscale.data.formats.cells import TypedCells
+from olscale.data.formats.cells import Column, TypedCells
 from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.csv import SAMPLE_ROWS
 from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines
@@ -34,7 +34,7 @@ from olscale.data.formats.table_columns import (
     label_positions,
     segment_position,
 )
-from olscale.data.formats.table_encoder import Column, TableEncoder
+from olscale.data.formats.table_encoder import TableEncoder
 from olscale.data.formats.text import open_text
 from olscale.errors import FormatError, NoRowsError, UnknownNameError
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.formats.base import Batch, ReadOptions
-from olscale.data.formats.cells import Cell, TypedCells
+from olscale.data.formats.cells import Cell, Column, TypedCells
 from olscale.data.formats.coding import Date, parse_codings
 from olscale.data.formats.compression import open_raw
 from olscale.data.formats.date_coding import ADVISED
@@ -32,7 +32,7 @@ from olscale.data.formats.table_columns import (
     text_columns,
     unique_names,
 )
-from olscale.data.formats.table_encoder import Column, TableEncoder
+from olscale.data.formats.table_encoder import TableEncoder
 from olscale.errors import FormatError, NoRowsError
 
 _ENCRYPTED = "is encrypted; write it without encryption"

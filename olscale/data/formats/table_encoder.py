@@ -10,7 +10,7 @@ by value once all rows are read.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,9 @@ from olscale.data.formats.base import Batch, Target
 from olscale.data.formats.cells import (
     Cell,
     CellRules,
+    Column,
     UntypedCells,
     is_number,
-    numbers_of,
-    point_cure,
 )
 from olscale.data.formats.coding import (
     AnyCoding,
@@ -34,10 +33,10 @@ from olscale.data.formats.coding import (
 )
 from olscale.data.formats.column_watch import ColumnWatch
 from olscale.data.formats.one_hot import OneHot, refuse_shared_names
+from olscale.data.formats.row_checks import RowChecks
 from olscale.data.formats.row_weights import (
     checked_weights,
     first_wrong_weight,
-    weight_problem,
 )
 from olscale.data.formats.table_cells import (
     CellPlaces,
@@ -53,9 +52,6 @@ from olscale.data.formats.table_columns import (
 )
 from olscale.errors import FormatError, UnknownNameError
 
-Column: TypeAlias = Sequence[Cell] | NDArray[np.float64]
-
-_NAN = "nan"
 # Name of the segment of rows without a value in the column of the segments.
 _NO_VALUE = "?"
 
@@ -111,6 +107,8 @@ class TableEncoder:
     values : list of Values
         For each column of text.
     empty : int or None
+    checks : RowChecks
+        Refuses cells that cannot be read.
     """
 
     def __init__(
@@ -160,7 +158,13 @@ class TableEncoder:
             for name, coding in codings.items()
             if not isinstance(coding, AsNumber)
         }
-        self._as_numbers = frozenset(positions.values()) - self._codings.keys()
+        self.checks = RowChecks(
+            source,
+            columns,
+            self._label_name,
+            self._rules,
+            as_numbers=frozenset(positions.values()) - self._codings.keys(),
+        )
         columns.coded = {name: str(coding) for name, coding in codings.items()}
         columns.kept = columns.kept if before is None else before.kept
         bounded = [
@@ -282,29 +286,34 @@ class TableEncoder:
     ) -> None:
         span = slice(cells.rows, cells.rows + len(lines))
         labels = self.columns.labels
-        self._check_empty(columns, lines)
+        if self.empty is not None:
+            self.checks.refuse_filled(columns[self.empty], lines)
         in_file = self.columns.in_file
         for j, position in sorted(
             # A label that is missing is reported before what else is wrong in its row.
             in_file(self.places.others),
             key=lambda place: place[1] not in labels,
         ):
-            cells.others[j, span] = self.floats(position, columns[position], lines)
+            cells.others[j, span] = self.checks.floats(
+                position, columns[position], lines
+            )
             if position in labels:
-                self.check_label(
+                self.checks.label(
                     position, np.isnan(cells.others[j, span]).tolist(), lines
                 )
             if position == self.columns.weights:
-                self.check_weights(cells.others[j, span], lines)
+                self.checks.weights(cells.others[j, span], lines)
         for j, position in in_file(self.places.text):
             text = columns[position]
             assert not isinstance(text, np.ndarray)
             words = self.words(position, text)
             if position in labels:
-                self.check_label(position, [word is None for word in words], lines)
+                self.checks.label(position, [word is None for word in words], lines)
             cells.ids[j, span] = self.values[j].ids(words)
         for j, position in in_file(self.places.numeric):
-            cells.numbers[span, j] = self.floats(position, columns[position], lines)
+            cells.numbers[span, j] = self.checks.floats(
+                position, columns[position], lines
+            )
 
     def words(self, position: int, cells: Sequence[Cell]) -> list[Cell]:
         """Return the words in `cells` of a text column, None if a cell has no value."""
@@ -445,46 +454,6 @@ class TableEncoder:
         assert isinstance(numbers, np.ndarray)
         return numbers
 
-    def _check_empty(self, columns: Sequence[Column], lines: Sequence[int]) -> None:
-        if self.empty is None:
-            return
-        for line, cell in zip(lines, columns[self.empty], strict=True):
-            if str(cell).strip():
-                raise FormatError(
-                    self._source,
-                    f"the last cell is {str(cell)[:40]!r}, but that column has no name and was "
-                    "empty in the first rows; "
-                    "name it, or empty it",
-                    line,
-                )
-
-    def check_label(
-        self,
-        position: int,
-        absent: Sequence[bool],
-        lines: Sequence[int],
-    ) -> None:
-        """Refuse the first label of the column `position` that is absent."""
-        if True in absent:
-            name = self._names[position] if self.columns.more else self._label_name
-            problem = f"the label is missing (column {name if isinstance(name, int) else repr(name)})"
-            cure = "take the row out, or name another column with --label"
-            raise FormatError(
-                self._source, f"{problem}; {cure}", lines[absent.index(True)]
-            )
-
-    @property
-    def _weights_name(self) -> str:
-        assert self.columns.weights is not None
-        return self._names[self.columns.weights]
-
-    def check_weights(self, weights: NDArray[np.float64], lines: Sequence[int]) -> None:
-        """Refuse the first invalid weight."""
-        wrong = first_wrong_weight(weights)
-        if wrong is not None:
-            problem = weight_problem(float(weights[wrong]), self._weights_name)
-            raise FormatError(self._source, problem, lines[wrong])
-
     def takes_weights(self, cells: FilledCells, first: int, stop: int) -> bool:
         """Return whether rows `first` to `stop` have valid weights, if there are any."""
         position = self.columns.weights
@@ -496,51 +465,3 @@ class TableEncoder:
             )
             is None
         )
-
-    def floats(
-        self,
-        position: int,
-        cells: Column,
-        lines: Sequence[int],
-    ) -> NDArray[np.float64]:
-        """Return `cells` of a numeric column, NaN if missing; refuse other words."""
-        if isinstance(cells, np.ndarray):
-            return cells
-        mark = self.columns.decimal
-        floats = numbers_of(cells, mark)
-        if floats is None:
-            absent = {
-                cell
-                for cell in set(cells)
-                if cell is None or self._rules.is_missing(cell)
-            }
-            floats = numbers_of(
-                [_NAN if cell in absent else cell for cell in cells], mark
-            )
-        if floats is not None:
-            return floats
-        numbers = np.empty(len(cells))
-        for i, cell in enumerate(cells):
-            # Numbers first, since most cells are numbers; nan is both a number and a word for a
-            # missing value.
-            if cell is not None and is_number(cell, mark):
-                numbers[i] = float(cell.replace(mark, "."))
-            elif cell is None or self._rules.is_missing(cell):
-                numbers[i] = np.nan
-            else:
-                what = "column"
-                if position in self.columns.labels:
-                    what = "label"
-                if position == self.columns.weights:
-                    what = "weight"
-                name = self._names[position]
-                expected = self._rules.number
-                if position in self._as_numbers:
-                    expected = f"a number, as --encode {name}=number says"
-                problem = f"{what} {name!r} is {cell[:40]!r}, expected {expected}"
-                cure = None
-                if mark != ".":
-                    cure = point_cure(cell)
-                problem += "" if cure is None else f"; with --decimal , {cure}"
-                raise FormatError(self._source, problem, lines[i])
-        return numbers

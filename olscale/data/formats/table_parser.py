@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from olscale.data.formats.base import Batch
 from olscale.data.formats.cell_form import QuoteWatch
-from olscale.data.formats.cells import Cell, Row, numbers_of
+from olscale.data.formats.cells import Cell, Column, Row, numbers_of
 from olscale.data.formats.lines import ROOM_BYTES, TextBlocks
 from olscale.data.formats.table_cells import TableCells
-from olscale.data.formats.table_encoder import Column, TableEncoder
+from olscale.data.formats.table_encoder import TableEncoder
 from olscale.errors import FormatError
 
 

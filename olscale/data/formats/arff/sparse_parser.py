@@ -266,7 +266,7 @@ class SparseParser:
     def _put_block(self, cells: SparseCells, block: list[Listed]) -> None:
         for line, listed in block:
             for label in self._needed:
-                self._encoder.check_label(label, [listed.get(label) is None], [line])
+                self._encoder.checks.label(label, [listed.get(label) is None], [line])
         counts = [len(listed) for _, listed in block]
         rows = np.repeat(np.arange(len(block)), counts)
         positions = np.fromiter(
@@ -290,7 +290,7 @@ class SparseParser:
                 words, positions[order].tolist(), rows[order].tolist(), strict=True
             )
             floats = [
-                self._encoder.floats(position, [word], [block[row][0]])
+                self._encoder.checks.floats(position, [word], [block[row][0]])
                 for word, position, row in owners
             ]
             data = np.concatenate([np.empty(0), *floats])
@@ -311,16 +311,16 @@ class SparseParser:
         encoder = self._encoder
         is_label = position in encoder.columns.labels
         if position in self._others:
-            number = encoder.floats(position, [cell], [line])[0]
+            number = encoder.checks.floats(position, [cell], [line])[0]
             if is_label:
-                encoder.check_label(position, [bool(np.isnan(number))], [line])
+                encoder.checks.label(position, [bool(np.isnan(number))], [line])
             if position == encoder.columns.weights:
-                encoder.check_weights(np.array([number]), [line])
+                encoder.checks.weights(np.array([number]), [line])
             cells.others[self._others[position], row] = number
         elif position in self._texts:
             words = encoder.words(position, [cell])
             if is_label:
-                encoder.check_label(position, [words[0] is None], [line])
+                encoder.checks.label(position, [words[0] is None], [line])
             slot = self._texts[position]
             cells.ids[slot, row] = encoder.values[slot].ids(words)[0]
 
