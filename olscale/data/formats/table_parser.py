@@ -9,9 +9,8 @@ import io
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from types import MappingProxyType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from olscale.data.formats.cells import Cell, Column, Row, numbers_of
 from olscale.data.formats.lines import ROOM_BYTES, TextBlocks
 from olscale.data.formats.table_cells import TableCells
 from olscale.data.formats.table_encoder import TableEncoder
+from olscale.data.formats.turns import Turns
 from olscale.errors import FormatError
 
 
@@ -66,75 +66,6 @@ def codes_of(coded: Any) -> NDArray[np.int32]:
         count=len(items),
         offset=4 * items.offset,
     )
-
-
-class Fillable(Protocol):
-    """Rows that are filled in step by step."""
-
-    rows: int
-
-    @property
-    def room(self) -> int:
-        """The number of rows that still fit."""
-        ...
-
-
-F = TypeVar("F", bound=Fillable)
-R = TypeVar("R")
-
-
-class Turns(Generic[F, R]):
-    """Fills in rows by turns.
-
-    Parameters
-    ----------
-    rows : iterator
-        The rows of the text, read the exact way; it reads no further than asked.
-    put : callable
-        Fills in some of them.
-    most : int
-        Largest number of rows filled in at once.
-    """
-
-    def __init__(
-        self,
-        rows: Iterator[R],
-        put: Callable[[F, list[R]], None],
-        most: int,
-    ) -> None:
-        self._rows = rows
-        self._put = put
-        self._most = most
-        self._odd_rows = 1
-
-    def exact(self, cells: F) -> None:
-        """Fill in rows only the exact way."""
-        self._read(cells, self._most)
-
-    def both(self, cells: F, loop: Callable[[F], bool]) -> None:
-        """Fill in rows by `loop`, which returns whether that was all, then some the exact way."""
-        before = cells.rows
-        if loop(cells):
-            return
-        plain = cells.rows - before
-        self._odd_rows = (
-            1 if plain > 8 * self._odd_rows else min(2 * self._odd_rows, self._most)
-        )
-        self._read(cells, self._odd_rows)
-
-    def _read(self, cells: F, most: int) -> None:
-        """Fill in at most `most` rows; raise an error only after filling in the rows before it."""
-        block: list[R] = []
-        fault: FormatError | None = None
-        try:
-            for row in islice(self._rows, min(most, cells.room)):
-                block.append(row)  # rows before an error are kept
-        except FormatError as error:
-            fault = error
-        if block:
-            self._put(cells, block)
-        if fault is not None:
-            raise fault
 
 
 BLOCK_BYTES = 1 << 22

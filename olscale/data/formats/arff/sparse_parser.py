@@ -21,7 +21,8 @@ from olscale.data.formats.one_hot import side_by_side
 from olscale.data.formats.table_cells import CellPlaces, Values
 from olscale.data.formats.table_columns import TableColumns
 from olscale.data.formats.table_encoder import TableEncoder
-from olscale.data.formats.table_parser import Turns, codes_of, different_cells
+from olscale.data.formats.table_parser import codes_of, different_cells
+from olscale.data.formats.turns import Turns
 from olscale.errors import FormatError
 
 # In place of the number of a text cell that a row does not list.
