@@ -10,7 +10,13 @@ from unittest.mock import patch
 import numpy as np
 
 from olscale.compiled.csr import CSR
-from olscale.data.formats import ReadOptions, find_format, one_hot, table_parser
+from olscale.data.formats import (
+    ReadOptions,
+    csv_rows,
+    find_format,
+    one_hot,
+    table_parser,
+)
 from olscale.data.formats import csv as csv_format
 from olscale.errors import OlscaleError
 from tests.fuzz.batches import ROWS
@@ -32,7 +38,7 @@ def outcome(
     """Return all that is read of a table, by the loop where `block_bytes` are given, or what is said to be wrong."""
     with (
         patch.object(table_parser, "pays", lambda text: bool(block_bytes)),
-        patch.object(csv_format, "pays", lambda text: bool(block_bytes)),
+        patch.object(csv_rows, "pays", lambda text: bool(block_bytes)),
         patch.object(
             one_hot, "_LOOP", one_hot._LOOP if block_bytes else "not there yet"
         ),

@@ -36,7 +36,6 @@ the first `SAMPLE_ROWS` rows, at most `MOST_LABELS` different ones and each twic
 the label. Labels in a file of their own (`olscale.data.formats.text`) precede everything else.
 """
 
-import csv
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -52,6 +51,7 @@ from olscale.data.formats.cell_form import (
 )
 from olscale.data.formats.cells import Column, Line, checked_rows, is_missing, is_number
 from olscale.data.formats.coding import coded_as_text, parse_codings
+from olscale.data.formats.csv_rows import csv_rows
 from olscale.data.formats.dialect import (
     MOST_LABELS,
     NO_DELIMITER,
@@ -63,7 +63,7 @@ from olscale.data.formats.dialect import (
     label_is_first,
     text_lines,
 )
-from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines, cells_problem
+from olscale.data.formats.lines import TextBlocks
 from olscale.data.formats.table_columns import (
     UNLABELLED,
     TableColumns,
@@ -78,7 +78,6 @@ from olscale.data.formats.table_parser import (
     TableParser,
     TextDialect,
     column_of,
-    pays,
     table_text,
 )
 from olscale.data.formats.text import labels_beside, open_text
@@ -215,7 +214,7 @@ def _batches(
     """Yield the rows of `text`; notes about quotes come with the rows that have them."""
     source = text.source
     rows = checked_rows(
-        source, _cells(text, delimiter, form, watch), least=1 + options.labelled
+        source, csv_rows(text, delimiter, form, watch), least=1 + options.labelled
     )
     sample = list(itertools.islice(rows, 1))
     if sample:
@@ -436,75 +435,3 @@ def _refuse_commas(
                 "--decimal , and as text with --decimal .",
                 line,
             )
-
-
-def _cells(
-    text: TextBlocks,
-    delimiter: str,
-    form: CellForm,
-    watch: QuoteWatch,
-) -> Iterator[Line]:
-    yield from _cells_without_quotes(text, delimiter, form)
-    source = text.source
-    lines = TextLines(text, delimiter)
-    number = text.line
-    try:
-        for row in form.split(lines, delimiter, strict=True):
-            if len(row) > MAX_CELLS:
-                problem = (
-                    f"the row has more than {MAX_CELLS:,} cells, the most that are read"
-                )
-                raise FormatError(source, problem, lines.number)
-            spans = lines.number - number > 1
-            tabs = watch.wants_tabs and any("\t" in cell for cell in row)
-            if form.quote and (spans or tabs):
-                watch.add_row(number + 1, row)
-            number = lines.number
-            lines.begin_row()
-            if row:
-                yield number, form.plain(row)
-            number = lines.number
-    except csv.Error as error:
-        problem = _quote_problem(error) if form.quote else cells_problem(error)
-        raise FormatError(source, problem, number + 1) from error
-
-
-def _cells_without_quotes(
-    text: TextBlocks, delimiter: str, form: CellForm
-) -> Iterator[Line]:
-    """Yield the rows of a short text that has only delimiters and newlines to split at, else none.
-
-    The cells are those of Python's csv, in a quarter of the time.
-    """
-    if delimiter == WHITESPACE or form.escaped or not text.fill() or pays(text):
-        return
-    block = text.buffer[text.pos : text.stop]
-    if (
-        not block.isascii()
-        or not block.endswith(b"\n")
-        or any(mark in block for mark in (b'"', b"\r", b"\0"))
-    ):
-        return
-    lines = block.decode().split("\n")[:-1]
-    # Python's csv refuses such cells, and says so.
-    if max(map(len, lines)) > csv.field_size_limit():
-        return
-    place = text.pos
-    for line in lines:
-        if text.pos != place:  # a compiled loop that is loaded by now has read further
-            return
-        place += len(line) + 1
-        text.pos = place
-        text.line += 1
-        if line:
-            yield text.line, line.split(delimiter)
-
-
-def _quote_problem(error: csv.Error) -> str:
-    """Return what is wrong with quoted cells, and what to do."""
-    problem = cells_problem(error)
-    if "unexpected end" in str(error):
-        problem = "cannot be split into cells: the quote that opens one is not closed"
-    if "expected after" in str(error):
-        problem += "; a quote within quotes is written twice, or with --escape backslash behind one"
-    return f"{problem}; {CURE}"

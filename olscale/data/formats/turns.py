@@ -19,7 +19,6 @@ class Fillable(Protocol):
 
 
 F = TypeVar("F", bound=Fillable)
-
 R = TypeVar("R")
 
 
