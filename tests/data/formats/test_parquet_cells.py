@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from olscale.compiled.csr import to_dense
 from olscale.data.formats import ReadOptions, find_format
-from olscale.data.formats.parquet import decimals_as_floats
+from olscale.data.formats.arrow_decimals import decimals_as_floats
 from olscale.errors import FormatError
 
 
