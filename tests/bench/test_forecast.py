@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olscale.bench.workers import Costs, Load, forecast
+from olscale.bench.worker_forecast import Costs, Load, forecast
 
 FREE = Costs(*8 * [0.0])
 
