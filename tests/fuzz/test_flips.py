@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.flips import KINDS, Output, judge, run_flips
+from tests.fuzz.flip_kinds import KINDS, Output
+from tests.fuzz.flips import judge, run_flips
 from tests.fuzz.target import Broken
 
 NAMES = [name for name, kind in KINDS.items() if kind.folder != "home"]
