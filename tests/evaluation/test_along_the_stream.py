@@ -20,7 +20,7 @@ from olscale.evaluation.metrics import (
     WindowError,
 )
 from olscale.evaluation.protocol import Scoring
-from tests.evaluation.test_protocol import plan
+from tests.evaluation.planned import plan
 
 NONE = np.zeros((0, 1))
 CUTS = st.lists(st.integers(0, 400), max_size=5)

@@ -30,7 +30,8 @@ from olscale.learners.registry import make_learner
 from olscale.results.opening import open_store
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
-from tests.evaluation.test_protocol import plan, records
+from tests.evaluation.planned import plan
+from tests.evaluation.test_protocol import records
 
 # no chunk of 64 rows ends where a batch does; the last batch of 400 rows is short
 BATCH = 48

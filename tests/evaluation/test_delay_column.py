@@ -19,7 +19,8 @@ from olscale.evaluation.resolve import open_experiment
 from olscale.evaluation.run_state import RunState
 from olscale.learners.contract.learner import codes_of
 from olscale.results.rows import run_bytes
-from tests.evaluation.test_protocol import oracle, plan, records
+from tests.evaluation.planned import plan
+from tests.evaluation.test_protocol import oracle, records
 
 
 @pytest.mark.parametrize("order", ["time", "permuted"])

@@ -17,7 +17,8 @@ from olscale.data.feature_names import FeatureNames
 from olscale.learners.contract.foreign.river_model import share_rows
 from olscale.learners.registry import make_learner
 from olscale.models.pickled import from_pickle, to_pickle
-from tests.evaluation.test_protocol import plan, records
+from tests.evaluation.planned import plan
+from tests.evaluation.test_protocol import records
 
 NAIVE = "river.naive_bayes:GaussianNB"
 TREE = "river.tree:HoeffdingTreeClassifier"
