@@ -11,7 +11,7 @@ from olscale.compiled.csr import to_dense
 from olscale.data.formats.base import ReadOptions
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import FormatError, ModelError
-from olscale.models.about import ColumnsEntry
+from olscale.models.about import About, ColumnsEntry, LearnerEntry
 from olscale.models.source import ModelSource
 
 ZERO = "0 0:1 2:3\n1 1:2\n"
@@ -125,3 +125,14 @@ def test_a_dense_dataset_of_text_may_have_more_or_less_indices(tmp_path: Path) -
         dataset = ingest(write(tmp_path / "a.svm", text), tmp_path / name)
         assert dataset.kind == "dense"
         assert read(columns, tmp_path / name) == expected
+
+
+def test_earlier_models_say_nothing_of_base_and_dropped_columns() -> None:
+    about = About(
+        learner=LearnerEntry(name="pa1", version=1, params={}),
+        columns=ColumnsEntry(count=2, kind="dense"),
+    )
+    text = about.model_dump_json()
+    assert "index_base" not in text
+    assert "dropped" not in ColumnsEntry(count=2, kind="dense").model_dump_json()
+    assert About.model_validate_json(text).columns.index_base is None

@@ -20,7 +20,7 @@ from olscale.compiled.csr import to_dense
 from olscale.data.formats.base import ReadOptions
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import FormatError, ModelError, UnknownNameError
-from olscale.models.about import About, ColumnsEntry, LearnerEntry
+from olscale.models.about import ColumnsEntry
 from olscale.models.source import ModelSource
 
 Table = dict[str, list[Any]]
@@ -392,17 +392,6 @@ def test_svmlight_text_gives_the_same_rows_whatever_its_labels(
     assert read(columns, tmp_path / name)[0] == X.tolist()
 
 
-def test_several_labels_of_a_row_are_refused_by_ingest(tmp_path: Path) -> None:
-    (tmp_path / "rows.svm").write_text("1,0 1:1\n")
-    with pytest.raises(FormatError, match="is SVMlight text of several labels a row"):
-        ingest(tmp_path / "rows.svm", tmp_path / "d")
-    with pytest.raises(
-        FormatError,
-        match="line 1: the label is '1,0', which are several, expected one number",
-    ):
-        ingest(tmp_path / "rows.svm", tmp_path / "d", format="svmlight")
-
-
 def test_columns_that_were_dropped_are_dropped_again_and_may_be_kept(
     tmp_path: Path,
 ) -> None:
@@ -489,14 +478,3 @@ def test_values_that_the_model_never_met_are_counted_or_refused(tmp_path: Path) 
         match=r"row 1 of .* has a value at index 3, which the model never met",
     ):
         read(placed, tmp_path / "t.svm", refuse_unknown=True)
-
-
-def test_earlier_models_say_nothing_of_base_and_dropped_columns() -> None:
-    about = About(
-        learner=LearnerEntry(name="pa1", version=1, params={}),
-        columns=ColumnsEntry(count=2, kind="dense"),
-    )
-    text = about.model_dump_json()
-    assert "index_base" not in text
-    assert "dropped" not in ColumnsEntry(count=2, kind="dense").model_dump_json()
-    assert About.model_validate_json(text).columns.index_base is None

@@ -15,6 +15,7 @@ from sklearn.datasets import load_svmlight_file
 from olscale.compiled.csr import CSR
 from olscale.data.formats import ReadOptions, find_format
 from olscale.data.formats.svmlight import read_svmlight
+from olscale.data.ingest.ingest import ingest
 from olscale.errors import FormatError
 
 Row = tuple[float, dict[int, float]]
@@ -299,3 +300,14 @@ def test_real_files_equal_scikit_learns_reading(
     np.testing.assert_array_equal(
         expected.indices, np.concatenate([batch.X.indices for batch in batches])
     )
+
+
+def test_several_labels_of_a_row_are_refused_by_ingest(tmp_path: Path) -> None:
+    (tmp_path / "rows.svm").write_text("1,0 1:1\n")
+    with pytest.raises(FormatError, match="is SVMlight text of several labels a row"):
+        ingest(tmp_path / "rows.svm", tmp_path / "d")
+    with pytest.raises(
+        FormatError,
+        match="line 1: the label is '1,0', which are several, expected one number",
+    ):
+        ingest(tmp_path / "rows.svm", tmp_path / "d", format="svmlight")
