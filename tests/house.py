@@ -18,6 +18,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 MOST_LINES = 300
+LIMIT_LINES = 500
+"""Most lines of any file, of tests as well: more are more than one idea."""
 
 
 def modules() -> dict[str, Path]:
@@ -101,6 +103,17 @@ def lines() -> dict[str, int]:
     }
 
 
+def long_files() -> dict[str, int]:
+    """Return the number of lines of each Python file of the repository above `LIMIT_LINES`."""
+    folders = ("olscale", "tests", "docs", "pipelines", "recipe", "notebooks")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    counts = {
+        str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines())
+        for path in files
+    }
+    return {name: count for name, count in counts.items() if count > LIMIT_LINES}
+
+
 def comment_share(folder: str = "olscale/compiled") -> float:
     """Return the comment lines of a folder a hundred lines of code, blank ones and docstrings left out."""
     comments = code = 0
@@ -166,6 +179,11 @@ def main() -> None:
             f"files over {MOST_LINES} lines",
             len(long),
             [f"{name} {n}" for name, n in sorted(long.items())],
+        ),
+        (
+            f"files over {LIMIT_LINES} lines, of tests as well",
+            len(long_files()),
+            [f"{name} {n}" for name, n in sorted(long_files().items())],
         ),
         ("comment lines a 100 lines of code, compiled", f"{comment_share():.1f}", []),
         (

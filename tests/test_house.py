@@ -18,6 +18,7 @@ import olscale
 from olscale import errors
 from olscale.learners import Learner
 from olscale.learners.contract.parameters import InitParameters
+from tests.house import long_files
 
 ROOT = Path(olscale.__file__).parent
 
@@ -161,6 +162,11 @@ def named_higher(trees: Mapping[str, ast.Module], layers: list[str]) -> list[str
 def test_no_floor_names_a_module_of_a_higher_one() -> None:
     """An import by name is an import; `olscale.views` is how reports are reached from below."""
     assert named_higher(modules(), floors()) == []
+
+
+def test_no_file_is_longer_than_an_idea() -> None:
+    """A file over the limit holds several ideas: split it along them."""
+    assert long_files() == {}
 
 
 def test_no_two_public_classes_share_a_name() -> None:
