@@ -16,6 +16,8 @@ Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
 
 class _Entry(BaseModel):
+    # A model file may come from anywhere: strict types and no unknown keys, so that a
+    # header is refused rather than guessed at.
     model_config = ConfigDict(
         frozen=True, strict=True, extra="forbid", allow_inf_nan=False
     )
@@ -71,6 +73,8 @@ class ColumnsEntry(_Entry):
     kind: Literal["dense", "sparse"]
     names: tuple[str, ...] | None = None
     text: tuple[str, ...] = ()
+    # Fields that came after the first release stay out of the header where they are
+    # empty: models without them are written byte for byte as before.
     coded: dict[str, str] = Field(
         default_factory=dict, exclude_if=lambda coded: not coded
     )
@@ -130,6 +134,8 @@ class ColumnsEntry(_Entry):
     def values(self, column: str) -> list[str]:
         """Return the values of a column of text that have features."""
         start = f"{column}="
+        # A feature of a text column is called COLUMN=VALUE, and a value may contain
+        # `=`: only the beginning of a name says which column it is of.
         return [
             name.removeprefix(start)
             for name in self.names or ()
@@ -185,6 +191,8 @@ def with_values(columns: ColumnsEntry, names: Sequence[str]) -> ColumnsEntry:
         )
         return place, name
 
+    # Old features keep their places, and with them the weights of the learner; only the
+    # new ones are sorted.
     every = (*(columns.names or ()), *sorted(names, key=order))
     return columns.model_copy(update={"names": every, "count": len(every)})
 
@@ -199,6 +207,8 @@ def place_of(name: str) -> int | None:
     """
     digits = name.removeprefix("x")
     return (
+        # No table has a place of ten digits, and int() raises an error of its own on
+        # thousands of them.
         int(digits)
         if name == f"x{digits}" and digits.isdecimal() and len(digits) < 10
         else None
@@ -225,6 +235,8 @@ class DatasetEntry(_Entry):
         digests = [
             source.sha256
             for source in manifest.sources
+            # Sources of earlier datasets have no digest, and rows of the test split
+            # were never learned.
             if source.sha256 is not None and source.split == "train"
         ]
         return cls(name=name, fingerprint=manifest.fingerprint, sources=tuple(digests))
@@ -309,6 +321,8 @@ class About(_Entry):
     def needed_format(self) -> Literal[1, 2, 3]:
         """The format of the file: an olscale that cannot read its content says so."""
         if self.skops:
+            # A reader refuses formats above its own, so each file has the lowest that
+            # its content needs: earlier releases still read it.
             return 3
         return 2 if self.history or self.pickled else 1
 

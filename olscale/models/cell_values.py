@@ -30,6 +30,7 @@ def is_no_value(cell: Any) -> bool:
     >>> is_no_value(None), is_no_value(float("nan")), is_no_value("")
     (True, True, False)
     """
+    # By name, so that pandas need not be imported to recognise its objects.
     return type(cell).__name__ in _NO_VALUES or (
         isinstance(cell, float) and cell != cell
     )
@@ -56,6 +57,8 @@ def number_of(cell: Any, column: str, row: int) -> float:
     >>> number_of("1.5", "a", 0), number_of(True, "a", 0), number_of("NA", "a", 0)
     (1.5, 1.0, nan)
     """
+    # Exact types first: nearly all cells are of these, and a bool, which is an int as
+    # well, goes through the conversion below.
     kind = type(cell)
     if kind is float or kind is int:
         return float(cell)
@@ -66,6 +69,8 @@ def number_of(cell: Any, column: str, row: int) -> float:
             return float(cell)
         if is_missing(cell):
             return np.nan
+    # float() would drop an imaginary part, read the digits in bytes, and count the
+    # nanoseconds of a time.
     elif not isinstance(cell, bytes | complex | np.complexfloating | np.datetime64):
         try:
             return float(cell)
@@ -125,6 +130,8 @@ def _plain_numbers(cells: Any) -> NDArray[np.float64] | None:
     if isinstance(cells, list | tuple):
         return None
     values = np.asarray(cells)
+    # Columns of objects, text or times go cell by cell, where an error can name the
+    # row.
     if values.dtype.kind not in "biuf" or values.ndim != 1:
         return None
     return values.astype(np.float64, copy=False)

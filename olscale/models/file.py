@@ -95,6 +95,8 @@ def load_model(
         about, arrays = _read(path_text(file, "model file"))
         pipeline = fitted_pipeline(about, arrays)
         steps = {f"transform{number}" for number in range(len(pipeline.steps))}
+        # Arrays that nothing reads would be a place to hide content under a valid
+        # checksum.
         if odd := {name.partition("/")[0] for name in arrays} - {
             "learner",
             PROBABILITIES,
@@ -116,6 +118,7 @@ def load_model(
             final.probabilities = ClassProbabilities.from_state(
                 known, len(about.classes or ())
             )
+            # Only now: a learner has to have begun before it can append columns.
             final.probabilities.columns = show_margins(final.learner)
         return final
 
@@ -134,6 +137,7 @@ def _learner(
     if about.columns.targets:
         expect_targets(learner, len(about.columns.targets))
     name_classes(learner, about.classes or ())
+    # Weights of classes are given by label, and a learner resolves them when it begins.
     learner.begin(pipeline.width, len(about.classes or ()), about.learner.entropy)
     learned = {
         name: array for name, array in arrays.items() if name.startswith("learner/")
@@ -157,6 +161,8 @@ def _unpickled(
             "--allow-pickle, allow_pickle=True in Python, reads it if you trust who wrote it"
         )
     content = arrays.get(PICKLE)
+    # The header is checked first, and no other file is looked at for a pickle: a file
+    # that hides one is never unpickled.
     if content is None or content.dtype != np.uint8 or content.ndim != 1:
         raise ValueError("its header says that it has a pickle, and it has none")
     learner = from_pickle(content, name)
@@ -219,6 +225,8 @@ def _is_of_scikit_learn(name: str) -> bool:
 def _read(file: str) -> tuple[About, dict[str, NDArray[Any]]]:
     folder, slash, name = file.rpartition("/")
     with open_storage(folder + slash or ".").ranges(name) as stream:
+        # Before any array is read: compressed members could be far larger than the
+        # file.
         _check_members(stream)
         arrays = read_arrays(stream)
     data = arrays.pop(ABOUT, None)
@@ -231,6 +239,7 @@ def _read(file: str) -> tuple[About, dict[str, NDArray[Any]]]:
         raise ValueError("it has no model.json")
     text = data.tobytes()
     version = json.loads(text).get("format")
+    # Looked up before validation, which would call a later header damaged.
     if isinstance(version, int) and version > FORMAT:
         raise LaterFormatError(
             f"its format is {version}, of a later version of olscale; this one reads up to {FORMAT}"

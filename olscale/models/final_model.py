@@ -94,6 +94,7 @@ class FinalModel:
         self._encoder = RowEncoder(about.columns)
         if about.classes is not None:
             self.classes_ = np.array(about.classes)
+            # A label may come as 1, 1.0 or True: these are one key.
             self._codes = {label: code for code, label in enumerate(about.classes)}
         if about.columns.names is not None:
             self.feature_names_in_ = np.array(about.columns.names, dtype=object)
@@ -416,6 +417,8 @@ class FinalModel:
                 "X is a Dataset, which has labels and weights of its own; leave y and "
                 "sample_weight out, or give its chunks"
             )
+        # A learner that takes no weights learns such rows alike, where `partial_fit`
+        # would refuse the weights that a caller gives.
         weighted = X.weights is not None and self.learner.takes_weights
         for rows in ModelSource(self.about.columns, X.path, "train"):
             labels = rows.labels

@@ -139,6 +139,7 @@ def grow_classes(model: FinalModel, new: Sequence[Any]) -> None:
             "model"
         )
     classes = tuple(sorted((*old, *new)))
+    # Codes are places among sorted labels, so a new class may move the old ones.
     places = np.array([classes.index(label) for label in old])
     about = about.changed(classes=classes)
     width = model.pipeline.width
@@ -152,6 +153,7 @@ def grow_classes(model: FinalModel, new: Sequence[Any]) -> None:
 
 
 def _set(model: FinalModel, learner: Learner, pipeline: Pipeline, about: Any) -> None:
+    # In place, since callers hold on to the model that they are learning with.
     FinalModel.__init__(model, about, learner, pipeline)
 
 
@@ -172,6 +174,8 @@ def _grown_learner(
         expect_targets(learner, len(about.columns.targets))
     name_classes(learner, labels or about.classes or ())
     learner.begin(width, classes, about.learner.entropy)
+    # Axes are recognised by their old length, and exactly one of features and classes
+    # grows at a time.
     lengths = {axis[0]: width if labels is None else score_columns(classes)}
     learner.restore(
         _embedded(model.learner.state(), learner.state(), lengths, axis[1], learner)
@@ -211,6 +215,7 @@ def _embedded(
                     f"a model of {learner.name} cannot grow with these parameters: {name} has "
                     f"shape {learned.shape}, and {begun.shape} in a new model"
                 )
+        # What is new keeps the value that it has in a new model, which is not always 0.
         array = begun.copy()
         array[np.ix_(*axes)] = learned
         embedded[name] = array
@@ -222,6 +227,8 @@ def _grown_pipeline(
 ) -> tuple[Pipeline, NDArray[np.int64]]:
     """Return the transforms for so many features, and the new places of the old results."""
     entry = model.about.transforms
+    # Transforms move and drop features; names carried through old and new steps show
+    # where each old one has gone.
     names = [f"x{i}" for i in range(model.about.columns.count)]
     more = [f"x{i}" for i in range(columns)]
     steps: list[Transform] = []

@@ -44,6 +44,8 @@ def source_digests(source: str) -> tuple[str, ...]:
             entry.sha256 for entry in dataset.manifest.sources if entry.split == "train"
         ]
         return (
+            # A dataset may be learned first and one of its files later, or the other
+            # way round: either digest shows it.
             dataset.fingerprint,
             *(digest for digest in files if digest is not None),
         )

@@ -39,6 +39,8 @@ def export_onnx(model: FinalModel, file: str | os.PathLike[str]) -> list[str]:
         rows = add_transform(step, rows, width)
         width = step.width(width)
     scores = add_scores(model.learner, rows, width)
+    # An output needs a name of its own, and the scores may be those of an inner node
+    # that others read.
     graph.add("Identity", scores, output="scores")
     probabilities = add_probabilities(model, scores)
     if probabilities is not None:

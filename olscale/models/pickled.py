@@ -69,6 +69,7 @@ def from_pickle(content: NDArray[np.uint8], name: str) -> Learner:
             f"its pickle of learner {name} cannot be read here: {one_line(str(fault))}; install "
             "what it was made with"
         ) from None
+    # The header, which was checked, names the learner; a pickle may hold another.
     if not isinstance(learner, Learner) or learner.name != name:
         raise ModelError(f"its pickle is no learner {name}")
     return learner

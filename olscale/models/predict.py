@@ -148,6 +148,8 @@ def _tables(
                 for label, predicted in zip(
                     table["label"], table["prediction"], strict=True
                 ):
+                    # A label outside the model's classes is neither right nor wrong: it
+                    # counts as nothing.
                     done.unlabelled += label is None
                     done.labels += label in class_set
                     done.wrong += label in class_set and label != predicted
@@ -291,6 +293,7 @@ def _csv(file: IO[bytes]) -> Iterator[_Csv]:
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     yield _Csv(text)
     text.flush()
+    # Else the wrapper closes the file, which its owner still has to put in place.
     text.detach()
 
 
@@ -303,6 +306,7 @@ class _Parquet:
         import pyarrow as pa
         from pyarrow import parquet
 
+        # The first rows decide the types: Parquet has one schema for all of them.
         if self.open is None:
             self._schema = _schema(pa.table(table).schema)
             self.open = parquet.ParquetWriter(self._file, self._schema)

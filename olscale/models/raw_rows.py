@@ -63,6 +63,7 @@ class RowEncoder:
         self._columns = columns
         self._warned: set[str] = set()
         self._no_values = frozenset(columns.missing)
+        # A word such as -999 that means "no value" comes as a number from a frame.
         self._no_numbers = tuple(
             float(word) for word in columns.missing if is_number(word)
         )
@@ -206,6 +207,8 @@ class RowEncoder:
                 lacking = [name for name in table if name not in record]
                 if lacking:
                     raise _lack(lacking, f" in row {row}")
+            # By now a record has every column of the table: with no more keys than that
+            # it has no others, and most records skip the comparison of sets.
             if len(record) > len(table) and not record.keys() <= known:
                 self._warn(record.keys() - known)
 
@@ -324,6 +327,7 @@ class RowEncoder:
         ] = []
 
         def put(place: int, numbers: NDArray[np.float64]) -> None:
+            # NaN differs from 0 and is kept: a missing number is not a zero.
             at = np.flatnonzero(numbers != 0.0)
             parts.append((at, np.full(len(at), place, dtype=np.int64), numbers[at]))
 
@@ -340,6 +344,7 @@ class RowEncoder:
             parts.append((np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)))
         row = np.concatenate([part[0] for part in parts])
         place_of_entry = np.concatenate([part[1] for part in parts])
+        # CSR rows need ascending features, and parts come column by column.
         order = np.lexsort((place_of_entry, row))
         indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=rows))])
         return self._in_layout(
@@ -380,6 +385,7 @@ class RowEncoder:
             if X.dtype.kind not in "biuf":
                 raise ParameterError(f"X cannot be read as numbers: it holds {X.dtype}")
             self._check_count(X.shape[1])
+            # Sparse rows are never matched by name: a SciPy matrix has no names.
             return to_rows(X)
         if model.text and not encoded:
             return self._by_place(X)

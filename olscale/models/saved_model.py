@@ -30,6 +30,7 @@ def saved_model(path: str) -> SavedModel:
     return _described(path, model_digest(path))
 
 
+# By digest as well: a file that was replaced under the same path is read anew.
 @lru_cache(maxsize=4)
 def _described(path: str, digest: str) -> SavedModel:
     return SavedModel(path, digest, read_about(path))

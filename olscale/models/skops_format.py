@@ -91,6 +91,8 @@ def restore_skops(learner: Learner, arrays: dict[str, NDArray[Any]]) -> None:
     _check_archive(data)
     # Types beyond those that skops knows are refused by `loads`, before any of them is imported.
     estimator = skops.loads(data, trusted=_TRUSTED)
+    # The archive names its own type: another one would go on under the name in the
+    # header.
     if type(estimator) is not type(learner.estimator):
         raise ValueError(
             f"its estimator is of class {type(estimator).__name__}, expected "
@@ -128,6 +130,8 @@ def _without_addresses(content: bytes) -> bytes:
         files: dict[str, str] = {}
         _number(tree, {}, files)
         for old, new in files.items():
+            # A bare ZipInfo has the first date of the format, where a path would take
+            # the clock.
             renamed.writestr(zipfile.ZipInfo(new), archive.read(old))
         renamed.writestr(zipfile.ZipInfo(_TREE), json.dumps(tree))
     return out.getvalue()

@@ -141,6 +141,8 @@ class ModelSource:
             try:
                 yield from self._of_file(source, zero_based)
             except NoRowsError:
+                # An empty part among other files of a folder is no failure; an empty
+                # source is.
                 if not source.part:
                     raise
                 self.notes.append(f"passed over as empty: {source.path}")
@@ -152,12 +154,14 @@ class ModelSource:
                 "out, or predict the "
                 "files that it was made of"
             )
+        # Rows that the model has not learned, where the dataset has any.
         split = self._split or ("test" if "test" in dataset.splits else "train")
         manifest = dataset.manifest
         columns = None if manifest.table is None else [*manifest.table.categorical]
         check_index_base(
             self._columns, self._source, manifest.index_base, self._options.zero_based
         )
+        # For error messages alone: features of a dataset count from 0 by now.
         self._base = 0 if manifest.index_base == 0 else 1
         codings = {} if manifest.table is None else manifest.table.coded or {}
         check_codings(self._columns, self._source, codings)
@@ -213,6 +217,8 @@ class ModelSource:
             self._note(plan.notes)
             for batch in format.read(path, plan.options):
                 self._note(batch.notes)
+                # Formats of tables drop columns as they read; other formats know of
+                # none.
                 if plan.options.drop and batch.table is None:
                     batch = drop_columns(batch, plan.options.drop, path)
                 labels, targets = self._labels(batch, plan)

@@ -38,6 +38,8 @@ def check_codings(model: ColumnsEntry, source: str, codings: Mapping[str, str]) 
     for column in model.text:
         coding = codings.get(column)
         learned = model.coded.get(column)
+        # An empty coding stands for one that the manifests of early datasets did not
+        # record.
         if learned == "":
             raise ModelError(
                 f"the model learned from column {column!r} by a coding of --encode that its "

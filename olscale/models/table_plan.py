@@ -108,6 +108,8 @@ class TablePlanner:
         if options.header is not None or format.name not in ("csv", "tsv"):
             return options.header
         try:
+            # Rows to predict may be a single row, which no rows below it show to be
+            # data: what the model knows of its columns decides.
             columns = _columns(_peek(path, format, replace(options, header=False)))
         except FormatError:
             return None
@@ -134,6 +136,8 @@ class TablePlanner:
         if self._given.label is not None:
             positions = label_positions(path, names, self._given.label)
             spare -= sum(place in columns.features for place in positions)
+            # Columns left out at ingest are told by their number alone: all of them are
+            # there, or none.
             if spare != len(dropped):
                 dropped = []
         elif spare == len(dropped) + 1:
@@ -179,6 +183,7 @@ class TablePlanner:
         """Return the label's place: as in the model's table, less the absent columns `without`."""
         label = self._model.label
         if isinstance(label, int):
+            # Absent columns before the label have moved it to the left.
             return min(
                 label - sum(place < label for place in without), len(columns.names) - 1
             )
@@ -218,6 +223,8 @@ class TablePlanner:
 
 
 def _peek(path: str, format: Format, options: ReadOptions) -> Batch:
+    # One row: the names and types of columns need no more, and the file is read again
+    # anyway.
     return next(format.read(path, replace(options, chunk_rows=1)))
 
 

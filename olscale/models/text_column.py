@@ -38,10 +38,14 @@ class TextColumn:
                 f"the model learned from column {name!r} by a coding of --encode that its dataset "
                 "did not keep; ingest that dataset anew, and save a model of it"
             )
+        # The first values of a column are features by name, as all values of a column
+        # without a coding are.
         if coding is not None and name not in model.bounded:
             parsed = parse_codings([f"{name}={coding}"])[name]
             assert isinstance(parsed, Coding)
             self._coding = parsed
+        # None where no row of the model's dataset had another value: the cell then is
+        # no feature.
         self._other = self._features.get(OTHER) if name in model.bounded else None
         self._place_of: dict[Any, int | None] = {}
 
@@ -65,6 +69,8 @@ class TextColumn:
         assert self._coding is not None
         words = [None if _is_empty(cell) else str(cell) for cell in cells]
         try:
+            # A coding begun anew for each call: the first row of a call has no row
+            # before it.
             return self._coding.begin().encode(words)
         except CodingError as fault:
             cell, expected = fault.parts

@@ -57,6 +57,7 @@ def learner_arrays(
     if learner.restorable:
         return {f"learner/{name}": array for name, array in learner.state().items()}
     try:
+        # First, even where a pickle is allowed: it runs no code where it is read.
         return to_skops(learner)
     except ModelError as fault:
         if allow_pickle:
