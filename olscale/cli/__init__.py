@@ -81,6 +81,8 @@ The lines stand here so that help imports no command.
 """
 
 
+# No Exception: the `except Exception` around learners and files must not swallow the
+# end of the process.
 class _Ended(UserInterrupt):
     """A signal to end this process, or the end of its terminal."""
 
@@ -89,6 +91,7 @@ class _Ended(UserInterrupt):
         self.number = number
 
 
+# Shells have 128 + 2 for a program that Ctrl-C, signal 2, has ended.
 INTERRUPTED = 130
 CALL_AGAIN = 75
 
@@ -104,10 +107,13 @@ class LazyGroup(Group):
         """Import a command's module and return the command."""
         if cmd_name not in COMMANDS:
             return None
+        # A command is called as the function in its module is: one entry in the table
+        # says both.
         command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
         assert isinstance(command, click.Command)
         path = f"{ctx.command_path} {cmd_name}"
         if ctx.resilient_parsing:
+            # Only a shell that completes a word parses without running anything.
             from olscale.cli.completion import complete_values
 
             complete_values(command, path)
@@ -118,6 +124,7 @@ class LazyGroup(Group):
 
         As a path it would be the working directory.
         """
+        # With the word before it, so that the message can say which variable is empty.
         for before, word in pairwise([self.name or "olscale", *args]):
             if not word:
                 ctx.fail(
@@ -160,6 +167,7 @@ class LazyGroup(Group):
 
         With ``standalone_mode=False`` exceptions reach the caller, as in click.
         """
+        # Tests and programs that embed the group want the exception, not an exit code.
         if not standalone_mode:
             return super().main(
                 args, prog_name, complete_var, standalone_mode=False, **extra
@@ -194,6 +202,8 @@ class LazyGroup(Group):
         except OlscaleError as fault:
             _fail(f"olscale: error: {fault}", 1)
         except Exception as fault:
+            # Users get one line, which says how those who mend olscale get the
+            # traceback.
             if os.environ.get("OLSCALE_DEBUG"):
                 _show_traceback(fault)
             _fail(

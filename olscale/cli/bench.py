@@ -47,6 +47,7 @@ def bench(names: tuple[str, ...], file: str | None, rows: int | None) -> None:
     from olscale.bench import run
     from olscale.bench.table import as_json, machine
 
+    # Before the benchmarks, which are load themselves.
     host = machine()
     results = run(names, rows)
     say(f"{host['processor']}, {host['cores']} cores, load {host['load']} at the start")

@@ -96,6 +96,7 @@ def identifiers_line(manifest: Manifest) -> str | None:
     words: dict[str, str] = {}
     for reason, columns in reasons.items():
         for column in columns or ():
+            # A column for which several reasons hold is named once.
             words.setdefault(column, f"{column} ({reason})")
     if not words:
         return None
@@ -127,6 +128,8 @@ def _first_values(table: TableEntry, names: Sequence[str]) -> dict[str, str]:
     first: dict[str, str] = {}
     for name in names[table.numeric :]:
         column, value = value_of(name, table.categorical)
+        # Features of numbers come first, as many as there are numeric columns; all
+        # others are COLUMN=VALUE.
         if column not in (table.coded or ()):
             first.setdefault(column, value)
     return first
@@ -153,6 +156,8 @@ def _encodings(table: TableEntry, names: Sequence[str]) -> list[str]:
         ("encoded", coded, "fixed in advance"),
     ):
         if columns:
+            # Columns of most values first: these make the many features that a reader
+            # wonders about.
             order = sorted(columns, key=lambda name: -columns[name])
             values = _listed(
                 [f"{name} {columns[name]:,}{examples.get(name, '')}" for name in order]

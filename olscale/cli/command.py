@@ -77,6 +77,7 @@ class GroupedCommand(click.Command):
                     formatter.write_dl(rows)
         if records:
             with formatter.section("More"):
+                # An option that nobody put in a group is still shown.
                 formatter.write_dl(list(records.values()))
 
 
@@ -89,6 +90,7 @@ class Respelled(click.Option):
         if record is None:
             return None
         spellings, text = record
+        # What stands behind the last space is the metavar.
         return f"{self.opts[0]} {spellings.rpartition(' ')[2]}", text
 
 
@@ -114,6 +116,7 @@ def put_off() -> None:
     """Begin a command: collect nothing until `collect_as_usual`, and free nothing at its end."""
     global _usual
     if _usual is None:
+        # At exit the interpreter collects once more, whatever the threshold is.
         atexit.register(_end)
         _usual = gc.get_threshold()
         gc.set_threshold(_OBJECTS, *_usual[1:])
@@ -134,4 +137,6 @@ def _end() -> None:
     if sys.modules.keys().isdisjoint(_COUNTED):
         gc.freeze()
     else:
+        # A last collection passes over frozen objects, which these packages would
+        # report as leaks.
         gc.unfreeze()

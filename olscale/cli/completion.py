@@ -29,8 +29,11 @@ def _learners(word: str) -> Iterable[str]:
     name, colon, rest = word.partition(":")
     if not colon:
         return learner_names()
+    # A learner of the user's own would have to be imported, which runs code at a press
+    # of the tab key.
     if name not in learner_names():
         return []
+    # Shells replace the whole word, so each proposal repeats what is complete of it.
     given, comma, _ = rest.rpartition(",")
     used = {pair.partition("=")[0] for pair in given.split(",")}
     begun = f"{name}:{given}{comma}"
@@ -85,6 +88,8 @@ def _folders_with(file: str) -> Complete:
         parent, _, begun = word.rpartition("/")
         root = Path(f"{parent}/" if "/" in word else ".")
         names = []
+        # A store may lie deeper: folders on the way get a slash, and the next press
+        # looks into them.
         for folder in sorted(root.glob("*/")) if root.is_dir() else []:
             is_hidden = folder.name.startswith(".") and not begun.startswith(".")
             if is_hidden or not folder.is_dir():
@@ -99,6 +104,8 @@ def _folders_with(file: str) -> Complete:
 _stores = _folders_with("store.json")
 _datasets = _folders_with("manifest.json")
 
+# By the names of parameters, which mean the same in all commands: a new option is
+# completed without a line here.
 _BY_PARAMETER: dict[str, Complete] = {
     "learners": _learners,
     "learner": _learners,
@@ -137,6 +144,8 @@ def complete_values(command: click.Command, path: str) -> None:
         complete = _OF_COMMAND.get((called, name), _BY_PARAMETER.get(name))
         # A choice completes its values itself.
         if complete is not None and not isinstance(parameter.type, click.Choice):
+            # click wants this at the declaration of a parameter, where every command
+            # would have to import the completion.
             parameter._custom_shell_complete = _as_click_wants(complete)
 
 
@@ -179,6 +188,7 @@ def completion(shell: str) -> None:
     """
     kind = get_completion_class(shell)
     assert kind is not None  # click knows all three
+    # The command is a stand-in: the script calls olscale itself for its proposals.
     completer = kind(click.Command(_NAME), {}, _NAME, _VARIABLE)
     # `source()` would also ask which bash this machine has.
     script = completer.source_template % completer.source_vars()

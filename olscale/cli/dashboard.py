@@ -62,10 +62,14 @@ def dashboard(stores: tuple[str, ...], port: int, host: str, prefix: str) -> Non
     opened: list[Store] = []
     latest: dict[int, Callable[[], Store]] = {}
     for store in stores:
+        # The same word may name a folder of nights or a store; a store has neither
+        # history nor nights.
         home = JobHome(Path(store).absolute())
         if home.history.is_dir() or home.nights():
             pages.append(home.path / "page" / "index.html")
             if home.latest_store():
+                # Looked up at each request, since a night that comes has a store of its
+                # own.
                 latest[len(opened)] = partial(latest_of, home)
                 opened.append(latest_of(home))
         elif "://" in store or Path(store).exists():

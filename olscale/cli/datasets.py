@@ -53,6 +53,7 @@ def _list_here(root: str) -> None:
     listed = datasets_under(root)
     for name, entry in listed:
         if isinstance(entry, str):
+            # A dataset that does not open is listed with a word, and hides no other.
             table.add_row(printable(name), entry)
             continue
         facts = _facts(entry)
@@ -265,6 +266,8 @@ def verify(dataset: str) -> None:
     say(
         f"{opened.name}: {intact} intact, fingerprint {opened.fingerprint[:12]} is right"
     )
+    # Datasets of early versions stay readable, and verifying one must not promise more
+    # than was checked.
     if opened.manifest.checksum is None:
         say(
             f"note: its manifest, of format version {opened.manifest.format_version}, has no "
@@ -341,6 +344,7 @@ def generate(
     from olscale.bench.workloads import generate as run
     from olscale.bench.workloads import generate_archive
 
+    # The ending decides, as it does where such an archive is ingested.
     if dest.endswith((".tar.gz", ".tgz")):
         count, size = generate_archive(
             name, dest, seed=seed, rows=rows, columns=columns

@@ -54,6 +54,7 @@ def _phase_lines(phase: PhasePreview, store: str) -> list[str]:
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Lay out names to the left and figures to the right."""
+    # Columns of a terminal and not characters: some characters take two.
     widths = [max(map(width, column)) for column in zip(head, *rows, strict=True)]
     lines = []
     for row in (head, *rows):

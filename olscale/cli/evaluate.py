@@ -45,6 +45,8 @@ class _Names(click.ParamType):  # type: ignore[type-arg]
 def _joined(
     context: click.Context, option: click.Parameter, given: tuple[tuple[str, ...], ...]
 ) -> Any:
+    # None and not an empty tuple: absent options stay out of the definition of runs,
+    # and so of their ids.
     return tuple(chain.from_iterable(given)) or None
 
 
@@ -86,6 +88,7 @@ def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
         if hint is not bool:
             kind: dict[str, Any] = {"type": _click_type(hint, about)}
         else:
+            # None is "not said", which leaves it to the default of the protocol.
             kind = {"is_flag": True, "default": None}
         # A list may come in one flag or in several; click alone would keep only the last.
         if isinstance(kind.get("type"), _Names):
@@ -270,6 +273,8 @@ def evaluate(
             overrides,
         )
     if name is not None:
+        # The name is no part of a run's definition: the same runs under another name
+        # are not computed again.
         spec = spec.model_copy(update={"name": name})
     if dry_run:
         again = "all" if force else retry or "lost"
@@ -307,6 +312,7 @@ def evaluate(
         if evaluation.failed == 1:
             noun = "run"
         say(f"{evaluation.failed} {noun} failed; see `olscale status {store}`")
+    # Last: everything is printed before a failure of runs becomes the exit code.
     evaluation.check(strict)
 
 

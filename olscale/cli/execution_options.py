@@ -80,15 +80,19 @@ def stop_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def called(**options: Any) -> None:
+        # Of the wall clock, in which batch systems say when they will end a job.
         stop_at = min(options.pop("stop_at"), time.time() + options.pop("stop_after"))
         command(**options, stop_at=stop_at)
 
+    # Decorators apply from the last to the first, and help lists options in the order
+    # of the lines.
     for option in reversed(_STOP_OPTIONS):
         called = option(called)
     return called
 
 
 def _seconds_option(name: str, text: str) -> Callable[[Any], Any]:
+    # A scheduler's unit files set these once for all of its jobs.
     variable = "OLSCALE_" + name.replace("-", "_").upper()
     return click.option(
         f"--{name}",

@@ -365,6 +365,7 @@ def _values(manifest: Manifest, target: str | None) -> str:
         return ""
     if manifest.targets:
         return ""
+    # Ingest stops to count there; the manifest then has no number.
     distinct = "over 10,000"
     if manifest.distinct_labels is not None:
         distinct = f"{manifest.distinct_labels:,}"

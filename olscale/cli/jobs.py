@@ -199,6 +199,7 @@ def status(file: str, home: str | None, tell: bool) -> None:
     state = job_status(*_open(file, home), time.time(), tell)
     for line in state.lines:
         say(line)
+    # 1 and not 3: a health check knows good and bad only.
     sys.exit(int(state.late))
 
 

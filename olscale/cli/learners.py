@@ -38,6 +38,8 @@ def list_(task: str | None) -> None:
             # one broken package must not hide all other learners
             summary = f"({error})"
         line = f"{name:<{width}} {_sign(name, kind)} {summary}"
+        # A learner whose package is missing has no class to ask, and is listed all the
+        # same.
         groups[getattr(kind, "task", "classification")].append(line)
     shown = {
         task_name: lines
@@ -89,6 +91,7 @@ def show(name: str) -> None:
     kind = learner_class(name)
     path = learner_path(name)
     made_of = kind
+    # A name may be that of an estimator, an object, which has no name of its own.
     if not (inspect.isclass(kind) or inspect.isfunction(kind)):
         made_of = type(kind)
     say(f"{name} ({made_of.__module__}:{made_of.__qualname__})")

@@ -52,6 +52,8 @@ def live_screen(
 
     if not evaluations:
         return Group(Text("nothing goes on"))
+    # Fewer lines than eight would say nothing of an evaluation; the screen crops what
+    # is too much.
     lines = max(8, height // len(evaluations))
     parts: list[RenderableType] = []
     for evaluation in evaluations:
@@ -97,7 +99,11 @@ def _evaluation(
     shown = 0
     for name, learners in sets:
         if room < 4:
+            # A table needs its heading, a learner, and perhaps a footnote and the line
+            # on what is left out.
             break
+        # Half of the lines at most, so that one data set of many learners leaves room
+        # for a second.
         table, used = _dataset(name, learners, width, max(1, min(room - 3, lines // 2)))
         parts.append(table)
         room -= used
@@ -131,6 +137,8 @@ def _dataset(
         learner.label: "".join(mark.sign for mark in of_learner)
         for learner, of_learner in zip(learners, marks, strict=True)
     }
+    # Comparisons with NaN are all false, so learners without an error need a key of
+    # their own to come last.
     ranked = sorted(learners, key=lambda learner: (isnan(learner.error), learner.error))
     has_sparks = width >= _NARROW
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")

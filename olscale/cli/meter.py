@@ -45,6 +45,8 @@ def fitted(name: str, words: Sequence[str], columns: int) -> tuple[str, int, str
 
     if room() < _LEAST_BAR and cell_len(name) > _NAME:
         name = set_cell_size(name, _NAME)
+    # The first words stay, even where the line then is too long: without them it says
+    # nothing.
     while room() < _LEAST_BAR and len(shown) > 1:
         shown.pop()
     return name, min(_BAR, max(_LEAST_BAR, room())), "  ".join(shown)
@@ -71,6 +73,8 @@ class Bar:
             self._bar,
             TextColumn("{task.fields[text]}", markup=False),
             console=Console(file=stream),
+            # The line goes with the command: what stays on the screen are results and
+            # notes.
             transient=True,
         )
         self._task: TaskID | None = None
@@ -97,6 +101,8 @@ class Bar:
         total = None
         if share is not None:
             total = 1.0
+        # At the first drawing, since a task without a name would be a bar that says
+        # nothing.
         if self._task is None:
             self._task = self._line.add_task("", total=None, text="")
         self._line.update(
@@ -125,6 +131,7 @@ def meter(verb: str) -> Iterator[Progress | None]:
     """
     collect_as_usual()
     if not sys.stderr.isatty():
+        # A file or a pipe would keep every state of the line.
         yield None
         return
     from olscale.cli.meter import Bar

@@ -76,6 +76,8 @@ def list_models(
         if row["outcome"] == "ok" and is_selected:
             metrics = dict(row["metrics"])
             metric = next((name for name in HEADLINES if name in metrics), "")
+            # Sorted by metric before error: errors of different metrics are not
+            # comparable.
             rows.append((row["dataset"], metric, float(metrics.get(metric, nan)), row))
     for dataset, metric, error, row in sorted(
         rows, key=lambda each: (*each[:3], each[3]["id"])
@@ -319,9 +321,11 @@ def learn(
 
     if learner is not None or allow_pickle:
         find_modules_here()
+    # Before it is loaded: NEW may be MODEL, and the entry names the file that was read.
     parent = model_digest(model)
     loaded = load_model(model, learner, allow_pickle=allow_pickle)
     digests = source_digests(source)
+    # Before any row is learned, since a model cannot forget.
     if not again:
         check_new(loaded.about, source, digests)
     rows = ModelSource(
@@ -333,6 +337,7 @@ def learn(
     )
     names = [name.strip() for part in measures for name in part.split(",")]
     learned = learn_on(loaded, rows, names, grow)
+    # After learning: a source whose rows were refused midway is not noted as learned.
     entry = learned_now(source, digests, learned.rows, parent, learned.measures)
     loaded.about = loaded.about.changed(history=(*loaded.about.history, entry))
     loaded.save(out, allow_pickle=allow_pickle)

@@ -79,6 +79,7 @@ def predict(
     from olscale.models.source import ModelSource
 
     if learner is not None or allow_pickle:
+        # A model alone imports no code of the user's, and needs no modules from here.
         find_modules_here()
     collect_as_usual()
     loaded = load_model(model, learner, allow_pickle=allow_pickle)

@@ -95,6 +95,7 @@ class LineProgress(Silent, AbstractContextManager["LineProgress"]):
         self, name: str, runs: int, done: int, groups: Mapping[str, Work]
     ) -> None:
         """Print what there is to do."""
+        # The interface passes them; the lines need only counts.
         del groups
         self._last_done = done
         self._say(f"{name}: {runs} runs, {done} in the store, {runs - done} to do")
@@ -103,6 +104,7 @@ class LineProgress(Silent, AbstractContextManager["LineProgress"]):
         """Say where things stand, if this was the last run or the last line is old enough."""
         if not evaluation.total:  # notes may come before the start
             return
+        # The end is said once, even where the last line is younger than the interval.
         has_ended = evaluation.done == evaluation.total > self._last_done
         if has_ended or monotonic() - self._last > self._every:
             self._last_done = evaluation.done
@@ -161,5 +163,7 @@ class TerminalProgress(Silent, AbstractContextManager["TerminalProgress"]):
         ):
             return
         self._bar.draw(evaluation.name, stand_words(evaluation), evaluation.share_done)
+        # A slow terminal, over a network for example, must not slow the evaluation
+        # down.
         seconds = monotonic() - began
         self._next = began + max(_DRAW_SECONDS, _DRAW_SHARE * seconds)

@@ -25,6 +25,7 @@ def _inches(
         return None
     match = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(in|cm|mm)", text)
     width = float(match[1]) * _INCHES[match[2]] if match else 0.0
+    # Text that is no width counts as 0, which is refused as well.
     if not 1.0 <= width <= 40.0:
         raise click.BadParameter(
             f"{text!r} is no width from 1 to 40 inches, such as 3.5in or 89mm"

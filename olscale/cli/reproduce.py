@@ -68,6 +68,7 @@ def reproduce(
     from olscale.results.selections import read_selections
 
     chosen = []
+    # All are loaded before any runs: a mistyped second name must not show after hours.
     for name in names:
         main = load_pipeline(name, QUICK * quick)
         causes = None
@@ -93,6 +94,7 @@ def reproduce(
         _show(opened, *ledgers[-1])
     if out is not None:
         path = Path(out)
+        # A page of prose keeps it: only what stands between the marks is written anew.
         text = filled_in(_text_of(path), opened, ledgers)
         if text is None:
             text = page(opened, ledgers, [*names, *["--quick"] * quick])

@@ -120,12 +120,15 @@ def results(
 
     opened = open_store(store)
     on_damage: OnDamage = "skip" if skip_damaged else "raise"
+    # Without --experiment all runs count, planned or not: a store may be merged from
+    # several.
     plans = plans_of(read_plans(opened, on_damage), experiments) if experiments else {}
     if plans:
         # Also tests and curves see the runs of these plans alone.
         opened = StorePart(
             opened.path, {run for plan in plans.values() for run in plan.runs}
         )
+        # Who asks for a tuning experiment by its name wants its runs.
         tuning = tuning or all(name.endswith(TUNING) for name in plans)
     shown_names = {plan.experiment for plan in plans.values()}
     summaries = summarise(

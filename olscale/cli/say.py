@@ -12,6 +12,8 @@ def say(message: str = "", err: bool = False) -> None:
     click.echo(_encodable(printable(message), err), err=err)
 
 
+# `printable` makes one line of a text, so lines that are meant go through it one by
+# one.
 def show(text: str) -> None:
     """Print lines with a layout of their own unchanged, except for escaped control characters."""
     click.echo(_encodable("\n".join(map(printable, text.split("\n"))), False), nl=False)

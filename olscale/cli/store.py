@@ -55,6 +55,7 @@ def forget(
         raise click.UsageError(
             "expected --learner or --dataset to choose runs, or --all for all of them"
         )
+    # An --all that is narrowed down is a contradiction, and what it removes is gone.
     if everything and (learners or datasets):
         raise click.UsageError("--all cannot be combined with --learner or --dataset")
     from olscale.results import open_store
@@ -100,6 +101,8 @@ def diff(context: click.Context, a: str, b: str, format_: str, exit_code: bool) 
         for line in _difference_lines(difference, a, b):
             say(line)
     if exit_code and not difference.is_none:
+        # As `diff` and `cmp` have it, but only where asked: by default 1 means that a
+        # command failed.
         context.exit(1)
 
 
@@ -199,6 +202,8 @@ def _run_object(run: StoredRun) -> dict[str, object]:
     }
 
 
+# JSON has neither NaN nor infinities, and Python's writer would put words that other
+# readers refuse.
 def _finite(value: float | str | None) -> float | str | None:
     if isinstance(value, float) and not math.isfinite(value):
         return None

@@ -35,6 +35,8 @@ def watch_store(path: str) -> None:
             sleep(_EVERY_SECONDS)
             shown, goes_on = look()
             if not goes_on:
+                # What goes to a file is read later: states in between would only repeat
+                # each other.
                 show(live_text(shown))
         return
     console = Console()
