@@ -46,6 +46,7 @@ T = TypeVar("T")
 ROPE = 0.01
 """Half the width of the region of practical equivalence of fractions: one percentage point."""
 
+# Headlines of which neither more nor less is better cannot rank learners.
 _DEFAULT = tuple(name for name in HEADLINES if measure_of(name).better)
 
 _COUNTERPARTS = {
@@ -97,6 +98,8 @@ class Compared:
 
     def ways(self, dataset: str) -> dict[Way, list[RunBlock]]:
         """Return the blocks of a data set by the transforms that all learners used on it."""
+        # In the order of the blocks, so that the first setting of a data set is the
+        # same for all learners.
         ways: dict[Way, list[RunBlock]] = defaultdict(list)
         for block in self.blocks[dataset]:
             ways[block.way].append(block)
@@ -202,7 +205,10 @@ def compared(
     """
     by_protocol: dict[str, list[Summary]] = defaultdict(list)
     for s in summaries:
+        # By what was asked for: what only a dataset knows, as the position of a column,
+        # makes no other protocol.
         by_protocol[asked_text(s.protocol)].append(s)
+    # "outcome" stands for settings whose runs all failed, and is no metric.
     known_metrics = {s.metric for of in by_protocol.values() for s in of} - {"outcome"}
     if metric is not None and metric not in known_metrics:
         raise UnknownNameError("metric in this store", metric, known_metrics)
@@ -224,6 +230,8 @@ def compared(
                 arrange_settings(of), shared_protocol, metric, terms
             )
         if comparison is None:
+            # A single learner in a protocol is no failure, but a reader must hear of
+            # it.
             separate += of
         else:
             comparisons.append(comparison)
@@ -282,6 +290,8 @@ def _by_default(summaries: Sequence[Summary], terms: _Terms) -> Compared | None:
     having = {name: len(_datasets_with(summaries, name)) for name in _DEFAULT}
     comparisons = (
         _by_metric(arranged, protocol, name, terms)
+        # Lazily, and in a stable order: the next metric is only looked at where the one
+        # before compares nothing.
         for name in sorted(_DEFAULT, key=lambda name: -having[name])
         if having[name]
     )
@@ -346,6 +356,7 @@ def _by_metric(
         or (terms.baseline is not None and terms.baseline not in learners)
     ):
         return None
+    # Blocks are by fingerprint: two names of the same rows are one data set.
     datasets = [candidates.names[dataset] for dataset in matched.blocks]
     shared = {block for of_dataset in matched.blocks.values() for block in of_dataset}
     values = np.array(
@@ -361,6 +372,7 @@ def _by_metric(
     # Tests see one figure per data set, since transforms and replicates are not independent.
     baseline = terms.baseline
     if terms.against_best:
+        # Ranks count from the best, and `rank` gives 1 to the lowest value.
         ranks = rank(-values if higher else values)
         baseline = learners[int(ranks.mean(axis=0).argmin())]
     outcome = compare(
@@ -429,6 +441,8 @@ def _shown(
     }
     best: dict[str, str] = {}
     for name in outcome.learners:
+        # Learners are in the order of their mean ranks, so the first setting of a label
+        # is its best.
         best.setdefault(label_of[name], name)
     names = list(best.values())[:most]
     return tuple(name for name in outcome.learners if name in names)
@@ -449,6 +463,7 @@ def _averages(one: Compared) -> list[str]:
         note.replace("Mean and sample standard deviation", "Each figure is the mean")
         for note in count_notes(counts)
     ]
+    # Whether runs failed is a fact of the setting, which all blocks of a way share.
     first_blocks = [one.blocks[dataset][0] for dataset in datasets]
     grid: list[list[Summary | None]] = [
         [one.runs[row][block] for block in first_blocks] for row in learners

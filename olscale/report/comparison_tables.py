@@ -37,6 +37,7 @@ def rank_table(one: Compared) -> Table:
     rows = [i for i, name in enumerate(outcome.learners) if name in one.shown]
     alike = set()
     if outcome.tested:
+        # The learner that others are compared with needs no mark of being like itself.
         alike = set(outcome.alike()) - {_against(outcome)}
     best = _best_learners(one)
     mark = look_ahead_mark(
@@ -107,6 +108,8 @@ def _rank_entries(
                 best=i in best[j + 1],
                 partial=any(s.failures for s in settings),
                 shade=1
+                # Ranks 1 to the number of learners are spread over the shades 1 to 5;
+                # ties have ranks between.
                 + round((SHADES - 1) * (place - 1) / (len(outcome.learners) - 1)),
                 marks=cell_marks,
             )
@@ -443,6 +446,7 @@ def _pair(pair: Pair) -> dict[str, Any]:
         name: _finite(getattr(pair, name)) for name in ("p", "p_corrected", "p_sign")
     }
     fields["posterior"] = None
+    # The key is always there, so that readers of JSON need not ask for it.
     if pair.posterior:
         fields["posterior"] = pair.posterior._asdict()
     return fields

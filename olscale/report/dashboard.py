@@ -87,6 +87,8 @@ class Dashboard:
         self._readers = [LiveReader(store) for store in stores]
         self._made: dict[tuple[str, int], tuple[_Stamps, Any]] = {}
         self._reports: dict[int | tuple[int, str], tuple[_Stamps, Path]] = {}
+        # One per store: a large store that is being summed up must not keep visitors of
+        # a small one waiting.
         self._making = [Lock() for _ in stores]
         self._making_nights = Lock()
         self._reading = Lock()
@@ -96,6 +98,8 @@ class Dashboard:
         """Return a store: the latest one if others replace it."""
         if number in self._latest:
             store = self._latest[number]()
+            # The reader keeps a place in each journal, which is none in those of
+            # another store.
             if store.path != self._stores[number].path:
                 self._stores[number] = store
                 self._readers[number] = LiveReader(store)
@@ -149,6 +153,7 @@ class Dashboard:
     def run(self, number: int, id: str) -> str:
         """Return the page of a run."""
         if not is_run_id(id):
+            # IndexError is what the server answers with 404.
             raise IndexError(id)
         return page_of_run(self._store(number), id)
 
@@ -193,7 +198,9 @@ class Dashboard:
 
     def _report_of(self, key: int | tuple[int, str], store: Store) -> Path:
         stamps = store.path, store.record_stamps()
+        # Stamps of files are cheaper than reading them, and any write changes them.
         if key not in self._reports or self._reports[key][0] != stamps:
+            # In a new folder: visitors read the earlier report until this one is whole.
             folder = Path(tempfile.mkdtemp(dir=self._scratch.name))
             try:
                 write_report(store, folder, on_damage="skip")
@@ -248,6 +255,7 @@ class Dashboard:
 def _results(store: Store) -> str:
     """Return who wins, curves and tables as HTML."""
     summaries = summarise(store, on_damage="skip")
+    # Reading curves adds to the list what `_tables` will name again.
     damaged = store.damaged
     source = FigureSource(store, summaries, "skip")
     head = ""

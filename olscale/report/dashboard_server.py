@@ -92,6 +92,8 @@ async def serve(
         If the port is taken or the host is none of this machine.
     """
     if hosts is None:
+        # An empty list means any host: who listens on another address has opened the
+        # page to others.
         hosts = _HERE if host in (*_HERE, "::1") and not prefix else ()
     try:
         sockets = bind_sockets(port, host, backlog=2 * MOST_CONNECTIONS)
@@ -113,6 +115,7 @@ async def serve(
             await asyncio.Event().wait()
     finally:
         server.stop()
+        # A thread cannot be stopped, and its folder must not go before it has ended.
         await asyncio.wait([first])
         dashboard.close()
 
@@ -161,15 +164,19 @@ class _Handler(RequestHandler):
         of = (make, arguments)
         if of not in making:
             making[of] = asyncio.create_task(asyncio.to_thread(make, *arguments))
+            # Whoever asks after that gets what is made of the files as they are then.
             making[of].add_done_callback(lambda _: making.pop(of))
         busy = self.settings["busy"]
         stream = self._stream
         busy.add(stream)
         try:
+            # A visitor who leaves must not cancel what others wait for.
             return await asyncio.shield(making[of])
         except IndexError:
             raise HTTPError(404) from None
         except OlscaleError as fault:
+            # A store may vanish or be damaged while it is watched: the page goes on,
+            # with a line.
             return f"<p>{escape(str(fault))}</p>"
         finally:
             busy.discard(stream)
@@ -219,6 +226,7 @@ class _Run(_Handler):
 
 class _Compared(_Handler):
     async def get(self, number: str) -> None:
+        # Each run is read whole: a request must not ask for thousands.
         ids = tuple(self.get_query_arguments("run")[:MOST_COMPARED])
         await self.give(await self.made(self.dashboard.compare, int(number), ids))
 

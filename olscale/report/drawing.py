@@ -92,6 +92,7 @@ def processes_for(figures: int, most: int | None = None) -> int:
     """Return how many processes draw a number of figures: one per core, or `most`, or fewer."""
     if sys.platform != "linux":
         return 1
+    # The cores that this process may use, which a container or a batch system limits.
     return min(most or len(os.sched_getaffinity(0)), figures // _LEAST)
 
 
@@ -120,6 +121,7 @@ class FigureProcess:
 
     def __exit__(self, *_: object) -> None:
         if self._child.poll() is None:
+            # An error here must not wait for figures that nobody will see.
             self._child.kill()
         self._child.communicate()
         self._scratch.cleanup()
@@ -144,6 +146,7 @@ class FigureProcess:
         _, errors = self._child.communicate()
         if self._child.returncode:
             lines = errors.decode(errors="replace").strip().splitlines()
+            # The last line is the exception; those above are warnings.
             last = (lines or [f"exit code {self._child.returncode}"])[-1]
             raise ReportError(last.removeprefix("olscale.errors.ReportError: "))
 
@@ -170,8 +173,11 @@ def draw_in_copies(
     remaining = drawings[1:]
     copies = []
     for number in range(1, count):
+        # A copy has what was imported and the fonts that were read, at no cost.
         copy = os.fork()
         if copy == 0:
+            # Not sys.exit: a copy must not run what its original has registered for its
+            # end.
             os._exit(_failure(remaining[number::count], folder, formats, size))
         copies.append(copy)
     failed |= _failure(remaining[::count], folder, formats, size)

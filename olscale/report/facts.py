@@ -145,6 +145,7 @@ def _learners(summaries: Sequence[Summary]) -> str:
         names = lines.setdefault((s.label, str(s.version), params, chosen), [])
         if s.dataset_label not in names:
             names.append(s.dataset_label)
+    # "all" instead of a list: most settings ran on every data set.
     every = len({s.dataset_label for s in summaries})
     rows: list[tuple[str, ...]] = [
         (*line, "all" if len(of) == every else ", ".join(of))
@@ -170,6 +171,7 @@ def _machines(store: Store, on_damage: OnDamage) -> str:
     runs: Counter[str] = Counter()
     seconds: dict[str, float] = defaultdict(float)
     last: dict[str, Any] = {}
+    # Thousands of runs come from a few machines.
     text_of = cache(lambda items: canonical_json(dict(items)))
     [fit_seconds_key] = arrow_array(["fit_seconds"], pa.string())
     columns = (
@@ -189,6 +191,7 @@ def _machines(store: Store, on_damage: OnDamage) -> str:
         versions = ", ".join(
             f"{name} {text}"
             for name, text in of.items()
+            # These have columns of their own.
             if name not in ("host", "cpus")
         )
         when = f"{last[where]:%Y-%m-%d %H:%M} UTC" if where in last else "-"

@@ -149,6 +149,7 @@ def _cards(
         cards.append(_leader(comparisons[0], link.get("ranks", "")))
     measured = defaultdict(list)
     for s in source.summaries:
+        # Baselines learn next to nothing: being fastest is no news of them.
         if s.metric == "rows_per_cpu_second" and s.n and s.learner not in BASELINES:
             measured[s.label].append(s.mean)
     speeds = {name: _typical(values) for name, values in measured.items()}
@@ -251,6 +252,7 @@ def _none_differ(outcome: Comparison) -> bool:
 def _letters(cliques: Sequence[Sequence[str]]) -> dict[str, str]:
     """Return the letters of each learner: two that share one do not differ significantly."""
     letters: dict[str, str] = {}
+    # More than 26 groups are no help to readers: the others go without a letter.
     for letter, clique in zip(ascii_lowercase, cliques, strict=False):
         for name in clique:
             letters[name] = letters.get(name, "") + letter
@@ -285,6 +287,8 @@ def _sparklines(
     span = max(high - low, 1e-9)
     texts = {}
     for name, line in lines.items():
+        # The box is 96 wide and 22 high, in SVG's coordinates, whose y grows downwards;
+        # a margin keeps lines whole at the edges.
         heights = 20 - 18 * np.clip((line - low) / span, 0, 1)
         texts[name] = " ".join(
             f"{96 * i / (_POINTS - 1):.1f},{height:.1f}"
@@ -297,6 +301,8 @@ def _curves(
     source: FigureSource, one: Compared, shown: Sequence[str]
 ) -> dict[SettingKey, Curve]:
     """Return the error along the stream of the settings behind a comparison's figures."""
+    # A comparison by the test error has no curve of its own; that along the stream
+    # stands for it.
     metric = "rmse" if one.metric.endswith("rmse") else "cumulative_error"
     keys = {s.key for name in shown for s in one.behind(name)}
     of_metric = [
@@ -349,6 +355,7 @@ def curves_for_paper(
 
 def _resampled(curve: Curve) -> FloatArray:
     """Return the mean error of a curve at equal steps of its stream."""
+    # Without the first rows, where an error is 0 or 1 by chance.
     at = np.linspace(0.03, 1.0, _POINTS) * curve.rows[-1]
     errors: FloatArray = np.interp(at, curve.rows, curve.errors.mean(axis=0))
     return errors

@@ -89,6 +89,7 @@ class Gallery:
         if self._process is not None:
             folder = self.folder / "figures"
             self._process.begin(self._waiting, folder, self._formats, size=self._size)
+            # Figures that are queued later are drawn here: the process got a list.
             self._begun = True
 
     def add(
@@ -147,6 +148,7 @@ class Gallery:
         for section, parts in sections:
             for part in parts:
                 if isinstance(part, Drawing):
+                    # The section has a column of its own.
                     named = [part.topic, part.caption.removeprefix(f"{section}: ")]
                     for drawn in self._files(part):
                         writer.writerow(csv_cells([drawn.name, section, *named]))

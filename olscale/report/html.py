@@ -30,6 +30,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 def _printable(value: Any) -> Any:
+    # Markup is HTML that was made here, with its own line breaks.
     if isinstance(value, str) and not isinstance(value, Markup):
         return printable(value)
     return value
@@ -59,7 +60,9 @@ class PageSection(NamedTuple):
 def _css_string(text: str) -> Markup:
     """Return text as a string of a style sheet, within an element of a page."""
     escaped = "".join(
-        f"\\{ord(one):x} " if one in "\"\\<>&'" else one for one in printable(text)
+        # Angle brackets too: `</style>` within a string would end the element.
+        f"\\{ord(one):x} " if one in "\"\\<>&'" else one
+        for one in printable(text)
     )
     return Markup(f'"{escaped}"')
 
@@ -172,6 +175,8 @@ def matrix_html(pairs: Sequence[Any], alpha: float) -> str:
             pair.wins,
             pair.ties,
             pair.losses,
+            # Shades from the best to the worst, as in tables of ranks; none where the
+            # test is not sure.
             sure and (1 if better else 5),
         )
         counts[pair.b, pair.a] = (
@@ -210,6 +215,8 @@ def page_html(
     numbered = []
     for number, parts in enumerate(sections):
         section = PageSection(*parts)
+        # Anchors that have names stay the same when sections come and go, so that links
+        # to them hold.
         numbered.append(section._replace(anchor=section.anchor or f"s{number}"))
     if when:
         when += ", "

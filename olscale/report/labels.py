@@ -30,6 +30,7 @@ def value_text(value: Any) -> str:
     if isinstance(value, list | tuple):
         return " ".join(map(value_text, value))
     if isinstance(value, float):
+        # The shortest digits that give the same double: as the user typed it.
         return repr(value).removesuffix(".0")
     return canonical_json(value)
 
@@ -80,6 +81,7 @@ def protocol_parts(protocol: Mapping[str, Any]) -> list[str]:
         for name, value in sorted(protocol.items())
         if name != "order"
     }
+    # What belongs to an option stands behind it, in place of an option of its own.
     if version := shown.pop("drift_version", ""):
         shown["drift"] += f" ({version})"
     if position := shown.pop("delay_position", ""):
@@ -120,6 +122,8 @@ class Row(NamedTuple):
         return (
             self.place,
             natural_name(self.learner),
+            # The names themselves follow their sort keys, so that no two rows are
+            # equal: the order never depends on the store.
             self.learner,
             self.version,
             natural_order(self.params),
@@ -177,6 +181,8 @@ def row_labels(
         differing = [
             name
             for name in names
+            # By their JSON, since values may be lists, which no set holds, and 1 is not
+            # 1.0.
             if len({canonical_json(p.get(name)) for p in params.values()}) > 1
         ]
         kinds = {row.learner for row in rows}

@@ -64,6 +64,8 @@ class Leaderboard(TableView):
             s for s in summaries if s.metric in (*self.metrics, "outcome")
         ]
         self._unfinished = unfinished_experiments(store)
+        # Made at once: unknown metrics are refused here, and not where a notebook shows
+        # the object.
         self._tables = leaderboard_tables(store, summaries, self.metrics)
 
     def tables(self) -> list[Table]:
@@ -112,6 +114,7 @@ class Leaderboard(TableView):
         points = [
             CostPoint(label, fmean(of_label[cost]), scale * fmean(of_label[metric]))
             for label, of_label in values.items()
+            # A learner without one of the two figures has no point.
             if len(of_label) == len({metric, cost})
         ]
         return pareto_figure(

@@ -85,6 +85,8 @@ def arrange_settings(summaries: Sequence[Summary]) -> ArrangedSettings:
     """
     settings: dict[SettingKey, dict[str, Summary]] = {}
     for group in by_setting(_of_newest_transforms(summaries)):
+        # One setting of several experiments comes as several groups; their figures are
+        # the same.
         by_metric = settings.setdefault(group[0].key, {})
         for s in group:
             by_metric.setdefault(s.metric, s)
@@ -93,6 +95,8 @@ def arrange_settings(summaries: Sequence[Summary]) -> ArrangedSettings:
         first = next(iter(setting[1].values()))
         column = column_of(first)
         cells |= dict.fromkeys([(row, column) for row in rows_of(first)], setting)
+    # Labels of rows are made from all settings at once: what distinguishes a row
+    # depends on its namesakes.
     labels, _ = row_labels(cells)
     columns = sorted({column for _, column in cells})
     ways = {column: _way(column) for column in columns}
@@ -186,6 +190,7 @@ def _dataset_names(columns: Sequence[Column]) -> dict[str, str]:
     """Return the first name of each content."""
     first: dict[str, Column] = {}
     for column in columns:
+        # Rows that are stored under two names are one data set, called by its first.
         first.setdefault(column.fingerprint, column._replace(transforms=()))
     return dict(zip(first, column_labels(list(first.values())), strict=True))
 
@@ -292,6 +297,7 @@ def _failures(
     counts: Counter[str] = Counter()
     for (name, way), setting in candidates.settings.items():
         if name == learner and (datasets is None or way.dataset in datasets):
+            # By outcome: ten runs out of time are one clause of a sentence.
             counts.update(setting.failures)
     return ", ".join(
         f"{_runs_text(count)} {outcome}" for outcome, count in sorted(counts.items())
@@ -389,6 +395,8 @@ def _partly(entries: Sequence[Omission]) -> list[str]:
     """Return the runs left out, one text per kind and reason."""
     kinds: dict[tuple[tuple[str, ...] | None, str], list[Omission]] = defaultdict(list)
     for entry in entries:
+        # Of a hundred learners that lack the same runs a reader wants one clause, not a
+        # hundred.
         kinds[entry.transforms, entry.reason].append(entry)
     texts = []
     for (transforms, reason), of_kind in kinds.items():

@@ -82,7 +82,11 @@ def _evaluation(evaluation: LiveEvaluation, now: float) -> dict[str, Any]:
         "failed": evaluation.failed,
         "pace": pace_text(evaluation, now),
         "datasets": [
-            _dataset(name, by_dataset[name]) for name in by_dataset if name in first
+            # In the order of the experiment again: data sets must not change places
+            # while one watches.
+            _dataset(name, by_dataset[name])
+            for name in by_dataset
+            if name in first
         ],
         "others": [
             _in_brief(name, by_dataset[name])
@@ -95,6 +99,7 @@ def _evaluation(evaluation: LiveEvaluation, now: float) -> dict[str, Any]:
                 "name": group.name,
                 "stand": stand_text(group),
                 "memory": size_text(group.memory),
+                # Clocks of workers differ, and one may be ahead of ours.
                 "silence": duration_text(max(0.0, now - group.heard)),
             }
             for group in running[:_MOST_LINES]
@@ -192,6 +197,7 @@ def _looks(learners: Sequence[LiveLearner]) -> dict[str, dict[str, str]]:
     for learner in learners:
         is_baseline = learner.name in BASELINES
         same_kind = [name for name in number_of if (name in BASELINES) == is_baseline]
+        # Baselines are numbered by themselves, since they have grey looks of their own.
         number = number_of.setdefault(learner.name, len(same_kind))
         if is_baseline:
             look = baseline_look(number)

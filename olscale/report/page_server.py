@@ -44,6 +44,7 @@ def most_connections() -> int:
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if descriptors == resource.RLIM_INFINITY:
         return MOST_CONNECTIONS
+    # At least two, so that one connection that is kept open does not shut out the next.
     return min(MOST_CONNECTIONS, max(descriptors // 4, 2))
 
 
@@ -72,6 +73,7 @@ class PageServer(HTTPServer):
         (application,) = args
         self.busy: set[IOStream] = application.settings["busy"]
         self._most = most or most_connections()
+        # A dict as a set with an order: keys stay in the order in which they were set.
         self._oldest_first: dict[IOStream, None] = {}
         self._listening: list[socket.socket] = []
         super().initialize(
@@ -136,6 +138,7 @@ class PageServer(HTTPServer):
     def _make_room(self) -> bool:
         """Close the connection that has waited longest for a request; False if none waits."""
         for stream in self._oldest_first:
+            # Who is being answered has waited for its turn and is not turned away.
             if stream not in self.busy:
                 del self._oldest_first[stream]
                 stream.close()

@@ -61,6 +61,8 @@ def published_tables(cells: Sequence[Cell]) -> list[Table]:
         entries = []
         for method in methods:
             line = [of.get((method, dataset)) for dataset in datasets]
+            # The published figures stand below ours, where the eye compares them; the
+            # blanks make them belong to it.
             rows += [method, "  published"]
             entries += [
                 tuple(_ours(cell, look_ahead) for cell in line),
@@ -107,6 +109,7 @@ def _ours(cell: Cell | None, ahead: Mark) -> Entry:
         return Entry(note="-")
     if cell.summary is None:
         if cell.verdict == "not reproduced":
+            # Without a figure only failed runs get this verdict.
             return Entry(note="failed x")
         return Entry(note=cell.verdict)
     std = "-"
@@ -126,6 +129,7 @@ def _theirs(cell: Cell | None) -> Entry:
     published = cell.published
     if published.std is None:
         return Entry(percent(published.mean))
+    # Two blanks where our line has the mark of its verdict, so that digits line up.
     return Entry(percent(published.mean), f"{percent(published.std)}  ")
 
 
@@ -233,6 +237,7 @@ def _difference(cell: Cell) -> str:
     published = cell.published
     name = f"{published.table}, {published.dataset}, {published.learner}"
     theirs = with_deviation(published.mean, published.std)
+    # All of its runs failed: the reason stands in place of a figure.
     if cell.summary is None or cell.difference is None:
         return f"{name}: {cell.reason}, published {theirs}"
     our_text = with_deviation(cell.summary.mean, cell.summary.std)
@@ -270,6 +275,7 @@ def _causes(cell: Cell) -> list[str]:
     if cell.trials:
         return [
             f"nothing tried explains it ({_settings(len(cell.trials))}: {_tried(cell)}); nearest: "
+            # Trials come nearest first.
             + _trial(cell.trials[0], cell.setting)
         ]
     return ["nothing tried yet"]
@@ -344,6 +350,8 @@ def described(setting: Setting) -> str:
 
     params = dict(setting.params or {})
     usual = {}
+    # A learner without a version is not installed here: nothing is known of its
+    # defaults.
     if setting.version:
         usual = make_learner(setting.learner, {}).resolved_params()
     grid: dict[str, Any] = {}
@@ -391,6 +399,7 @@ def rank_table(ranks: Ranks, metric: str) -> Table:
             for method, datasets in ranks.left_out.items()
         )
         notes.append(f"Left out for want of figures: {'; '.join(without)}.")
+    # NaN, which equals nothing, where there are too few methods or tables for a test.
     if ranks.p == ranks.p:
         notes.append(
             f"Friedman test on our ranks: p = {ranks.p:.2g}; Nemenyi's critical difference of "

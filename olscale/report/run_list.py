@@ -143,6 +143,7 @@ def list_runs(store: Store) -> list[ListedRun]:
         params = texts[name.learner, row["params"]]
         metrics = dict(row["metrics"])
         seconds = timings.get(row["id"], {})
+        # A measure wins where a time has the same name.
         figures = seconds | metrics
         metric = next((name for name in HEADLINES if name in metrics), "")
         replicate = _replicate(row["protocol"])
@@ -166,8 +167,11 @@ def list_runs(store: Store) -> list[ListedRun]:
                 error=metrics.get(metric, math.nan),
                 speed=seconds.get("rows_per_cpu_second", math.nan),
                 reason=row["reason"],
+                # Made once: a search then goes through one text per run.
                 text=" ".join([*line, row["reason"], row["id"]]).lower(),
                 measured=measured.setdefault(tuple(figures), tuple(figures)),
+                # An array has 8 bytes a figure, a tuple of floats 32, and a store may
+                # have a million runs.
                 values=array("d", figures.values()),
             )
         )
@@ -195,6 +199,7 @@ def runs_in_hand(evaluations: Iterable[LiveEvaluation]) -> list[ListedRun]:
                 for run in evaluation.runs.values()
             }
         )
+        # What an evaluation that was killed has left is neither running nor waiting.
         if evaluation.state() != "running":
             continue
         for run in evaluation.runs.values():
@@ -269,16 +274,20 @@ def table_of_runs(runs: Sequence[ListedRun], query: Query, number: int = 0) -> s
         if query.state in ("", run.state) and all(word in run.text for word in words)
     ]
     sets_of_figures = {run.measured for run in runs}
+    # Of all runs, not of those selected: a menu must not change while a reader types.
     offered = sorted({metric for measured in sets_of_figures for metric in measured})
     added = [metric for metric in query.added if metric in offered][:MOST_ADDED]
     column = abs(query.sort) - 1
     if 0 <= column < len(_COLUMNS) + len(added):
         keyed = [(_sort_key(run, column, added), run) for run in selected]
         known = [pair for pair in keyed if not _is_unknown(pair[0])]
+        # Runs without a figure come last in either direction: NaN has no place in an
+        # order.
         known.sort(key=lambda pair: pair[0], reverse=query.sort < 0)
         unknown = [pair for pair in keyed if _is_unknown(pair[0])]
         selected = [run for _, run in known + unknown]
     pages = max(1, -(-len(selected) // PER_PAGE))
+    # An address may ask for any page, and a filter makes fewer of them.
     page = min(max(query.page, 0), pages - 1)
     states: dict[str, int] = {}
     for run in runs:
@@ -323,6 +332,7 @@ def natural_text(text: str) -> list[tuple[bool, float, str]]:
     """Return a sort key by which 2 comes before 10."""
     parts = re.split(r"(\d+(?:\.\d+)?)", text)
     return [
+        # `split` with a group returns words at even places and numbers at odd ones.
         (i % 2 == 0, float(part) if i % 2 else 0.0, part)
         for i, part in enumerate(parts)
     ]

@@ -116,6 +116,7 @@ def compare_runs(store: Store, ids: Sequence[str], number: int = 0) -> str:
     StoreError
         If the store lacks one of the runs, or if fewer than two are named.
     """
+    # Twice the same run would be two labels with one curve.
     ids = list(dict.fromkeys(ids))[:MOST_COMPARED]
     if len(ids) < 2:
         raise StoreError(
@@ -189,6 +190,8 @@ def _key(run: Mapping[str, Any]) -> SettingKey:
         transforms=tuple(map(str, run.get("transforms", ()))),
         learner=str(learner["name"]),
         version=str(learner.get("version", "")),
+        # As the store writes its columns: keys made here must equal those that are read
+        # from it.
         params=canonical_json(dict(learner["params"])),
         protocol=without_replicate(canonical_json(dict(run["protocol"]))),
     )
@@ -207,6 +210,7 @@ def _line(record: Record, label: str) -> LiveLearner | None:
         metric="cumulative_error",
         stream="",
         rows=record.curve_rows.tolist(),
+        # The prequential error: mistakes so far over rows so far.
         errors=(record.curve_mistakes / record.curve_rows).tolist(),
         name=label,
     )
@@ -239,6 +243,7 @@ def _differences(of_runs: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
     for name in dict.fromkeys(name for one in of_runs for name in one):
         cells = [one.get(name, "-") for one in of_runs]
         rows.append({"name": name, "cells": cells, "differs": len(set(cells)) > 1})
+    # A stable sort: within each half the order of a definition stays.
     rows.sort(key=lambda row: not row["differs"])
     return rows
 
@@ -288,6 +293,7 @@ def _measures(records: Sequence[Record], marks_best: bool) -> list[dict[str, Any
             marks_best
             and measure.better
             and len(compared) > 1
+            # Where all are equal none is the best.
             and len(set(compared)) > 1
         ):
             best = [distance == min(compared) for distance in distances]

@@ -184,6 +184,7 @@ def select(
         If a name does not occur.
     """
     selection = list(summaries)
+    # A selection by metric keeps them, since failed runs have no metric.
     spared = ("outcome",) if failed else ()
     called: dict[str, Callable[[Summary], set[str]]] = {
         "dataset": lambda s: {s.dataset, s.dataset_label},
@@ -204,6 +205,8 @@ def select(
             name for summary in selection for name in called[field](summary)
         } - {"outcome"}
         for name in requested:
+            # Checked against what the selections before left: a learner that did not
+            # run on the chosen dataset is an error, not an empty table.
             if name not in available:
                 raise UnknownNameError(f"{field} in this store", name, available)
         selection = [
@@ -238,6 +241,8 @@ def tables(summaries: Iterable[Summary], metric: str | None = None) -> list[Tabl
         column = column_of(group[0])
         by_metric = {s.metric: s for s in group}
         for row in rows_of(group[0]):
+            # A setting that several experiments plan under their own labels has a row
+            # for each.
             cells[row, column] |= by_metric
     results = []
     for protocol in sorted(by_protocol, key=lambda text: (natural_order(text), text)):
@@ -290,6 +295,8 @@ def _headlines(cells: _Cells, protocol: Mapping[str, Any]) -> list[str]:
     available = {metric for metrics in cells.values() for metric in metrics}
     names = dict.fromkeys([*HEADLINES, *_asked(protocol)])
     return [name for name in names if name in available] or [
+        # Without headlines there is still one table, or failed runs would be shown
+        # nowhere.
         min(available - {"outcome"}, default="outcome")
     ]
 
@@ -404,11 +411,15 @@ def mark_figures(
 def _entry(summary: Summary | None, group: Summary, metric: str) -> Entry:
     if summary is None or summary.n == 0:
         if group.metric != "outcome" or not group.failures:
+            # Other runs of the setting ended well: this metric was not measured, and
+            # nothing failed.
             return Entry(note="-")
         return Entry(
             note=", ".join(_WORDS.get(outcome, outcome) for outcome in group.failures)
         )
     if math.isnan(summary.mean):
+        # A measure without a value, such as the AUC of a single class: not the same as
+        # no run.
         return Entry(note="nan")
     mean = figure_of(metric, summary.mean)
     return Entry(
@@ -469,6 +480,7 @@ def _mark_best(
     j: int,
 ) -> None:
     """Mark the best figure of a column, except among `others`; a single figure has no best."""
+    # Of one row each figure would be the best.
     if len(column) < 2 or not measure_of(metric).better:
         return
     means = {

@@ -46,6 +46,8 @@ def cell_texts(
         if entry.mean and entry.std:
             text += f" {plus_minus} {entry.std.rjust(std_width)}"
         elif entry.mean and std_width:
+            # As wide as a deviation with its sign and two blanks, so that means line
+            # up.
             text += " " * (len(plus_minus) + 2 + std_width)
         texts.append(text + marked.ljust(mark_width))
     width = max(map(len, texts), default=0)
@@ -120,6 +122,8 @@ def plain(tables: Sequence[Table], ascii_only: bool = False) -> str:
             for name, column in zip(table.columns, cells, strict=True)
         ]
         first = max(len("learner"), *map(width, table.rows))
+        # Names may have wide characters; cells are figures, of which each takes one
+        # column.
         lines = [
             [
                 _right(name, room)
@@ -146,6 +150,7 @@ def plain(tables: Sequence[Table], ascii_only: bool = False) -> str:
     if blocks:
         text = "\n\n".join(blocks) + "\n"
     if ascii_only:
+        # Last, over the whole text: names and notes may hold any character.
         return text.encode("ascii", "backslashreplace").decode("ascii")
     return text
 
@@ -227,6 +232,7 @@ def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
     blocks: list[list[int]] = [[]]
     used = 0
     for j, wide in enumerate(widths):
+        # A column that is wider than the terminal stands alone, rather than nowhere.
         if blocks[-1] and used + wide + 3 > room:
             blocks.append([])
             used = 0
@@ -269,6 +275,7 @@ def as_json(summaries: Iterable[Summary]) -> str:
     ``comparable`` (false of references that predicted nothing by the first rows that count). A mean
     or deviation that is not finite is ``null``.
     """
+    # A line each, so that `grep` and `diff` work on the output.
     lines = [json.dumps(_fields(summary), allow_nan=False) for summary in summaries]
     if lines:
         return "[\n" + ",\n".join(lines) + "\n]\n"

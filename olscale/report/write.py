@@ -135,6 +135,8 @@ def write_report(
         report = _write(
             store, part, papers, on_damage, also, static, metric, learners, size
         )
+        # The page last: whoever opens an earlier one in the meantime still has its
+        # figures, and a new page never lacks any.
         for file in (*report.figures, part / _INDEX, *report.runs, report.page):
             (folder / file.relative_to(part)).parent.mkdir(exist_ok=True)
             file.replace(folder / file.relative_to(part))
@@ -206,6 +208,7 @@ def _unfinished(folder: Path) -> Iterator[Path]:
     new = not folder.exists()
     try:
         part.mkdir(parents=True)
+        # What killed processes have left; the parts of running ones stay.
         discard_parts(folder / "report")
         yield part
     except OSError as fault:
@@ -213,6 +216,7 @@ def _unfinished(folder: Path) -> Iterator[Path]:
             f"cannot write {folder}: {fault.strerror or fault}; name another folder"
         ) from fault
     except ReportError as fault:
+        # The user has named the folder, and not the temporary one in it.
         raise ReportError(str(fault).replace(str(part), str(folder))) from fault
     finally:
         shutil.rmtree(part, ignore_errors=True)
@@ -242,10 +246,12 @@ def _write(
             "report until "
             f"olscale evaluate ... --store {store.path} has put some there"
         )
+    # Here and not before: an unknown learner is told from an empty store.
     summaries = select(summaries, learners=learners)
     source = FigureSource(store, summaries, on_damage)
     formats = tuple(dict.fromkeys(("svg", *also)))
     with Gallery(folder, formats, not static, size) as gallery:
+        # The other process imports matplotlib while this one reads the store.
         gallery.expect(_FIGURES_OF_DATASET * len({one.dataset for one in summaries}))
         # Everything that has figures comes first: they are drawn while the tables are made.
         replicates = ReplicateFigures(store, on_damage)
@@ -292,6 +298,8 @@ def _write(
         if not static and comparisons:
             data = comparison_data(comparisons[0], on_rows[0])
             lead += f'<script type="application/json" id="comparison">{data}</script>'
+        # Each reader names the same damaged files again; the list of the first is
+        # complete.
         store.damaged = damaged
 
         gallery.draw()
@@ -301,6 +309,7 @@ def _write(
         shown = [_drawn(section, gallery) for section in sections]
     page = folder / "index.html"
     name = redacted_name(store.path) or store.path
+    # Of the last run and not of now: the same store gives the same bytes.
     when = f"{status.last_finished:%Y-%m-%d}" if status.last_finished else ""
     html = page_html(f"Report on {name}", shown, not static, lead, when)
     page.write_text(html, encoding="utf-8")

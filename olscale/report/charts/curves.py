@@ -98,6 +98,7 @@ def _switch(name: str, words: str, value: bool = False) -> Spec:
 def _chart(
     curves: Mapping[str, Curve], of_learner: Looks | None, alarms: Mapping[str, Curve]
 ) -> Spec:
+    # The legend lists lines from the lowest end upwards, as they stand in most charts.
     labels = sorted(curves, key=lambda label: final_error(curves[label]))
     if of_learner:
         labels = of_learner.in_order(labels, curves)
@@ -115,6 +116,7 @@ def _chart(
         # Written once, since rows are most of what a chart would hold.
         transform.append({"calculate": json.dumps(first.tolist()), "as": "rows"})
         menu = less(labels)
+    # Vega-Lite's flatten takes lists of equal length: a curve is one datum until then.
     fields = ["rows", "value"]
     if alarms:
         fields.append("alarms")
@@ -128,6 +130,7 @@ def _chart(
     params.append(_switch("whole", "from the first row"))
     if far:
         params.append(_switch("every", "all in view"))
+        # A line that the reader picks is shown, however far it is.
         kept = "every || !datum.far || indexof(picked, datum.learner) >= 0"
         transform.append({"filter": kept})
     of_label = looks(curves)
@@ -257,6 +260,8 @@ def _edge(end: str, sign: str, menu: list[Spec]) -> str:
 
 def _band(curve: Curve) -> dict[str, Any]:
     """Return a line's deviations, its quantiles where runs are enough, and the rows they are of."""
+    # Short curves have fewer rows than the band has points, some of which would
+    # coincide.
     at = np.unique(
         np.linspace(0, len(curve.rows) - 1, _BAND_POINTS).round().astype(int)
     )

@@ -160,6 +160,8 @@ def alarms_on(curve: Curve, alarms: Curve | None) -> NDArray[np.int64]:
         return np.zeros(len(curve.rows), dtype=np.int64)
     counts = np.concatenate([[0], alarms.errors.sum(axis=0)]).astype(np.int64)
     by_then = counts[np.searchsorted(alarms.rows, curve.rows, side="right")]
+    # Differences of the running count: alarms between two points belong to the later
+    # one.
     return np.diff(by_then, prepend=0)
 
 
@@ -174,6 +176,7 @@ def far_above(curves: Mapping[str, Curve]) -> dict[str, str]:
     if measure_of(metric).better != "lower":
         return {}
     finals = {label: final_error(curve) for label, curve in curves.items()}
+    # By the means at the end: early errors are high for all.
     most = _FAR * min(finals.values())
     far = {
         label: figure_of(metric, value)
@@ -237,6 +240,7 @@ def alarm_figure(
     with styled():
         figure, [panel] = panels(1, width=5.2, height=0.9 + 0.22 * len(shown))
         for place, (label, curve) in enumerate(shown.items()):
+            # The curve counts alarms, so each step up is one, of any replicate.
             raised = np.diff(curve.errors, axis=1, prepend=0.0).any(axis=0)
             panel.eventplot(
                 curve.rows[raised],
@@ -246,6 +250,7 @@ def alarm_figure(
                 color=of_label[label]["color"],
             )
         panel.set_yticks(range(len(shown)), list(shown))
+        # Downwards, so that the first label stands on top, as in a table.
         panel.set_ylim(len(shown) - 0.4, -0.6)
         panel.set_xlim(
             0,
@@ -281,6 +286,8 @@ def roc_figure(
         panel.plot([0, 100], [0, 100], color="0.6", linewidth=0.8, linestyle=":")
         for i, (label, roc) in enumerate(shown.items()):
             panel.plot(
+                # The last count is that of all negatives: the threshold below every
+                # score.
                 100 * roc.false_positives / roc.false_positives[-1],
                 100 * roc.rates.mean(axis=0),
                 label=label,

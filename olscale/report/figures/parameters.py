@@ -105,6 +105,7 @@ def _ticks(panel: Axes, values: list[float]) -> None:
         panel.minorticks_off()
     # A tick at each value of a grid; of many evenly spaced values matplotlib's own are better.
     if len(values) <= _TICKS or is_geometric(values):
+        # Every second, third, ... value: ticks stay on values of the grid.
         shown = values[:: -(-len(values) // _TICKS)]
         panel.set_xticks(shown, [axis_value(value, values) for value in shown])
 
@@ -165,6 +166,7 @@ def _draw(panel: Axes, sweep: Sweep) -> None:
     )
     figure = panel.get_figure()
     assert figure is not None
+    # Colours end at these limits; an arrow on the bar says that values go on.
     beyond = "neither"
     if low > float(np.nanmin(mean)):
         beyond = "min"
