@@ -93,11 +93,15 @@ for _subject, _place in _VIEWS.items():
     register_view(_subject, partial(_make_view, _place))
 
 
+# Python calls this for names that a module does not have (PEP 562).
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
+        # Not kept in the module: the import is in Python's own cache after the first
+        # time.
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'olscale' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
+    # Tab completion offers what is promised, and imports none of it.
     return sorted(__all__)

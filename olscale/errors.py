@@ -191,6 +191,8 @@ class UnknownNameError(OlscaleError, LookupError):
 
     def __init__(self, kind: str, got: str, known: Iterable[str]) -> None:
         self.kind = kind
+        # Kept beside the message, since errors go through pickle and are made anew from
+        # these.
         self.got = got
         self.known = tuple(sorted(known))
         # The nearest name of `c` is `C`, which differs in every character otherwise.

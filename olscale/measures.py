@@ -225,6 +225,7 @@ def headline_of(task: Task) -> str:
 
 
 @cache
+# Tables of thousands of runs ask for the same few names.
 def measure_of(metric: str) -> Measure:
     """Return the measure that a metric's name is a form of.
 
@@ -296,6 +297,8 @@ def base_name(metric: str) -> str:
     form = next((form for form in FORMS if metric.startswith(form)), "")
     name = metric.removeprefix(form)
     if name in MEASURES or label_of(name):
+        # Only where a measure is left: a metric of a learner's own may begin with such
+        # a word.
         return name
     return metric
 
@@ -334,6 +337,7 @@ def figure_of(metric: str, value: float) -> str:
         if abs(value) >= 1000:
             return f"{value:,.0f}"
         return f"{value:,.1f}".removesuffix(".0")
+    # `#` keeps zeros at the end: all figures of a column have as many digits.
     return f"{value:#.4g}".removesuffix(".")
 
 
@@ -345,6 +349,8 @@ def deviation_of(metric: str, value: float, mean: str) -> str:
     >>> deviation_of("auc", 0.010957, mean=figure_of("auc", 0.9327))
     '0.0110'
     """
+    # Units have decimals of their own, and a mean of many digits or few has none to
+    # follow.
     if measure_of(metric).unit or "e" in mean or "." not in mean:
         return figure_of(metric, value)
     return f"{value:.{len(mean.partition('.')[2])}f}"
@@ -387,6 +393,7 @@ def check_measures(names: Iterable[str]) -> tuple[str, ...]:
                 "split has that form too"
             )
         raise ValueError(str(UnknownNameError("measure", name, askable())))
+    # In one order, so that the same measures in another one make the same run.
     places = {name: place for place, name in enumerate(MEASURES)}
     return tuple(
         sorted(requested, key=lambda name: (places[name.partition(":")[0]], name))

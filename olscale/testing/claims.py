@@ -82,6 +82,8 @@ def claim_checks(learner: type[Learner]) -> list[Check]:
         checks.append(name_check(check_dense_and_csr_give_the_same_bits, learner))
     for params in choices(learner):
         words = ", ".join(map(str, params.values()))
+        # Rows of unknown class come where labels are late: only learners that say so
+        # get them.
         for text, n, kind in variants(learner) if learner.takes_unknown else ():
             of = ", ".join(filter(None, (words, text)))
             checks.append(
@@ -126,6 +128,8 @@ def check_dense_and_csr_give_the_same_bits(learner: type[Learner]) -> None:
         for kind in ("dense", "csr"):
             chunk = stream(classes, kind)
             fresh.append(start(learner, classes))
+            # Bits and not nearly equal scores: a run in one layout must be the record
+            # of the other.
             scores.append(fresh[-1].learn(chunk.X, chunk.y))
         np.testing.assert_array_equal(scores[0], scores[1])
         assert_same_state(*fresh)
@@ -148,6 +152,8 @@ def check_a_large_offset_does_not_blind_a_distance(
             # Negated, so that a score of NaN is wrong as well.
             wrong = ~(np.abs(scores - expected) <= tolerance)
             share = np.mean(wrong)
+            # Two in a hundred may differ: rounding at 1e8 leaves seven digits, and near
+            # a tie a learner may turn.
             assert share <= 0.02, (
                 f"{share:.0%} of the scores differ with an offset of 1e8"
             )
@@ -161,6 +167,7 @@ def check_rows_of_unknown_class_are_only_scored(
 ) -> None:
     """Rows of unknown class are scored among learned rows as they would be alone."""
     chunk = stream(classes, kind)[:100]
+    # Mixed, so that scored rows stand before, between and behind learned ones.
     learning = np.random.default_rng(1).random(len(chunk)) < 0.6
     # Of the same random numbers: some learners draw when they update.
     separate = start_with(learner, params, chunk.X, classes, (3, 1))
@@ -290,6 +297,7 @@ def check_merged_sums_make_the_final_model(
         results = []
         along = start_with(learner, params, chunk.X, classes)
         along.learn(chunk.X, chunk.y)
+        # Blocks of one row, of a vector's length, and with a rest.
         for cuts in ([0, 100], [0, 1, 64, 99, 100]):
             summing: Any = start_with(learner, params, chunk.X, classes)
             # Two parts of the stream, summed separately and then added, as workers do.
@@ -344,7 +352,10 @@ def check_fused_settings_have_the_bits_of_settings_alone(
     )
     for varied in {tuple(numbers), *((name,) for name in numbers)}:
         settings = [
-            {**params, **dict.fromkeys(varied, value)} for value in (0.1, 0.5, 0.9)
+            {**params, **dict.fromkeys(varied, value)}
+            for value in (0.1, 0.5, 0.9)
+            # Values that are in the domain of nearly all numbers; `goes_together` leaves
+            # out the others.
         ]
         settings = [
             setting for setting in settings if goes_together(learner(**setting))
@@ -371,6 +382,8 @@ def _check_fused(
     parts = [*cut(chunk, [0, 64, ROWS]), (end.X, end.y)]
     for part, y in parts:
         scores = learn_usable_together(fused, grouped[0], part, y)
+        # A fused pass may hold its settings' arrays: they are compared as a checkpoint
+        # would save them.
         fused.release()
         for n in tuple(usable):
             expected = _learned(separate[n], part, y)
@@ -438,6 +451,8 @@ def check_sums_go_on_from_copies(
         assert_same_arrays(summing.state(), before, "state")
         expected = copies(summing.end_sums(sums))
         for setting in (params, *same_sums(learner, params)):
+            # A new learner for each part, as after a checkpoint: nothing but the sums
+            # goes on.
             running_sums: State = {}
             for rows, labels in cut(chunk, _CUTS):
                 continuing: Any = start_with(learner, setting, chunk.X, classes)

@@ -59,6 +59,7 @@ def transform_checks(make: Make) -> list[Check]:
     if not make().takes_categories:  # categories that no row has taught are alike
         checks.append(check_rows_too_long_to_square_are_not_made_alike)
     if make().takes_sparse:
+        # Transforms that take no sparse rows get dense ones from the pipeline.
         checks.append(check_sparse_rows_give_the_same_bits)
     if make().is_random:
         checks.append(check_draws_differ_by_their_number)
@@ -86,6 +87,7 @@ def table(seed: int = 0) -> FloatArray:
     """Return rows with zeros, a constant feature, one of large numbers, and a row of zeros."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(ROWS, COLUMNS))
+    # Zeros are what sparse rows leave out.
     X[rng.random(X.shape) < 0.3] = 0.0
     # A spread of zero, and one that swallows the digits of small numbers.
     X[:, 1] = 0.1
@@ -214,6 +216,7 @@ def check_sparse_rows_give_the_same_bits(make: Make) -> None:
     """CSR rows, also of a slice, become what dense rows become, if a transform `takes_sparse`."""
     X = table(1)
     step = fit(make)
+    # A slice shares the arrays of its rows: its first entry is not at 0.
     for start, stop in ((0, ROWS), (5, 31)):
         sparse = slice_rows(to_csr(X), start, stop)
         np.testing.assert_array_equal(_dense(step, sparse), _dense(step, X[start:stop]))
@@ -223,6 +226,7 @@ def check_draws_differ_by_their_number(make: Make) -> None:
     """The same `projection` gives the same rows, another gives others, if it `is_random`."""
     X = table()
     draws = []
+    # Twice the same number, or a draw from the clock would pass.
     for number in (0, 0, 1):
         step = make()
         step.projection = number
