@@ -73,6 +73,7 @@ def _is_missing(
         byte = byte_at(buffer, pos + i)
         if byte == 0:
             return False
+        # Letters in lower case, in one integer, as `_WORDS` has them.
         word |= (byte | 32 if 65 <= byte <= 90 else byte) << 8 * i
     for known in _WORDS:
         if word == known:
@@ -112,6 +113,7 @@ def _quoted_end(
     while pos < stop:
         byte = byte_at(buffer, pos)
         if byte == quote:
+            # A quote that is written twice is one within the cell.
             if byte_at(buffer, pos + 1) != quote:
                 return pos + 1, lines
             pos += 1
@@ -148,6 +150,7 @@ def _plain_end(
     escaped: bool,
 ) -> int:
     """Return the end of the unquoted cell at `pos`, -1 if it is not plain."""
+    # Several bytes at once, where a single byte decides what ends a cell.
     while delimiter != _SPACE and not escaped:
         ends = bytes_like(buffer, pos, delimiter, _NEWLINE, _RETURN)
         if ends:
@@ -201,6 +204,7 @@ def _number(
     if (
         whole
         and state != NOT_A_NUMBER
+        # -nan is left to the exact way: it is no word for a missing value.
         and not (value != value and byte_at(buffer, first) == _MINUS)
     ):
         return value, pos, end, state == HARD
@@ -230,6 +234,7 @@ def _next_cell(
         pos = _after_blanks(buffer, pos, delimiter)
     after = _end_of_line(buffer, pos)
     if (after != 0) != at_end:
+        # A row that ends too early, or goes on behind its last column.
         return 0
     if after or delimiter == _SPACE:
         return after or pos
@@ -299,6 +304,7 @@ def parse_rows(
     while pos < stop and row < rows and hards <= MOST_HARD:
         begin = pos
         new_lines = 0
+        # Counters of this row alone: a row that is not plain leaves no trace.
         new_hards = hards
         if delimiter == _SPACE:
             pos = _after_blanks(buffer, pos, delimiter)
@@ -385,6 +391,7 @@ def parse_rows(
                         cells[slots[column], row, 1] = after
                 if end >= 0:
                     after = end
+                # The exact way refuses the cell and says so.
                 if after - start > _MOST_BYTES:
                     return begin, lines, row, hards, True
                 after = _next_cell(buffer, after, delimiter, at_end)

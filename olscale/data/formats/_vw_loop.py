@@ -58,6 +58,8 @@ def _sort(
     spare_data: NDArray[np.float64],
 ) -> None:
     """Sort the entries of a row by index; equal ones keep their order."""
+    # Runs of a few entries by insertion, then merged: both leave equal ones in their
+    # order.
     for begin in range(first, stop, _FEW):
         for i in range(begin + 1, min(begin + _FEW, stop)):
             index = indices[i]
@@ -138,6 +140,7 @@ def _number_or_hard(
         hard[hards, 0] = pos
         hard[hards, 1] = end
         value = 0.0
+        # The row is parsed again once Python has read these numbers.
         if hards < hard_known:
             value = hard_values[hards]
         hards += 1
@@ -199,6 +202,7 @@ def _label_at(
             is_tagged
             or not is_number
             or end != pos
+            # NaN and infinities, whose difference from themselves is NaN.
             or value - value != 0.0
             or words == 3
         ):
@@ -382,6 +386,7 @@ def parse_rows(
                         break
                 value *= scale
                 if value == 0.0:
+                    # After the weight of the namespace, which may make it 0.
                     continue
                 hashed = hash_of(text, name[0], name[1], seed)
                 if word[1] > word[0]:
@@ -401,6 +406,7 @@ def parse_rows(
                         counts,
                     )
                     if index < 0:
+                        # The caller makes room and parses this row anew.
                         return row, lines, rows, FULL, token, hards
                 is_sorted = is_sorted and index > previous
                 previous = index
@@ -411,10 +417,12 @@ def parse_rows(
                 return row, lines, rows, fault, token, hards
         if hards > hard_known:
             return row, lines, rows, HARD_NUMBERS, row, hards
+        # They were those of the first row of the call.
         hard_known = 0
         if not is_sorted:
             _sort(indices, data, first, nonzeros, spare_indices, spare_data)
             nonzeros = _summed(indices, data, first, nonzeros)
+        # Last, since faults within a row are reported in the order of its words.
         if weighted and importance < 0.0:
             return row, lines, rows, BAD_IMPORTANCE, row, hards
         counts[WEIGHTED] += importance != 1.0

@@ -37,6 +37,8 @@ def murmur(
     seed: np.uint64,
 ) -> np.uint64:
     """Return MurmurHash3 (x86, 32 bits) of some bytes, followed by room for seven more."""
+    # 64-bit words, cut to 32 bits after each step: Numba widens 32-bit arithmetic by
+    # itself.
     hashed = seed & _LOW
     pos = start
     while pos + 4 <= end:
@@ -80,6 +82,7 @@ def hash_of(
         digit = text[pos]
         if digit < _ZERO or digit > _NINE:
             return murmur(text, start, end, seed)
+        # Wraps at 2^64, without an error.
         number = number * _U10 + np.uint64(digit - _ZERO)
     return number + seed
 
@@ -97,6 +100,7 @@ def _equal(
             return False
         start += 8
         first += 8
+    # Eight bytes are read even of a shorter end: both arrays have room behind.
     differing = _first_bytes(word_at(text, start) ^ word_at(arena, first), end - start)
     return bool(differing == _U0)
 
@@ -144,6 +148,8 @@ def number_of(
     has_word = word[1] > word[0]
     slot = np.int64(hashed & _LOW) & mask
     while slots[2 * slot] != _U0:
+        # The hash stands beside the number, so that most other keys are passed without
+        # a look at their bytes.
         if slots[2 * slot] >> _U32 == hashed & _LOW:
             pos = int(np.int64(slots[2 * slot + 1]))
             is_same = _equal(buffer, space[0], space[1], arena, pos)
@@ -162,6 +168,8 @@ def number_of(
     number = int(counts[NAMES])
     first = int(counts[BYTES])
     size = space[1] - space[0] + name[1] - name[0] + word[1] - word[0] + 3
+    # At most half of the slots are taken: longer chains would be searched for each
+    # name.
     if 4 * number >= len(slots) or first + size + ROOM > len(arena):
         return -1
     slots[2 * slot] = (hashed & _LOW) << _U32 | np.uint64(number + 1)

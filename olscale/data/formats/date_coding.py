@@ -96,6 +96,7 @@ class Date(Coding):
             dense[present] = np.column_stack(
                 [self._features(word, moments) for word in self.words]
             )
+        # A missing date has no entry, and neither has a part that is 0.
         row, column = np.nonzero(dense)
         indptr = np.searchsorted(row, np.arange(len(cells) + 1)).astype(np.int64)
         return CSR(indptr, column.astype(np.int32), dense[row, column])
@@ -121,6 +122,7 @@ class Date(Coding):
 
     def _since_last(self, moments: Sequence[datetime]) -> NDArray[np.float64]:
         seconds = _seconds(moments)
+        # So the first row has 0, and a batch goes on from the one before.
         first = seconds[0] if self._last is None else self._last
         self._last = float(seconds[-1])
         return np.diff(seconds, prepend=first)

@@ -117,7 +117,9 @@ class _Records:
         if before is not None:
             # Keys of earlier sources are columns, even if no record here has them.
             names = [*before.names, *names]
+        # In order of first appearance, each once.
         names = list(dict.fromkeys(names))
+        # JSON can escape half of a surrogate pair, which no file can hold.
         if unwritable := [name for name in names if not _is_unicode(name)]:
             raise FormatError(
                 text.source,
@@ -128,6 +130,8 @@ class _Records:
         added = options.added_columns(names)
         names += [constant.name for constant in added]
         self._late = {word for word in options.drop if _may_come_late(word, names)}
+        # A key of --drop that no record has is a misspelt one; only the end of the file
+        # shows it.
         self._unmet = set(self._late)
         drop = [word for word in options.drop if word not in self._late]
         dropped = columns_named(text.source, names, drop, width)
@@ -185,6 +189,8 @@ class _Records:
         encoder = self._encoder
         rows = encoder.batch_rows(chunk_rows)
         cells = encoder.cells(rows)
+        # Blocks of text and batches of rows have different ends: a batch takes what
+        # fits.
         for columns, lines in self._blocks():
             start = 0
             while start < len(lines):
@@ -239,6 +245,7 @@ class _Records:
                 source, f"{problem}, expected one object a line", number
             ) from None
         if record is None:
+            # A line `null` is a row without any value.
             return {}
         if not isinstance(record, dict):
             got = _NESTED.get(type(record), repr(line.strip()[:40]))

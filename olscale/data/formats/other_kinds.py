@@ -52,6 +52,7 @@ class FirstLines:
 
     def matches(self, head: bytes, lines: str) -> bool:
         """Return whether all of `lines` have the form."""
+        # All of them: a table may well have one such line.
         every = all(self.pattern.fullmatch(line.strip()) for line in lines.splitlines())
         return every and self.proof.search(lines) is not None
 

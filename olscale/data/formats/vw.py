@@ -126,6 +126,7 @@ def _coding(source: str, options: ReadOptions) -> Hash | None:
             source, f"{problem}, expected --encode '{ALL}=hash:features=2^18'"
         )
     size = len(coding.parts)
+    # A power of two has a single bit: Vowpal Wabbit takes the lowest bits of a hash.
     if size & (size - 1):
         problem = f"is vw text, whose features are hashed to a power of two, got {size}"
         raise FormatError(
@@ -157,6 +158,8 @@ class _Names:
 
     def names(self, used: int) -> tuple[str, ...]:
         """Return the names in the `used` bytes, decoding only the new ones."""
+        # A key without a namespace begins with NUL: with a newline in front, such a
+        # beginning is told from a NUL within.
         keys = b"\n" + self.arena[self._read : used].tobytes()
         text = keys.replace(b"\n\0", b"\n").replace(b"\0", b"^").decode()
         self._names += tuple(text.split("\n")[1:-1])
@@ -228,6 +231,7 @@ class _Parser:
         names = self._hashed
         if names is None:
             names = self._names.names(int(self._counts[BYTES]))
+        # The loop refuses single rows without a label, unless rows are only predicted.
         unlabelled = bool(np.isnan(labels).all())
         if unlabelled:
             labels = np.zeros(len(labels))

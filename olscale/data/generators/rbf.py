@@ -98,11 +98,14 @@ def _draw(
         mark = next_double(random) * total
         c = 0
         reached = weights[0]
+        # The last centroid takes what rounding leaves.
         while reached <= mark and c + 1 < weights.shape[0]:
             c += 1
             reached += weights[c]
         square = 0.0
         for j in range(X.shape[1]):
+            # Drawn in MOA's order: each number comes from the same place in the
+            # sequence.
             X[i, j] = next_double(random) * 2.0 - 1.0
             square += X[i, j] * X[i, j]
         scale = next_gaussian(random) * deviations[c] / sqrt(square)

@@ -21,6 +21,8 @@ def encode_frequencies(
     for i in range(out.shape[0]):
         if trains[i]:
             rows[0] += 1
+            # The row counts itself: its own category has been seen, and its label is
+            # not involved.
             for k in range(ends[i], ends[i + 1]):
                 if slots[k] >= 0:
                     counts[slots[k]] += 1
@@ -63,6 +65,8 @@ def encode_targets(
     prior = np.empty(width)
     following = 0
     for i in range(out.shape[0] + 1):
+        # Labels that arrive after row i - 1 was predicted, and before row i is: none is
+        # that of row i itself.
         while following < order.shape[0] and arrivals[order[following]] < i:
             event = order[following]
             following += 1
@@ -75,6 +79,7 @@ def encode_targets(
                 for o in range(width):
                     sums[slot, o] += labels[event, o]
         if i == out.shape[0]:
+            # One turn more than rows, for labels that arrive behind the last one.
             break
         for o in range(width):
             prior[o] = totals[o] / rows[0] if rows[0] > 0 else start[o]
@@ -88,6 +93,8 @@ def encode_targets(
                     if slot < 0:
                         out[i, first + o] += prior[o]
                     else:
+                        # The mean of the category, drawn to that of all rows by as many
+                        # rows as `smoothing` says.
                         out[i, first + o] += (sums[slot, o] + smoothing * prior[o]) / (
                             counts[slot] + smoothing
                         )

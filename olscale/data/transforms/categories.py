@@ -63,12 +63,15 @@ class CategoryTransform(StreamingTransform):
     def bound_to(
         self, known: KnownColumns, chosen: NDArray[np.int64]
     ) -> CategoryTransform:
+        # The step of an experiment is bound to several datasets.
         step = copy(self)
         numeric = known.groups.get("numeric", frozenset())
         text = {
             feature: column
             for column, features in known.text.items()
             for feature in features
+            # A text column that is encoded as numbers, as a date, has features without
+            # categories.
             if feature not in numeric
         }
         number_of: dict[str, int] = {}
@@ -104,6 +107,8 @@ class CategoryTransform(StreamingTransform):
 
     def begin(self, columns: int) -> None:
         if self._column_of is None:
+            # Not bound, as in a pipeline that is used by itself: each feature is a
+            # column of numbers.
             self._column_of = np.arange(columns)
             self._by_value = np.ones(columns, dtype=np.int64)
         self._index = None
@@ -138,9 +143,11 @@ class CategoryTransform(StreamingTransform):
         column = column_of[feature]
         is_text = by_value[column] == 0
         has_slot = np.zeros((rows, len(by_value)), dtype=np.bool_)
+        # A row without any feature of a text column has a missing value there.
         has_slot[row[is_text], column[is_text]] = True
         numbers = {}
         for number in np.flatnonzero(by_value).tolist():
+            # Sparse rows leave zeros out, and 0 is a category as any other.
             cells = np.zeros(rows)
             own = column == number
             cells[row[own]] = value[own]
@@ -160,6 +167,7 @@ class CategoryTransform(StreamingTransform):
         all_rows, all_columns, slots = (
             np.concatenate(arrays) for arrays in zip(*parts, strict=True)
         )
+        # By row, then by column: loops take the slots of a column of a row in one go.
         order = np.lexsort((slots, all_columns, all_rows))
         counts = np.bincount(all_rows, minlength=rows)
         ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -170,6 +178,8 @@ class CategoryTransform(StreamingTransform):
     def _known(self) -> dict[tuple[int, float], int]:
         """Return the slot of each value of a column of numbers."""
         values = self.learned["values"]
+        # `learned` may be replaced as a whole, by a checkpoint for example: the index
+        # is that of these very values.
         if self._index is None or self._index[0] is not values:
             owners = self.learned["owners"].tolist()
             first = len(self.learned["column"]) + len(self.learned["by_value"])
@@ -182,6 +192,7 @@ class CategoryTransform(StreamingTransform):
 
     def _places(self, column: int, cells: NDArray[np.float64]) -> NDArray[np.int64]:
         known = self._known()
+        # A dictionary is asked once per value, of which a column of categories has few.
         values, place = np.unique(cells, return_inverse=True)
         slots = [known.get((column, value), UNKNOWN) for value in values.tolist()]
         return np.array(slots, dtype=np.int64)[place.reshape(-1)]
@@ -196,10 +207,12 @@ class CategoryTransform(StreamingTransform):
         for column, cells in numbers.items():
             values, first = np.unique(cells[training], return_index=True)
             for value, at in zip(values.tolist(), first.tolist(), strict=True):
+                # NaN is a missing value, which has a slot of its own.
                 if value == value and (column, value) not in known:
                     new.append((at, column, value))
         if not new:
             return
+        # In the order of rows, however the stream is cut into chunks.
         new.sort()
         learned = self.learned
         learned["values"] = np.append(learned["values"], [value for _, _, value in new])
@@ -224,6 +237,7 @@ class CategoryTransform(StreamingTransform):
         self._column_of = np.array(column_of)
         self._by_value = np.array(by_value)
         self.begin(columns)
+        # Arrays of a new model say which shapes and types those of the state must have.
         values = state.get("values", np.zeros(0))
         owners = state.get("owners", np.zeros(1))
         if values.dtype != np.float64 or not _are_numbers(
@@ -234,6 +248,7 @@ class CategoryTransform(StreamingTransform):
         self.check(state)
         self.learned = {name: np.array(state[name]) for name in self.learned}
         self._index = None
+        # Checked last, on the arrays as they will be used.
         if not self.can_continue():
             raise ValueError(f"transform {self.name} has arrays that no rows lead to")
 
@@ -282,6 +297,7 @@ _FREE = ("values", "owners")
 def _entries(X: Rows) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float64]]:
     """Return row, feature and value of what is not zero."""
     if not isinstance(X, CSR):
+        # NaN is not zero, and so is among them.
         row, feature = np.nonzero(X)
         return row, feature, X[row, feature]
     indptr, indices, data = trim(X)

@@ -50,6 +50,8 @@ def choice_text(transform: str, columns: Sequence[str]) -> str:
     ('standardize@a+b', 'standardize@["a+b"]')
     """
     items = sorted(set(columns))
+    # A column that is called as a group, or has a sign of this notation, can only be
+    # named in JSON.
     if any(not _SPECIAL.isdisjoint(item) or item in GROUPS for item in items):
         return f"{transform}@{json.dumps(items, ensure_ascii=False)}"
     return f"{transform}@{'+'.join(items)}"
@@ -217,6 +219,7 @@ class OnColumns(StreamingTransform):
         assert not isinstance(made, CSR)  # dense rows stay dense
         if not self._replaces:
             return np.hstack([np.delete(X, self.chosen, axis=1), made])
+        # A new array: rows of a stream are read-only, and other runs read them too.
         out = np.hstack([X, made[:, count:]])
         out[:, self.chosen] = made[:, :count]
         return out
@@ -233,6 +236,7 @@ class OnColumns(StreamingTransform):
             raise ValueError(
                 f"transform {self.inner.name} has no positions of its columns"
             )
+        # `searchsorted` needs them in order.
         rises = (np.diff(chosen) > 0).all()
         if len(chosen) and not (rises and chosen[0] >= 0 and chosen[-1] < columns):
             raise ValueError(
@@ -291,11 +295,14 @@ class OnColumns(StreamingTransform):
         new_row = np.repeat(np.arange(rows), np.diff(new_indptr))
         new = new_indices.astype(np.int64)
         if self._replaces:
+            # The first features that are made take the places of the chosen ones, the
+            # others come last.
             kept = new < count
             new = np.where(
                 kept, self.chosen[np.minimum(new, count - 1)], new - count + columns
             )
         else:
+            # Each moves to the left by the chosen columns before it.
             other = other - place[~is_chosen]
             new = new + columns - count
         all_rows = np.concatenate([row, new_row])

@@ -124,6 +124,7 @@ def unquoted(text: str) -> str:
     quote = text[0]
     inner = text[1:-1]
     if "\\" not in inner:
+        # Most have none, and need no regular expression.
         return inner.replace(2 * quote, quote)
     word = _ESCAPES[quote].sub(_letter, inner)
     if any("\ud800" <= letter <= "\udfff" for letter in word):
@@ -136,6 +137,7 @@ def _letter(match: re.Match[str]) -> str:
     code = match[1]
     if code is None:
         return match[0][0]
+    # u and four hexadecimal digits.
     if len(code) == 5:
         return chr(int(code[1:], 16))
     if code[0] in "01234567":
@@ -235,6 +237,7 @@ def declarations(source: str, lines: TextLines) -> list[Attribute]:
         if match is not None:
             word = match[1].lower()
         if match is not None and word == "@data":
+            # A comment may follow, which yields no token.
             extra_token = next(tokens(source, line[match.end() :], lines.number), None)
             if extra_token is not None:
                 raise FormatError(

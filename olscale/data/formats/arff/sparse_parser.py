@@ -56,6 +56,8 @@ class SparsePlaces(CellPlaces):
         self.filled = [
             position
             for position in self.numeric
+            # A sparse row leaves out the first declared value of a nominal attribute:
+            # as a number that need not be 0.
             if zeros[position] != 0 or position == columns.segments
         ]
         self.others = self.others + self.filled
@@ -93,6 +95,8 @@ class SparsePlaces(CellPlaces):
             ids = cells.ids[j, : cells.rows]
             left_out = ids == _LEFT_OUT
             if left_out.any():
+                # Only now: values are numbered as they appear, and those that rows list
+                # come before the one that they leave out.
                 ids[left_out] = values[j].ids([default])[0]
 
     def filled_rows(self, cells: SparseCells) -> CSR:
@@ -218,6 +222,7 @@ class SparseParser:
         self._needed = [
             label
             for label in columns.labels
+            # A label that a row leaves out is its default; without one it is missing.
             if columns.text[label] and defaults[label] is None
         ]
         self._numeric = self._places.numeric_slots(len(columns.names))
@@ -282,6 +287,8 @@ class SparseParser:
             self._put_cell(
                 cells, cells.rows + int(rows[i]), int(positions[i]), row_cells[i], line
             )
+        # The cells of a row may be listed in any order, and CSR needs ascending
+        # features.
         order = np.lexsort((positions, rows))
         order = order[slots[order] >= 0]
         words = [row_cells[i] for i in order.tolist()]
@@ -431,6 +438,7 @@ class _Loop:
         slots = np.arange(len(columns), dtype=np.int32) + np.int32(
             len(self._places.numeric)
         )
+        # As entries, so that one loop checks sparse and filled columns.
         by_row = np.repeat(slots, columns.shape[1])
         return bool(
             entries_declared(numbers.indices, numbers.data, self._ends, self._declared)
@@ -454,6 +462,8 @@ class _Loop:
         import pyarrow
 
         raw, which = different_cells(buffer, words[:, 2:])
+        # One number for column and text: each pair is read once, however many rows have
+        # it.
         pairs = words[:, 0].astype(np.int64) * len(raw) + which
         items = pyarrow.Array.from_buffers(
             pyarrow.int64(),
