@@ -24,8 +24,9 @@ from olscale.report.labels import protocol_text
 from olscale.report.leaderboard_means import means_table
 from olscale.report.leaderboard_of_stream import stream_table
 from olscale.report.notes import unfinished_notes
+from olscale.report.selection import select
 from olscale.report.table_view import TableView
-from olscale.report.tables import Table, select, usual_metrics
+from olscale.report.tables import Table, usual_metrics
 from olscale.results import Store, open_store
 from olscale.results.settings import SettingKey, asked_text, natural_order
 from olscale.results.store import OnDamage

@@ -12,17 +12,19 @@ from olscale.analysis import summarise, unfinished_experiments
 from olscale.analysis.compare import Test
 from olscale.analysis.summary import Summary
 from olscale.errors import ReportError
-from olscale.report.comparison import compared, learners_by_protocol, within_each
+from olscale.report.comparison import compared, learners_by_protocol
 from olscale.report.comparison_tables import (
     comparison_json,
     comparison_tables,
     verdicts,
 )
+from olscale.report.comparison_within import within_each
 from olscale.report.labels import metric_text, protocol_text
 from olscale.report.mcnemar import rows_compared, rows_objects, rows_table
 from olscale.report.notes import unfinished_notes
+from olscale.report.selection import select
 from olscale.report.table_view import TableView
-from olscale.report.tables import Table, select, with_notes
+from olscale.report.tables import Table, with_notes
 from olscale.results import Store, open_store
 from olscale.results.store import OnDamage
 

@@ -9,8 +9,9 @@ import numpy as np
 from olscale.analysis.mcnemar import ROWS, PairCounts, compare_rows, wrong_rows
 from olscale.analysis.rank_tests import ALPHA
 from olscale.learners.foresight import is_counted_in_time
-from olscale.report.comparison import Compared, dataset_text
+from olscale.report.comparison import Compared
 from olscale.report.comparison_tables import p_text, shown_pairs
+from olscale.report.comparison_within import dataset_text
 from olscale.report.tables import Entry, Table
 from olscale.results import Store
 from olscale.results.store import OnDamage

@@ -12,8 +12,9 @@ from olscale.analysis.status import unfinished_experiments
 from olscale.analysis.summary import Summary, summarise
 from olscale.errors import ReportError
 from olscale.report.notes import unfinished_notes
+from olscale.report.selection import select
 from olscale.report.table_view import TableView
-from olscale.report.tables import Table, select, tables
+from olscale.report.tables import Table, tables
 from olscale.report.text import as_json
 from olscale.results import Store, open_store
 

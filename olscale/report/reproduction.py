@@ -20,7 +20,8 @@ from olscale.analysis.summary import summarise
 from olscale.report.labels import protocol_text
 from olscale.report.marks import Mark, look_ahead_mark
 from olscale.report.over_seeds import seed_tables
-from olscale.report.tables import Entry, Table, select, tables
+from olscale.report.selection import select
+from olscale.report.tables import Entry, Table, tables
 from olscale.results import Store
 from olscale.results.settings import ExperimentSettings, Setting
 

@@ -26,7 +26,8 @@ from olscale.report.papers import FigureSource, paper_figures
 from olscale.report.ranks import comparisons_of, rank_section
 from olscale.report.run_pages import run_pages
 from olscale.report.sections import failures, overview, stream_sections
-from olscale.report.tables import select, tables
+from olscale.report.selection import select
+from olscale.report.tables import tables
 from olscale.results import Store, open_store
 from olscale.results.store import OnDamage
 from olscale.storage.local import discard_parts, part_of
