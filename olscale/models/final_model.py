@@ -105,9 +105,8 @@ class FinalModel:
         make_writable(self.learner)
         if self.probabilities is not None:
             self.probabilities.make_writable()
-        arrays = {
-            name: np.array(array) for name, array in self._transform_arrays().items()
-        }
+        mapped = self._transform_arrays()
+        arrays = {name: np.array(array) for name, array in mapped.items()}
         self.pipeline = fitted_pipeline(self.about, arrays)
 
     def __repr__(self) -> str:
@@ -170,7 +169,8 @@ class FinalModel:
         return self._scores_by(self.learner, X)
 
     def _scores_by(self, learner: Learner, X: Rows) -> FloatArray:
-        stored = self._stored(X, np.zeros(rows_of(X), dtype=np.int64))
+        no_labels = np.zeros(rows_of(X), dtype=np.int64)
+        stored = self._stored(X, no_labels)
         if len(stored) == 1:  # the size of blocks takes as long as to predict a row
             return score_or_refuse(learner, self.pipeline.apply(stored).X)
         parts = [
@@ -181,15 +181,16 @@ class FinalModel:
 
     def transformed(self, X: Rows) -> Rows:
         """Return `Rows` of the dataset after the transforms."""
-        return self.pipeline.apply(
-            self._stored(X, np.zeros(rows_of(X), dtype=np.int64))
-        ).X
+        no_labels = np.zeros(rows_of(X), dtype=np.int64)
+        stored = self._stored(X, no_labels)
+        return self.pipeline.apply(stored).X
 
     def _stored(self, X: Rows, y: NDArray[Any]) -> Chunk:
         # In the layout of the run: another one may give other bits for the same values.
         columns = self.about.columns
-        rows = to_dense(X, columns.count) if columns.kind == "dense" else to_csr(X)
-        return Chunk(rows, y, columns.count)
+        if columns.kind == "dense":
+            return Chunk(to_dense(X, columns.count), y, columns.count)
+        return Chunk(to_csr(X), y, columns.count)
 
     def decision_function(self, X: Any, *, encoded: bool = False) -> FloatArray:
         """Return the scores: shape (n_samples,) for two classes or one target.
@@ -197,8 +198,11 @@ class FinalModel:
         Otherwise the shape is (n_samples, n_classes) or (n_samples, n_targets). Parameters are
         those of `predict`.
         """
-        scores = self.without_margins(self._sound_scores(X, encoded))
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        all_columns = self._sound_scores(X, encoded)
+        scores = self.without_margins(all_columns)
+        if scores.shape[1] == 1:
+            return scores[:, 0]
+        return scores
 
     def predict(self, X: Any, *, encoded: bool = False) -> NDArray[Any]:
         """Return the class labels, shape (n_samples,).
@@ -273,7 +277,8 @@ class FinalModel:
 
     def labels(self, scores: FloatArray) -> NDArray[Any]:
         """Return the class labels that `scores` predict."""
-        return np.asarray(self.classes_[self.predicted_codes(scores)])
+        codes = self.predicted_codes(scores)
+        return np.asarray(self.classes_[codes])
 
     def predicted_codes(self, scores: FloatArray) -> NDArray[np.int64]:
         """Return the class codes that `scores` predict, by the threshold of its run if any."""
@@ -282,9 +287,9 @@ class FinalModel:
             codes = known.answer(scores)[1]
             assert codes is not None
             return codes
-        return np.minimum(
-            codes_of(self.without_margins(scores)), len(self.classes_) - 1
-        )
+        codes = codes_of(self.without_margins(scores))
+        last_code = len(self.classes_) - 1
+        return np.minimum(codes, last_code)
 
     def without_margins(self, scores: FloatArray) -> FloatArray:
         """Return scores without the columns that a calibrator makes probabilities of, if any."""
@@ -478,9 +483,8 @@ class FinalModel:
         if self.about.classes is None:
             return read_only(y.astype(np.float64))
         try:
-            return read_only(
-                np.array([self._codes[label] for label in y.tolist()], dtype=np.int64)
-            )
+            codes = [self._codes[label] for label in y.tolist()]
+            return read_only(np.array(codes, dtype=np.int64))
         except (KeyError, TypeError) as wrong:
             raise ParameterError(
                 f"y has the label {wrong}, which is none of the classes of the model"

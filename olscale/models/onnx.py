@@ -50,7 +50,8 @@ def export_onnx(model: FinalModel, file: str | os.PathLike[str]) -> list[str]:
         codes = add_decisions(model, probabilities)
         if codes is None:
             codes = _likeliest(scores, len(classes))
-        graph.add("Gather", np.array(classes), codes, output="label", axis=0)
+        labels = np.array(classes)
+        graph.add("Gather", labels, codes, output="label", axis=0)
     outputs = ["scores"]
     if classes is not None:
         outputs.insert(0, "label")
@@ -66,5 +67,9 @@ def _likeliest(scores: Value, classes: int) -> Value:
     """Add the code of the class with the greatest score."""
     if classes > 2:
         return scores.place_of("ArgMax")
-    is_second = scores.graph.add("GreaterOrEqual", scores.reshape(-1), 0.0)
-    return scores.graph.add("Min", is_second.as_integers(), np.array(classes - 1))
+    graph = scores.graph
+    of_rows = scores.reshape(-1)
+    is_second = graph.add("GreaterOrEqual", of_rows, 0.0)
+    # A model of a single class has no second one.
+    last_code = np.array(classes - 1)
+    return graph.add("Min", is_second.as_integers(), last_code)

@@ -30,20 +30,27 @@ def add_votes(
     if not len(points):
         return rows @ np.zeros((points.shape[1], outputs))
     # By differences, as the learner has them: products lose the digits of close rows.
-    differences = (rows.add_axis(1) - doubles(points)) * doubles(scale)
-    squares = (differences * differences).sum(axis=2, keeps=False)
-    few = np.array([min(voting.k, len(points))])
+    graph = rows.graph
+    unscaled = rows.add_axis(1) - doubles(points)
+    differences = unscaled * doubles(scale)
+    squares = differences * differences
+    distances = squares.sum(axis=2, keeps=False)
+    count = min(voting.k, len(points))
+    few = np.array([count])
     # Of equal numbers TopK takes the first: the newest row.
-    names = rows.graph.new_names(2)
-    nearest, places = rows.graph.add_several(
-        "TopK", names, squares, few, axis=1, largest=0
+    names = graph.new_names(2)
+    nearest, places = graph.add_several(
+        "TopK", names, distances, few, axis=1, largest=0
     )
-    of_classes = rows.graph.add("Gather", np.eye(classes)[labels], places)
-    votes = of_classes.sum(axis=1, keeps=False) * (1.0 / float(few[0]))
+    indicators = np.eye(classes)[labels]
+    of_classes = graph.add("Gather", indicators, places)
+    votes = of_classes.sum(axis=1, keeps=False) * (1.0 / float(count))
     if voting.by_distance:
-        weights = (nearest * voting.gamma + SOFT) ** -1.0
+        softened = nearest * voting.gamma + SOFT
+        weights = softened**-1.0
         total = weights.sum(axis=1)
-        votes = (of_classes * weights.add_axis(2)).sum(axis=1, keeps=False) / total
+        weighted = of_classes * weights.add_axis(2)
+        votes = weighted.sum(axis=1, keeps=False) / total
     if outputs > 1:
         return votes
     first = votes.columns(np.array([0]))
@@ -56,23 +63,27 @@ def add_naive_bayes(learner: NaiveBayes, rows: Value) -> Value:
     """Add the log densities and priors of the classes; of two classes the difference."""
     state = learner.state_
     differences = rows.add_axis(2) - doubles(state["means"])
-    falls = differences * differences * doubles(state["falls"])
-    densities = (falls * -1.0 + doubles(state["heights"])).at_least(LEAST)
-    logs = densities.sum(axis=1, keeps=False) * (state["counts"] > 0.0).astype(
-        np.float64
-    )
-    logs = logs + _log_priors(learner)
+    squares = differences * differences
+    falls = squares * doubles(state["falls"])
+    log_densities = falls * -1.0 + doubles(state["heights"])
+    densities = log_densities.at_least(LEAST)
+    has_rows = (state["counts"] > 0.0).astype(np.float64)
+    likelihoods = densities.sum(axis=1, keeps=False) * has_rows
+    logs = likelihoods + _log_priors(learner)
     if learner._outputs > 1:
         return logs
-    return logs.columns(np.array([1])) - logs.columns(np.array([0]))
+    second = logs.columns(np.array([1]))
+    first = logs.columns(np.array([0]))
+    return second - first
 
 
 def _log_priors(learner: NaiveBayes) -> NDArray[np.float64]:
     counts = learner.state_["counts"]
     columns = len(learner.state_["means"])
-    priors: NDArray[np.float64] = LEAST * (columns + 1) - np.arange(
-        len(counts), dtype=np.float64
-    )
+    # Classes without rows come last, and among them the first one first.
+    places = np.arange(len(counts), dtype=np.float64)
+    priors: NDArray[np.float64] = LEAST * (columns + 1) - places
     has_rows = counts > 0.0
-    priors[has_rows] = np.log(counts[has_rows] / counts.sum())
+    shares = counts[has_rows] / counts.sum()
+    priors[has_rows] = np.log(shares)
     return priors

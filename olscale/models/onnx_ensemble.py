@@ -23,9 +23,13 @@ def add_drift_ensemble(learner: DriftEnsemble, rows: Value, columns: int) -> Val
     mixed = combined
     for place, scores in _add_experts(learner, rows, columns):
         clipped = scores.at_least(-LARGEST_SCORE).at_most(LARGEST_SCORE)
-        combined = combined + clipped * (2.0 * float(state["stack"][place]))
-        mixed = mixed + clipped * float(trust[place])
-    return mixed + add_probabilities(combined, learner._outputs) * float(trust[-1])
+        stack_weight = 2.0 * float(state["stack"][place])
+        combined = combined + clipped * stack_weight
+        expert_trust = float(trust[place])
+        mixed = mixed + clipped * expert_trust
+    stacked = add_probabilities(combined, learner._outputs)
+    stack_trust = float(trust[-1])
+    return mixed + stacked * stack_trust
 
 
 def _add_experts(
@@ -45,8 +49,10 @@ def _add_experts(
         place += 1
     points, labels = learner.newest_first()
     for window in learner.windows():
-        last = (points[:window], labels[:window], np.ones(columns))
-        yield place, add_votes(*last, learner.voting(), learner._outputs, rows)
+        scale = np.ones(columns)
+        last = (points[:window], labels[:window], scale)
+        votes = add_votes(*last, learner.voting(), learner._outputs, rows)
+        yield place, votes
         place += 1
     cells = add_cells(state["pairs"], rows, columns)
     for table in state["tables"]:

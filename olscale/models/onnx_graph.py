@@ -20,6 +20,9 @@ _STRING = 8
 _DOUBLE = 11
 """Numbers of types in ONNX."""
 
+_LABEL_TYPES = {"U": _STRING, "i": _INT64, "f": _DOUBLE}
+"""Kind of an array of class labels -> their type."""
+
 Operand: TypeAlias = "Value | NDArray[Any] | float"
 """What a value is combined with."""
 
@@ -57,37 +60,45 @@ class Graph:
         self, kind: str, *inputs: Operand, output: str = "", **attributes: Any
     ) -> Value:
         """Add a node, return its output."""
-        names = (output,) if output else self.new_names(1)
-        return self.add_several(kind, names, *inputs, **attributes)[0]
+        names = self.new_names(1)
+        if output:
+            names = (output,)
+        [value] = self.add_several(kind, names, *inputs, **attributes)
+        return value
 
     def new_names(self, count: int) -> tuple[str, ...]:
         """Return names for the outputs of the next node."""
-        return tuple(f"n{len(self._nodes)}" + "_" * n for n in range(count))
+        first = f"n{len(self._nodes)}"
+        return tuple(first + "_" * n for n in range(count))
 
     def add_several(
         self, kind: str, outputs: tuple[str, ...], *inputs: Operand, **attributes: Any
     ) -> list[Value]:
         """Add a node with outputs of these names, return them."""
+        helper = self._onnx.helper
         names = [self._name(item) for item in inputs]
-        node = self._onnx.helper.make_node(kind, names, list(outputs), **attributes)
+        node = helper.make_node(kind, names, list(outputs), **attributes)
         self._nodes.append(node)
         return [Value(self, name) for name in outputs]
 
     def _name(self, item: Operand) -> str:
         if isinstance(item, Value):
             return item.name
-        return self._array(np.asarray(item))
+        array = np.asarray(item)
+        return self._array(array)
 
     def _array(self, array: NDArray[Any]) -> str:
         name = f"a{len(self._arrays)}"
+        shape = array.shape
         if array.dtype.kind == "U":
+            helper = self._onnx.helper
             texts: Any = [str(text).encode() for text in array.tolist()]
-            self._arrays.append(
-                self._onnx.helper.make_tensor(name, _STRING, array.shape, texts)
-            )
+            tensor = helper.make_tensor(name, _STRING, shape, texts)
         else:
-            contiguous = np.ascontiguousarray(array).reshape(array.shape)
-            self._arrays.append(self._onnx.numpy_helper.from_array(contiguous, name))
+            # A single number would come back with an axis.
+            contiguous = np.ascontiguousarray(array).reshape(shape)
+            tensor = self._onnx.numpy_helper.from_array(contiguous, name)
+        self._arrays.append(tensor)
         return name
 
     def encode(self, model: FinalModel, outputs: Sequence[str]) -> bytes:
@@ -99,26 +110,28 @@ class Graph:
             kind = _DOUBLE
             shape: list[str | None] = ["rows", None]
             if name == "label":
-                kind = {"U": _STRING, "i": _INT64, "f": _DOUBLE}[
-                    model.classes_.dtype.kind
-                ]
+                of_labels = model.classes_.dtype.kind
+                kind = _LABEL_TYPES[of_labels]
                 shape = ["rows"]
-            infos.append(helper.make_tensor_value_info(name, kind, shape))
-        X = helper.make_tensor_value_info("X", _DOUBLE, ["rows", model.n_features_in_])
+            info = helper.make_tensor_value_info(name, kind, shape)
+            infos.append(info)
+        rows_shape = ["rows", model.n_features_in_]
+        X = helper.make_tensor_value_info("X", _DOUBLE, rows_shape)
         graph = helper.make_graph(self._nodes, "olscale", [X], infos, self._arrays)
-        opsets = [helper.make_opsetid("", OPSET)]
-        proto = helper.make_model(graph, opset_imports=opsets, ir_version=IR)
+        opset = helper.make_opsetid("", OPSET)
+        proto = helper.make_model(graph, opset_imports=[opset], ir_version=IR)
         proto.producer_name = "olscale"
         proto.producer_version = about.olscale
+        learner = about.learner
+        columns = about.columns.names or ()
         noted = {
-            "learner": f"{about.learner.name}, version {about.learner.version}",
+            "learner": f"{learner.name}, version {learner.version}",
             "transforms": ", ".join(about.transforms.names),
-            "columns": "\n".join(about.columns.names or ()),
+            "columns": "\n".join(columns),
             "run": about.run or "",
         }
-        helper.set_model_props(
-            proto, {name: text for name, text in noted.items() if text}
-        )
+        texts = {name: text for name, text in noted.items() if text}
+        helper.set_model_props(proto, texts)
         data: bytes = proto.SerializeToString()
         return data
 
@@ -200,19 +213,23 @@ class Value:
 
     def append_ones(self) -> Value:
         """Add these features and, behind them, one that is 1."""
-        return self.graph.add("Pad", self, np.array([0, 0, 0, 1]), 1.0)
+        pads = np.array([0, 0, 0, 1])  # before rows and columns, then behind them
+        return self.graph.add("Pad", self, pads, 1.0)
 
     def reshape(self, *shape: int) -> Value:
         """Add the same numbers in another shape; -1 stands for the number of rows."""
-        return self.graph.add("Reshape", self, np.array(shape))
+        lengths = np.array(shape)
+        return self.graph.add("Reshape", self, lengths)
 
     def add_axis(self, axis: int) -> Value:
         """Add the same numbers with a new axis of length 1."""
-        return self.graph.add("Unsqueeze", self, np.array([axis]))
+        axes = np.array([axis])
+        return self.graph.add("Unsqueeze", self, axes)
 
     def sum(self, axis: int = 1, keeps: bool = True) -> Value:
         """Add sums."""
-        return self.graph.add("ReduceSum", self, np.array([axis]), keepdims=int(keeps))
+        axes = np.array([axis])
+        return self.graph.add("ReduceSum", self, axes, keepdims=int(keeps))
 
     def reduce(self, kind: str, axis: int = 1, keeps: bool = True) -> Value:
         """Add ``ReduceMax``, ``ReduceMin`` or ``ReduceMean``."""
@@ -226,20 +243,27 @@ class Value:
 
     def square_norms(self) -> Value:
         """Add the squared norm of each row, shape (rows, 1)."""
-        return (self * self).sum()
+        squares = self * self
+        return squares.sum()
 
     def unit_rows(self) -> Value:
         """Add rows of length 1; rows of zeros stay as they are."""
         norms = self.square_norms().apply("Sqrt")
-        return self / norms.is_equal(0.0).choose(1.0, norms)
+        is_zero = norms.is_equal(0.0)
+        divisors = is_zero.choose(1.0, norms)
+        return self / divisors
 
     def square_distances(self, points: NDArray[np.float64]) -> Value:
         """Add the squared distance of each row and point, less the squared norm of the row."""
-        norms: NDArray[np.float64] = np.square(points).sum(axis=1)[np.newaxis]
-        return self @ points.T * -2.0 + norms
+        squares = np.square(points)
+        norms: NDArray[np.float64] = squares.sum(axis=1)[np.newaxis]
+        products = self @ points.T
+        return products * -2.0 + norms
 
     def gaussians(self, points: NDArray[np.float64], gamma: Operand) -> Value:
         """Add ``exp(-gamma |x - s|^2)`` of each row and point."""
-        distances = self.square_distances(points) + self.square_norms()
+        partial_distances = self.square_distances(points)
+        distances = partial_distances + self.square_norms()
         # Rounding may leave less than 0.
-        return (distances.at_least(0.0) * gamma * -1.0).apply("Exp")
+        exponents = distances.at_least(0.0) * gamma * -1.0
+        return exponents.apply("Exp")

@@ -18,8 +18,11 @@ def add_support_vectors(learner: SupportVectorLearner, rows: Value) -> Value:
     """Add ``f = sum_s alpha_s k(s, x) + offset``, which is what all of them predict by."""
     state = learner.state_
     count = int(state["counts"][0])
-    alpha = doubles(state["alpha"][:count] * state["scale"])
-    return _kernel_values(learner, rows) @ alpha + state["offset"][np.newaxis]
+    coefficients = state["alpha"][:count] * state["scale"]
+    alpha = doubles(coefficients)
+    values = _kernel_values(learner, rows)
+    offset = state["offset"][np.newaxis]
+    return values @ alpha + offset
 
 
 def add_replay_svm(learner: ReplaySVM, rows: Value) -> Value:
@@ -32,16 +35,21 @@ def add_replay_svm(learner: ReplaySVM, rows: Value) -> Value:
     trust = state["trust"]
     for machine, values in add_kernels(learner, rows):
         now, mean = learner.coefficients(machine)
-        weighted = trust[machine] * now + trust[MACHINES + machine] * mean
-        scores = scores + values @ doubles(weighted.T)
+        of_now = trust[machine] * now
+        of_mean = trust[MACHINES + machine] * mean
+        weighted = doubles((of_now + of_mean).T)
+        scores = scores + values @ weighted
     return scores
 
 
 def add_kernels(learner: ReplayLearner, rows: Value) -> Iterator[tuple[int, Value]]:
     """Add the kernel values of all kept rows, for each machine that runs, with its number."""
     state = learner.state_
-    values = rows.gaussians(dense_vectors(state), float(state["gamma"][0]))
-    last = int(np.flatnonzero(state["alive"])[-1])
+    vectors = dense_vectors(state)
+    gamma = float(state["gamma"][0])
+    values = rows.gaussians(vectors, gamma)
+    running = np.flatnonzero(state["alive"])
+    last = int(running[-1])
     for machine in range(last + 1):
         if machine > 0:
             values = values * values
@@ -57,9 +65,13 @@ def _kernel_values(learner: SupportVectorLearner, rows: Value) -> Value:
         return rows.gaussians(vectors, gamma)
     if learner.kernel == "laplacian":
         # Differences of all rows and vectors are held at once: callers pass few rows at a time.
-        lengths = (rows.add_axis(1) - vectors).apply("Abs").sum(axis=2, keeps=False)
-        return (lengths * -gamma).apply("Exp")
+        differences = rows.add_axis(1) - vectors
+        absolute = differences.apply("Abs")
+        lengths = absolute.sum(axis=2, keeps=False)
+        exponents = lengths * -gamma
+        return exponents.apply("Exp")
     products = rows @ doubles(vectors.T)
     if learner.kernel == "linear":
         return products
-    return (products * gamma + float(learner.coef0)) ** float(learner.degree)
+    sums = products * gamma + float(learner.coef0)
+    return sums ** float(learner.degree)

@@ -19,9 +19,11 @@ def add_nodes(learner: RandomNodes, rows: Value) -> Value:
     A = doubles(learner.state_["A"])
     b = doubles(learner.state_["b"])
     if learner.activation == "rbf":
-        features = rows.gaussians(doubles(A.T), b)
+        centres = doubles(A.T)
+        features = rows.gaussians(centres, b)
     else:
-        features = (rows @ A + b).apply("Sigmoid")
+        sums = rows @ A + b
+        features = sums.apply("Sigmoid")
     return _weigh(learner, features)
 
 
@@ -35,7 +37,8 @@ def add_fourier_layer(learner: FourierLayer, rows: Value) -> Value:
 
 def _weigh(learner: FixedLayer, features: Value) -> Value:
     state = learner.state_
-    W = doubles(state["W"][:, : len(state["variances"])].T)
+    nodes = len(state["variances"])
+    W = doubles(state["W"][:, :nodes].T)
     # Before the first solution W has sums, and scores are 0.
     if state["seen"][0] < learner.gathered_rows():
         W = np.zeros_like(W)
@@ -47,14 +50,17 @@ def add_discriminants(learner: IPCALDA, rows: Value) -> Value:
     model: Discriminants | None = learner.final_model()
     if model is None:
         raise ModelError(f"learner {learner.name} has learned no row yet")
-    scores = rows @ doubles(model.W) + model.b
+    weights = doubles(model.W)
+    scores = rows @ weights + model.b
     if not model.absent.any():
         return scores
     if len(model.b) == 1:
         # The only class that has come is predicted.
         only = 1.0 if model.absent[0] else -1.0
         return scores * 0.0 + only
-    present = scores.columns(np.flatnonzero(~model.absent))
+    present_codes = np.flatnonzero(~model.absent)
+    present = scores.columns(present_codes)
+    # Below all others: a class that has not come is never predicted.
     below = present.reduce("ReduceMin") - 1.0
     return rows.graph.add("Where", model.absent, below, scores)
 
@@ -64,5 +70,6 @@ def add_projection(learner: ProjectionNetwork, rows: Value) -> Value:
     network = learner.final_model()
     if network is None:
         raise ModelError(f"learner {learner.name} has learned no row yet")
-    nodes = (rows @ doubles(network.W) + network.offset).apply("Sigmoid")
+    projections = rows @ doubles(network.W) + network.offset
+    nodes = projections.apply("Sigmoid")
     return nodes @ doubles(network.beta)

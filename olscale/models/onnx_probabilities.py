@@ -51,13 +51,15 @@ def add_decisions(model: FinalModel, probabilities: Value | None) -> Value | Non
         )
     match decision:
         case F1Threshold():
-            own = probabilities.columns(np.array(decision.positive))
+            positive = np.array(decision.positive)
+            negative = np.array(1 - decision.positive)
+            own = probabilities.columns(positive)
             is_positive = own.is_greater(decision.threshold())
-            return is_positive.choose(
-                np.array(decision.positive), np.array(1 - decision.positive)
-            )
+            return is_positive.choose(positive, negative)
         case CostMatrix():
-            return (probabilities @ decision.state()["costs"]).place_of("ArgMin")
+            costs = decision.state()["costs"]
+            expected_costs = probabilities @ costs
+            return expected_costs.place_of("ArgMin")
     raise ModelError(
         f"the model decides by {type(decision).__name__}, which has no form in ONNX; save one of "
         "a run without threshold"
@@ -69,7 +71,8 @@ def _of_log_loss(learner: LogLossLearner, scores: Value, classes: int) -> Value 
     if classes < 2:
         return None
     if classes == 2:
-        return (scores @ np.array([[-1.0, 1.0]])).apply("Sigmoid")
+        of_both = scores @ np.array([[-1.0, 1.0]])
+        return of_both.apply("Sigmoid")
     if learner.is_softmax(classes):
         return scores.graph.add("Softmax", scores, axis=1)
     each = scores.apply("Sigmoid")
@@ -80,14 +83,19 @@ def _softmax(calibrator: Calibrator, scores: Value) -> Value:
     """Add the softmax of scores that are bent where they are far larger than typical ones."""
     state = calibrator.state()
     numbers = state["numbers"]
-    typical = float(np.exp(min(numbers[LOG_SPREADS] / numbers[SPREADS], 708.0)))
+    mean_log = numbers[LOG_SPREADS] / numbers[SPREADS]
+    # The exponential of more than 708 overflows.
+    typical = float(np.exp(min(mean_log, 708.0)))
     if calibrator.classes == 2:
         scores = scores @ np.array([[-0.5, 0.5]])
     # In units of twice the typical spread: squares of scores as they are could overflow.
-    relative = (scores - scores.reduce("ReduceMean")) / (BEND * typical)
+    centred = scores - scores.reduce("ReduceMean")
+    relative = centred / (BEND * typical)
     variance = relative.square_norms() / float(calibrator.classes)
-    bent = relative / (variance + 1.0).apply("Sqrt")
-    slope = float(numbers[SLOPE] * np.sqrt(1.0 + BEND * BEND))
+    lengths = (variance + 1.0).apply("Sqrt")
+    bent = relative / lengths
+    unbent = np.sqrt(1.0 + BEND * BEND)
+    slope = float(numbers[SLOPE] * unbent)
     logits = bent * slope + state["biases"][:1]
     return logits.graph.add("Softmax", logits, axis=1)
 
@@ -99,16 +107,22 @@ def _correct(softmax: Value, nodes: NDArray[np.float64], classes: int) -> Value:
         own = softmax * 0.0 + np.array([[0.0, 1.0]])
     else:
         likeliest = softmax.place_of("ArgMax", keeps=True)
-        own = likeliest.is_equal(np.arange(classes)[np.newaxis]).as_doubles()
-    before = (
-        (softmax * own).sum().at_least(_NEARLY_CERTAIN).at_most(1.0 - _NEARLY_CERTAIN)
-    )
-    centred = (before / (1.0 - before)).apply("Log") * NODES_A_UNIT + 0.5 * NODES
+        codes = np.arange(classes)[np.newaxis]
+        own = likeliest.is_equal(codes).as_doubles()
+    own_softmax = (softmax * own).sum()
+    not_too_small = own_softmax.at_least(_NEARLY_CERTAIN)
+    before = not_too_small.at_most(1.0 - _NEARLY_CERTAIN)
+    log_odds = (before / (1.0 - before)).apply("Log")
+    centred = log_odds * NODES_A_UNIT + 0.5 * NODES
     # A row with scores that are not finite has equal probabilities, and no place.
     has_none = centred.apply("IsNaN")
-    place = has_none.choose(0.0, centred).at_least(0.0).at_most(NODES - 1.001)
-    step = _correction(place, nodes[0] / (nodes[1] + PRIOR_ROWS))
-    probability = (before + step).at_least(LEAST).at_most(1.0 - LEAST)
+    some_place = has_none.choose(0.0, centred)
+    # Just below the last node, which has no next one.
+    place = some_place.at_least(0.0).at_most(NODES - 1.001)
+    corrections = nodes[0] / (nodes[1] + PRIOR_ROWS)
+    step = _correction(place, corrections)
+    corrected = before + step
+    probability = corrected.at_least(LEAST).at_most(1.0 - LEAST)
 
     others = 1.0 - own
     other_softmax = softmax * others
@@ -116,9 +130,12 @@ def _correct(softmax: Value, nodes: NDArray[np.float64], classes: int) -> Value:
     # Rounding may leave nothing to share out by: then all others are equally likely.
     is_nothing = rest.is_equal(0.0)
     shares = other_softmax / is_nothing.choose(1.0, rest)
-    shares = is_nothing.choose(others / float(classes - 1), shares)
-    answer = own * probability + (1.0 - probability) * shares
-    return has_none.choose(np.full((1, classes), 1.0 / classes), answer)
+    equal_shares = others / float(classes - 1)
+    shares = is_nothing.choose(equal_shares, shares)
+    of_own = own * probability
+    answer = of_own + (1.0 - probability) * shares
+    equal_probabilities = np.full((1, classes), 1.0 / classes)
+    return has_none.choose(equal_probabilities, answer)
 
 
 def _correction(place: Value, corrections: NDArray[np.float64]) -> Value:
@@ -126,5 +143,8 @@ def _correction(place: Value, corrections: NDArray[np.float64]) -> Value:
     floor = place.apply("Floor")
     node = floor.as_integers()
     low = place.graph.add("Gather", corrections, node, axis=0)
-    high = place.graph.add("Gather", corrections, node + np.array(1), axis=0)
-    return low + (high - low) * (place - floor)
+    next_node = node + np.array(1)
+    high = place.graph.add("Gather", corrections, next_node, axis=0)
+    rise = high - low
+    fraction = place - floor
+    return low + rise * fraction

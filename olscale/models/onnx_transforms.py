@@ -43,17 +43,22 @@ def add_transform(step: Transform, rows: Value, columns: int) -> Value:
             state = step.state()
             if "unit" in state:
                 rows = rows * state["unit"]
-            return (rows - state["centre"]) / state["scale"]
+            centred = rows - state["centre"]
+            return centred / state["scale"]
         case RunningStandardize():
             return _running(step, rows)
         case Drop():
-            return rows.columns(np.delete(np.arange(columns), step.column))
+            remaining = np.delete(np.arange(columns), step.column)
+            return rows.columns(remaining)
         case Bias():
             return rows.append_ones()
         case Impute():
-            return rows.apply("IsNaN").choose(_fill_values(step, columns), rows)
+            is_missing = rows.apply("IsNaN")
+            fill_values = _fill_values(step, columns)
+            return is_missing.choose(fill_values, rows)
         case MissingIndicator():
-            return rows.concatenate(rows.apply("IsNaN").as_doubles())
+            indicators = rows.apply("IsNaN").as_doubles()
+            return rows.concatenate(indicators)
         case UnitNorm():
             return rows.unit_rows()
         case RandomProjection() | SVD() | IPCA():
@@ -64,7 +69,8 @@ def add_transform(step: Transform, rows: Value, columns: int) -> Value:
         case Nystroem():
             vectors, gamma, matrix = step.kernel_matrix(columns)
             _check_size(step, columns, len(vectors))
-            return rows.gaussians(vectors, gamma) @ matrix
+            kernel_values = rows.gaussians(vectors, gamma)
+            return kernel_values @ matrix
         case OnColumns():
             return _on_columns(step, rows, columns)
         case CategoryTransform():
@@ -78,22 +84,28 @@ def _on_columns(step: OnColumns, rows: Value, columns: int) -> Value:
     """Add a transform of some columns: it makes its own, and places put them where they belong."""
     if not len(step.chosen):
         return rows
-    made = add_transform(step.inner, rows.columns(step.chosen), len(step.chosen))
-    return rows.concatenate(made).columns(step.places(columns))
+    chosen = rows.columns(step.chosen)
+    made = add_transform(step.inner, chosen, len(step.chosen))
+    places = step.places(columns)
+    return rows.concatenate(made).columns(places)
 
 
 def _running(step: RunningStandardize, rows: Value) -> Value:
     learned = step.learned
-    varies = learned["squares"] > 0.0
-    if np.isinf(learned["squares"]).any():
+    squares = learned["squares"]
+    varies = squares > 0.0
+    if np.isinf(squares).any():
         raise ModelError(
             f"transform {step.name} has a variance beyond the range of numbers, by which every "
             "row is refused"
         )
     scale = np.ones(len(varies))
-    scale[varies] = np.sqrt(learned["squares"][varies] / learned["count"][varies])
+    variances = squares[varies] / learned["count"][varies]
+    scale[varies] = np.sqrt(variances)
+    centred = rows - learned["mean"]
+    scaled = centred / scale
     # Missing values stay missing: they are multiplied, not replaced.
-    return (rows - learned["mean"]) / scale * varies.astype(np.float64)
+    return scaled * varies.astype(np.float64)
 
 
 def _fill_values(step: Impute, columns: int) -> NDArray[np.float64]:
@@ -115,13 +127,19 @@ def _linear(step: Transform, rows: Value, columns: int) -> Value:
     """Add a transform that is a matrix and an offset: what it makes of unit vectors and of 0."""
     features = step.width(columns)
     _check_size(step, columns, features)
-    offset = to_dense(step.apply(np.zeros((1, columns)), columns), features)
-    matrix = to_dense(step.apply(np.eye(columns), columns), features) - offset
+    zeros = np.zeros((1, columns))
+    offset = to_dense(step.apply(zeros, columns), features)
+    unit_vectors = np.eye(columns)
+    images = to_dense(step.apply(unit_vectors, columns), features)
+    matrix = images - offset
     return rows @ matrix + offset
 
 
 def add_fourier_features(rows: Value, frequencies: NDArray[np.float64]) -> Value:
     """Add the cosines, then the sines, of `rows` times `frequencies`, of length 1 in all."""
     angles = rows @ frequencies
-    waves = angles.apply("Cos").concatenate(angles.apply("Sin"))
-    return waves * float(1.0 / np.sqrt(frequencies.shape[1]))
+    cosines = angles.apply("Cos")
+    sines = angles.apply("Sin")
+    waves = cosines.concatenate(sines)
+    scale = float(1.0 / np.sqrt(frequencies.shape[1]))
+    return waves * scale

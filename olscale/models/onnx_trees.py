@@ -16,25 +16,37 @@ def add_tree(learner: HoeffdingTree, rows: Value) -> Value:
     """Add the shares of the votes in the leaf of a row; of two classes the difference."""
     tree = tree_of(learner.state_)
     graph = rows.graph
-    node = _add_leaf(tree, rows, int(learner.measures()["depth"]))
+    depth = int(learner.measures()["depth"])
+    node = _add_leaf(tree, rows, depth)
     slot = graph.add("Gather", tree.slot, node)
     heights, means, falls = _densities_of(learner, tree)
-    differences = rows.add_axis(2) - graph.add("Gather", means, slot)
-    squares = differences * differences / graph.add("Gather", falls, slot)
-    densities = (squares * -1.0).apply("Exp") * graph.add("Gather", heights, slot)
+    values = rows.add_axis(2)
+    own_means = graph.add("Gather", means, slot)
+    differences = values - own_means
+    squares = differences * differences
+    own_falls = graph.add("Gather", falls, slot)
+    exponents = squares / own_falls * -1.0
+    shapes = exponents.apply("Exp")
+    own_heights = graph.add("Gather", heights, slot)
+    densities = shapes * own_heights
     totals = tree.weights.sum(axis=1, keepdims=True)
-    shares = tree.weights / np.where(totals > 0.0, totals, 1.0)
-    votes = graph.add("Gather", shares, node) * densities.reduce(
-        "ReduceProd", keeps=False
-    )
+    # A leaf without rows has no shares, and no total to divide by.
+    divisors = np.where(totals > 0.0, totals, 1.0)
+    shares = tree.weights / divisors
+    own_shares = graph.add("Gather", shares, node)
+    likelihoods = densities.reduce("ReduceProd", keeps=False)
+    votes = own_shares * likelihoods
     total = votes.sum()
-    scores = votes / total.is_equal(0.0).choose(1.0, total)
+    is_zero = total.is_equal(0.0)
+    scores = votes / is_zero.choose(1.0, total)
     if learner._outputs > 1:
         return scores
     first = scores.columns(np.array([0]))
     second = scores.columns(np.array([1]))
     difference = second - first
-    return second.is_greater(first).choose(difference, difference.at_most(TIE))
+    is_second = second.is_greater(first)
+    below = difference.at_most(TIE)
+    return is_second.choose(difference, below)
 
 
 def _add_leaf(tree: Tree, rows: Value, depth: int) -> Value:
@@ -44,13 +56,19 @@ def _add_leaf(tree: Tree, rows: Value, depth: int) -> Value:
     feature = np.where(is_leaf, 0, tree.feature)
     # A row stays in its leaf.
     threshold = np.where(is_leaf, np.inf, tree.threshold)
-    child = np.where(is_leaf, np.arange(len(is_leaf)), tree.child)
-    node = rows.columns(np.array([0])).reshape(-1).is_greater(np.inf).as_integers()
+    nodes = np.arange(len(is_leaf))
+    child = np.where(is_leaf, nodes, tree.child)
+    # The root, node 0, for as many rows as there are: nothing is greater than infinity.
+    any_feature = rows.columns(np.array([0])).reshape(-1)
+    node = any_feature.is_greater(np.inf).as_integers()
     for _ in range(depth):
         tested = graph.add("Gather", feature, node).add_axis(1)
-        values = graph.add("GatherElements", rows, tested, axis=1).reshape(-1)
-        above = values.is_greater(graph.add("Gather", threshold, node))
-        node = graph.add("Gather", child, node) + above.as_integers()
+        cells = graph.add("GatherElements", rows, tested, axis=1)
+        values = cells.reshape(-1)
+        limits = graph.add("Gather", threshold, node)
+        above = values.is_greater(limits)
+        lower_child = graph.add("Gather", child, node)
+        node = lower_child + above.as_integers()
     return node
 
 
@@ -59,15 +77,19 @@ def _densities_of(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return heights, means and falls of the slots, shape (slots, columns, classes)."""
     slots, classes = tree.counts.shape
-    parts = tree.moments.reshape(slots, 6, classes, -1).swapaxes(2, 3)
-    heights = parts[:, HEIGHT]
+    by_class = tree.moments.reshape(slots, 6, classes, -1)
+    parts = by_class.swapaxes(2, 3)
+    means = doubles(parts[:, MEAN])
     falls = np.maximum(parts[:, FALL], _LEAST_FALL)
     # A class without rows has density 0.
-    heights = np.where(tree.counts[:, np.newaxis] > 0.0, heights, 0.0)
+    has_rows = tree.counts[:, np.newaxis] > 0.0
+    heights = np.where(has_rows, parts[:, HEIGHT], 0.0)
     no_density = np.logical_not(tree.counts.any(axis=1))
-    for node in np.flatnonzero(tree.feature[: tree.sizes[0]] == LEAF):
+    used_nodes = tree.feature[: tree.sizes[0]]
+    leaves = np.flatnonzero(used_nodes == LEAF)
+    for node in leaves:
         if not learner.votes_by_bayes(tree, int(node)):
             no_density[tree.slot[node]] = True
     heights[no_density] = 1.0
     falls[no_density] = np.inf
-    return heights, doubles(parts[:, MEAN]), falls
+    return heights, means, falls

@@ -55,17 +55,21 @@ def write_arrays(file: IO[bytes], arrays: Iterable[tuple[str, NDArray[Any]]]) ->
             if numbers is None:
                 members.add(name, array)
             else:
-                members.add(f"{_SPARSE}{name}/shape", np.array(array.shape))
-                members.add(f"{_SPARSE}{name}/at", numbers)
-                shape = len(numbers), BLOCK // array.itemsize
+                prefix = f"{_SPARSE}{name}"
+                lengths = np.array(array.shape)
+                members.add(f"{prefix}/shape", lengths)
+                members.add(f"{prefix}/at", numbers)
+                per_block = BLOCK // array.itemsize
+                shape = (len(numbers), per_block)
                 blocks = _cut(array, numbers)
-                members.stream(f"{_SPARSE}{name}/blocks", array.dtype, shape, blocks)
+                members.stream(f"{prefix}/blocks", array.dtype, shape, blocks)
         members.close()
 
 
 def _cut(array: NDArray[Any], numbers: NDArray[np.int64]) -> Iterator[NDArray[Any]]:
     for start in range(0, len(numbers), _AT_ONCE):
-        yield take_blocks(array, numbers[start : start + _AT_ONCE])
+        stop = start + _AT_ONCE
+        yield take_blocks(array, numbers[start:stop])
 
 
 class _Members:
@@ -86,8 +90,10 @@ class _Members:
         parts: Iterable[NDArray[Any]],
     ) -> None:
         """Add an array of `shape` that comes in `parts`."""
-        self._digest.update(_header(name, dtype, shape))
-        write_member(self._archive, name, dtype, shape, self._digested(parts))
+        header = _header(name, dtype, shape)
+        self._digest.update(header)
+        pieces = self._digested(parts)
+        write_member(self._archive, name, dtype, shape, pieces)
 
     def _digested(self, parts: Iterable[NDArray[Any]]) -> Iterator[memoryview]:
         for part in parts:
@@ -97,11 +103,13 @@ class _Members:
 
     def close(self) -> None:
         digest = self._digest.digest()
-        self.add("checksum", np.frombuffer(digest, dtype=np.uint8))
+        checksum = np.frombuffer(digest, dtype=np.uint8)
+        self.add("checksum", checksum)
 
 
 def _header(name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    return f"{name}\0{dtype.str}\0{shape}\0".encode()
+    text = f"{name}\0{dtype.str}\0{shape}\0"
+    return text.encode()
 
 
 def _pieces(array: NDArray[Any]) -> Iterator[memoryview]:
@@ -109,7 +117,8 @@ def _pieces(array: NDArray[Any]) -> Iterator[memoryview]:
     flat = np.ascontiguousarray(array).reshape(-1)
     data = flat.view(np.uint8).data
     for start in range(0, len(data), _PIECE):
-        yield data[start : start + _PIECE]
+        stop = start + _PIECE
+        yield data[start:stop]
 
 
 def read_arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
@@ -134,7 +143,8 @@ def read_arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
     checksum = arrays.pop("checksum", None)
     digest = hashlib.sha256()
     for name, array in arrays.items():
-        digest.update(_header(name, array.dtype, array.shape))
+        header = _header(name, array.dtype, array.shape)
+        digest.update(header)
         for piece in _pieces(array):
             digest.update(piece)
     if checksum is None or checksum.tobytes() != digest.digest():
@@ -158,15 +168,18 @@ def _joined(arrays: dict[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[Any]
             yield name, first
             continue
         name = name.removeprefix(_SPARSE).removesuffix("/shape")
-        at = arrays.pop(f"{_SPARSE}{name}/at")
-        blocks = arrays.pop(f"{_SPARSE}{name}/blocks")
+        prefix = f"{_SPARSE}{name}"
+        at = arrays.pop(f"{prefix}/at")
+        blocks = arrays.pop(f"{prefix}/blocks")
         are_places = at.dtype == np.int64 and at.ndim == 1
         if not are_places or blocks.shape != (len(at), BLOCK // blocks.itemsize):
             raise ValueError(f"its blocks of {name} have no places")
         shape = tuple(first.tolist())
         size = math.prod(shape) * blocks.itemsize
         # `put_blocks` writes without checking bounds.
-        if at.min(initial=0) < 0 or at.max(initial=0) * BLOCK >= size + BLOCK:
+        first = at.min(initial=0)
+        last_begin = at.max(initial=0) * BLOCK
+        if first < 0 or last_begin >= size + BLOCK:
             raise ValueError(f"its blocks of {name} lie outside of it")
         joined = aligned_zeros(shape, blocks.dtype)
         put_blocks(joined, at, blocks)

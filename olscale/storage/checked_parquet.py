@@ -22,8 +22,10 @@ def parquet_bytes(table: pa.Table, **options: Any) -> bytes:
         writer.add_key_value_metadata({_MARK: _BLANK})
     data = sink.getvalue().to_pybytes()
     place = _checksum_place(data)
-    rest = data[place + len(_BLANK) :]
-    return b"".join((data[:place], _checksum(data, place), rest))
+    checksum = _checksum(data, place)
+    behind = place + len(_BLANK)
+    parts = (data[:place], checksum, data[behind:])
+    return b"".join(parts)
 
 
 def checksum_matches(data: bytes, checked: bool = False) -> bool:
@@ -44,19 +46,22 @@ def checksum_matches(data: bytes, checked: bool = False) -> bool:
     if _MARK not in data:
         return not checked
     place = _checksum_place(data)
-    return data[place : place + len(_BLANK)] == _checksum(data, place)
+    behind = place + len(_BLANK)
+    return data[place:behind] == _checksum(data, place)
 
 
 def _checksum_place(data: bytes) -> int:
     """Return where the eight digits of the checksum stand, in a file that has them."""
-    end = data.rfind(_MARK) + len(_MARK)
+    begin = data.rfind(_MARK)
+    end = begin + len(_MARK)
     # Between key and value stand type and length of the value, a byte each.
     return end + 2
 
 
 def _checksum(data: bytes, place: int) -> bytes:
     # The checksum of the file with blanks where its own digits stand.
+    behind = place + len(_BLANK)
     crc = zlib.crc32(data[:place])
     crc = zlib.crc32(_BLANK, crc)
-    crc = zlib.crc32(data[place + len(_BLANK) :], crc)
+    crc = zlib.crc32(data[behind:], crc)
     return b"%08x" % crc

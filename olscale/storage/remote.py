@@ -91,7 +91,8 @@ class RemoteStorage(Storage):
 
     def is_file(self, name: str) -> bool:
         self.fs.invalidate_cache()
-        return bool(self.fs.isfile(self._at(name)))
+        path = self._at(name)
+        return bool(self.fs.isfile(path))
 
     def is_folder(self, name: str = "") -> bool:
         """Return whether there are files below a folder."""
@@ -104,7 +105,8 @@ class RemoteStorage(Storage):
         except (FileNotFoundError, NotADirectoryError):
             return []
         entries = [str(path).rstrip("/") for path in paths]
-        return sorted(entry.rsplit("/", 1)[-1] for entry in entries)
+        last_parts = [entry.rsplit("/", 1)[-1] for entry in entries]
+        return sorted(last_parts)
 
     def names(self, folder: str) -> list[str]:
         return sorted(self._details(folder))
@@ -134,12 +136,14 @@ class RemoteStorage(Storage):
         for path, detail in details.items():
             # A listing may have something before the path that was asked for, such as a slash.
             end = path.index(top) + len(top)
-            names[f"{folder}{path[end:]}"] = detail
+            name = folder + path[end:]
+            names[name] = detail
         return names
 
     def size(self) -> int:
         self.fs.invalidate_cache()
-        return int(self.fs.du(self._at("")))
+        root = self._at("")
+        return int(self.fs.du(root))
 
     def discard(self, name: str) -> None:
         with suppress(FileNotFoundError):

@@ -20,16 +20,19 @@ def name_check(check: Callable[..., None], *arguments: Any, of: str = "") -> Che
     'sums are small (integers)'
     """
     words = check.__name__.removeprefix("check_").replace("_", " ")
-    return f"{words} ({of})" if of else words, partial(check, *arguments)
+    if of:
+        words = f"{words} ({of})"
+    bound = partial(check, *arguments)
+    return words, bound
 
 
 def check_plain_arrays(what: str, arrays: Mapping[str, object]) -> None:
     """Refuse what cannot be saved as a plain array of numbers."""
     for name, array in arrays.items():
-        assert isinstance(array, np.ndarray), (
-            f"{what} {name} is a {type(array).__name__}"
-        )
-        assert array.dtype.kind in "fiub", f"{what} {name} has dtype {array.dtype}"
+        kind = type(array).__name__
+        assert isinstance(array, np.ndarray), f"{what} {name} is a {kind}"
+        dtype = array.dtype
+        assert dtype.kind in "fiub", f"{what} {name} has dtype {dtype}"
 
 
 def check_list(checks: Sequence[Callable[..., None]], *arguments: Any) -> list[Check]:

@@ -65,34 +65,40 @@ def events(
         classes = CLASSES[task]
         y = rng.integers(0, classes, rows)
         noise = rng.normal(size=(rows, classes))
-        scores = noise + 1.5 * np.eye(classes)[y]
+        indicators = np.eye(classes)[y]
+        scores = noise + 1.5 * indicators
         if metric.reads_probabilities:
             odds = np.exp(scores)
             scores = odds / odds.sum(axis=1, keepdims=True)
-        return y, predictions_of(scores, task), scores
-    y = (
-        rng.normal(size=rows)
-        if task == "regression"
-        else rng.integers(0, CLASSES[task], rows)
-    )
+        codes = predictions_of(scores, task)
+        return y, codes, scores
+    if task == "regression":
+        y = rng.normal(size=rows)
+    else:
+        y = rng.integers(0, CLASSES[task], rows)
     noise = rng.normal(size=(rows, 1))
+    centres = 2.0 * y[:, np.newaxis]
     # Scores of novelty detectors are negative for novelties, whose code is 0.
-    scores = noise + 2.0 * y[:, np.newaxis] - (task == "novelty")
-    return y, predictions_of(scores, task), scores
+    scores = noise + centres - (task == "novelty")
+    codes = predictions_of(scores, task)
+    return y, codes, scores
 
 
 def weigh(counter: Metric, scoring: Scoring, seed: int, rows: slice) -> None:
     """Pass `counter` the weights of its next rows, some of them 0, if the options ask for it."""
     if scoring.weighted_measures:
         # Thirds, whose sums depend on the order of the additions.
-        weights = np.random.default_rng(seed).integers(0, 7, ROWS) / 3.0
+        rng = np.random.default_rng(seed)
+        weights = rng.integers(0, 7, ROWS) / 3.0
         counter.weigh(weights[rows])
 
 
 def begin(metric: type[Metric], scoring: Scoring) -> Metric:
     """Return a new metric at the start of a stream of `ROWS` rows."""
     task = metric.tasks[0]
-    return metric(StreamShape(ROWS, CLASSES[task], SEGMENTS, scoring, task))
+    classes = CLASSES[task]
+    shape = StreamShape(ROWS, classes, SEGMENTS, scoring, task)
+    return metric(shape)
 
 
 def feed(
@@ -106,22 +112,24 @@ def feed(
     y, codes, scores = events(type(counter), ROWS, 0)
     # Looks and held-out rows are due at fixed rows, whatever the cuts of a check are.
     due: set[int] = set()
-    if scoring.holdout_every and scoring.holdout_rows is None:
-        due.update(range(scoring.holdout_every, ROWS + 1, scoring.holdout_every))
+    period = scoring.holdout_every
+    if period and scoring.holdout_rows is None:
+        due.update(range(period, ROWS + 1, period))
     looks: set[int] = set()
     if counter.watches:
         looks.update(range(50, ROWS + 1, 50))
     edges = {first, last, *cuts, *due, *looks}
     within = sorted(edge for edge in edges if first <= edge <= last)
     for start, stop in pairwise(within):
-        weigh(counter, scoring, 0, slice(start, stop))
         rows = slice(start, stop)
+        weigh(counter, scoring, 0, rows)
         counter.see(y[rows], codes[rows], scores[rows])
         if stop in looks:
             counter.look(stop, 8.0 * stop, (1e-6, 2e-6))
         if stop in due:
             weigh(counter, scoring, stop, slice(TEST_ROWS))
-            counter.held_out(*events(type(counter), TEST_ROWS, stop)[:2])
+            held_y, held_codes, _ = events(type(counter), TEST_ROWS, stop)
+            counter.held_out(held_y, held_codes)
 
 
 def end(
@@ -130,8 +138,8 @@ def end(
     """Show `counter` the test rows and return all its results, as plain values."""
     y, codes, scores = events(type(counter), TEST_ROWS, 1)
     for start, stop in pairwise(cuts):
-        weigh(counter, scoring, 1, slice(start, stop))
         rows = slice(start, stop)
+        weigh(counter, scoring, 1, rows)
         counter.test(y[rows], codes[rows], scores[rows])
         counter.train(y[rows], codes[rows])
     series = [
@@ -142,7 +150,8 @@ def end(
     sums = {
         name: (array.shape, array.tobytes()) for name, array in counter.sums.items()
     }
-    return [counter.values() | counter.timings(), series, sums]
+    figures = counter.values() | counter.timings()
+    return [figures, series, sums]
 
 
 def check_the_protocol_asks_for_it(metric: type[Metric], scoring: Scoring) -> None:
@@ -150,9 +159,8 @@ def check_the_protocol_asks_for_it(metric: type[Metric], scoring: Scoring) -> No
     assert metric.wanted(scoring), f"the options do not ask for {metric.__name__}"
     counter = begin(metric, scoring)
     feed(counter, scoring, 0, ROWS)
-    assert any(end(counter, scoring)[:2]), (
-        "nothing was measured in a stream with test rows"
-    )
+    figures, series, _ = end(counter, scoring)
+    assert figures or series, "nothing was measured in a stream with test rows"
 
 
 def check_any_cut_into_chunks_gives_the_same_bits(
@@ -169,7 +177,8 @@ def check_any_cut_into_chunks_gives_the_same_bits(
         nothing = events(metric, 0, 0)
         weigh(counter, scoring, 0, slice(0))
         counter.see(*nothing)
-        assert end(counter, scoring, (0, 1, 30, TEST_ROWS)) == expected, (
+        results = end(counter, scoring, (0, 1, 30, TEST_ROWS))
+        assert results == expected, (
             f"chunks that end at {cuts[:3]} ... give other values"
         )
 
@@ -187,9 +196,8 @@ def check_saving_and_restoring_in_mid_stream_is_exact(
         feed(counter, scoring, 0, at)
         restored.sums = {name: array.copy() for name, array in counter.sums.items()}
         feed(restored, scoring, at, ROWS)
-        assert end(restored, scoring) == expected, (
-            f"restored after {at} rows it gives other values"
-        )
+        results = end(restored, scoring)
+        assert results == expected, f"restored after {at} rows it gives other values"
 
 
 def check_sums_are_plain_arrays(metric: type[Metric], scoring: Scoring) -> None:
@@ -204,21 +212,24 @@ def check_values_are_finite_and_what_was_not_measured_is_left_out(
 ) -> None:
     """No value is NaN before the first row; later, names are words and values finite floats."""
     counter = begin(metric, scoring)
-    assert all(math.isfinite(value) for value in counter.values().values()), (
-        "a value of no rows is not finite"
-    )
+    before = counter.values()
+    are_finite = [math.isfinite(value) for value in before.values()]
+    assert all(are_finite), "a value of no rows is not finite"
     feed(counter, scoring, 0, ROWS)
-    for name, value in end(counter, scoring)[0].items():
+    figures = end(counter, scoring)[0]
+    for name, value in figures.items():
         word = name.partition(":")[0]  # after the colon stands a class, in any letters
         assert word.isidentifier(), f"{name!r} is no name of a metric"
         assert isinstance(value, float), f"{name} is a {type(value).__name__}"
         assert math.isfinite(value), f"{name} is {value}"
     for series in counter.series():
         rows = series.rows
-        assert len(rows) == len(series.values), (
-            f"series {series.name}: {len(rows)} rows, {len(series.values)} values"
+        values = series.values
+        assert len(rows) == len(values), (
+            f"series {series.name}: {len(rows)} rows, {len(values)} values"
         )
-        assert (np.diff(rows) > 0).all(), (
+        steps = np.diff(rows)
+        assert (steps > 0).all(), (
             f"series {series.name}: numbers of rows do not increase"
         )
 
@@ -230,15 +241,18 @@ def check_arrays_are_left_as_they_were(metric: type[Metric], scoring: Scoring) -
     weigh(counter, scoring, 0, slice(ROWS))
     counter.see(*arrays)
     counter.test(*arrays)
-    for array, expected in zip(arrays, events(metric, ROWS, 0), strict=True):
+    untouched = events(metric, ROWS, 0)
+    for array, expected in zip(arrays, untouched, strict=True):
         np.testing.assert_array_equal(array, expected)
 
 
 def check_scores_are_not_read(metric: type[Metric], scoring: Scoring) -> None:
     """Without `reads_scores` scores change nothing: class shards have none to show."""
-    (y, codes, scores), values = events(metric, ROWS, 0), []
+    y, codes, scores = events(metric, ROWS, 0)
+    values = []
     # NaN would spread to the values if any score were read.
-    for shown in (scores, np.full_like(scores, np.nan)):
+    unreadable = np.full_like(scores, np.nan)
+    for shown in (scores, unreadable):
         counter = begin(metric, scoring)
         weigh(counter, scoring, 0, slice(ROWS))
         counter.see(y, codes, shown)
@@ -254,8 +268,11 @@ def check_certain_probabilities_give_finite_values(
 ) -> None:
     """Probabilities of 0 and 1, right for some rows and wrong for others, are no exception."""
     y, codes, scores = events(metric, ROWS, 0)
-    guesses = np.where(np.arange(ROWS) % 3 > 0, y, (y + 1) % scores.shape[1])
-    certain = np.eye(scores.shape[1])[guesses]
+    classes = scores.shape[1]
+    is_right = np.arange(ROWS) % 3 > 0
+    next_class = (y + 1) % classes
+    guesses = np.where(is_right, y, next_class)
+    certain = np.eye(classes)[guesses]
     counter = begin(metric, scoring)
     weigh(counter, scoring, 0, slice(ROWS))
     counter.see(y, codes, certain)
@@ -283,8 +300,9 @@ def check_weights_of_1_change_nothing(metric: type[Metric], scoring: Scoring) ->
         counter.see(*arrays)
         counter.test(*arrays)
         values.append(counter.values())
-    assert values[0].keys() == values[1].keys(), (
-        f"the values are {sorted(values[1])}, expected {sorted(values[0])}"
+    unweighted, weighted = values
+    assert unweighted.keys() == weighted.keys(), (
+        f"the values are {sorted(weighted)}, expected {sorted(unweighted)}"
     )
-    for name, value in values[0].items():
-        np.testing.assert_allclose(values[1][name], value, rtol=1e-9, err_msg=name)
+    for name, value in unweighted.items():
+        np.testing.assert_allclose(weighted[name], value, rtol=1e-9, err_msg=name)

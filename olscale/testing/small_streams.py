@@ -38,13 +38,14 @@ def class_counts(learner: type[Learner]) -> tuple[int, ...]:
 
 def variants(learner: type[Learner]) -> list[tuple[str, int, str]]:
     """Return title, classes and layout of the streams for a learner."""
-    word = f"{learner.task}, " if learner.task != "classification" else "{} classes, "
-    kinds = ("dense", "csr")
-    return [
-        (word.format(classes) + kind, classes, kind)
-        for classes in class_counts(learner)
-        for kind in kinds
-    ]
+    streams = []
+    for classes, kind in product(class_counts(learner), ("dense", "csr")):
+        words: str = learner.task
+        if learner.task == "classification":
+            words = f"{classes} classes"
+        title = f"{words}, {kind}"
+        streams.append((title, classes, kind))
+    return streams
 
 
 def stream(classes: int, kind: str, seed: int = 0) -> Chunk:
@@ -59,13 +60,18 @@ def stream(classes: int, kind: str, seed: int = 0) -> Chunk:
     y: Array = rng.integers(0, clusters, ROWS)
     centres = rng.normal(size=(clusters, COLUMNS))
     # Noisy enough that learners of all kinds keep making mistakes, and so keep updating.
-    X = centres[y] + 0.7 * rng.normal(size=(ROWS, COLUMNS))
-    X[rng.random(X.shape) < 0.3] = 0.0
-    X[rng.random(ROWS) < 0.03] = 0.0
+    noise = rng.normal(size=(ROWS, COLUMNS))
+    X = centres[y] + 0.7 * noise
+    is_zero = rng.random(X.shape) < 0.3
+    X[is_zero] = 0.0
+    is_zero_row = rng.random(ROWS) < 0.03
+    X[is_zero_row] = 0.0
     if not classes:
-        noise = 0.1 * rng.normal(size=ROWS)
-        y = np.sin(X[:, 0]) + X[:, 1] - 0.5 * X[:, 2] + noise
-    return Chunk(in_layout(X, kind), read_only(y), COLUMNS)
+        noise_of_targets = 0.1 * rng.normal(size=ROWS)
+        smooth = np.sin(X[:, 0]) + X[:, 1] - 0.5 * X[:, 2]
+        y = smooth + noise_of_targets
+    rows = in_layout(X, kind)
+    return Chunk(rows, read_only(y), COLUMNS)
 
 
 def in_layout(X: FloatArray, kind: str) -> Rows:
@@ -80,24 +86,29 @@ def rows_on_a_line(columns: int) -> tuple[FloatArray, FloatArray]:
     rng = np.random.default_rng(1)
     y = rng.uniform(-1.0, 1.0, 600)
     direction = np.linspace(-1.0, 1.0, columns)
-    X = np.outer(y, direction) + 0.05 * rng.normal(size=(600, columns))
+    line = np.outer(y, direction)
+    noise = rng.normal(size=(600, columns))
+    X = line + 0.05 * noise
     return read_only(X), read_only(y)
 
 
 def rows_and_novelties(columns: int) -> tuple[FloatArray, ...]:
     """Return rows around a point, similar ones, and rows on the other side of the origin."""
     rng = np.random.default_rng(1)
-    centre = np.where(np.arange(columns) < 2, 2.0, 0.0)
+    is_centred = np.arange(columns) < 2
+    centre = np.where(is_centred, 2.0, 0.0)
     groups = []
     for sign in (1, 1, -1):
         noise = 0.3 * rng.normal(size=(300, columns))
-        groups.append(read_only(sign * centre + noise))
+        group = sign * centre + noise
+        groups.append(read_only(group))
     return tuple(groups)
 
 
 def assert_known(predicted: FloatArray, y: FloatArray) -> None:
     """Refuse predictions that miss half the variance of the targets."""
-    missed = float(np.mean((predicted - y) ** 2) / np.var(y))
+    squares = (predicted - y) ** 2
+    missed = float(np.mean(squares) / np.var(y))
     assert missed < 0.5, (
         f"{100 * missed:.0f} % of the variance of a smooth target is not known"
     )
@@ -105,7 +116,8 @@ def assert_known(predicted: FloatArray, y: FloatArray) -> None:
 
 def assert_apart(alike: FloatArray, far: FloatArray) -> None:
     """Refuse novelty scores that are not nearly always below those of familiar rows."""
-    share = float(np.mean(alike[:, None] > far))
+    is_above = alike[:, None] > far  # of each pair
+    share = float(np.mean(is_above))
     assert share > 0.9, (
         f"of pairs of a row and a novelty, the novelty has the lower score in {100 * share:.0f} % "
         "only"
@@ -114,7 +126,8 @@ def assert_apart(alike: FloatArray, far: FloatArray) -> None:
 
 def start(learner: type[Learner], classes: int) -> Learner:
     """Return a new learner at the start of the stream."""
-    return start_with(learner, {}, stream(classes, "dense").X, classes)
+    rows = stream(classes, "dense").X
+    return start_with(learner, {}, rows, classes)
 
 
 def start_with(
@@ -153,17 +166,16 @@ def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
     """
     words: dict[str, tuple[Any, ...]] = {}
     in_place: list[tuple[str, Any]] = []
-    for name, default in learner().get_params(deep=False).items():
+    of_defaults = learner().get_params(deep=False)
+    for name, default in of_defaults.items():
         domain = learner.domains.get(name)
         if isinstance(domain, Choice):
             words[name] = domain.words
         elif isinstance(domain, Whole | Real) and domain.words:
             words[name] = (default,)
             in_place += [(name, word) for word in domain.words if word != default]
-    combinations = [
-        dict(zip(words, chosen, strict=True)) for chosen in product(*words.values())
-    ]
-    of_defaults = learner().get_params(deep=False)
+    each_choice = product(*words.values())
+    combinations = [dict(zip(words, chosen, strict=True)) for chosen in each_choice]
     defaults = {name: of_defaults[name] for name in of_defaults if name in words}
     # One choice at a time: all combinations with every rule would be hundreds of loops to compile.
     bases = [defaults]
@@ -180,19 +192,23 @@ def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
 
 def real_names(learner: type[Learner], params: dict[str, Any]) -> list[str]:
     """Return the names of parameters that are real numbers, but for those in `params`."""
-    names = learner().get_params(deep=False).keys() - params.keys()
-    return sorted(name for name in names if isinstance(learner.domains.get(name), Real))
+    defaults = learner().get_params(deep=False)
+    names = sorted(defaults.keys() - params.keys())
+    domains = learner.domains
+    return [name for name in names if isinstance(domains.get(name), Real)]
 
 
 def cut(chunk: Chunk, at: list[int]) -> Iterator[tuple[Rows, Array]]:
     """Yield rows and labels between the positions `at`."""
     for start, stop in pairwise(at):
-        yield slice_rows(chunk.X, start, stop), chunk.y[start:stop]
+        rows = slice_rows(chunk.X, start, stop)
+        yield rows, chunk.y[start:stop]
 
 
 def learn_in_parts(learner: Learner, chunk: Chunk, at: list[int]) -> FloatArray:
     """Return the scores of rows that are learned from in parts, between the positions `at`."""
-    return np.concatenate([learner.learn(X, y) for X, y in cut(chunk, at)])
+    parts = [learner.learn(X, y) for X, y in cut(chunk, at)]
+    return np.concatenate(parts)
 
 
 def copies(arrays: State) -> State:
@@ -210,6 +226,5 @@ def assert_same_arrays(got: State, expected: State, what: str) -> None:
     names = sorted(expected)
     assert sorted(got) == names, f"{what} has {sorted(got)}, expected {names}"
     for name in expected:
-        np.testing.assert_array_equal(
-            got[name], expected[name], err_msg=f"{what} array {name}"
-        )
+        words = f"{what} array {name}"
+        np.testing.assert_array_equal(got[name], expected[name], err_msg=words)

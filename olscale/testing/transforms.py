@@ -87,8 +87,9 @@ def table(seed: int = 0) -> FloatArray:
     """Return rows with zeros, a constant feature, one of large numbers, and a row of zeros."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(ROWS, COLUMNS))
+    is_zero = rng.random(X.shape) < 0.3
     # Zeros are what sparse rows leave out.
-    X[rng.random(X.shape) < 0.3] = 0.0
+    X[is_zero] = 0.0
     # A spread of zero, and one that swallows the digits of small numbers.
     X[:, 1] = 0.1
     X[:, 2] *= 1e6
@@ -110,12 +111,15 @@ def fit(make: Make, cuts: tuple[int, ...] = (0, ROWS), scale: float = 1.0) -> Tr
         step.begin(COLUMNS)
         for rows in chunks():
             trains = np.ones(len(rows), dtype=np.bool_)
-            step.learn_labelled(rows, COLUMNS, trains, _labels(rows[:, 0]))
+            labels = _labels(rows[:, 0])
+            step.learn_labelled(rows, COLUMNS, trains, labels)
     return step
 
 
 def _labels(y: FloatArray, waits: int = 0) -> StreamLabels:
-    return StreamLabels(read_only(np.array(y)), np.full(len(y), waits))
+    labels = read_only(np.array(y))
+    waiting = np.full(len(y), waits)
+    return StreamLabels(labels, waiting)
 
 
 def check_any_cut_into_chunks_fits_the_same_bits(make: Make) -> None:
@@ -123,7 +127,8 @@ def check_any_cut_into_chunks_fits_the_same_bits(make: Make) -> None:
     X = table(1)
     expected = fit(make).apply(X, COLUMNS)
     for cuts in CUTS:
-        _same(fit(make, cuts).apply(X, COLUMNS), expected)
+        result = fit(make, cuts).apply(X, COLUMNS)
+        _same(result, expected)
 
 
 def check_rows_are_transformed_one_by_one_as_together(make: Make) -> None:
@@ -141,14 +146,14 @@ def check_the_width_is_that_of_the_rows(make: Make) -> None:
     """`width` is the number of float64 features of the rows, before fitting and after."""
     step = fit(make)
     width = make().width(COLUMNS)
-    assert step.width(COLUMNS) == width, (
-        f"the width is {width} before fitting and {step.width(COLUMNS)} afterwards"
+    width_after = step.width(COLUMNS)
+    assert width_after == width, (
+        f"the width is {width} before fitting and {width_after} afterwards"
     )
     result = step.apply(table(), COLUMNS)
     if isinstance(result, CSR):
-        assert result.indices.max(initial=-1) < width, (
-            f"index {result.indices.max()} in rows of width {width}"
-        )
+        last = result.indices.max(initial=-1)
+        assert last < width, f"index {last} in rows of width {width}"
     else:
         assert result.shape == (ROWS, width), (
             f"rows have shape {result.shape}, expected {(ROWS, width)}"
@@ -187,13 +192,16 @@ def check_rows_are_left_as_they_were(make: Make) -> None:
 
 def check_no_rows_give_no_rows(make: Make) -> None:
     """A chunk of no rows is transformed to no rows."""
-    assert rows_of(fit(make).apply(table()[:0], COLUMNS)) == 0
+    none = table()[:0]
+    result = fit(make).apply(none, COLUMNS)
+    assert rows_of(result) == 0
 
 
 def check_usable_rows_stay_usable(make: Make) -> None:
     """Finite numbers stay finite, including constant features and rows of zeros."""
     result = fit(make).apply(table(), COLUMNS)
-    assert np.isfinite(_values(result)).all(), "a number is not finite"
+    values = _values(result)
+    assert np.isfinite(values).all(), "a number is not finite"
 
 
 def check_rows_too_long_to_square_are_not_made_alike(make: Make) -> None:
@@ -219,7 +227,9 @@ def check_sparse_rows_give_the_same_bits(make: Make) -> None:
     # A slice shares the arrays of its rows: its first entry is not at 0.
     for start, stop in ((0, ROWS), (5, 31)):
         sparse = slice_rows(to_csr(X), start, stop)
-        np.testing.assert_array_equal(_dense(step, sparse), _dense(step, X[start:stop]))
+        of_sparse = _dense(step, sparse)
+        of_dense = _dense(step, X[start:stop])
+        np.testing.assert_array_equal(of_sparse, of_dense)
 
 
 def check_draws_differ_by_their_number(make: Make) -> None:
@@ -249,7 +259,8 @@ def begin(make: Make) -> StreamingTransform:
 def holed(seed: int = 0) -> FloatArray:
     """Return the rows of `table` with missing values: a whole row, nearly a whole feature."""
     X = np.array(table(seed))
-    absent = np.random.default_rng(seed).random(X.shape) < 0.2
+    rng = np.random.default_rng(seed)
+    absent = rng.random(X.shape) < 0.2
     X[absent] = np.nan
     X[11] = np.nan
     # One value of feature 4 remains: its deviation is zero, a classic division by zero.
@@ -258,7 +269,8 @@ def holed(seed: int = 0) -> FloatArray:
 
 
 def _trains() -> BoolArray:
-    return np.random.default_rng(2).random(ROWS) < 0.7
+    rng = np.random.default_rng(2)
+    return rng.random(ROWS) < 0.7
 
 
 def check_any_cut_into_chunks_learns_the_same_bits(make: Make) -> None:
@@ -269,10 +281,8 @@ def check_any_cut_into_chunks_learns_the_same_bits(make: Make) -> None:
     for cuts in CUTS:
         step = begin(make)
         for start, stop in pairwise(cuts):
-            _same(
-                step.learn(X[start:stop], COLUMNS, trains[start:stop]),
-                slice_rows(expected, start, stop),
-            )
+            learned = step.learn(X[start:stop], COLUMNS, trains[start:stop])
+            _same(learned, slice_rows(expected, start, stop))
 
 
 def check_what_is_learned_goes_on_in_another(make: Make) -> None:
