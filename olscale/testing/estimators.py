@@ -96,14 +96,12 @@ def check_update_params_are_of_updates_only(learner: type[Learner]) -> None:
             changed_learner = learner(**{name: value})
             if name not in learner.update_params or not goes_together(changed_learner):
                 continue
-            assert_same_state(
-                start_with(learner, {name: value}, chunk.X, classes), begun
-            )
+            begun_changed = start_with(learner, {name: value}, chunk.X, classes)
+            assert_same_state(begun_changed, begun)
             changed = copy.deepcopy(trained).set_params(**{name: value})
             setting = f"{name} = {value!r}"
-            np.testing.assert_array_equal(
-                changed.scores(chunk.X), expected, err_msg=setting
-            )
+            scores = changed.scores(chunk.X)
+            np.testing.assert_array_equal(scores, expected, err_msg=setting)
 
 
 def check_the_arrays_of_the_caller_are_left_as_they_were(
@@ -114,14 +112,16 @@ def check_the_arrays_of_the_caller_are_left_as_they_were(
     rows = _unsorted(X)
     arrays = CSR(rows.indptr, rows.indices, rows.data)
     before = [array.copy() for array in arrays]
-    expected = _fitted(learner, {}, _unsorted(X, merged=True), y)
+    usual_rows = _unsorted(X, merged=True)
+    expected = _fitted(learner, {}, usual_rows, y)
     # Loops are compiled apart for read-only arrays, so both need the check.
     for writeable in (True, False):
         for array in arrays:
             array.flags.writeable = writeable
         model = _fitted(learner, {}, rows, y)
         assert_same_state(model, expected)
-        np.testing.assert_array_equal(model.predict(rows), expected.predict(X))
+        predicted = model.predict(rows)
+        np.testing.assert_array_equal(predicted, expected.predict(X))
         for current, copied in zip(arrays, before, strict=True):
             np.testing.assert_array_equal(current, copied)
 
@@ -134,17 +134,20 @@ def check_memory_mapped_models_go_on(learner: type[Learner]) -> None:
         # Two copies: predicting must work on a map that nothing was written to.
         mapped = _mapped(model, Path(folder))
         scored = _mapped(model, Path(folder))
-        np.testing.assert_array_equal(scored.predict(X), model.predict(X))
+        predicted = scored.predict(X)
+        np.testing.assert_array_equal(predicted, model.predict(X))
         for candidate in (mapped, model):
             _quietly(candidate.partial_fit, X, y)
         assert_same_state(mapped, model)
-        np.testing.assert_array_equal(mapped.predict(X), model.predict(X))
+        predicted = mapped.predict(X)
+        np.testing.assert_array_equal(predicted, model.predict(X))
 
 
 def _mapped(model: Any, folder: Path) -> Any:
     """Return a copy of `model` whose arrays are in files, read-only, as joblib maps them."""
     mapped = copy.deepcopy(model)
-    for number, (name, array) in enumerate(model.state_.items()):
+    arrays = model.state_.items()
+    for number, (name, array) in enumerate(arrays):
         file = folder / f"{number}.npy"
         np.save(file, array)
         mapped.state_[name] = np.load(file, mmap_mode="r", allow_pickle=False)
@@ -176,10 +179,12 @@ def check_several_targets_are_taken_as_the_tags_say(
     """A regressor that declares several targets to scikit-learn takes them; others refuse."""
     model: Any = learner(**params)
     X, y = _small_set(learner, ROWS)  # some learners collect 200 rows before they learn
-    tagged = model.__sklearn_tags__().target_tags.multi_output
+    tags = model.__sklearn_tags__()
+    tagged = tags.target_tags.multi_output
     assert not tagged or learns_targets(model)
+    two_targets = np.column_stack([y, -y])
     try:
-        _quietly(model.fit, X, np.column_stack([y, -y]))
+        _quietly(model.fit, X, two_targets)
     except ValueError:
         assert not tagged, "several targets are refused"
     else:
@@ -187,8 +192,10 @@ def check_several_targets_are_taken_as_the_tags_say(
 
 
 def _small_set(learner: type[Learner], rows: int = 100) -> tuple[Any, Any]:
-    chunk = stream(class_counts(learner)[-1], "dense")[:rows]
-    return np.array(chunk.X), np.array(chunk.y)
+    most_classes = class_counts(learner)[-1]
+    chunk = stream(most_classes, "dense")[:rows]
+    X = np.array(chunk.X)
+    return X, np.array(chunk.y)
 
 
 def _fitted(learner: type[Learner], params: dict[str, Any], X: Any, y: Any) -> Any:
@@ -222,6 +229,9 @@ def _unsorted(X: Any, merged: bool = False) -> Any:
     if merged:
         return rows
     backwards = rows[:, ::-1]
-    indices = np.repeat(X.shape[1] - 1 - backwards.indices, 2)
-    data = np.repeat(backwards.data / 2, 2)
-    return csr_matrix((data, indices, 2 * backwards.indptr), X.shape)
+    last = X.shape[1] - 1
+    indices = np.repeat(last - backwards.indices, 2)
+    halves = backwards.data / 2
+    data = np.repeat(halves, 2)
+    indptr = 2 * backwards.indptr
+    return csr_matrix((data, indices, indptr), X.shape)

@@ -291,11 +291,13 @@ def check_what_is_learned_goes_on_in_another(make: Make) -> None:
     trains = _trains()
     first = begin(make)
     second = begin(make)
-    first.learn(X[:25], COLUMNS, trains[:25])
+    before = slice(0, 25)
+    behind = slice(25, ROWS)
+    first.learn(X[before], COLUMNS, trains[before])
     # Copies, because the first transform may update its arrays in place.
     second.learned = {name: array.copy() for name, array in first.learned.items()}
-    expected = first.learn(X[25:], COLUMNS, trains[25:])
-    continued = second.learn(X[25:], COLUMNS, trains[25:])
+    expected = first.learn(X[behind], COLUMNS, trains[behind])
+    continued = second.learn(X[behind], COLUMNS, trains[behind])
     _same(continued, expected)
 
 
@@ -303,22 +305,24 @@ def check_rows_that_do_not_train_leave_no_trace(make: Make) -> None:
     """Rows that are held out or of the test split are transformed without being learned."""
     X = holed()
     step = begin(make)
-    step.learn(X[:25], COLUMNS, np.ones(25, dtype=np.bool_))
+    all_train = np.ones(25, dtype=np.bool_)
+    step.learn(X[:25], COLUMNS, all_train)
     before = {name: array.copy() for name, array in step.learned.items()}
     none_trains = np.zeros(ROWS - 25, dtype=np.bool_)
     held_out = step.learn(X[25:], COLUMNS, none_trains)
-    _same(step.apply(X[25:], COLUMNS), held_out)
+    applied = step.apply(X[25:], COLUMNS)
+    _same(applied, held_out)
     for name, array in before.items():
-        np.testing.assert_array_equal(
-            step.learned[name], array, err_msg=f"{name} has changed"
-        )
+        words = f"{name} has changed"
+        np.testing.assert_array_equal(step.learned[name], array, err_msg=words)
 
 
 def check_rows_to_come_are_not_known(make: Make) -> None:
     """Later rows do not change the bits to which a row is transformed."""
     X = np.array(holed())
     trains = np.ones(ROWS, dtype=np.bool_)
-    expected = slice_rows(begin(make).learn(X, COLUMNS, trains), 0, 40)
+    learned = begin(make).learn(X, COLUMNS, trains)
+    expected = slice_rows(learned, 0, 40)
     # Extreme values would show in earlier rows if a transform looked ahead.
     X[40:] = 1e9 * X[40:][::-1]
     result = begin(make).learn(X, COLUMNS, trains)
@@ -334,9 +338,10 @@ def check_arrays_that_no_rows_lead_to_are_refused(make: Make) -> None:
         if array.dtype.kind not in "iu" or not array.size:
             continue
         crafted = array.copy()
-        crafted.reshape(-1)[0] = -1
+        flat = crafted.reshape(-1)
+        flat[0] = -1
         try:
-            begin(make).restore({**state, name: crafted}, COLUMNS)
+            begin(make).restore(state | {name: crafted}, COLUMNS)
         except ValueError:
             continue
         raise AssertionError(
@@ -346,7 +351,9 @@ def check_arrays_that_no_rows_lead_to_are_refused(make: Make) -> None:
 
 def _categories() -> FloatArray:
     """Return rows of few values, some of them missing."""
-    X = np.random.default_rng(4).integers(0, 3, (ROWS, COLUMNS)).astype(np.float64)
+    rng = np.random.default_rng(4)
+    numbers = rng.integers(0, 3, (ROWS, COLUMNS))
+    X = numbers.astype(np.float64)
     X[5, 2] = np.nan
     return read_only(X)
 
@@ -354,7 +361,9 @@ def _categories() -> FloatArray:
 def _stream_labels(seed: int = 6) -> StreamLabels:
     """Return labels that arrive late, several of them together, and some never."""
     rng = np.random.default_rng(seed)
-    return StreamLabels(read_only(rng.normal(size=ROWS)), rng.integers(-1, 9, ROWS))
+    y = read_only(rng.normal(size=ROWS))
+    waits = rng.integers(-1, 9, ROWS)
+    return StreamLabels(y, waits)
 
 
 def _learned(
@@ -362,7 +371,9 @@ def _learned(
 ) -> Rows:
     span = slice(start, stop)
     part = StreamLabels(labels.y[span], labels.waits[span])
-    return step.learn_labelled(_categories()[span], COLUMNS, _trains()[span], part)
+    rows = _categories()[span]
+    trains = _trains()[span]
+    return step.learn_labelled(rows, COLUMNS, trains, part)
 
 
 def check_any_cut_into_chunks_learns_the_same_bits_from_labels(make: Make) -> None:
@@ -372,9 +383,8 @@ def check_any_cut_into_chunks_learns_the_same_bits_from_labels(make: Make) -> No
     for cuts in CUTS:
         step = begin(make)
         for start, stop in pairwise(cuts):
-            _same(
-                _learned(step, labels, start, stop), slice_rows(expected, start, stop)
-            )
+            result = _learned(step, labels, start, stop)
+            _same(result, slice_rows(expected, start, stop))
 
 
 def check_labels_that_wait_go_on_in_another(make: Make) -> None:
@@ -384,7 +394,9 @@ def check_labels_that_wait_go_on_in_another(make: Make) -> None:
     second = begin(make)
     _learned(first, labels, 0, 25)
     second.learned = {name: array.copy() for name, array in first.learned.items()}
-    _same(_learned(second, labels, 25, ROWS), _learned(first, labels, 25, ROWS))
+    continued = _learned(second, labels, 25, ROWS)
+    expected = _learned(first, labels, 25, ROWS)
+    _same(continued, expected)
 
 
 def check_a_label_counts_once_it_has_arrived(make: Make) -> None:
@@ -395,12 +407,14 @@ def check_a_label_counts_once_it_has_arrived(make: Make) -> None:
     for row in range(ROWS):
         y = np.array(labels.y)
         y[row] += 1000.0
-        result = _learned(
-            begin(make), StreamLabels(read_only(y), labels.waits), 0, ROWS
-        )
+        changed = StreamLabels(read_only(y), labels.waits)
+        result = _learned(begin(make), changed, 0, ROWS)
         wait = int(labels.waits[row])
-        last = ROWS if wait < 0 else min(ROWS, row + wait + 1)
-        _same(slice_rows(result, 0, last), slice_rows(expected, 0, last))
+        last = ROWS  # a label that never arrives
+        if wait >= 0:
+            last = min(ROWS, row + wait + 1)
+        expected_part = slice_rows(expected, 0, last)
+        _same(slice_rows(result, 0, last), expected_part)
         changes += not np.array_equal(_values(result), _values(expected))
     assert changes, "no label changes anything"
 
@@ -411,7 +425,8 @@ def check_labels_of_rows_that_do_not_train_never_count(make: Make) -> None:
     y = np.where(_trains(), labels.y, labels.y + 1000.0)
     held_out = StreamLabels(read_only(y), labels.waits)
     expected = _learned(begin(make), labels, 0, ROWS)
-    _same(_learned(begin(make), held_out, 0, ROWS), expected)
+    result = _learned(begin(make), held_out, 0, ROWS)
+    _same(result, expected)
 
 
 def check_missing_values_stay_where_they_are(make: Make) -> None:
@@ -422,20 +437,23 @@ def check_missing_values_stay_where_they_are(make: Make) -> None:
     without_gaps = np.where(np.isnan(X), 0.0, X)
     filled = _dense(step, without_gaps)
     gaps_before = np.isnan(X).sum(axis=1)
-    spread = np.isnan(transformed).sum(axis=1) > gaps_before
-    assert not spread.any(), (
-        f"row {int(np.argmax(spread))} has more missing values than before"
-    )
+    gaps = np.isnan(transformed).sum(axis=1)
+    spread = gaps > gaps_before
+    row = int(np.argmax(spread))
+    assert not spread.any(), f"row {row} has more missing values than before"
     assert np.isfinite(filled).all(), "a value is missing where none was"
 
 
 def _dense(step: Transform, X: Rows) -> FloatArray:
     """Return transformed rows as a dense array."""
-    return to_dense(step.apply(X, COLUMNS), step.width(COLUMNS))
+    rows = step.apply(X, COLUMNS)
+    return to_dense(rows, step.width(COLUMNS))
 
 
 def _values(X: Rows) -> FloatArray:
-    return X.data if isinstance(X, CSR) else X
+    if isinstance(X, CSR):
+        return X.data
+    return X
 
 
 def _same(got: Rows, expected: Rows) -> None:

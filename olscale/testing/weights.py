@@ -82,7 +82,8 @@ def check_sample_weight_is_an_argument_where_weights_are_taken(
     if not issubclass(learner, Estimator):
         return
     for method in ("fit", "partial_fit"):
-        arguments = inspect.signature(getattr(learner, method)).parameters
+        signature = inspect.signature(getattr(learner, method))
+        arguments = signature.parameters
         assert "sample_weight" in arguments or not learner.takes_weights, (
             f"{method} of {learner.__name__} has no sample_weight; inherit WeightedClassifier or "
             "WeightedRegressor"
@@ -94,15 +95,17 @@ def check_weights_are_refused(learner: type[Learner]) -> None:
     classes = class_counts(learner)[0]
     chunk = stream(classes, "dense")
     fresh = start(learner, classes)
+    ones = read_only(np.ones(ROWS))
     message = ""
     try:
-        learn_rows(fresh, chunk.X, chunk.y, read_only(np.ones(ROWS)))
+        learn_rows(fresh, chunk.X, chunk.y, ones)
     except ParameterError as error:
         message = str(error)
     assert learner.name in message, (
         f"weights were accepted, or the message does not name the learner: {message!r}"
     )
-    assert_same_state(fresh, start(learner, classes))
+    untouched = start(learner, classes)
+    assert_same_state(fresh, untouched)
 
 
 def check_weights_of_one_are_no_weights(learner: type[Learner], classes: int) -> None:
@@ -111,7 +114,8 @@ def check_weights_of_one_are_no_weights(learner: type[Learner], classes: int) ->
     plain = start(learner, classes)
     weighted = start(learner, classes)
     expected = plain.learn(chunk.X, chunk.y)
-    scores = learn_rows(weighted, chunk.X, chunk.y, read_only(np.ones(ROWS)))
+    ones = read_only(np.ones(ROWS))
+    scores = learn_rows(weighted, chunk.X, chunk.y, ones)
     np.testing.assert_array_equal(scores, expected)
     assert_same_state(weighted, plain)
 
@@ -125,10 +129,11 @@ def check_any_cut_gives_the_same_bits_with_weights(
     reference = start(learner, classes)
     expected = learn_rows(reference, chunk.X, chunk.y, weights)
     for cuts in ANY_CUTS:
-        parts = start(learner, classes)
-        scores = [learn_rows(parts, *part) for part in _cut(chunk, weights, cuts)]
+        in_parts = start(learner, classes)
+        parts = _cut(chunk, weights, cuts)
+        scores = [learn_rows(in_parts, *part) for part in parts]
         np.testing.assert_array_equal(np.concatenate(scores), expected)
-        assert_same_state(parts, reference)
+        assert_same_state(in_parts, reference)
 
 
 def check_a_weight_comes_after_the_prediction(
@@ -138,16 +143,19 @@ def check_a_weight_comes_after_the_prediction(
     chunk = stream(classes, "dense")
     weights = _weights()
     for row in (0, ROWS // 2, ROWS - 1):
-        X = slice_rows(chunk.X, 0, row + 1)
-        y = chunk.y[: row + 1]
-        heavier = weights[: row + 1].copy()
+        stop = row + 1
+        X = slice_rows(chunk.X, 0, stop)
+        y = chunk.y[:stop]
+        lighter = weights[:stop]
+        heavier = lighter.copy()
         # Only the weight of the last row changes, which must not affect its own prediction.
         heavier[row] += 10.0
-        scores = [
-            learn_rows(start(learner, classes), X, y, read_only(row_weights))[row]
-            for row_weights in (weights[: row + 1], heavier)
-        ]
-        np.testing.assert_array_equal(*scores)
+        of_row = []
+        for row_weights in (lighter, heavier):
+            fresh = start(learner, classes)
+            scores = learn_rows(fresh, X, y, read_only(row_weights))
+            of_row.append(scores[row])
+        np.testing.assert_array_equal(*of_row)
 
 
 def check_the_label_of_a_row_without_weight_is_not_learned(
@@ -156,17 +164,20 @@ def check_the_label_of_a_row_without_weight_is_not_learned(
     """Rows of weight 0 have no loss: their labels change no score, although the rows may count."""
     chunk = stream(classes, "dense")
     weights = _weights()
-    other_labels = (chunk.y + 1) % classes if classes else chunk.y + 1.0
-    changed = read_only(np.where(weights == 0.0, other_labels, chunk.y))
+    other_labels = chunk.y + 1.0
+    if classes:
+        other_labels = (chunk.y + 1) % classes
+    has_no_weight = weights == 0.0
+    changed = read_only(np.where(has_no_weight, other_labels, chunk.y))
     # Otherwise no weight is 0 and the check is void.
     assert (changed != chunk.y).any()
     first = start(learner, classes)
     second = start(learner, classes)
     expected = learn_rows(first, chunk.X, chunk.y, weights)
-    np.testing.assert_array_equal(
-        learn_rows(second, chunk.X, changed, weights), expected
-    )
-    np.testing.assert_array_equal(second.scores(chunk.X), first.scores(chunk.X))
+    scores = learn_rows(second, chunk.X, changed, weights)
+    np.testing.assert_array_equal(scores, expected)
+    final_scores = second.scores(chunk.X)
+    np.testing.assert_array_equal(final_scores, first.scores(chunk.X))
 
 
 def check_balanced_classes_weigh_by_the_rows_so_far(learner: type[Learner]) -> None:
@@ -174,32 +185,37 @@ def check_balanced_classes_weigh_by_the_rows_so_far(learner: type[Learner]) -> N
 
     n and m count the rows so far, of all classes and of its own.
     """
+    params = {"class_weight": BALANCED}
     for classes in class_counts(learner):
         chunk = stream(classes, "dense")
         weights = _weights()
         of_classes = _balanced(chunk.y)
         for own in (None, weights):
             # The expected weights are computed outside of the learner, as in the formula.
-            product = read_only(of_classes if own is None else of_classes * own)
-            expected = learn_rows(start(learner, classes), chunk.X, chunk.y, product)
+            product = of_classes
+            if own is not None:
+                product = of_classes * own
+            weighted = start(learner, classes)
+            expected = learn_rows(weighted, chunk.X, chunk.y, read_only(product))
             for cuts in ([0, ROWS], [0, 1, 64, 65, ROWS]):
-                balanced = start_with(
-                    learner, {"class_weight": BALANCED}, chunk.X, classes
-                )
-                scores = [
-                    learn_rows(balanced, *part) for part in _cut(chunk, own, cuts)
-                ]
+                balanced = start_with(learner, params, chunk.X, classes)
+                parts = _cut(chunk, own, cuts)
+                scores = [learn_rows(balanced, *part) for part in parts]
                 np.testing.assert_array_equal(np.concatenate(scores), expected)
 
 
 def check_named_classes_weigh_what_they_are_given(learner: type[Learner]) -> None:
     """With a mapping in `class_weight` a row has the weight of its class, 1 by default."""
+    params = {"class_weight": {"0": 3.0}}
     for classes in class_counts(learner):
         chunk = stream(classes, "dense")
-        weights = read_only(np.where(chunk.y == 0, 3.0, 1.0))
-        expected = learn_rows(start(learner, classes), chunk.X, chunk.y, weights)
-        weighted = start_with(learner, {"class_weight": {"0": 3.0}}, chunk.X, classes)
-        np.testing.assert_array_equal(learn_rows(weighted, chunk.X, chunk.y), expected)
+        is_named = chunk.y == 0
+        weights = read_only(np.where(is_named, 3.0, 1.0))
+        by_row = start(learner, classes)
+        expected = learn_rows(by_row, chunk.X, chunk.y, weights)
+        by_class = start_with(learner, params, chunk.X, classes)
+        scores = learn_rows(by_class, chunk.X, chunk.y)
+        np.testing.assert_array_equal(scores, expected)
 
 
 def check_balanced_runs_continue_from_their_state(learner: type[Learner]) -> None:
@@ -212,7 +228,8 @@ def check_balanced_runs_continue_from_their_state(learner: type[Learner]) -> Non
         learn_rows(reference, *first)
         restored = continue_from(learner, params, reference.state(), classes)
         expected = learn_rows(reference, *second)
-        np.testing.assert_array_equal(learn_rows(restored, *second), expected)
+        scores = learn_rows(restored, *second)
+        np.testing.assert_array_equal(scores, expected)
         assert_same_state(restored, reference)
 
 
@@ -243,7 +260,8 @@ def check_fused_settings_take_weights(
             scores = learn_together(fused, X, y, own)
             fused.release()
             for n, single in enumerate(separate):
-                np.testing.assert_array_equal(scores[n], learn_rows(single, X, y, own))
+                expected = learn_rows(single, X, y, own)
+                np.testing.assert_array_equal(scores[n], expected)
                 assert_same_state(grouped[n], single)
 
 
@@ -261,15 +279,18 @@ def check_class_shards_take_weights(
     for first, last in pairwise((0, 1, CLASSES)):
         shard = ClassShard(learner(**params), range(first, last))
         shard.begin(COLUMNS, CLASSES)
-        results.append(learn_rows(shard, chunk.X, chunk.y, weights))
-    np.testing.assert_array_equal(np.concatenate(results, axis=1), expected)
+        scores = learn_rows(shard, chunk.X, chunk.y, weights)
+        results.append(scores)
+    side_by_side = np.concatenate(results, axis=1)
+    np.testing.assert_array_equal(side_by_side, expected)
 
 
 def _weights() -> FloatArray:
     """Return weights of the rows of `stream`, some of which are 0."""
     random = np.random.default_rng(3)
     is_zero = random.random(ROWS) < 0.2
-    return read_only(np.where(is_zero, 0.0, random.uniform(0.2, 3.0, ROWS)))
+    positive = random.uniform(0.2, 3.0, ROWS)
+    return read_only(np.where(is_zero, 0.0, positive))
 
 
 def _balanced(y: IntArray) -> FloatArray:
@@ -288,5 +309,8 @@ def _cut(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield rows, labels and weights between the positions `at`."""
     for first, stop in pairwise(at):
-        own = None if weights is None else weights[first:stop]
-        yield slice_rows(chunk.X, first, stop), chunk.y[first:stop], own
+        own = None
+        if weights is not None:
+            own = weights[first:stop]
+        rows = slice_rows(chunk.X, first, stop)
+        yield rows, chunk.y[first:stop], own
