@@ -77,9 +77,11 @@ _SHARD_CUTS = (
 
 def claim_checks(learner: type[Learner]) -> list[Check]:
     """Return a named check per claim of the class `learner`; `learner_checks` includes them."""
-    checks = [name_check(check_capabilities_are_declared, learner)]
+    declared = name_check(check_capabilities_are_declared, learner)
+    checks = [declared]
     if learner.layout_exact:
-        checks.append(name_check(check_dense_and_csr_give_the_same_bits, learner))
+        exact = name_check(check_dense_and_csr_give_the_same_bits, learner)
+        checks.append(exact)
     for params in choices(learner):
         words = ", ".join(map(str, params.values()))
         # Rows of unknown class come where labels are late: only learners that say so
@@ -143,17 +145,21 @@ def check_a_large_offset_does_not_blind_a_distance(
     shift[1] = 1e8
     for classes in class_counts(learner):
         chunk = stream(classes, "dense")
-        far = read_only(to_dense(chunk.X, COLUMNS) + shift)
+        dense = to_dense(chunk.X, COLUMNS)
+        far = read_only(dense + shift)
         near = read_only(far - shift)  # what rounding has left of them
-        expected = start_with(learner, params, near, classes).learn(near, chunk.y)
+        near_learner = start_with(learner, params, near, classes)
+        expected = near_learner.learn(near, chunk.y)
+        tolerance = 1e-3 * (1.0 + np.abs(expected))
         for rows in (far, to_csr(far)):
-            scores = start_with(learner, params, rows, classes).learn(rows, chunk.y)
-            tolerance = 1e-3 * (1.0 + np.abs(expected))
+            far_learner = start_with(learner, params, rows, classes)
+            scores = far_learner.learn(rows, chunk.y)
+            difference = np.abs(scores - expected)
             # Negated, so that a score of NaN is wrong as well.
-            wrong = ~(np.abs(scores - expected) <= tolerance)
+            wrong = ~(difference <= tolerance)
             share = np.mean(wrong)
-            # Two in a hundred may differ: rounding at 1e8 leaves seven digits, and near
-            # a tie a learner may turn.
+            # Two in a hundred may differ: rounding at 1e8 leaves eight digits behind
+            # the point, and near a tie a learner may turn.
             assert share <= 0.02, (
                 f"{share:.0%} of the scores differ with an offset of 1e8"
             )
@@ -168,18 +174,22 @@ def check_rows_of_unknown_class_are_only_scored(
     """Rows of unknown class are scored among learned rows as they would be alone."""
     chunk = stream(classes, kind)[:100]
     # Mixed, so that scored rows stand before, between and behind learned ones.
-    learning = np.random.default_rng(1).random(len(chunk)) < 0.6
+    rng = np.random.default_rng(1)
+    learning = rng.random(len(chunk)) < 0.6
     # Of the same random numbers: some learners draw when they update.
     separate = start_with(learner, params, chunk.X, classes, (3, 1))
     combined = start_with(learner, params, chunk.X, classes, (3, 1))
     expected = []
     for i in range(len(chunk)):
         row = slice_rows(chunk.X, i, i + 1)
+        label = chunk.y[i : i + 1]
         if learning[i]:
-            expected.append(separate.learn(row, chunk.y[i : i + 1]))
+            row_scores = separate.learn(row, label)
         else:
-            expected.append(separate.scores(row))
-    hidden = Chunk(chunk.X, hide_labels(chunk.y, ~learning), COLUMNS)
+            row_scores = separate.scores(row)
+        expected.append(row_scores)
+    some_labels = hide_labels(chunk.y, ~learning)
+    hidden = Chunk(chunk.X, some_labels, COLUMNS)
     scores = learn_in_parts(combined, hidden, [0, 64, len(chunk)])
     np.testing.assert_array_equal(scores, np.concatenate(expected))
     assert_same_state(separate, combined)
@@ -203,7 +213,8 @@ def check_rows_that_cannot_be_used_end_learning(
         fresh = start_with(learner, params, chunk.X, classes)
         # Reused below, because looking ahead may take longer than all the rest.
         beginning = fresh.state()
-        clean = Chunk(in_layout(chunk.X, kind), chunk.y, COLUMNS)
+        clean_rows = in_layout(chunk.X, kind)
+        clean = Chunk(clean_rows, chunk.y, COLUMNS)
         learned = learn_usable(fresh, clean.X, clean.y)
         scored = score_usable(fresh, clean.X)
         unusable_values = (np.nan, np.inf, -np.inf, *lengths)
@@ -216,18 +227,20 @@ def check_rows_that_cannot_be_used_end_learning(
             X[at, 3] = value
             rows = Chunk(in_layout(X, kind), chunk.y, COLUMNS)
             where = f"{classes} classes, {kind}, {value:.3g} in row {at}"
+            is_unusable = np.arange(50) == at
             for unknown in {False, learner.takes_unknown}:
-                y = read_only(hide_labels(chunk.y, (np.arange(50) == at) & unknown))
+                hidden = is_unusable & unknown
+                y = read_only(hide_labels(chunk.y, hidden))
                 restarted = continue_from(learner, params, beginning, classes)
                 scores = learn_usable(restarted, rows.X, y)
                 np.testing.assert_array_equal(scores[:at], learned[:at], err_msg=where)
-                assert not np.isfinite(scores[at:]).any(), (
+                is_number = np.isfinite(scores[at:])
+                assert not is_number.any(), (
                     f"learn went on as if nothing were the matter: {where}"
                 )
             scores = score_usable(fresh, rows.X)
-            assert not np.isfinite(scores[at]).any(), (
-                f"scores has a number for it: {where}"
-            )
+            is_number = np.isfinite(scores[at])
+            assert not is_number.any(), f"scores has a number for it: {where}"
             np.testing.assert_array_equal(scores[:at], scored[:at], err_msg=where)
 
 
@@ -258,12 +271,14 @@ def check_class_shards_are_the_whole(
                 learned.append(np.concatenate(parts))
                 # An update is a row that changes the model, however many shards it changes.
                 moved |= np.concatenate(moved_rows)
+            learned_scores = np.concatenate(learned, axis=1)
             np.testing.assert_array_equal(
-                np.concatenate(learned, axis=1),
+                learned_scores,
                 expected,
                 err_msg=f"shards {cuts}",
             )
-            scores = np.concatenate([shard.scores(chunk.X) for shard in shards], axis=1)
+            of_shards = [shard.scores(chunk.X) for shard in shards]
+            scores = np.concatenate(of_shards, axis=1)
             np.testing.assert_array_equal(
                 scores,
                 full.scores(chunk.X),
@@ -371,15 +386,18 @@ def _check_fused(
     kind: str,
 ) -> None:
     chunk = stream(classes, kind)
-    broken = np.array(stream(classes, "dense").X[:9])
+    first_rows = stream(classes, "dense").X[:9]
+    broken = np.array(first_rows)
     broken[5, 3] = np.nan
     # Read-only, as rows of streams are: loops would be compiled once more for others.
-    end = Chunk(in_layout(broken, kind), chunk.y[:9], COLUMNS)
+    end_rows = in_layout(broken, kind)
+    end = Chunk(end_rows, chunk.y[:9], COLUMNS)
     separate = [start_with(learner, setting, chunk.X, classes) for setting in settings]
     grouped = [start_with(learner, setting, chunk.X, classes) for setting in settings]
     fused = fuse(grouped)
     usable = set(range(len(settings)))
-    parts = [*cut(chunk, [0, 64, ROWS]), (end.X, end.y)]
+    whole_parts = cut(chunk, [0, 64, ROWS])
+    parts = [*whole_parts, (end.X, end.y)]
     for part, y in parts:
         scores = learn_usable_together(fused, grouped[0], part, y)
         # A fused pass may hold its settings' arrays: they are compared as a checkpoint
@@ -420,7 +438,8 @@ _CUTS = [0, 1, 100, 300, 512, 720]
 def same_sums(learner: type[Learner], params: dict[str, Any]) -> list[dict[str, Any]]:
     """Return settings that claim the sums of `params`, each with one number changed."""
     key = sums_key(learner(**params))
-    settings = [{**params, name: 0.5} for name in real_names(learner, params)]
+    names = real_names(learner, params)
+    settings = [{**params, name: 0.5} for name in names]
     candidates = [(setting, learner(**setting)) for setting in settings]
     return [
         setting
@@ -460,6 +479,5 @@ def check_sums_go_on_from_copies(
                 check_plain_arrays("sum", running_sums)
                 continuing.add_rows(rows, labels, running_sums)
             continuing = start_with(learner, setting, chunk.X, classes)
-            assert_same_arrays(
-                continuing.end_sums(copies(running_sums)), expected, "sum"
-            )
+            sums_of_parts = continuing.end_sums(copies(running_sums))
+            assert_same_arrays(sums_of_parts, expected, "sum")
