@@ -69,6 +69,7 @@ def means_table(
         notes=(
             *([ALIKE] if has_alike else []),
             *_datasets_notes(comparisons),
+            # Several metrics have the same notes on what was left out.
             *dict.fromkeys(notes),
         ),
         advice=("`olscale compare` tests every pair of learners.",),
@@ -106,6 +107,7 @@ def _mean_entries(metric: str, comparison: Compared) -> dict[str, list[Entry]]:
     best_rank = float(outcome.mean_ranks.min())
     alike: set[str] = set()
     if len(outcome.datasets) >= least_blocks(len(outcome.learners) - 1):
+        # Tests are of ranks, so their mark stands at the ranks and not at the means.
         alike = set(outcome.alike()) - {outcome.learners[0]}
     behind = comparison.behind_all()
     seen = {

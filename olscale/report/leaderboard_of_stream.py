@@ -67,6 +67,7 @@ def stream_table(
     labels, own = row_labels((row, column) for row in cells)
     lines = [_Line(labels[row], cells[row]) for row in sorted(cells, key=Row.order)]
     if metrics:
+        # A stable sort: learners without a figure stay in the order of the experiment.
         lines.sort(key=lambda line: _distance(line.by_metric.get(metrics[0])))
 
     absent = {
@@ -93,6 +94,7 @@ def stream_table(
         if isinstance(within, str):
             untested |= {within: None} if within else {}
             continue
+        # The first of each pair is the best.
         alike = {pair.b for pair in within.pairs if pair.p_corrected > ALPHA}
         for i, name in enumerate(names):
             if name in alike:
@@ -196,6 +198,8 @@ def _against_best(
         return within.note.removeprefix("Not tested: ").rstrip(".")
     first = within.pairs[0]
     runs = first.wins + first.ties + first.losses
+    # With so few runs not even a learner that is better in each of them could be told
+    # apart.
     if within.test == "Wilcoxon" and runs < least_blocks(len(within.pairs)):
         return too_few(runs, "runs", len(within.pairs))
     return within

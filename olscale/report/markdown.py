@@ -83,6 +83,7 @@ def filled_in(
             re.DOTALL,
         )
         if place.search(text):
+            # By a function, since backslashes of a replacement text would be escapes.
             text = place.sub(partial(_fill, store, experiment, cells), text)
             is_filled = True
     return text if is_filled else None
@@ -174,6 +175,7 @@ def _text(entry: Entry, bold: str) -> str:
     if not entry.mean:
         return entry.note + marks
     text = entry.mean
+    # Columns of a terminal are aligned with blanks, and a dash stands for no deviation.
     if entry.std.strip() not in ("", "-"):
         text = f"{text} ± {entry.std}"
     if entry.best:
@@ -248,6 +250,7 @@ def _plain(text: str) -> str:
 
 
 def _grid(lines: Sequence[Sequence[str]]) -> str:
+    # A bar would end the cell.
     head, *body = [
         [_plain(text).replace("|", "\\|") for text in line] for line in lines
     ]

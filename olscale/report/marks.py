@@ -95,6 +95,7 @@ def caution_marks(summaries: Iterable[Summary], metric: str) -> tuple[Mark, ...]
     """Return the marks of a figure that summarises these summaries."""
     cautions = _cautions_of(summaries, metric)
     return tuple(
+        # In the order of `_SIGNS`, so that footnotes of two tables stand alike.
         Mark(sign, f"{CAUTIONS[caution]}: {_reason(caution, metric)}.")
         for caution, sign in _SIGNS.items()
         if caution in cautions

@@ -136,6 +136,8 @@ def rows_table(found: RowsCompared) -> Table:
         ]
         # The median, because means of p values over runs have no meaning.
         corrected = float(np.median(pair.p_corrected))
+        # By run: how often a difference shows says more than a p value that is
+        # averaged.
         significant = int((pair.p_corrected <= ALPHA).sum())
         line = [
             *counts,
@@ -187,6 +189,7 @@ def rows_data(
         ]
         where = f"{compared_rows.dataset}, {compared_rows.rows}"
         tests.append({"where": where, "pairs": pairs, "note": compared_rows.note})
+    # A page that offers a test has figures for it.
     return [test for test in tests if test["pairs"]]
 
 

@@ -56,6 +56,7 @@ def _search(selection: Selection, names: Names) -> dict[str, Any]:
     name = name_of(key, names)
     metric = str(selection.summary().get("metric", "test_error"))
     ranked = sorted(selection.points, key=lambda point: _distance(metric, point))
+    # An axis of a single value would be a point.
     tried = [name for name in selection.chosen if _varies(name, ranked)]
     axes = [_Axis(name, [point.params.get(name) for point in ranked]) for name in tried]
     known = [point.error for point in ranked if point.error is not None]
@@ -66,6 +67,8 @@ def _search(selection: Selection, names: Names) -> dict[str, Any]:
         heights = [axis.height(point.params.get(axis.name)) for axis in axes]
         if point.error is not None:
             heights.append(score.height(point.error))
+        # By JSON, in which a value that was read from a file equals the one that was
+        # computed.
         is_chosen = canonical_json(dict(point.params)) == key.params
         lines.append(
             {
@@ -104,6 +107,7 @@ def _importance(
     known = [point for point in points if point.error is not None]
     # Candidates that were dropped early stand behind all that saw more of the stream.
     keys = [_distance(metric, point) for point in known]
+    # Places and not errors: a single bad candidate would explain all of the variance.
     place = {key: i for i, key in enumerate(sorted(set(keys)))}
     shares = importance(
         [point.params for point in known], [place[key] for key in keys], names
@@ -159,6 +163,7 @@ class _Axis:
         high = max(numbers)
         if low == high:
             return 50.0
+        # As searches of such ranges are spaced: most candidates would crowd at one end.
         if low > 0.0 and high / low >= _WIDE_RANGE:
             return 100.0 * math.log(high / float(value)) / math.log(high / low)
         return 100.0 * (high - float(value)) / (high - low)

@@ -78,6 +78,8 @@ def check_parameters_set_after_fit_change_updates_or_are_refused(
             assert_same_state(changed, model)
         assert "predict" in dir(changed)  # looks at properties, as notebooks do
         if goes_together(changed):
+            # Refusals too: `fit` after `set_params` says what a new model of these
+            # parameters says.
             fresh: Any = learner(**changed.get_params())
             refusal = _refusal(changed.fit, X, y)
             assert refusal == _refusal(fresh.fit, X, y), setting
@@ -150,6 +152,7 @@ def _mapped(model: Any, folder: Path) -> Any:
     for number, (name, array) in enumerate(arrays):
         file = folder / f"{number}.npy"
         np.save(file, array)
+        # Read-only, so that a learner that writes into its arrays fails here.
         mapped.state_[name] = np.load(file, mmap_mode="r", allow_pickle=False)
     return mapped
 

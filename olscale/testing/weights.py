@@ -223,6 +223,7 @@ def check_balanced_runs_continue_from_their_state(learner: type[Learner]) -> Non
     params = {"class_weight": BALANCED}
     for classes in class_counts(learner):
         chunk = stream(classes, "dense")
+        # Cut where the counts of classes differ, so that losing them would show.
         first, second = _cut(chunk, None, [0, ROWS // 3, ROWS])
         reference = start_with(learner, params, chunk.X, classes)
         learn_rows(reference, *first)

@@ -63,9 +63,12 @@ def class_maps(
     size = max(len(matrix) for matrix in counts.values())
     rows = np.zeros(size)
     for label, matrix in counts.items():
+        # A matrix ends with the last class that occurs in it: sizes differ between
+        # learners.
         counts[label] = np.pad(matrix, (0, size - len(matrix)))
         rows = np.maximum(rows, counts[label].sum(axis=1))
     largest = np.argsort(-rows, kind="stable")[: min(_MOST, int((rows > 0).sum()))]
+    # In the order of the data set again.
     positions = np.sort(largest)
     all_names = [*class_names[:size], *map(str, range(len(class_names), size))]
     shares = {}
@@ -73,6 +76,7 @@ def class_maps(
         of_class = matrix.sum(axis=1, keepdims=True)
         share = np.full((size, size), np.nan)
         np.divide(100.0 * matrix, of_class, out=share, where=of_class > 0)
+        # What is right would take the whole scale of colours.
         np.fill_diagonal(share, np.nan)
         shares[label] = share[np.ix_(positions, positions)]
     return ClassMaps([all_names[i] for i in positions], shares)

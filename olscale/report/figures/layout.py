@@ -45,6 +45,8 @@ class QuickLayout(ConstrainedLayoutEngine):
         if len(fig.axes) != 1 or fig.legends or fig.get_suptitle():
             return super().execute(fig)
         [axes] = fig.axes
+        # About what ticks, labels and a title take: a start from which one measure
+        # mostly suffices.
         margins = _Margins(0.5, 0.45, 0.15, 0.28 if axes.get_title() else 0.08)
         size = self._place(fig, axes, margins)
         # Ticks depend on the size of the axes: what was measured at another size is not trusted.
@@ -124,9 +126,11 @@ def draw_legend(figure: Figure, looks: Mapping[str, Mapping[str, Any]]) -> None:
 def _text_inches(text: str) -> float:
     """Return the width of a legend's label."""
     font = FontProperties(size=_LEGEND_SIZE)
+    # A dollar sign is escaped for matplotlib, which reads mathematics between two.
     plain = text.replace(r"\$", "$")
     with warnings.catch_warnings():
         # what the font lacks is drawn as boxes
         warnings.filterwarnings("ignore", r"Glyph \d+")
         width, _, _ = text_to_path.get_text_width_height_descent(plain, font, False)
+    # A point is 1/72 inch.
     return float(width) / 72

@@ -62,6 +62,8 @@ class Looks:
         for row in rows:
             self._add(row.label, row.learner)
         self._places = _mean_places(every)
+        # Colours repeat after the last one: the learners that are shown together must
+        # not share one.
         if len(self._learners) > len(COLOURS):
             best_first = sorted(
                 self._learners, key=lambda label: self._places.get(label, 1.0)
@@ -82,6 +84,7 @@ class Looks:
                 by_label[label] = baseline_look(self._baselines[name] + settings[name])
             else:
                 by_label[label] = series_look(self._learners[name], settings[name])
+            # Several settings of a learner have its colour, and dashes of their own.
             settings[name] += 1
         return by_label
 
@@ -114,9 +117,11 @@ def _mean_places(summaries: Iterable[Summary]) -> dict[str, float]:
         if s.metric in _ERRORS and s.n:
             of_learner = best[column_of(s), s.metric]
             distance = distance_from_best(s.metric, s.mean)
+            # A learner with several settings has the place of its best.
             of_learner[s.label] = min(distance, of_learner.get(s.label, distance))
     places: dict[str, list[float]] = defaultdict(list)
     for distances in best.values():
         for place, label in enumerate(sorted(distances, key=distances.__getitem__)):
+            # As a share, since data sets have different numbers of learners.
             places[label].append(place / len(distances))
     return {label: sum(of) / len(of) for label, of in places.items()}

@@ -55,6 +55,8 @@ class FigureSize:
 
 ANY_SIZE = FigureSize()
 
+# No argument, since the functions that draw are many, and a size is a matter of the
+# whole report.
 _SIZE: ContextVar[FigureSize] = ContextVar("olscale-figure-size", default=ANY_SIZE)
 
 
@@ -90,6 +92,7 @@ _SETTINGS: dict[Any, Any] = {
     "xtick.labelsize": 8,
     "ytick.labelsize": 8,
 }
+# Dates in files would make other bytes of the same figure.
 _NO_DATES: dict[str, dict[str, Any]] = {
     "svg": {"Date": None},
     "pdf": {"CreationDate": None},
@@ -112,6 +115,8 @@ def styled() -> Iterator[None]:
     import matplotlib
 
     with matplotlib.rc_context():
+        # The defaults first: a setting of the user's that is not named above would
+        # stay.
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_SETTINGS)
         if font := _SIZE.get().font:
@@ -143,6 +148,7 @@ def panels(
     across = min(across, count)
     legend = 0.0
     if beside:
+        # Inches: a sample of the line, and what a character takes on average.
         legend = 0.7 + 0.065 * max(map(len, beside))
     if wanted := _SIZE.get().width:
         room = max(wanted - legend, _LEAST_PANEL)
@@ -187,6 +193,7 @@ def save(
         # A name in a script that the fonts lack is drawn as boxes; the page beside it has it in
         # full.
         warnings.filterwarnings("ignore", r"Glyph \d+")
+        # Placed once here, for all formats.
         if layout := figure.get_layout_engine():
             layout.execute(figure)
             # With a layout engine, even "none", each file would draw the figure twice.
