@@ -28,6 +28,7 @@ from olscale.learners.contract.version import learner_version
 from olscale.learners.linear.log_loss import LogLossLearner
 from olscale.learners.moa.learner import JavaLearner
 from olscale.learners.registry import learner_class, learner_path, make_learner
+from olscale.learners.vw.learner import WabbitLearner
 from olscale.models.about import (
     About,
     ColumnsEntry,
@@ -48,7 +49,9 @@ def final_model(
 
     `before` is the path of the saved model that the run began with, if it did.
     """
-    if isinstance(learner, ForeignLearner | JavaLearner | LogLossLearner):
+    if isinstance(
+        learner, ForeignLearner | JavaLearner | LogLossLearner | WabbitLearner
+    ):
         learner = learner.with_plain_scores()
     if before:
         return learned_model(saved_model(before), run, learner, dataset, pipeline)

@@ -134,6 +134,7 @@ T = TypeVar("T")
 LIBRARIES = {
     "moa": "olscale.learners.moa.names:moa_learner",
     "capymoa": "olscale.learners.moa.names:capymoa_learner",
+    "vw": "olscale.learners.vw.learner:vw_learner",
 }
 """Words before the colon of a name that are no module, each with what returns the class."""
 
