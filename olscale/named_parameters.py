@@ -5,6 +5,9 @@ from typing import Any
 
 from olscale.errors import ParameterError
 
+_COMMAND_LINE = "vw:"
+"""What is behind it is a command line, which has colons and equals signs of its own."""
+
 
 def parse_named(
     text: str, registered: Container[str] | None = None
@@ -29,6 +32,8 @@ def parse_named(
     >>> parse_named("sklearn.linear_model:Perceptron:shuffle=false", registered=["pa"])
     ('sklearn.linear_model:Perceptron', [('shuffle', 'false')])
     """
+    if registered is not None and text.startswith(_COMMAND_LINE):
+        return text, []
     name, *parts = text.split(":")
     # `module:attribute` has a colon too; a parameter has an equals sign before any other colon.
     if (

@@ -217,7 +217,7 @@ def wrong(span: str) -> str:
     return ""
 
 
-OTHERS = frozenset({"--host", "--sgd", "--first", "--inputs"})
+OTHERS = frozenset({"--host", "--sgd", "--nn", "--binary", "--first", "--inputs"})
 """Options of Dask, Vowpal Wabbit, and of ``python -m tests.fuzz``."""
 
 

@@ -1,7 +1,11 @@
-"""Estimators of River and scikit-learn in olscale, against their users' own loops on the same rows."""
+"""Models of other libraries in olscale, against their users' own loops on the same rows.
+
+Vowpal Wabbit itself reads its own cache.
+"""
 
 from functools import partial
 from inspect import signature
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
@@ -27,6 +31,11 @@ _SCIKIT_LEARN = (
     "sklearn.linear_model:SGDClassifier",
     "sklearn.linear_model:Perceptron",
 )
+_VOWPAL_WABBIT = (
+    "--loss_function logistic",
+    "--oaa 2",
+    "--loss_function logistic --nn 5",
+)
 
 
 def figures(rows: int = 50_000, rounds: int = 5) -> list[Figure]:
@@ -39,6 +48,11 @@ def figures(rows: int = 50_000, rounds: int = 5) -> list[Figure]:
         )
     for name in _SCIKIT_LEARN:
         lines += _scikit_learn(name, stream, rounds)
+    for options in _VOWPAL_WABBIT:
+        title = f"Vowpal Wabbit {options}"
+        lines += other_learners.missing(title, "vowpalwabbit") or _vowpal_wabbit(
+            title, options, stream, rounds
+        )
     return lines
 
 
@@ -90,6 +104,27 @@ def _scikit_learn(name: str, stream: Chunk, rounds: int) -> list[Figure]:
     row_by_row = _in_olscale(single, name, few, None)
     faster = _in_olscale(batches, name, stream, _BATCH, single, ">= 70x")
     return [*table, *compare([row_by_row, faster], "k rows/s", rounds)]
+
+
+def _vowpal_wabbit(
+    title: str, options: str, stream: Chunk, rounds: int
+) -> list[Figure]:
+    own = f"{title}, its own cache"
+    first_label, step = (1, 1) if "--oaa" in options else (-1, 2)
+    texts = (
+        f"{first_label + step * label} | "
+        + " ".join(f"{column}:{value!r}" for column, value in enumerate(row))
+        for row, label in zip(stream.to_numpy().tolist(), stream.y, strict=True)
+    )
+    with other_learners.scratch() as folder:
+        start, learn = other_learners.cached_rows(texts, options, Path(folder))
+        table = [
+            Contestant(own, learn, len(stream) / 1e3, start),
+            _in_olscale(
+                f"{title} in olscale", f"vw:{options}", stream, None, own, ">= 0.5"
+            ),
+        ]
+        return compare(table, "k rows/s", rounds)
 
 
 def _in_olscale(

@@ -2,7 +2,7 @@
 
 import importlib.util
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -102,6 +102,25 @@ def vowpal_wabbit_lines(
     return Contestant(
         name, lambda _: Workspace(command).finish(), work, peer=peer, note=note
     )
+
+
+def cached_rows(
+    lines: Iterable[str], options: str, folder: Path
+) -> tuple[Callable[[], Any], Callable[[Any], None]]:
+    """Return how Vowpal Wabbit starts on a cache of its text `lines`, and how it learns that."""
+    import pylibvw
+
+    text = folder / "rows.vw"
+    text.write_text("".join(f"{line}\n" for line in lines))
+    command = f"{options} --quiet --no_stdin --cache_file {folder / 'rows.cache'}"
+
+    def learn(workspace: Any) -> None:
+        workspace.run_parser()
+        workspace.finish()
+
+    # Writes the cache.
+    learn(pylibvw.vw(f"{command} -d {text}".split()))
+    return lambda: pylibvw.vw(command.split()), learn
 
 
 def river_pa1(chunks: Sequence[Chunk], peer: str = "") -> Contestant:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from olscale.cli.evaluate import parse_learner
 from olscale.compiled.csr import CSR
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import ParameterError
@@ -24,7 +25,7 @@ from olscale.execution.on_worker import run_as_task
 from olscale.execution.task_report import TaskReport
 from olscale.learners.registry import learner_class, make_learner
 from olscale.learners.vw import command_line, example_memory
-from olscale.learners.vw.slots import Slots
+from olscale.learners.vw.example_slots import ExampleSlots
 from olscale.results.store import Store
 from olscale.testing import claims, learner_checks, learners, small_streams, weights
 from tests.cluster import Cluster
@@ -327,6 +328,11 @@ def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch):
         command_line.vowpalwabbit_version()
 
 
+@pytest.mark.parametrize("options", ["-q :: -b 4", "--loss_function=hinge", ""])
+def test_all_behind_the_colon_is_the_command_line(options: str):
+    assert parse_learner(f"vw:{options}") == {"name": f"vw:{options}", "params": {}}
+
+
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("vw")
@@ -357,9 +363,9 @@ def records(store: Path) -> dict[str, bytes]:
 def test_its_exception_ends_its_run_and_no_other(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    learn = Slots.learn
+    learn = ExampleSlots.learn
 
-    def fail_later(slots: Slots, X: Any, labels: Any) -> list[Any]:
+    def fail_later(slots: ExampleSlots, X: Any, labels: Any) -> list[Any]:
         if len(labels) > REHEARSED:
             raise RuntimeError("the learner cannot go on")
         return learn(slots, X, labels)
@@ -367,7 +373,7 @@ def test_its_exception_ends_its_run_and_no_other(
     name = f"vw:--oaa {CLASSES}"
     plan = experiment(dataset, name, "majority")
     make_learner(name)
-    monkeypatch.setattr(Slots, "learn", fail_later)
+    monkeypatch.setattr(ExampleSlots, "learn", fail_later)
     done = evaluate(plan, tmp_path / "store", in_process=True)
     rows = Store(done.store.path).read(["learner", "outcome", "reason"]).to_pylist()
     outcomes = {row["learner"]: (row["outcome"], row["reason"]) for row in rows}

@@ -22,7 +22,7 @@ from olscale.learners.vw.command_line import (
     read_command,
     vowpalwabbit_version,
 )
-from olscale.learners.vw.slots import Slots
+from olscale.learners.vw.example_slots import ExampleSlots
 
 _STATE = {"seen": (1, "<i8"), "model": (1, "|u1")}
 _RESUMED = ("--preserve_performance_counters", "-i")
@@ -104,7 +104,7 @@ class WabbitLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
     def _take(self, workspace: Any) -> None:
         """Learn with `workspace` from now on."""
         self._workspace = workspace
-        self._slots = Slots(workspace)
+        self._slots = ExampleSlots(workspace)
         weakref.finalize(self, workspace.finish)
 
     def _allocate(self, columns: int, outputs: int) -> State:

@@ -12,7 +12,7 @@ from olscale.learners.vw.example_memory import NAMESPACE
 _SLOTS = 32  # an example takes about 30 KB: more of them leave the cache of a core
 
 
-class Slots:
+class ExampleSlots:
     """Some examples of a workspace, which are used again and again.
 
     Half of them never get a label: a label cannot be taken away from an example.
