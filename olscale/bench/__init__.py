@@ -28,6 +28,7 @@ BENCHMARKS = {
     "soft-local-wide": "olscale.bench.local:wide_figures",
     "drift": "olscale.bench.drift:figures",
     "adapters": "olscale.bench.adapters:figures",
+    "peers": "olscale.bench.peers:figures",
     "permute": "olscale.bench.permute:figures",
     "workers": "olscale.bench.workers:figures",
     "runs": "olscale.bench.runs:figures",
@@ -40,11 +41,13 @@ BENCHMARKS = {
     "costs": "olscale.bench.costs:figures",
 }
 
-ON_REQUEST = {"costs", "memory", "soft-local-wide", "tables", "views"}
+ON_REQUEST = {"costs", "memory", "peers", "soft-local-wide", "tables", "views"}
 """Benchmarks that run only if they are named: they take long, or much memory or disk."""
 
 
-def run(names: Sequence[str] = (), rows: int | None = None) -> dict[str, list[Figure]]:
+def run(
+    names: Sequence[str] = (), rows: int | None = None, python: str | None = None
+) -> dict[str, list[Figure]]:
     """Run benchmarks one after another, on one thread.
 
     Parameters
@@ -53,6 +56,8 @@ def run(names: Sequence[str] = (), rows: int | None = None) -> dict[str, list[Fi
         Which; all when empty, but for those in `ON_REQUEST`.
     rows : int, optional
         Rows of the streams of those benchmarks whose size can be chosen; their own when left out.
+    python : str, optional
+        Interpreter that has CapyMOA, for benchmarks that compare with it; this one when left out.
 
     Raises
     ------
@@ -63,10 +68,13 @@ def run(names: Sequence[str] = (), rows: int | None = None) -> dict[str, list[Fi
         if name not in BENCHMARKS:
             raise UnknownNameError("benchmark", name, BENCHMARKS)
     results: dict[str, list[Figure]] = {}
+    chosen = {"rows": rows, "python": python}
+    chosen = {key: value for key, value in chosen.items() if value is not None}
     with one_thread():
         for name in names or [name for name in BENCHMARKS if name not in ON_REQUEST]:
             # Imported by name, since peers of one benchmark may be missing for another.
             figures = resolve_name(BENCHMARKS[name])
-            sized = rows is not None and "rows" in inspect.signature(figures).parameters
-            results[name] = figures(rows=rows) if sized else figures()
+            known = inspect.signature(figures).parameters
+            options = {key: value for key, value in chosen.items() if key in known}
+            results[name] = figures(**options)
     return results

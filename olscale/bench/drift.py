@@ -73,11 +73,6 @@ def _river(X: NDArray[np.float64], y: NDArray[np.float64]) -> list[Contestant]:
     """Return River's learners on the first rows, and its generator."""
     from river.datasets.synth import Agrawal
     from river.naive_bayes import GaussianNB
-    from river.neighbors import KNNClassifier, LazySearch
-
-    def neighbours() -> Any:
-        # An exhaustive search: River's default engine is approximate.
-        return KNNClassifier(n_neighbors=5, engine=LazySearch(window_size=_WINDOW))
 
     def generate(model: Any) -> None:
         del model
@@ -86,7 +81,10 @@ def _river(X: NDArray[np.float64], y: NDArray[np.float64]) -> list[Contestant]:
 
     return [
         _river_model(
-            _RIVER_NEIGHBOURS, _dictionaries_of(X, y), "knn-window", neighbours
+            _RIVER_NEIGHBOURS,
+            _dictionaries_of(X, y),
+            "knn-window",
+            other_learners.river_neighbours,
         ),
         _river_model(_RIVER_BAYES, _dictionaries_of(X, y), "naive-bayes", GaussianNB),
         Contestant(_RIVER_AGRAWAL, generate, _RIVER_ROWS / 1e6, peer="agrawal, rows"),

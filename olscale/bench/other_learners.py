@@ -160,3 +160,12 @@ def to_scipy(chunk: Chunk) -> Any:
 def scratch() -> tempfile.TemporaryDirectory[str]:
     """Return a directory for a peer's files."""
     return tempfile.TemporaryDirectory(prefix="olscale-bench-")
+
+
+def river_neighbours() -> Any:
+    """Return River's classifier by the five nearest of the last thousand rows."""
+    from river.neighbors import KNNClassifier, LazySearch
+
+    # An exhaustive search: River's default engine is approximate.
+    engine = LazySearch(window_size=1_000)
+    return KNNClassifier(n_neighbors=5, engine=engine, weighted=False)

@@ -31,12 +31,19 @@ if TYPE_CHECKING:
     "--rows",
     type=click.IntRange(min=1000),
     metavar="N",
-    help="Length of the streams of linear, scale, memory and tables.",
+    help="Length of the streams of linear, scale, memory, peers and tables.",
 )
-def bench(names: tuple[str, ...], file: str | None, rows: int | None) -> None:
+@click.option(
+    "--python",
+    metavar="PYTHON",
+    help="Interpreter that has CapyMOA and what olscale needs, for peers.",
+)
+def bench(
+    names: tuple[str, ...], file: str | None, rows: int | None, python: str | None
+) -> None:
     """Run the speed benchmarks NAME.
 
-    Without NAME all but costs, memory, soft-local-wide, tables and views run.
+    Without NAME all but costs, memory, peers, soft-local-wide, tables and views run.
 
     Each figure is measured in alternation with its peers, on one thread, and printed as a ratio to
     them; above one is faster. scale measures ingest, layouts and a stream through many learners;
@@ -49,7 +56,7 @@ def bench(names: tuple[str, ...], file: str | None, rows: int | None) -> None:
 
     # Before the benchmarks, which are load themselves.
     host = machine()
-    results = run(names, rows)
+    results = run(names, rows, python)
     say(f"{host['processor']}, {host['cores']} cores, load {host['load']} at the start")
     for name, figures in results.items():
         _print(name, figures)

@@ -289,7 +289,7 @@ def test_the_shipped_class_is_that_of_its_source(tmp_path: Path):
         pytest.skip("needs javac 17, which compiled it")
     places = [
         "-cp",
-        str(java._moa_jar()),
+        str(java.moa_jar()),
         "-d",
         str(tmp_path),
         str(HERE / "RowLoop.java"),

@@ -49,7 +49,7 @@ def start_java() -> Any:
     capymoa_version()
     import jpype
 
-    for path in (_moa_jar(), Path(__file__).parent):
+    for path in (moa_jar(), Path(__file__).parent):
         jpype.addClassPath(str(path))
     if jpype.isJVMStarted():
         return jpype
@@ -91,7 +91,8 @@ def _arguments() -> list[str]:
     return os.environ.get("CAPYMOA_JVM_ARGS", f"-Xmx{heap} -Xss10M").split()
 
 
-def _moa_jar() -> Path:
+def moa_jar() -> Path:
+    """Return MOA's archive of classes: ``CAPYMOA_MOA_JAR``, or that in CapyMOA."""
     spec = find_spec("capymoa")
     folder = Path(spec.origin).parent if spec and spec.origin else Path()
     return Path(os.environ.get("CAPYMOA_MOA_JAR", folder / "jar" / "moa.jar"))
@@ -118,7 +119,7 @@ def close_class(name: str) -> str:
 
     The name has its package, as ``trees.HoeffdingTree``.
     """
-    with ZipFile(_moa_jar()) as jar:
+    with ZipFile(moa_jar()) as jar:
         names = [
             entry.removeprefix(_CLASSIFIERS).removesuffix(".class").replace("/", ".")
             for entry in jar.namelist()
