@@ -20,6 +20,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import moa.classifiers.Classifier;
+import moa.classifiers.OneClassClassifier;
 import moa.core.Utils;
 
 public final class RowLoop {
@@ -31,7 +32,10 @@ public final class RowLoop {
     private final int columns;
     private final int classes;
 
-    /** Rows have `columns` numbers; without `classes` the learner predicts a number. */
+    /**
+     * Rows have `columns` numbers. Without `classes` the learner predicts a number, and with one it
+     * is an anomaly detector, of which the score is wanted.
+     */
     public RowLoop(Classifier learner, InstancesHeader header, int columns, int classes) {
         this.learner = learner;
         this.header = header;
@@ -62,14 +66,14 @@ public final class RowLoop {
     /**
      * Predicts each row, then learns it unless `labels` is null; returns the predictions.
      *
-     * A prediction is a number, or the code of a class and a vote for each class. `weights` is null
+     * A prediction is a number or score, or the code of a class and a vote for each. `weights` is null
      * where all are 1. Dense rows follow one another in `values`; sparse rows have `starts`, where
      * each begins and the last ends, and the `indices` of their values, in ascending order.
      */
     public double[] run(
             double[] values, int[] starts, int[] indices, double[] labels, double[] weights,
             int rows) {
-        int width = classes + 1;
+        int width = classes > 1 ? classes + 1 : 1;
         double[] predictions = new double[rows * width];
         for (int row = 0; row < rows; row++) {
             double label = labels == null ? 0.0 : labels[row];
@@ -84,20 +88,27 @@ public final class RowLoop {
                 instance = sparse(values, indices, starts[row], starts[row + 1], label, weight);
             }
             instance.setDataset(header);
-            double[] votes = learner.getVotesForInstance(instance);
-            int first = row * width;
-            if (classes == 0) {
-                predictions[first] = votes.length == 0 ? 0.0 : votes[0];
-            } else {
-                predictions[first] = Utils.maxIndex(votes);
-                int count = Math.min(votes.length, classes);
-                System.arraycopy(votes, 0, predictions, first + 1, count);
-            }
+            predict(instance, predictions, row * width);
             if (labels != null) {
                 learner.trainOnInstance(instance);
             }
         }
         return predictions;
+    }
+
+    private void predict(Instance instance, double[] predictions, int first) {
+        if (classes == 1) {
+            predictions[first] = ((OneClassClassifier) learner).getAnomalyScore(instance);
+            return;
+        }
+        double[] votes = learner.getVotesForInstance(instance);
+        if (classes == 0) {
+            predictions[first] = votes.length == 0 ? 0.0 : votes[0];
+            return;
+        }
+        predictions[first] = Utils.maxIndex(votes);
+        int count = Math.min(votes.length, classes);
+        System.arraycopy(votes, 0, predictions, first + 1, count);
     }
 
     private Instance sparse(

@@ -29,7 +29,8 @@ _STATE = {"seen": (1, "<i8"), "model": (1, "|u1")}
 class JavaLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
     """A learner of MOA; a subclass for each name says how it is made.
 
-    MOA's prediction is the class of the highest vote, the first one of equal votes. What it has
+    MOA's prediction is the class of the highest vote, the first one of equal votes. The score of an
+    anomaly detector is its threshold less MOA's anomaly score. What a learner has
     learned is saved in Java's serialisation, where that gives the same predictions; otherwise a run
     starts again from its first row after a loss.
 
@@ -73,6 +74,7 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
         self._columns = columns
         self._classes = 0 if self.task == "regression" else max(2, classes)
         self._outputs = score_columns(self._classes)
+        self._answers = self._classes + 1
         self._ranked = int(self._ranks and self._classes == 2)
         self._shown = 0
         self._updates = 0
@@ -87,7 +89,13 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
             raise ParameterError(
                 f"learner {self.name} cannot be made: {error}"
             ) from None
-        self._loop = row_loop(model, header, columns, self._classes)
+        predicted = self._classes
+        if self.task == "novelty":
+            # A header of two classes, as MOA's detectors are classifiers; one score.
+            predicted = 1
+            self._answers = 1
+            self._threshold = _threshold_of(model)
+        self._loop = row_loop(model, header, columns, predicted)
 
     def _allocate(self, columns: int, outputs: int) -> State:
         return {}
@@ -161,12 +169,15 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
                 None if weights is None else _to_java(weights, np.float64),
                 count,
             )
-        return self._scores_of(np.array(answers).reshape(count, self._classes + 1))
+        return self._scores_of(np.array(answers).reshape(count, self._answers))
 
     def _scores_of(self, answers: FloatArray) -> FloatArray:
-        """Return the scores for answers of `RowLoop`, shape (rows, 1 + classes)."""
+        """Return the scores for answers of `RowLoop`, a row each."""
         scores: FloatArray
         first = answers[:, 0]
+        if self.task == "novelty":
+            scores = (self._threshold - first).reshape(-1, 1)
+            return scores
         if self.task == "regression":
             scores = np.where(np.isfinite(first), first, np.nan).reshape(-1, 1)
             return scores
@@ -252,6 +263,14 @@ def _is_restorable(kind: type[JavaLearner], params: str) -> bool:
         return False
     same_scores = np.array_equal(scores[0], scores[1], equal_nan=True)
     return same_scores and np.array_equal(models[0], models[1])
+
+
+def _threshold_of(model: Any) -> float:
+    """Return the anomaly score above which a detector calls a row an anomaly."""
+    for option in model.getOptions().getOptionArray():
+        if str(option.getName()).lower().endswith("threshold"):
+            return float(option.getValue())
+    return 0.5
 
 
 def _to_java(values: NDArray[Any], dtype: type) -> Any:

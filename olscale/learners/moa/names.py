@@ -21,6 +21,7 @@ _OPTION = re.compile(r"^(-\w \w+)", re.MULTILINE)
 _MODULES: dict[str, Task] = {
     "capymoa.classifier": "classification",
     "capymoa.regressor": "regression",
+    "capymoa.anomaly": "novelty",
 }
 
 
@@ -77,13 +78,17 @@ def moa_learner(command: str) -> type[JavaLearner]:
     learns_numbers = isinstance(model, java.JClass("moa.classifiers.Regressor"))
     if not learns_classes and not learns_numbers:
         raise ParameterError(
-            f"learner 'moa:{command}' is neither a classifier nor a regressor of MOA"
+            f"learner 'moa:{command}' is no classifier, regressor or detector of MOA"
         )
+    task: Task = "classification" if learns_classes else "regression"
+    # Detectors are classifiers to MOA, too.
+    if isinstance(model, java.JClass("moa.classifiers.OneClassClassifier")):
+        task = "novelty"
     return _subclass(
         CommandLine,
         f"moa:{command}",
         version,
-        "classification" if learns_classes else "regression",
+        task,
         {"command": command, "__signature__": Signature()},
     )
 
@@ -176,5 +181,7 @@ def _subclass(
         "name": name,
         "version": version,
         "task": task,
+        # Those of MOA ignore them.
+        "takes_weights": task != "novelty",
     }
     return type(base.__name__, (base,), own | attributes)
