@@ -12,7 +12,7 @@ from olscale.data.generators import recipe
 from olscale.errors import ParameterError
 from olscale.learners import KNNWindow
 from olscale.learners.contract.cost import cost_of
-from olscale.learners.contract.learner import codes_of
+from olscale.learners.contract.learner import UNKNOWN, codes_of
 from olscale.learners.neighbour.window_loop import SOFT, TIE
 
 # A generator, its name in MOA 24.07, and what this prints for the three forms below:
@@ -108,6 +108,26 @@ def test_older_rows_are_forgotten():
     y = np.repeat([0, 1], 15)
     scores = learned(X, y, k=3, window=4)
     np.testing.assert_array_equal(codes_of(scores)[18:], 1)
+
+
+@pytest.mark.parametrize("scaling", ["none", "range"])
+def test_bits_do_not_depend_on_the_rows_that_come_together(scaling: str):
+    """Distances of several rows are computed at once, while labels come, or do not come."""
+    rng = np.random.default_rng(4)
+    X = read_only(rng.normal(size=(60, 6)))
+    labels = rng.integers(0, 2, 60)
+    labels[rng.random(60) < 0.3] = UNKNOWN
+    y = read_only(labels)
+    form = {"window": 13, "weights": "distance", "scaling": scaling}
+    scores = []
+    for size in (1, 2, 3, 5, 60):
+        learner = KNNWindow(**form)
+        learner.begin(6, 2)
+        parts = [
+            learner.learn(X[i : i + size], y[i : i + size]) for i in range(0, 60, size)
+        ]
+        scores.append(np.concatenate(parts).tolist())
+    assert all(of_parts == scores[0] for of_parts in scores[1:])
 
 
 def test_a_window_beyond_the_memory_is_refused():

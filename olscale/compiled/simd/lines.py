@@ -91,7 +91,7 @@ def _combine_lines(vectors: int) -> Callable[..., Any]:
             visit_columns(add)
 
         visit_columns(clear)
-        _for_tiles(builder, builder.extract_value(lines.shape, 0), _LINES, write)
+        for_tiles(builder, builder.extract_value(lines.shape, 0), _LINES, write)
         return context.get_dummy_value()
 
     return codegen
@@ -145,7 +145,7 @@ def add_squares(typing_context, A, x, f):
             for at, total in zip(starts, totals, strict=True):
                 store_vector(builder, builder.load(total), sums.data, at)
 
-        _for_tiles(builder, _vectors_of(builder, sums), _AT_ONCE, write)
+        for_tiles(builder, _vectors_of(builder, sums), _AT_ONCE, write)
         return context.get_dummy_value()
 
     return types.void(A, x, f), codegen
@@ -178,7 +178,7 @@ def square_repeatedly(typing_context, x, times, f):
             for at, power in zip(starts, powers, strict=True):
                 store_vector(builder, builder.load(power), results.data, at)
 
-        _for_tiles(builder, _vectors_of(builder, numbers), _AT_ONCE, write)
+        for_tiles(builder, _vectors_of(builder, numbers), _AT_ONCE, write)
         return context.get_dummy_value()
 
     return types.void(x, types.intp, f), codegen
@@ -191,7 +191,7 @@ def _vectors_of(builder: Any, array: Any) -> Any:
     return builder.udiv(padded, INT64(VECTOR))
 
 
-def _for_tiles(
+def for_tiles(
     builder: Any, count: Any, most: int, write: Callable[[Any, int], None]
 ) -> None:
     """Let `write` write the code for tiles of `most` of `count` members, and for fewer at the end.

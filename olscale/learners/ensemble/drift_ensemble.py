@@ -23,6 +23,7 @@ from olscale.learners.kernel.replay_learner import ReplayLearner
 from olscale.learners.kernel.replay_machine import MACHINES
 from olscale.learners.kernel.replay_svm import ReplaySVM
 from olscale.learners.neighbour.knn_window import KNNWindow, places_newest_first
+from olscale.learners.neighbour.rows_ahead import no_rows_ahead
 from olscale.learners.neighbour.window_loop import Voting
 from olscale.learners.tiles.pair_tiles import (
     PairTiles,
@@ -151,7 +152,6 @@ class DriftEnsemble(ReplayLearner):
             float(self.rests_below),
             self._neighbours(),
             self._tiles(),
-            np.zeros((self._columns, 1)),
             np.zeros((OTHERS, self._outputs)),
             np.zeros((EXPERTS + 1, self._outputs)),
             np.zeros(self._outputs),
@@ -201,7 +201,7 @@ class DriftEnsemble(ReplayLearner):
             np.array(self.windows()),
             voting,
             np.ones(self._columns),
-            np.empty(int(self.window)),
+            no_rows_ahead(self._columns, int(self.window)),
             np.empty(voting.k),
             np.empty(voting.k, dtype=np.int64),
             np.empty(max(2, self._outputs)),

@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled
-from olscale.compiled.rows import set_column
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.kernel.linear_expert import learn_unit_row, score_unit_row
 from olscale.learners.kernel.replay_experts import (
@@ -38,9 +37,13 @@ from olscale.learners.kernel.replay_experts import (
     trust_experts,
 )
 from olscale.learners.kernel.replay_machine import MACHINES, is_wrong
+from olscale.learners.neighbour.rows_ahead import (
+    RowsAhead,
+    look_ahead,
+    note_learned,
+)
 from olscale.learners.neighbour.window_loop import (
     Voting,
-    set_distances,
     set_votes,
     take_nearest,
 )
@@ -98,8 +101,8 @@ class Neighbours(NamedTuple):
     voting : Voting
     scale : float64 array of shape (columns,)
         Factors of the features, all 1.
-    squares : float64 array of shape (places,)
-        Squared distances.
+    ahead : RowsAhead
+        Squared distances of the next rows.
     nearest, places : arrays of shape (k,)
         Squared distances of the nearest rows, and their places.
     votes : float64 array of shape (classes,)
@@ -110,7 +113,7 @@ class Neighbours(NamedTuple):
     windows: NDArray[np.int64]
     voting: Voting
     scale: FloatArray
-    squares: FloatArray
+    ahead: RowsAhead
     nearest: FloatArray
     places: NDArray[np.int64]
     votes: FloatArray
@@ -170,8 +173,6 @@ class DriftExperts(NamedTuple):
         Worth below which they do.
     neighbours : Neighbours
     tiles : Tiles
-    row : float64 array of shape (columns, 1)
-        Space for a row.
     others : float64 array of shape (experts behind the machines, outputs)
         Space for their scores.
     clipped : float64 array of shape (experts + 1, outputs)
@@ -193,7 +194,6 @@ class DriftExperts(NamedTuple):
     rests_below: float
     neighbours: Neighbours
     tiles: Tiles
-    row: FloatArray
     others: FloatArray
     clipped: FloatArray
     p: FloatArray
@@ -213,22 +213,28 @@ def _score_linear(
 
 
 @compiled
-def _score_neighbours(window: Any, x: Any, rows: int, scores: Any) -> None:
+def _score_neighbours(window: Any, X: Any, i: int, rows: int, scores: Any) -> None:
     capacity = window.rows.shape[1]
     count = min(rows, capacity)
     newest = (rows - 1) % capacity
-    set_distances(x, window.scale, window.rows, count, window.squares)
+    last = X.indptr.shape[0] - 1
+    own = look_ahead(window.ahead, X, i, last, window.rows, count, window.scale)
+    squares = window.ahead.squares[own]
     known = (window.nearest, window.places)
     size = 0
     first = 0
     # The windows are nested: each goes on from the nearest rows of the one before.
     for n in range(window.windows.shape[0]):
         last = min(count, window.windows[n])
-        size = take_nearest(
-            window.squares, newest, first, last, window.voting.k, *known, size
-        )
+        size = take_nearest(squares, newest, first, last, window.voting.k, *known, size)
         first = last
         set_votes(window.labels, window.voting, *known, size, window.votes, scores[n])
+
+
+@compiled
+def _row_of(window: Any, i: int) -> Any:
+    """Return row `i`, which is one of those whose distances are known."""
+    return window.ahead.rows[:, i - window.ahead.bounds[0]]
 
 
 @compiled
@@ -242,11 +248,10 @@ def _score_tiles(tiles: Any, x: Any, scores: Any) -> None:
 
 def _score_others(experts: Any, X: Any, i: int, length: float, rows: int) -> None:
     others = experts.others
-    set_column(X, i, experts.row, 0)
-    x = experts.row[:, 0]
+    window = experts.neighbours
     _score_linear(X, i, experts.W, experts.late, length, rows, others)
-    _score_neighbours(experts.neighbours, x, rows, others[FIRST_WINDOW:])
-    _score_tiles(experts.tiles, x, others[FIRST_TILES:])
+    _score_neighbours(window, X, i, rows, others[FIRST_WINDOW:])
+    _score_tiles(experts.tiles, _row_of(window, i), others[FIRST_TILES:])
 
 
 @compiled
@@ -382,11 +387,13 @@ def _learn_linear(
 
 
 @compiled
-def _learn_neighbour(window: Any, x: Any, rows: int, y: int) -> None:
+def _learn_neighbour(window: Any, i: int, rows: int, y: int) -> None:
     place = (rows - 1) % window.rows.shape[1]
+    x = _row_of(window, i)
     for j in range(x.shape[0]):
         window.rows[j, place] = x[j]
     window.labels[place] = y
+    note_learned(window.ahead, i, place)
 
 
 @compiled
@@ -399,7 +406,7 @@ def _learn_others(
     experts: Any, X: Any, i: int, length: float, rows: int, y: int
 ) -> None:
     _learn_linear(X, i, experts.W, experts.late, length, rows, experts.others, y)
-    _learn_neighbour(experts.neighbours, experts.row[:, 0], rows, y)
+    _learn_neighbour(experts.neighbours, i, rows, y)
     _learn_tiles(experts.tiles, y)
 
 

@@ -16,6 +16,13 @@ from olscale.learners.kernel.replay_machine import margin_of
 def score_unit_row(X: Any, i: int, W: Any, length: float, f: Any) -> None:
     """Set the scores of row `i`, ``(x, 1) W / length``."""
     features = W.shape[0] - 1
+    if f.shape[0] == 1:
+        # A sum of its own stays in a register, one in an array does not.
+        total = 0.0
+        for p in range(X.indptr[i], X.indptr[i + 1]):
+            total += X.data[p] * W[X.indices[p], 0]
+        f[0] = (total + W[features, 0]) / length
+        return
     for c in range(f.shape[0]):
         f[c] = 0.0
     for p in range(X.indptr[i], X.indptr[i + 1]):

@@ -9,6 +9,7 @@ from olscale.learners.contract.cost import EstimatesCost, require_memory
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.parameters import Choice, Real, Whole, param
+from olscale.learners.neighbour.rows_ahead import no_rows_ahead
 from olscale.learners.neighbour.window_loop import Voting, Window, learn_and_score
 
 
@@ -128,10 +129,9 @@ class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
         window = Window(
             state["rows"], state["labels"], state["low"], state["high"], state["seen"]
         )
-        limits = self.norm_limits()
-        learn_and_score(
-            X, y, window, self.voting(), limits, learning, state["updates"], scores
-        )
+        ahead = no_rows_ahead(*state["rows"].shape)
+        form = (self.norm_limits(), learning, state["updates"])
+        learn_and_score(X, y, window, self.voting(), ahead, *form, scores)
 
     def voting(self) -> Voting:
         """Return how neighbours vote."""

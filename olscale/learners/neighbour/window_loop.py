@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled
-from olscale.compiled.rows import set_column
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
+from olscale.learners.neighbour.rows_ahead import look_ahead, note_learned
 
 SOFT = 1e-3
 """Added to scaled squared distances, so that a copy of a row has no infinite weight."""
@@ -61,32 +61,6 @@ class Voting(NamedTuple):
     by_distance: bool
     by_range: bool
     gamma: float
-
-
-@compiled
-def set_distances(x: Any, scale: Any, rows: Any, count: int, squares: Any) -> None:
-    """Set the squared distances of `x` to the first `count` places, of scaled features."""
-    for s in range(count):
-        squares[s] = 0.0
-    columns = rows.shape[0]
-    fours = columns - columns % 4
-    # Four features at once: the sums stay in registers, and keep their ascending order.
-    for j in range(0, fours, 4):
-        first = rows[j]
-        second = rows[j + 1]
-        third = rows[j + 2]
-        fourth = rows[j + 3]
-        for s in range(count):
-            a = (x[j] - first[s]) * scale[j]
-            b = (x[j + 1] - second[s]) * scale[j + 1]
-            c = (x[j + 2] - third[s]) * scale[j + 2]
-            d = (x[j + 3] - fourth[s]) * scale[j + 3]
-            squares[s] = (((squares[s] + a * a) + b * b) + c * c) + d * d
-    for j in range(fours, columns):
-        row = rows[j]
-        for s in range(count):
-            a = (x[j] - row[s]) * scale[j]
-            squares[s] += a * a
 
 
 @compiled
@@ -210,33 +184,39 @@ def learn_and_score(
     y: NDArray[np.int64],
     window: Any,
     voting: Any,
+    ahead: Any,
     limits: Any,
     learning: bool,
     updates: NDArray[np.int64],
     scores: FloatArray,
 ) -> None:
-    """Score rows by their neighbours and, when `learning`, add each to the window."""
+    """Score rows by their neighbours and, when `learning`, add each to the window.
+
+    No row is `ahead` yet.
+    """
     low, high = limits
     columns, capacity = window.rows.shape
-    row = np.empty((columns, 1))
-    x = row[:, 0]
+    rows = scores.shape[0]
     scale = np.empty(columns)
-    squares = np.empty(capacity)
     nearest = np.empty(voting.k)
     places = np.empty(voting.k, np.int64)
     votes = np.empty(max(2, scores.shape[1]))
-    for i in range(scores.shape[0]):
-        set_column(X, i, row, 0)
+    for i in range(rows):
+        count = min(window.seen[0], capacity)
+        newest = (window.seen[0] - 1) % capacity
+        _set_scale(window, voting.by_range, scale)
+        last = rows
+        if voting.by_range:
+            last = i + 1  # the next row may widen a range
+        own = look_ahead(ahead, X, i, last, window.rows, count, scale)
+        x = ahead.rows[:, own]
         square = 0.0
         for j in range(columns):
             square += x[j] * x[j]
         if not (low <= square <= high) and unusable(X, i, square, low, high):
             scores[i:] = np.nan
             break
-        count = min(window.seen[0], capacity)
-        newest = (window.seen[0] - 1) % capacity
-        _set_scale(window, voting.by_range, scale)
-        set_distances(x, scale, window.rows, count, squares)
+        squares = ahead.squares[own]
         size = take_nearest(squares, newest, 0, count, voting.k, nearest, places, 0)
         set_votes(window.labels, voting, nearest, places, size, votes, scores[i])
         if learning and y[i] != UNKNOWN:
@@ -247,5 +227,6 @@ def learn_and_score(
                 if voting.by_range:
                     _widen(window, j, x[j], old, window.seen[0])
             window.labels[place] = y[i]
+            note_learned(ahead, i, place)
             window.seen[0] += 1
             updates[0] += 1
