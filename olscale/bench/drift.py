@@ -1,6 +1,7 @@
 """Streams that drift, and learners that follow them, against River on the same rows."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from olscale.bench.linear import learner
 from olscale.compiled.csr import read_only
 from olscale.data.chunk import Chunk
 from olscale.data.generators import agrawal
+from olscale.data.generators.hyperplane import Hyperplane
 from olscale.data.generators.rbf import Rbf
 
 _CLASSES = 5
@@ -23,6 +25,8 @@ _RIVER_BAYES = "River GaussianNB"
 _RIVER_TREE = "River HoeffdingTreeClassifier"
 _RIVER_AGRAWAL = "River Agrawal, rows"
 _WINDOW = 1_000
+_LEAST_SPEED = {10: 50_000, 250: 20_000}
+"""Rows a second that are asked of `drift-ensemble`, by features."""
 
 
 def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
@@ -52,7 +56,28 @@ def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
     if not absent:
         table += _river(X[:_RIVER_ROWS], y[:_RIVER_ROWS])
         table.append(_river_tree(loans[:_RIVER_ROWS], granted[:_RIVER_ROWS]))
-    return [*compare(table, "M rows/s", rounds), *absent]
+    return [*compare(table, "M rows/s", rounds), *absent, *_ensembles(rows, rounds)]
+
+
+def _ensembles(rows: int, rounds: int) -> list[Figure]:
+    """Return the speeds of `drift-ensemble` on turning hyperplanes of two classes."""
+    table = []
+    for features in _LEAST_SPEED:
+        X, y = Hyperplane(1, columns=features, change=0.001).take(rows)
+        # Numbers from 0 to 1, as they are, would all be in the middle cells of the tables.
+        stream = _chunks_of((X - 0.5) * np.sqrt(12.0), y)
+        title = f"drift-ensemble, {features} features"
+        table.append(learner("drift-ensemble", {}, stream, title=title, unit=1e3))
+    results = []
+    asked_speeds = _LEAST_SPEED.values()
+    for figure, asked in zip(
+        compare(table, "k rows/s", rounds), asked_speeds, strict=True
+    ):
+        speed = figure.value or 0.0
+        ratio = 1e3 * speed / asked
+        peer = f"{asked:,} rows/s"
+        results.append(replace(figure, ratio=ratio, peer=peer, target=">= 1"))
+    return results
 
 
 def _chunks_of(X: NDArray[np.float64], y: NDArray[np.float64]) -> list[Chunk]:
