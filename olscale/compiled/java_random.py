@@ -13,6 +13,7 @@ Java SE 17, documentation of ``java.util.Random``: ``next``, ``nextInt(int)``, `
 D. E. Knuth, The Art of Computer Programming 2, 3rd edition, 1997, sections 3.2.1 and 3.4.1 C.
 """
 
+from collections.abc import Sequence
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -26,6 +27,8 @@ _MULTIPLIER = np.uint64(0x5DEECE66D)
 _ADDEND = np.uint64(0xB)
 _MASK = np.uint64((1 << 48) - 1)
 _STATE_BITS = 48
+# What separates these seeds from those of NumPy's generators.
+_TAG = 0x30A
 _INT_SPAN = 1 << 31
 _DOUBLE_UNIT = 2.0**-53
 
@@ -56,6 +59,20 @@ def java_random(seed: int) -> JavaRandom:
     """
     scrambled = (seed ^ int(_MULTIPLIER)) & int(_MASK)
     return JavaRandom(np.array([scrambled], dtype=np.uint64), np.zeros(2))
+
+
+def java_seed(entropy: Sequence[int]) -> int:
+    """Return the seed of Java's generator in a run of this entropy.
+
+    Learners of MOA and those that draw the same numbers have it, so that both begin alike.
+
+    Examples
+    --------
+    >>> java_seed((0, 1)) < 2**31
+    True
+    """
+    sequence = np.random.SeedSequence([_TAG, *entropy])
+    return int(sequence.generate_state(1)[0] >> 1)
 
 
 @inlined

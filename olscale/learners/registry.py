@@ -206,6 +206,7 @@ LEARNERS: Registry[Any] = Registry(
         "ridge": "olscale.learners.linear.ridge:Ridge",
         "oselm-r": "olscale.learners.network.oselm:OSELMR",
         "rff-rls-r": "olscale.learners.network.rff_rls:RFFRLSR",
+        "fimt-dd": "olscale.learners.tree.fimt_dd:FIMTDD",
         "mean": "olscale.learners.reference.baselines:Mean",
         "last-value": "olscale.learners.reference.baselines:LastValue",
         "svr": "olscale.learners.reference.svm:SVR",

@@ -23,6 +23,7 @@ from olscale.learners.network.pvm import ProjectionNetwork
 from olscale.learners.network.rff_rls import FourierLayer
 from olscale.learners.reference.batch_machine import BatchMachine
 from olscale.learners.tiles.pair_tiles import PairTiles
+from olscale.learners.tree.fimt_dd import FIMTDD
 from olscale.learners.tree.hoeffding_tree import HoeffdingTree
 from olscale.models import onnx_distributions, onnx_local, onnx_networks
 from olscale.models.onnx_ensemble import add_drift_ensemble
@@ -30,7 +31,7 @@ from olscale.models.onnx_graph import Value, doubles
 from olscale.models.onnx_kernels import add_replay_svm, add_support_vectors
 from olscale.models.onnx_tiles import add_pair_tiles
 from olscale.models.onnx_transforms import add_fourier_features
-from olscale.models.onnx_trees import add_tree
+from olscale.models.onnx_trees import add_regression_tree, add_tree
 
 
 def add_scores(learner: Learner, rows: Value, columns: int) -> Value:
@@ -78,6 +79,8 @@ def add_scores(learner: Learner, rows: Value, columns: int) -> Value:
             return add_drift_ensemble(learner, rows, columns)
         case HoeffdingTree():
             return add_tree(learner, rows)
+        case FIMTDD():
+            return add_regression_tree(learner, rows)
         case RandomNodes():
             return onnx_networks.add_nodes(learner, rows)
         case FourierLayer():

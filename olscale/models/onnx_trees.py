@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from olscale.learners.tree.fimt_dd import FIMTDD
 from olscale.learners.tree.hoeffding_loop import TIE
 from olscale.learners.tree.hoeffding_tree import HoeffdingTree
+from olscale.learners.tree.regression_pieces import Pieces
 from olscale.learners.tree.tree_arrays import FALL, HEIGHT, LEAF, MEAN, Tree, tree_of
 from olscale.models.onnx_graph import Value, doubles
 
@@ -49,7 +51,17 @@ def add_tree(learner: HoeffdingTree, rows: Value) -> Value:
     return is_second.choose(difference, below)
 
 
-def _add_leaf(tree: Tree, rows: Value, depth: int) -> Value:
+def add_regression_tree(learner: FIMTDD, rows: Value) -> Value:
+    """Add the prediction of the leaf of a row."""
+    pieces = learner.pieces()
+    graph = rows.graph
+    node = _add_leaf(pieces, rows, pieces.depth)
+    products = rows * graph.add("Gather", pieces.slopes, node)
+    constants = graph.add("Gather", pieces.constants, node).add_axis(1)
+    return products.sum() + constants
+
+
+def _add_leaf(tree: Tree | Pieces, rows: Value, depth: int) -> Value:
     """Add the number of each row's leaf."""
     graph = rows.graph
     is_leaf = tree.feature == LEAF

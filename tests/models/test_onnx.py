@@ -166,6 +166,19 @@ def test_two_classes_and_other_settings(
     )
 
 
+@pytest.mark.parametrize("leaf", ["model", "mean"])
+def test_regression_trees_of_several_leaves(leaf: str, tmp_path: Path) -> None:
+    pytest.importorskip("onnx", reason="onnx")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime")
+    from olscale.models.onnx import export_onnx
+
+    params = {"grace": 20, "confidence": 0.5, "tie": 0.5, "leaf": leaf}
+    model = trained("fimt-dd", None, ("standardize",), params=params)
+    assert model.learner.measures()["leaves"] > 4
+    export_onnx(model, tmp_path / "model.onnx")
+    _check_equal(runtime, model, tmp_path / "model.onnx", np.zeros(4, dtype=bool))
+
+
 @pytest.mark.parametrize("name", ["replay-svm", "drift-ensemble"])
 @pytest.mark.parametrize("classes", [("a", "b"), ("a", "b", "c")], ids=len)
 def test_machines_that_have_opened(

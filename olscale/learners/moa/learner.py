@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, rows_of, trim
+from olscale.compiled.java_random import java_seed
 from olscale.errors import ParameterError
 from olscale.learners.contract.capability import GivesProbabilities, RanksRows
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
 from olscale.learners.moa.java import java_errors, start_java
 
-_TAG = 0x30A
 _TRIED = 200
 _STATE = {"seen": (1, "<i8"), "model": (1, "|u1")}
 
@@ -80,8 +80,7 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
         self._updates = 0
         row_loop = start_java().JClass("RowLoop")
         header = row_loop.header(columns, self._classes)
-        sequence = np.random.SeedSequence([_TAG, *entropy])
-        seed = int(sequence.generate_state(1)[0] >> 1)
+        seed = java_seed(entropy)
         try:
             with java_errors():
                 model = self.make_model(header, seed)

@@ -1,0 +1,81 @@
+"""A regression tree as a function: linear on each of the pieces into which its tests cut space."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.learners.contract.learner import FloatArray
+from olscale.learners.tree.regression_arrays import (
+    FIRST,
+    LEAF,
+    SECOND,
+    TOTAL,
+    WEIGHT,
+    Trees,
+)
+from olscale.learners.tree.regression_loop import spread_of
+
+
+class Pieces(NamedTuple):
+    """The nodes of a tree, parents first and siblings together; node 0 is the root.
+
+    Parameters
+    ----------
+    feature : int64 array of shape (nodes,)
+        Feature that a node tests, -1 for a leaf.
+    threshold : float64 array of shape (nodes,)
+        Rows whose feature is at most this go to the first child.
+    child : int64 array of shape (nodes,)
+        First child; the second is the next node.
+    slopes : float64 array of shape (nodes, columns)
+        How much the prediction of a leaf grows with each feature.
+    constants : float64 array of shape (nodes,)
+        The prediction of a leaf for a row of zeros.
+    depth : int
+        Tests on the longest way.
+    """
+
+    feature: NDArray[np.int64]
+    threshold: FloatArray
+    child: NDArray[np.int64]
+    slopes: FloatArray
+    constants: FloatArray
+    depth: int
+
+
+def pieces_of(trees: Trees, moments: FloatArray, has_models: bool) -> Pieces:
+    """Return the pieces of the first tree; `moments` are sums of features and of their squares."""
+    order = [int(trees.roots[0])]
+    depths = [0]
+    child = []
+    for place, node in enumerate(order):
+        child.append(len(order) if trees.feature[node] != LEAF else 0)
+        if trees.feature[node] != LEAF:
+            order.extend(trees.links[node, [FIRST, SECOND]].tolist())
+            depths.extend([depths[place] + 1] * 2)
+    nodes = np.array(order)
+    slopes = np.zeros((len(nodes), moments.shape[1]))
+    constants = np.zeros(len(nodes))
+    rows, total, squares = trees.totals[0].tolist()
+    if has_models and rows > 1.0:
+        means = moments[0] / rows
+        spreads = [spread_of(rows, *sums) for sums in moments.T.tolist()]
+        spread = spread_of(rows, total, squares)
+        scales = np.array([spread / each if each > 0.0 else 0.0 for each in spreads])
+        slopes = trees.weights[nodes, :-1] * scales
+        constants = 3.0 * spread * trees.weights[nodes, -1] + total / rows
+        constants -= slopes @ means
+    elif not has_models:
+        weight = trees.numbers[nodes, WEIGHT]
+        np.divide(
+            trees.numbers[nodes, TOTAL], weight, out=constants, where=weight > 0.0
+        )
+    return Pieces(
+        trees.feature[nodes],
+        trees.threshold[nodes],
+        np.array(child),
+        slopes,
+        constants,
+        max(depths),
+    )
