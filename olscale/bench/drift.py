@@ -23,7 +23,9 @@ _RIVER_ROWS = 2_000
 _RIVER_NEIGHBOURS = "River KNNClassifier, window 1,000"
 _RIVER_BAYES = "River GaussianNB"
 _RIVER_TREE = "River HoeffdingTreeClassifier"
+_RIVER_REGRESSION = "River HoeffdingTreeRegressor"
 _RIVER_AGRAWAL = "River Agrawal, rows"
+_RIVER_LEARNERS = (_RIVER_NEIGHBOURS, _RIVER_BAYES, _RIVER_TREE, _RIVER_REGRESSION)
 _WINDOW = 1_000
 _LEAST_SPEED = {10: 50_000, 250: 20_000}
 """Rows a second that are asked of `drift-ensemble`, by features."""
@@ -46,16 +48,18 @@ def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
         ),
         learner("naive-bayes", {}, stream, classes=_CLASSES),
         learner("hoeffding-tree", {}, _chunks_of(loans, granted), classes=2),
+        learner("fimt-dd", {}, _targets_of(X)),
         Contestant("agrawal, rows", partial(_generate, rows), rows / 1e6),
     ]
     absent = [
         figure
-        for name in (_RIVER_NEIGHBOURS, _RIVER_BAYES, _RIVER_TREE, _RIVER_AGRAWAL)
+        for name in (*_RIVER_LEARNERS, _RIVER_AGRAWAL)
         for figure in other_learners.missing(name, "river")
     ]
     if not absent:
         table += _river(X[:_RIVER_ROWS], y[:_RIVER_ROWS])
         table.append(_river_tree(loans[:_RIVER_ROWS], granted[:_RIVER_ROWS]))
+        table.append(_river_regression_tree(X[:_RIVER_ROWS]))
     return [*compare(table, "M rows/s", rounds), *absent, *_ensembles(rows, rounds)]
 
 
@@ -85,6 +89,18 @@ def _chunks_of(X: NDArray[np.float64], y: NDArray[np.float64]) -> list[Chunk]:
     rows_in_memory = Chunk(read_only(X), read_only(y.astype(np.int64)), X.shape[1])
     return [
         rows_in_memory[start : start + _BLOCK] for start in range(0, len(y), _BLOCK)
+    ]
+
+
+def _target(X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return targets of rows: steps of one feature, and slopes of others on either side."""
+    return np.where(X[:, 0] > 0.5, X[:, 1] - X[:, 2], 2.0 * X[:, 3] + 1.0)
+
+
+def _targets_of(X: NDArray[np.float64]) -> list[Chunk]:
+    rows_in_memory = Chunk(read_only(X), read_only(_target(X)), X.shape[1])
+    return [
+        rows_in_memory[start : start + _BLOCK] for start in range(0, len(X), _BLOCK)
     ]
 
 
@@ -121,6 +137,13 @@ def _river_tree(X: NDArray[np.float64], y: NDArray[np.float64]) -> Contestant:
 
     rows = _dictionaries_of(X, y)
     return _river_model(_RIVER_TREE, rows, "hoeffding-tree", HoeffdingTreeClassifier)
+
+
+def _river_regression_tree(X: NDArray[np.float64]) -> Contestant:
+    from river.tree import HoeffdingTreeRegressor
+
+    rows = _dictionaries_of(X, _target(X))
+    return _river_model(_RIVER_REGRESSION, rows, "fimt-dd", HoeffdingTreeRegressor)
 
 
 def _dictionaries_of(

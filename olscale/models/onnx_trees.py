@@ -7,7 +7,7 @@ import numpy as np
 from olscale.learners.tree.fimt_dd import FIMTDD
 from olscale.learners.tree.hoeffding_loop import TIE
 from olscale.learners.tree.hoeffding_tree import HoeffdingTree
-from olscale.learners.tree.regression_pieces import Pieces
+from olscale.learners.tree.regression_pieces import LinearPieces
 from olscale.learners.tree.tree_arrays import FALL, HEIGHT, LEAF, MEAN, Tree, tree_of
 from olscale.models.onnx_graph import Value, doubles
 
@@ -61,7 +61,7 @@ def add_regression_tree(learner: FIMTDD, rows: Value) -> Value:
     return products.sum() + constants
 
 
-def _add_leaf(tree: Tree | Pieces, rows: Value, depth: int) -> Value:
+def _add_leaf(tree: Tree | LinearPieces, rows: Value, depth: int) -> Value:
     """Add the number of each row's leaf."""
     graph = rows.graph
     is_leaf = tree.feature == LEAF

@@ -26,7 +26,7 @@ from olscale.learners.tree.regression_arrays import (
     trees_of,
 )
 from olscale.learners.tree.regression_loop import RegressionRule
-from olscale.learners.tree.regression_pieces import Pieces, pieces_of
+from olscale.learners.tree.regression_pieces import LinearPieces, pieces_of
 
 
 class FIMTDD(OnePassRegressor, EstimatesCost):
@@ -218,7 +218,7 @@ class FIMTDD(OnePassRegressor, EstimatesCost):
         require_memory(self, self._bytes(self._columns, nodes, values), what)
         self.state_.update(grown(self.state_, nodes, values))
 
-    def pieces(self) -> Pieces:
+    def pieces(self) -> LinearPieces:
         """Return the tree as a function that is linear on each piece of the space of features.
 
         Examples

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.elementary import quotient
 from olscale.compiled.rows import set_column
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.tree.regression_arrays import ALTERNATES, Trees
 from olscale.learners.tree.regression_loop import (
-    Row,
+    LearnedRow,
     in_spreads,
     leaf_of,
     learn_row,
@@ -26,7 +26,7 @@ from olscale.learners.tree.target_sums import SumTrees, free_nodes
 _SPREADS = 3.0
 
 
-@compiled
+@inlined
 def _standardize(x: Any, moments: Any, rows: float, z: Any) -> None:
     """Set a row's features in units of three standard deviations, and the constant's factor."""
     columns = x.shape[0]
@@ -45,7 +45,7 @@ def _standardize(x: Any, moments: Any, rows: float, z: Any) -> None:
     z[columns] = 1.0
 
 
-@compiled
+@inlined
 def _add_totals(totals: Any, moments: Any, x: Any, y: float) -> None:
     totals[0] += 1.0
     totals[1] += y
@@ -55,7 +55,7 @@ def _add_totals(totals: Any, moments: Any, x: Any, y: float) -> None:
         moments[1, j] += x[j] * x[j]
 
 
-@compiled
+@inlined
 def has_room(
     trees: Trees, tree: int, sums: SumTrees, depth: int, needed: NDArray[np.int64]
 ) -> bool:
@@ -124,7 +124,7 @@ def learn_and_score(
         error = abs(
             in_spreads(y[i], mean, spread) - in_spreads(predicted, mean, spread)
         )
-        row = Row(x, z, features, y[i], 1.0, mean, spread, predicted, error)
+        row = LearnedRow(x, z, features, y[i], 1.0, mean, spread, predicted, error)
         learn_row(trees, 0, sums, row, rule, random, stack)
         seen[0] += 1
         updates[0] += 1

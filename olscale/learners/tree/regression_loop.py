@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.elementary import quotient
 from olscale.compiled.java_random import next_double
 from olscale.learners.contract.learner import FloatArray
@@ -71,7 +71,7 @@ class RegressionRule(NamedTuple):
     has_models: bool
 
 
-class Row(NamedTuple):
+class LearnedRow(NamedTuple):
     """A row that is learned.
 
     Parameters
@@ -98,7 +98,7 @@ class Row(NamedTuple):
     error: float
 
 
-@compiled
+@inlined
 def spread_of(weight: float, total: float, squares: float) -> float:
     """Return the standard deviation; 0 of fewer than two rows, or where rounding has lost it."""
     if weight <= 1.0:
@@ -107,7 +107,7 @@ def spread_of(weight: float, total: float, squares: float) -> float:
     return sqrt(variance) if variance > 0.0 else 0.0
 
 
-@compiled
+@inlined
 def in_spreads(value: float, mean: float, spread: float) -> float:
     """Return how many times three standard deviations a target is from the mean."""
     if spread > 0.0:
@@ -115,7 +115,7 @@ def in_spreads(value: float, mean: float, spread: float) -> float:
     return 0.0
 
 
-@compiled
+@inlined
 def leaf_of(x: Any, trees: Trees, root: int) -> tuple[int, int]:
     """Return the leaf that a row comes to, and how many tests it passes."""
     node = root
@@ -127,7 +127,7 @@ def leaf_of(x: Any, trees: Trees, root: int) -> tuple[int, int]:
     return node, depth
 
 
-@compiled
+@inlined
 def _linear(weights: Any, z: Any) -> float:
     total = 0.0
     for j in range(z.shape[0]):
@@ -135,7 +135,7 @@ def _linear(weights: Any, z: Any) -> float:
     return total
 
 
-@compiled
+@inlined
 def prediction_at(
     trees: Trees, node: int, z: Any, mean: float, spread: float, has_models: bool
 ) -> float:
@@ -150,8 +150,10 @@ def prediction_at(
     return 0.0
 
 
-@compiled
-def _learn_model(trees: Trees, node: int, row: Row, rule: Any, random: Any) -> None:
+@inlined
+def _learn_model(
+    trees: Trees, node: int, row: LearnedRow, rule: Any, random: Any
+) -> None:
     """Move the linear model of a leaf by one step of the delta rule."""
     weights = trees.weights[node]
     z = row.z
@@ -218,7 +220,7 @@ def _learn_in_leaf(
     tree: int,
     sums: SumTrees,
     node: int,
-    row: Row,
+    row: LearnedRow,
     rule: Any,
     grows: bool,
     random: Any,
@@ -263,7 +265,7 @@ def _learn_in_alternate(
     tree: int,
     sums: SumTrees,
     node: int,
-    row: Row,
+    row: LearnedRow,
     rule: Any,
     random: Any,
     stack: Any,
@@ -293,7 +295,7 @@ def _replace(trees: Trees, tree: int, node: int, grows: bool) -> int:
 
 
 @compiled
-def _compare(trees: Trees, node: int, row: Row, rule: Any) -> bool:
+def _compare(trees: Trees, node: int, row: LearnedRow, rule: Any) -> bool:
     """Add the losses of a test and of its alternate; return whether it is time to decide."""
     numbers = trees.numbers[node]
     alternate, _ = leaf_of(row.x, trees, trees.links[node, ALTERNATE])
@@ -312,7 +314,7 @@ def _compare(trees: Trees, node: int, row: Row, rule: Any) -> bool:
 
 
 @compiled
-def _drifts(trees: Trees, node: int, row: Row, rule: Any) -> bool:
+def _drifts(trees: Trees, node: int, row: LearnedRow, rule: Any) -> bool:
     """Add an error to the test of Page and Hinckley; return whether errors have grown."""
     numbers = trees.numbers[node]
     usual = quotient(numbers[ERRORS], numbers[WEIGHT])
@@ -341,7 +343,7 @@ def learn_row(
     trees: Trees,
     tree: int,
     sums: SumTrees,
-    row: Row,
+    row: LearnedRow,
     rule: Any,
     random: Any,
     stack: Any,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from olscale.compiled.copies import copy_numbers
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, inlined
 from olscale.learners.tree.regression_arrays import (
     ALTERNATE,
     ALTERNATES,
@@ -34,7 +34,7 @@ _LARGEST = 1.7976931348623157e308
 _LARGEST_OF_RESTART = 2147483647.0
 
 
-@compiled
+@inlined
 def unused_nodes(trees: Trees) -> int:
     """Return how many nodes can be added."""
     room = trees.feature.shape[0] - trees.nodes[NODES_END]

@@ -14,10 +14,9 @@ from olscale.learners.tree.regression_arrays import (
     WEIGHT,
     Trees,
 )
-from olscale.learners.tree.regression_loop import spread_of
 
 
-class Pieces(NamedTuple):
+class LinearPieces(NamedTuple):
     """The nodes of a tree, parents first and siblings together; node 0 is the root.
 
     Parameters
@@ -44,7 +43,7 @@ class Pieces(NamedTuple):
     depth: int
 
 
-def pieces_of(trees: Trees, moments: FloatArray, has_models: bool) -> Pieces:
+def pieces_of(trees: Trees, moments: FloatArray, has_models: bool) -> LinearPieces:
     """Return the pieces of the first tree; `moments` are sums of features and of their squares."""
     order = [int(trees.roots[0])]
     depths = [0]
@@ -60,8 +59,9 @@ def pieces_of(trees: Trees, moments: FloatArray, has_models: bool) -> Pieces:
     rows, total, squares = trees.totals[0].tolist()
     if has_models and rows > 1.0:
         means = moments[0] / rows
-        spreads = [spread_of(rows, *sums) for sums in moments.T.tolist()]
-        spread = spread_of(rows, total, squares)
+        sums = np.column_stack([moments, [total, squares]])
+        variances = (sums[1] - sums[0] ** 2 / rows) / rows
+        *spreads, spread = np.sqrt(np.maximum(variances, 0.0))
         scales = np.array([spread / each if each > 0.0 else 0.0 for each in spreads])
         slopes = trees.weights[nodes, :-1] * scales
         constants = 3.0 * spread * trees.weights[nodes, -1] + total / rows
@@ -71,7 +71,7 @@ def pieces_of(trees: Trees, moments: FloatArray, has_models: bool) -> Pieces:
         np.divide(
             trees.numbers[nodes, TOTAL], weight, out=constants, where=weight > 0.0
         )
-    return Pieces(
+    return LinearPieces(
         trees.feature[nodes],
         trees.threshold[nodes],
         np.array(child),

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.elementary import quotient
 from olscale.learners.contract.learner import FloatArray, State
 
@@ -91,13 +91,13 @@ def are_sum_trees(trees: SumTrees, roots: NDArray[np.int32]) -> bool:
     return bool((times[NO_NODE + 1 :] <= 1).all())
 
 
-@compiled
+@inlined
 def free_nodes(trees: SumTrees) -> int:
     """Return how many nodes can be added."""
     return int(trees.cuts.shape[0] - trees.room[END] + trees.room[FREE])
 
 
-@compiled
+@inlined
 def _add_node(trees: SumTrees, value: float, target: float) -> int:
     room = trees.room
     node = room[FIRST_FREE]
@@ -166,7 +166,7 @@ def free_tree(trees: SumTrees, root: int, stack: Any) -> None:
         room[FREE] += 1
 
 
-@compiled
+@inlined
 def _variance(rows: float, total: float, squares: float) -> float:
     count = float(int(rows))
     return float(quotient(squares - quotient(total * total, count), count))
