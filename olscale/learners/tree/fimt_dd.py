@@ -12,7 +12,7 @@ from olscale.learners.contract.cost import EstimatesCost, require_memory
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.regressor import OnePassRegressor
-from olscale.learners.tree.fimt_loop import learn_and_score
+from olscale.learners.tree.fimt_loop import learn_and_score, regression_space
 from olscale.learners.tree.regression_arrays import (
     ALTERNATES,
     allow_sizes,
@@ -188,28 +188,29 @@ class FIMTDD(OnePassRegressor, EstimatesCost):
         scores: FloatArray,
     ) -> None:
         features = np.arange(self._columns, dtype=np.int32).reshape(1, -1)
-        needed = np.zeros(2, dtype=np.int64)
         form = (self._rule(), self.norm_limits(), learning)
         row = 0
         while True:
+            sums = sum_trees_of(state)
+            space = regression_space(self._columns, sums)
             row = learn_and_score(
                 X,
                 y,
                 row,
                 trees_of(state),
-                sum_trees_of(state),
+                sums,
                 state["moments"],
                 features,
                 JavaRandom(state["random"], np.zeros(2)),
                 *form,
                 state["seen"],
                 state["updates"],
-                needed,
+                space,
                 scores,
             )
             if row == len(scores):
                 return
-            self._grow(needed)
+            self._grow(space.needed)
 
     def _grow(self, needed: NDArray[np.int64]) -> None:
         """Make room for nodes and values, as far as there is memory."""

@@ -1,13 +1,14 @@
 """The loop of FIMT-DD: a row is standardized, predicted by its leaf, and learned by the tree."""
 
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.elementary import quotient
+from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.rows import set_column
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.usable_rows import unusable
@@ -66,6 +67,34 @@ def has_room(
     return bool(unused_nodes(trees) >= needed[0] and free_nodes(sums) >= needed[1])
 
 
+class RegressionSpace(NamedTuple):
+    """Space for what a loop knows of a row.
+
+    Parameters
+    ----------
+    column : float64 array of shape (columns, 1)
+    scaled : float64 array of shape (columns + 1,)
+    stack : int32 array of shape (nodes of the pool,)
+    needed : int64 array of shape (2,)
+        Nodes of trees, and of the pool, that a row may bring.
+    """
+
+    column: FloatArray
+    scaled: FloatArray
+    stack: NDArray[np.int32]
+    needed: NDArray[np.int64]
+
+
+def regression_space(columns: int, sums: SumTrees) -> RegressionSpace:
+    """Return space for rows of so many features, and for ways through the pool."""
+    return RegressionSpace(
+        np.empty((columns, 1)),
+        np.empty(columns + 1),
+        np.empty(len(sums.cuts), dtype=np.int32),
+        np.zeros(2, dtype=np.int64),
+    )
+
+
 @compiled
 def learn_and_score(
     X: Any,
@@ -81,7 +110,7 @@ def learn_and_score(
     learning: bool,
     seen: NDArray[np.int64],
     updates: NDArray[np.int64],
-    needed: NDArray[np.int64],
+    space: RegressionSpace,
     scores: FloatArray,
 ) -> int:
     """Score rows from `start` on and, when `learning`, let the tree learn each.
@@ -90,10 +119,15 @@ def learn_and_score(
     """
     low, high = limits
     columns = features.shape[1]
-    column = np.empty((columns, 1))
+    # Counting references took three quarters of the time.
+    trees = borrowed(trees)
+    sums = borrowed(sums)
+    space = borrowed(space)
+    column = space.column
     x = column[:, 0]
-    z = np.empty(columns + 1)
-    stack = np.empty(sums.cuts.shape[0], dtype=np.int32)
+    z = space.scaled
+    stack = space.stack
+    features = borrowed(features)
     totals = trees.totals[0]
     for i in range(start, scores.shape[0]):
         set_column(X, i, column, 0)
@@ -105,7 +139,7 @@ def learn_and_score(
             break
         node, depth = leaf_of(x, trees, trees.roots[0])
         is_learned = learning and not np.isnan(y[i])
-        if is_learned and not has_room(trees, 0, sums, depth, needed):
+        if is_learned and not has_room(trees, 0, sums, depth, space.needed):
             return i
         mean = quotient(totals[1], totals[0])
         spread = spread_of(totals[0], totals[1], totals[2])
