@@ -116,6 +116,9 @@ from olscale.learners.reference.svm import SVM as SVM
 from olscale.learners.reference.svm import SVR as SVR
 from olscale.learners.reference.svm import OneClassSVM as OneClassSVM
 from olscale.learners.tiles.pair_tiles import PairTiles as PairTiles
+from olscale.learners.tree.adaptive_forest import (
+    AdaptiveRandomForest as AdaptiveRandomForest,
+)
 from olscale.learners.tree.fimt_dd import FIMTDD as FIMTDD
 from olscale.learners.tree.hoeffding_tree import HoeffdingTree as HoeffdingTree
 

@@ -23,10 +23,12 @@ from olscale.learners.network.pvm import ProjectionNetwork
 from olscale.learners.network.rff_rls import FourierLayer
 from olscale.learners.reference.batch_machine import BatchMachine
 from olscale.learners.tiles.pair_tiles import PairTiles
+from olscale.learners.tree.adaptive_forest import AdaptiveRandomForest
 from olscale.learners.tree.fimt_dd import FIMTDD
 from olscale.learners.tree.hoeffding_tree import HoeffdingTree
 from olscale.models import onnx_distributions, onnx_local, onnx_networks
 from olscale.models.onnx_ensemble import add_drift_ensemble
+from olscale.models.onnx_forest import add_forest
 from olscale.models.onnx_graph import Value, doubles
 from olscale.models.onnx_kernels import add_replay_svm, add_support_vectors
 from olscale.models.onnx_tiles import add_pair_tiles
@@ -77,6 +79,8 @@ def add_scores(learner: Learner, rows: Value, columns: int) -> Value:
             return add_pair_tiles(learner, rows, columns)
         case DriftEnsemble():
             return add_drift_ensemble(learner, rows, columns)
+        case AdaptiveRandomForest():
+            return add_forest(learner, rows)
         case HoeffdingTree():
             return add_tree(learner, rows)
         case FIMTDD():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from olscale.learners.tree.fimt_dd import FIMTDD
-from olscale.learners.tree.hoeffding_loop import TIE
 from olscale.learners.tree.hoeffding_tree import HoeffdingTree
+from olscale.learners.tree.leaves import TIE
 from olscale.learners.tree.regression_pieces import LinearPieces
 from olscale.learners.tree.tree_arrays import FALL, HEIGHT, LEAF, MEAN, Tree, tree_of
 from olscale.models.onnx_graph import Value, doubles
@@ -21,7 +21,8 @@ def add_tree(learner: HoeffdingTree, rows: Value) -> Value:
     depth = int(learner.measures()["depth"])
     node = _add_leaf(tree, rows, depth)
     slot = graph.add("Gather", tree.slot, node)
-    heights, means, falls = _densities_of(learner, tree)
+    leaves = np.flatnonzero(tree.feature[: tree.sizes[0]] == LEAF)
+    heights, means, falls = densities_of(tree, learner.leaf, leaves)
     values = rows.add_axis(2)
     own_means = graph.add("Gather", means, slot)
     differences = values - own_means
@@ -37,11 +38,15 @@ def add_tree(learner: HoeffdingTree, rows: Value) -> Value:
     shares = tree.weights / divisors
     own_shares = graph.add("Gather", shares, node)
     likelihoods = densities.reduce("ReduceProd", keeps=False)
-    votes = own_shares * likelihoods
+    return add_scores(own_shares * likelihoods, learner._outputs)
+
+
+def add_scores(votes: Value, outputs: int) -> Value:
+    """Add the shares of votes, shape (rows, classes); of two classes the difference."""
     total = votes.sum()
     is_zero = total.is_equal(0.0)
     scores = votes / is_zero.choose(1.0, total)
-    if learner._outputs > 1:
+    if outputs > 1:
         return scores
     first = scores.columns(np.array([0]))
     second = scores.columns(np.array([1]))
@@ -84,10 +89,13 @@ def _add_leaf(tree: Tree | LinearPieces, rows: Value, depth: int) -> Value:
     return node
 
 
-def _densities_of(
-    learner: HoeffdingTree, tree: Tree
+def densities_of(
+    tree: Tree, leaf: str, leaves: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return heights, means and falls of the slots, shape (slots, columns, classes)."""
+    """Return heights, means and falls of the slots, shape (slots, columns, classes).
+
+    `leaf` is how the `leaves`, nodes of the tree, predict.
+    """
     slots, classes = tree.counts.shape
     by_class = tree.moments.reshape(slots, 6, classes, -1)
     parts = by_class.swapaxes(2, 3)
@@ -97,11 +105,9 @@ def _densities_of(
     has_rows = tree.counts[:, np.newaxis] > 0.0
     heights = np.where(has_rows, parts[:, HEIGHT], 0.0)
     no_density = np.logical_not(tree.counts.any(axis=1))
-    used_nodes = tree.feature[: tree.sizes[0]]
-    leaves = np.flatnonzero(used_nodes == LEAF)
-    for node in leaves:
-        if not learner.votes_by_bayes(tree, int(node)):
-            no_density[tree.slot[node]] = True
+    majority, bayes = tree.correct[leaves].T
+    by_bayes = (leaf == "nb") | ((leaf == "nba") & (majority <= bayes))
+    no_density[tree.slot[leaves[~by_bayes]]] = True
     heights[no_density] = 1.0
     falls[no_density] = np.inf
     return heights, means, falls

@@ -3,6 +3,8 @@
 //
 //   java -cp moa.jar tests/learners/MoaMistakes.java "generators.SEAGenerator" "lazy.kNN -k 5" 5000
 //
+// A fourth argument is the seed of the learner.
+//
 // moa.jar is in the folder capymoa/jar of the Python package capymoa 0.15.1 (MOA 24.07).
 
 import com.github.javacliparser.ClassOption;
@@ -22,6 +24,9 @@ public class MoaMistakes {
                 arguments[1], Classifier.class, null);
         learner.setModelContext(stream.getHeader());
         ((OptionHandler) learner).prepareForUse();
+        if (arguments.length > 3) {
+            learner.setRandomSeed(Integer.parseInt(arguments[3]));
+        }
         learner.resetLearning();
         int mistakes = 0;
         for (int row = 0; row < Integer.parseInt(arguments[2]); row++) {

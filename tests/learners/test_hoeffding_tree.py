@@ -18,7 +18,7 @@ from olscale.data.generators import recipe
 from olscale.errors import ParameterError
 from olscale.learners import HoeffdingTree
 from olscale.learners.contract.learner import codes_of
-from olscale.learners.tree.hoeffding_loop import TIE
+from olscale.learners.tree.leaves import TIE
 
 # A generator, its name in MOA 24.07, and what this prints:
 # java -cp moa.jar tests/learners/MoaMistakes.java STREAM "trees.HoeffdingTree" 20000

@@ -12,16 +12,15 @@ from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State, array_of
 from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.weighted import WeightedClassifier
-from olscale.learners.tree.hoeffding_loop import (
+from olscale.learners.tree.hoeffding_loop import learn_and_score
+from olscale.learners.tree.leaves import (
     ADAPTIVE,
     BAYES,
     MAJORITY,
     HoeffdingRule,
-    learn_and_score,
 )
 from olscale.learners.tree.tree_arrays import (
     LEAF,
-    Tree,
     allow_sizes,
     empty_tree,
     grown,
@@ -29,7 +28,7 @@ from olscale.learners.tree.tree_arrays import (
     tree_of,
 )
 
-_PREDICTIONS = {"mc": MAJORITY, "nb": BAYES, "nba": ADAPTIVE}
+PREDICTIONS = {"mc": MAJORITY, "nb": BAYES, "nba": ADAPTIVE}
 
 
 class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
@@ -158,7 +157,7 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
             int(self.grace),
             float(self.confidence),
             float(self.tie),
-            _PREDICTIONS[self.leaf],
+            PREDICTIONS[self.leaf],
             int(self.max_leaves),
         )
         form = (rule, self.norm_limits(), learning, state["seen"], state["updates"])
@@ -179,11 +178,6 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
 
     def _can_continue(self) -> bool:
         return super()._can_continue() and is_tree(tree_of(self.state_), self._columns)
-
-    def votes_by_bayes(self, tree: Tree, node: int) -> bool:
-        """Return whether a leaf predicts by naive Bayes, not by its majority."""
-        majority, bayes = tree.correct[node]
-        return self.leaf == "nb" or (self.leaf == "nba" and bool(majority <= bayes))
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures, the number of leaves, and the tests on the longest way."""

@@ -1,0 +1,233 @@
+"""The adaptive random forest: Hoeffding trees that vote, and are replaced where they drift."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import Rows
+from olscale.compiled.java_random import java_random
+from olscale.learners.contract.cost import EstimatesCost, require_memory
+from olscale.learners.contract.estimator import OnePassLearner
+from olscale.learners.contract.learner import FloatArray, State, array_of
+from olscale.learners.contract.parameters import Choice, Real, Whole, param
+from olscale.learners.contract.weighted import WeightedClassifier
+from olscale.learners.tree.forest_arrays import (
+    TREE_SEED,
+    allow_slots,
+    empty_forest,
+    forest_of,
+    grown_forest,
+    is_forest,
+)
+from olscale.learners.tree.forest_loop import ForestRule, learn_and_score, row_space
+from olscale.learners.tree.hoeffding_tree import PREDICTIONS
+
+_SEEDS = 1 << 31
+
+
+class AdaptiveRandomForest(OnePassLearner, WeightedClassifier, EstimatesCost):
+    """The adaptive random forest: Hoeffding trees that vote, and are replaced where they drift.
+
+    Each tree learns a row k times, k of the Poisson distribution with mean `rate`, and each of its
+    leaves looks only at a random `share` of the features; otherwise it is a `hoeffding-tree`. Votes
+    are shares of classes, times the percentage of rows that the tree has predicted correctly. An
+    ADWIN of `warning` follows the mistakes of each tree: where they rise, another tree begins to
+    learn behind it. Where they rise for that of `drift` too, it replaces the tree.
+
+    Notes
+    -----
+    It is MOA's ``meta.AdaptiveRandomForest`` with its defaults, number for number on numeric
+    features: draws are those of ``java.util.Random``. What follows from that:
+
+    - A mistake counts for a drift if it is still one after the row was learned.
+    - A tree without a correct row has the weight of a percent.
+    - All trees, and those that begin later, draw the same features for their first leaf, by
+      generators of the same seed; the rows that they learn differ.
+    - A tree without another behind it begins anew where it drifts.
+
+    Where all votes of a tree are below 6e-309, MOA's forest predicts the first class; here the tree
+    votes as any other.
+
+    Gomes et al. have 100 trees, ``sqrt(d) + 1`` of d features, and 0.0001 and 0.00001 for
+    `warning` and `drift`. Trees stop to grow at `max_leaves`; MOA's instead switch leaves off as
+    memory fills.
+
+    State: ``6 classes share d`` numbers for each leaf. Cost of a row: O(trees classes share d), on
+    sparse rows too. A row's weight multiplies k.
+
+    References
+    ----------
+    H. M. Gomes, A. Bifet, J. Read, J. P. Barddal, F. Enembreck, B. Pfahringer, G. Holmes,
+    T. Abdessalem, Adaptive random forests for evolving data stream classification, Machine
+    Learning 106, 2017, algorithms 1 and 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(size=(3000, 3))
+    >>> y = (X[:, 0] > 0.5) ^ (np.arange(3000) >= 1500)
+    >>> forest = AdaptiveRandomForest(trees=10).fit(X, y)
+    >>> bool(forest.score(X[1500:], y[1500:]) > 0.9), forest.measures()["replaced"] > 0
+    (True, True)
+    """
+
+    name = "arf"
+    numbers_per_second = 1.0e8
+    layout_exact = True
+    takes_unknown = True
+    checks_rows = True
+
+    trees: int = param(100, Whole(1), "Trees that vote.")
+    share: float = param(
+        0.6,
+        Real(0.0, 1.0, open_="low"),
+        "Share of the features at which a leaf looks, one at least.",
+    )
+    rate: float = param(
+        6.0,
+        Real(0.0, 100.0, open_="both"),
+        "How often a tree learns a row, on average.",
+    )
+    grace: int = param(
+        50, Whole(1), "Rows of a leaf from one comparison of splits to the next."
+    )
+    confidence: float = param(
+        0.01,
+        Real(1e-300, 1.0, open_="high"),
+        "Probability that another split was the best one, as far as the bound holds.",
+    )
+    tie: float = param(
+        0.05,
+        Real(0.0),
+        "Bound below which the best split is made, however close the second is.",
+    )
+    leaf: str = param(
+        "nba",
+        Choice(("mc", "nb", "nba")),
+        "How a leaf predicts: the majority class, naive Bayes, or whichever of them has been "
+        "correct more often in this leaf.",
+    )
+    warning: float = param(
+        0.01,
+        Real(0.0, 1.0, open_="both"),
+        "Probability of a false warning, as far as ADWIN's bound holds.",
+    )
+    drift: float = param(
+        0.001,
+        Real(0.0, 1.0, open_="both"),
+        "Probability of a false alarm of drift, as far as ADWIN's bound holds.",
+    )
+    max_leaves: int = param(
+        1_000,
+        Whole(1),
+        "Leaves at which a tree stops to grow; they continue to learn.",
+    )
+    seed: int = param(
+        0,
+        Whole(0),
+        "Seed of how often trees learn a row; the seed and number of the run count too.",
+    )
+
+    def _subspace(self, columns: int) -> int:
+        """Return at how many features a leaf looks, rounded as in Java."""
+        return min(columns, max(1, int(columns * float(self.share) + 0.5)))
+
+    def java_seed(self) -> int:
+        """Return the seed of this run for MOA's forest, its option ``-r``."""
+        return int(self._random().integers(_SEEDS))
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers a row goes through: densities, twice, and moments of a class."""
+        del values
+        of_tree = float(self._subspace(columns)) * (2.0 * max(2, classes) + 6.0)
+        return float(self.trees) * of_tree + columns
+
+    def state_bytes(self, columns: int, classes: int) -> int:
+        """Return the bytes of the least forest that has learned: how many leaves come is unknown."""
+        return self._forest_bytes(columns, classes, 4 * int(self.trees))
+
+    def check_memory(self, columns: int, classes: int) -> None:
+        """Refuse trees of which this machine cannot hold one more leaf each."""
+        self._check_room(columns, classes, 4 * int(self.trees))
+
+    def _check_room(self, columns: int, classes: int, leaves: int) -> None:
+        what = (
+            f"{leaves:,} leaves of {self._subspace(columns):,} features and "
+            f"{classes:,} classes need"
+        )
+        require_memory(self, self._forest_bytes(columns, classes, leaves), what)
+
+    def _forest_bytes(self, columns: int, classes: int, leaves: int) -> int:
+        """Return the bytes of so many leaves; nearly all are of moments."""
+        return 8 * 6 * self._subspace(columns) * max(2, classes) * leaves
+
+    def cheaper(self) -> str:
+        """Return what to do if a run takes too much time or memory, as half a sentence."""
+        return "take fewer trees, a smaller share or max_leaves, or fewer features, as by the transform project"
+
+    def _allocate(self, columns: int, outputs: int) -> State:
+        subspace = self._subspace(columns)
+        seed = self.java_seed()
+        return empty_forest(int(self.trees), columns, subspace, max(2, outputs), seed)
+
+    def _pass(
+        self,
+        X: Rows,
+        y: NDArray[np.int64],
+        state: State,
+        learning: bool,
+        scores: FloatArray,
+        weights: FloatArray | None = None,
+    ) -> None:
+        rule = ForestRule(
+            int(self.grace),
+            float(self.confidence),
+            float(self.tie),
+            PREDICTIONS[self.leaf],
+            int(self.max_leaves),
+            float(self.rate),
+            float(self.warning),
+            float(self.drift),
+            int(java_random(TREE_SEED).bits[0]),
+        )
+        form = (rule, self.norm_limits(), learning, state["seen"], state["updates"])
+        space = row_space(
+            self._columns,
+            self._subspace(self._columns),
+            max(2, self._classes),
+            int(self.trees),
+        )
+        row = 0
+        while True:
+            forest = forest_of(state)
+            row = learn_and_score(
+                X, y, row, forest, *form, scores, array_of(weights), space
+            )
+            if row == len(scores):
+                return
+            leaves = 2 * len(state["counts"])
+            self._check_room(self._columns, self._classes, leaves)
+            state.update(grown_forest(state, leaves))
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from `state`, whose trees may need more room than the current ones."""
+        allow_slots(self.state_, state)
+        super().restore(state)
+
+    def _can_continue(self) -> bool:
+        return super()._can_continue() and is_forest(
+            forest_of(self.state_), self._columns
+        )
+
+    def measures(self) -> dict[str, float]:
+        """Return the shared measures, leaves of a tree on average, warnings and replaced trees."""
+        forest = forest_of(self.state_)
+        warnings, replaced = forest.alarms.sum(axis=0).tolist()
+        return {
+            **super().measures(),
+            "leaves": float(forest.leaves[forest.front].mean()),
+            "warnings": float(warnings),
+            "replaced": float(replaced),
+        }

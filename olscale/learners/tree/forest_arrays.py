@@ -1,0 +1,171 @@
+"""The arrays of a forest whose trees are replaced where their stream drifts."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.adwin import Windows, empty_windows
+from olscale.compiled.java_random import java_random
+from olscale.learners.contract.learner import FloatArray, State
+from olscale.learners.tree.tree_arrays import Tree, empty_tree, tree_of
+from olscale.learners.tree.tree_pool import (
+    NODES,
+    SLOTS,
+    Pool,
+    are_trees,
+    empty_pool,
+    pool_of,
+)
+
+NOT_DRAWN = -1
+"""In place of the first feature of a leaf that has not drawn its features."""
+
+TREE_SEED = 1
+"""Seed of each tree's generator, also of one that begins anew."""
+
+
+class Forest(NamedTuple):
+    """The state of the learner: trees in a pool, of which the first nodes are roots.
+
+    Each of n trees has two places, k and n + k: one for the tree that predicts, the other for the
+    one that learns behind it after a warning. The root of place p is node p.
+
+    Parameters
+    ----------
+    tree : Tree
+        The nodes of all places; moments of a slot are those of the slot's features.
+    pool : Pool
+    features : int64 array of shape (slots, features of a leaf)
+        Features that a leaf looks at, ascending; `NOT_DRAWN` before its first row.
+    tree_bits : uint64 array of shape (2 trees,)
+        The generator of each place.
+    leaves : int64 array of shape (2 trees,)
+        Leaves of each place.
+    front : int64 array of shape (trees,)
+        Place of the tree that predicts.
+    has_other : int64 array of shape (trees,)
+        Whether a tree learns behind it.
+    hits : float64 array of shape (trees, 2)
+        Weight of the rows that a tree has predicted correctly, and of all.
+    windows : Windows
+        Mistakes of each tree, to warn in the first n windows, and to replace it in the others.
+    alarms : int64 array of shape (trees, 2)
+        Warnings, and how often the tree was replaced.
+    forest_bits : uint64 array of shape (1,)
+        The generator of how often trees learn a row.
+    """
+
+    tree: Tree
+    pool: Pool
+    features: NDArray[np.int64]
+    tree_bits: NDArray[np.uint64]
+    leaves: NDArray[np.int64]
+    front: NDArray[np.int64]
+    has_other: NDArray[np.int64]
+    hits: FloatArray
+    windows: Windows
+    alarms: NDArray[np.int64]
+    forest_bits: NDArray[np.uint64]
+
+
+def empty_forest(
+    trees: int, columns: int, subspace: int, classes: int, seed: int
+) -> State:
+    """Return the arrays of a forest of empty trees, whose leaves look at `subspace` features.
+
+    Examples
+    --------
+    >>> empty_forest(trees=10, columns=9, subspace=5, classes=2, seed=1)["moments"].shape
+    (40, 6, 10)
+    """
+    places = 2 * trees
+    state = _empty_pooled_trees(2 * places, subspace, classes)
+    state["slot"][:places] = np.arange(places)
+    state["sizes"][:] = places
+    front = np.arange(trees)
+    return {
+        **state,
+        "tree_bits": np.repeat(java_random(TREE_SEED).bits, places),
+        "leaves": np.ones(places, dtype=np.int64),
+        "front": front,
+        "has_other": np.zeros(trees, dtype=np.int64),
+        "hits": np.zeros((trees, 2)),
+        **empty_windows(places)._asdict(),
+        "alarms": np.zeros((trees, 2), dtype=np.int64),
+        "forest_bits": java_random(seed).bits,
+    }
+
+
+def _empty_pooled_trees(slots: int, subspace: int, classes: int) -> State:
+    state = empty_tree(subspace, classes, slots)
+    # Twice the slots, of which half are roots from the beginning: an even number.
+    nodes = 2 * slots
+    for name in ("feature", "threshold", "child", "slot", "weights"):
+        state[name] = _enlarged(state[name], nodes)
+    for name in ("classes", "evaluated", "correct"):
+        state[name] = _enlarged(state[name], nodes)
+    features = np.full((slots, subspace), NOT_DRAWN, dtype=np.int64)
+    return {**state, **empty_pool(nodes, slots), "features": features}
+
+
+def _enlarged(array: NDArray[Any], size: int) -> NDArray[Any]:
+    larger = np.zeros((size, *array.shape[1:]), dtype=array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+def forest_of(state: Mapping[str, NDArray[Any]]) -> Forest:
+    """Return the forest of these arrays, ignoring others."""
+    windows = Windows(**{name: state[name] for name in Windows._fields})
+    names = set(Forest._fields) - {"tree", "pool", "windows"}
+    return Forest(
+        tree=tree_of(state),
+        pool=pool_of(state),
+        windows=windows,
+        **{name: state[name] for name in names},
+    )
+
+
+def grown_forest(state: Mapping[str, NDArray[Any]], slots: int) -> State:
+    """Return the arrays of the trees with room for so many slots."""
+    subspace = state["features"].shape[1]
+    larger = _empty_pooled_trees(slots, subspace, state["counts"].shape[1])
+    for name, array in larger.items():
+        array[: len(state[name])] = state[name]
+    return larger
+
+
+def allow_slots(state: State, other: Mapping[str, NDArray[Any]]) -> None:
+    """Give `state` the room that the forest `other` needs, if that is one of the same columns."""
+    counts = other.get("counts", state["counts"])
+    if counts.shape[1:] == state["counts"].shape[1:] and len(counts) > len(
+        state["counts"]
+    ):
+        state.update(grown_forest(state, len(counts)))
+
+
+def is_forest(forest: Forest, columns: int) -> bool:
+    """Return whether loops that follow the trees stay within their arrays, and end."""
+    trees = len(forest.front)
+    places = np.arange(2 * trees)
+    features = forest.features
+    drawn = features[:, 0] != NOT_DRAWN
+    counts = forest.windows.bucket_counts
+    deepest = forest.windows.window_counts[:, 2]
+    return bool(
+        are_trees(forest.tree, forest.pool, places, columns)
+        and (forest.front % trees == np.arange(trees)).all()
+        and (forest.front >= 0).all()
+        and (forest.front < 2 * trees).all()
+        and (features[drawn] >= 0).all()
+        and (features[drawn] < columns).all()
+        and (counts >= 0).all()
+        and (counts < forest.windows.bucket_sums.shape[2]).all()
+        and (deepest >= 0).all()
+        and (deepest < counts.shape[1]).all()
+        and (forest.leaves >= 1).all()
+        and forest.tree.sizes[NODES] >= 2 * trees
+        and forest.tree.sizes[SLOTS] >= 2 * trees
+    )

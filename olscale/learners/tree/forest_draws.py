@@ -1,0 +1,50 @@
+"""Random draws of forests, by the formulas of MOA."""
+
+from typing import Any
+
+from olscale.compiled.decorator import compiled
+from olscale.compiled.java_random import JavaRandom, next_double, next_int
+
+_MOST_WEIGHT = 100
+"""Least bound of draws by `draw_poisson`; ten times the mean where that is more."""
+
+
+@compiled
+def draw_poisson(random: JavaRandom, mean: float, power: float) -> int:
+    """Return a number of the Poisson distribution with this mean, of which `power` is ``e^mean``."""
+    target = next_double(random) * power
+    most = max(_MOST_WEIGHT, 10 * int(mean + 0.999999))
+    term = 1.0
+    total = 1.0
+    count = 1
+    while count < most and total <= target:
+        term *= mean / count
+        total += term
+        count += 1
+    return count - 1
+
+
+@compiled
+def draw_features(random: JavaRandom, columns: int, space: Any, features: Any) -> None:
+    """Set `features` to different ones of so many, in ascending order.
+
+    `space` has room for `columns` numbers. If all features are to be taken, nothing is drawn.
+    """
+    count = features.shape[0]
+    if count == columns:
+        for j in range(columns):
+            features[j] = j
+        return
+    for j in range(columns):
+        space[j] = j
+    for k in range(count):
+        place = next_int(random, columns - k)
+        feature = space[place]
+        # The order of what is left counts for later draws.
+        for j in range(place, columns - k - 1):
+            space[j] = space[j + 1]
+        to = k
+        while to > 0 and features[to - 1] > feature:
+            features[to] = features[to - 1]
+            to -= 1
+        features[to] = feature

@@ -1,0 +1,378 @@
+"""The loop of adaptive random forests: each tree votes, learns, and is replaced where it drifts."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.adwin import Windows, add_to_window, empty_window, window_mean
+from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.intrinsics import borrowed
+from olscale.compiled.java_random import JavaRandom
+from olscale.compiled.nearest import nearest_exponential
+from olscale.compiled.rows import set_column, weight_of
+from olscale.learners.contract.learner import UNKNOWN, FloatArray
+from olscale.learners.contract.usable_rows import unusable
+from olscale.learners.tree.forest_arrays import NOT_DRAWN, Forest
+from olscale.learners.tree.forest_draws import draw_features, draw_poisson
+from olscale.learners.tree.leaves import (
+    BEGINS_ANEW,
+    STAYS,
+    add_row,
+    begin_leaf,
+    borrowed_tree,
+    choose_split,
+    is_due,
+    largest,
+    leaf_of,
+    set_scores,
+    set_votes,
+    split_leaf,
+)
+from olscale.learners.tree.tree_pool import (
+    Pool,
+    begin_tree,
+    splits_left,
+    take_pair,
+    take_slot,
+)
+
+
+_SCALE = 2.0**200
+
+
+class ForestRule(NamedTuple):
+    """Parameters of the learner; `leaf` is as for Hoeffding trees."""
+
+    grace: int
+    confidence: float
+    tie: float
+    leaf: int
+    max_leaves: int
+    rate: float
+    warning: float
+    drift: float
+    tree_bits: int
+
+
+class RowSpace(NamedTuple):
+    """Space for what is known of a row.
+
+    Parameters
+    ----------
+    row : float64 array of shape (columns, 1)
+    part : float64 array of shape (features of a leaf,)
+        The row as a leaf sees it.
+    numbers : int64 array of shape (columns,)
+        Features that can be drawn.
+    densities : float64 array of shape (features of a leaf,)
+    votes, combined : float64 arrays of shape (classes,)
+        Votes of one tree, and of all.
+    sides : float64 array of shape (2, classes)
+    leaf, top, by_bayes : int64 arrays of shape (trees,)
+        Leaf of each tree, its class of most votes, and that of its naive Bayes.
+    spare : float64 array of shape (2,)
+        Of the generators; they draw no Gaussians.
+    """
+
+    row: FloatArray
+    part: FloatArray
+    numbers: NDArray[np.int64]
+    densities: FloatArray
+    votes: FloatArray
+    combined: FloatArray
+    sides: FloatArray
+    leaf: NDArray[np.int64]
+    top: NDArray[np.int64]
+    by_bayes: NDArray[np.int64]
+    spare: FloatArray
+
+
+def row_space(columns: int, subspace: int, classes: int, trees: int) -> RowSpace:
+    """Return space for a row of so many features, of which a leaf sees `subspace`."""
+    of_trees = np.empty((3, trees), dtype=np.int64)
+    return RowSpace(
+        np.empty((columns, 1)),
+        np.empty(subspace),
+        np.empty(columns, dtype=np.int64),
+        np.empty(subspace),
+        np.empty(classes),
+        np.empty(classes),
+        np.empty((2, classes)),
+        of_trees[0],
+        of_trees[1],
+        of_trees[2],
+        np.zeros(2),
+    )
+
+
+@inlined
+def _borrowed_forest(forest: Forest) -> Forest:
+    """Return the forest with arrays that count no references: counting took five sixths of the time."""
+    pool = forest.pool
+    windows = forest.windows
+    return Forest(
+        borrowed_tree(forest.tree),
+        Pool(
+            borrowed(pool.free_pairs),
+            borrowed(pool.free_slots),
+            borrowed(pool.free_sizes),
+        ),
+        borrowed(forest.features),
+        borrowed(forest.tree_bits),
+        borrowed(forest.leaves),
+        borrowed(forest.front),
+        borrowed(forest.has_other),
+        borrowed(forest.hits),
+        Windows(
+            borrowed(windows.bucket_sums),
+            borrowed(windows.bucket_squares),
+            borrowed(windows.bucket_counts),
+            borrowed(windows.window_counts),
+            borrowed(windows.window_sums),
+        ),
+        borrowed(forest.alarms),
+        borrowed(forest.forest_bits),
+    )
+
+
+@inlined
+def _borrowed_space(space: RowSpace) -> RowSpace:
+    return RowSpace(
+        borrowed(space.row),
+        borrowed(space.part),
+        borrowed(space.numbers),
+        borrowed(space.densities),
+        borrowed(space.votes),
+        borrowed(space.combined),
+        borrowed(space.sides),
+        borrowed(space.leaf),
+        borrowed(space.top),
+        borrowed(space.by_bayes),
+        borrowed(space.spare),
+    )
+
+
+@inlined
+def _take_part(forest: Forest, node: int, space: RowSpace) -> None:
+    """Set the row as a leaf sees it; one that has no features yet looks at none."""
+    features = forest.features[forest.tree.slot[node]]
+    if features[0] == NOT_DRAWN:
+        return
+    for j in range(features.shape[0]):
+        space.part[j] = space.row[features[j], 0]
+
+
+@inlined
+def _set_tree_votes(
+    forest: Forest, root: int, leaf: int, learned: bool, space: RowSpace
+) -> tuple[int, int]:
+    """Set the votes of one tree; return its leaf and the class by naive Bayes."""
+    node = leaf_of(space.row[:, 0], forest.tree, root)
+    _take_part(forest, node, space)
+    by_bayes = set_votes(
+        space.part, forest.tree, node, leaf, learned, space.densities, space.votes
+    )
+    return node, by_bayes
+
+
+@inlined
+def _add_votes(hits: Any, votes: Any, combined: Any) -> None:
+    """Add the shares of a tree's votes, times its share of correct rows in percent.
+
+    A tree without a correct row counts as one of a percent.
+    """
+    total = 0.0
+    for vote in votes:
+        total += vote
+    if not total > 0.0:
+        return
+    if total == np.inf:
+        # Products beyond the range of numbers: the first such class has the vote.
+        combined[largest(votes)] += 1.0
+        return
+    scale = 1.0
+    if 1.0 / total == np.inf:
+        # In MOA the votes of this tree, and so those of all, are no numbers.
+        scale = _SCALE
+    factor = 1.0 / (scale * total)
+    accuracy = 1.0
+    if hits[0] > 0.0:
+        accuracy = hits[0] / hits[1] * 100.0
+    for c in range(votes.shape[0]):
+        combined[c] += scale * votes[c] * factor * accuracy
+
+
+@compiled
+def _split(
+    forest: Forest, place: int, node: int, rule: ForestRule, space: RowSpace
+) -> None:
+    """Split a leaf if its best candidate is sure enough."""
+    tree = forest.tree
+    subspace = forest.features.shape[1]
+    j, threshold = choose_split(tree, node, subspace, rule, space.sides)
+    slot = tree.slot[node]
+    if j == BEGINS_ANEW:
+        begin_leaf(tree, node, slot)
+        forest.features[slot, 0] = NOT_DRAWN
+    elif j != STAYS:
+        feature = forest.features[slot, j]
+        first = take_pair(tree, forest.pool)
+        second_slot = take_slot(tree, forest.pool)
+        split_leaf(tree, node, j, feature, threshold, space.sides, first, second_slot)
+        forest.features[slot, 0] = NOT_DRAWN
+        forest.features[second_slot, 0] = NOT_DRAWN
+        forest.leaves[place] += 1
+
+
+@compiled
+def _learn_leaf(
+    forest: Forest,
+    place: int,
+    node: int,
+    c: int,
+    weight: float,
+    by_bayes: int,
+    rule: ForestRule,
+    space: RowSpace,
+) -> None:
+    """Let the leaf of a tree learn a row, and split."""
+    slot = forest.tree.slot[node]
+    if forest.features[slot, 0] == NOT_DRAWN:
+        random = JavaRandom(forest.tree_bits[place : place + 1], space.spare)
+        columns = space.row.shape[0]
+        draw_features(random, columns, space.numbers, forest.features[slot])
+    _take_part(forest, node, space)
+    add_row(space.part, c, weight, forest.tree, node, by_bayes, rule.leaf)
+    if forest.leaves[place] < rule.max_leaves and is_due(forest.tree, node, rule.grace):
+        _split(forest, place, node, rule, space)
+
+
+@compiled
+def _begin_place(forest: Forest, place: int, rule: ForestRule) -> None:
+    begin_tree(forest.tree, forest.pool, place)
+    forest.features[forest.tree.slot[place], 0] = NOT_DRAWN
+    forest.tree_bits[place] = rule.tree_bits
+    forest.leaves[place] = 1
+
+
+@inlined
+def _rises(windows: Windows, k: int, mistake: float, delta: float) -> bool:
+    """Add whether a tree was wrong; return whether it is wrong more often than it was."""
+    first = windows.window_counts[k, 1] == 0
+    before = window_mean(windows, k)
+    changed = add_to_window(windows, k, mistake, delta)
+    return changed and not first and window_mean(windows, k) > before
+
+
+@inlined
+def _watch(forest: Forest, t: int, mistake: float, rule: ForestRule) -> None:
+    """Begin a tree behind one that errs more often, and replace it if that goes on."""
+    trees = forest.front.shape[0]
+    other = (forest.front[t] + trees) % (2 * trees)
+    if _rises(forest.windows, t, mistake, rule.warning):
+        forest.alarms[t, 0] += 1
+        _begin_place(forest, other, rule)
+        forest.has_other[t] = 1
+        empty_window(forest.windows, t)
+    if _rises(forest.windows, trees + t, mistake, rule.drift):
+        forest.alarms[t, 1] += 1
+        _begin_place(forest, forest.front[t], rule)
+        # The window that warns is a new one only with a new tree: as in MOA.
+        if forest.has_other[t]:
+            forest.front[t] = other
+            forest.has_other[t] = 0
+            empty_window(forest.windows, t)
+        empty_window(forest.windows, trees + t)
+        forest.hits[t, 0] = 0.0
+        forest.hits[t, 1] = 0.0
+
+
+@inlined
+def _learn_tree(
+    forest: Forest,
+    t: int,
+    c: int,
+    weight: float,
+    power: float,
+    rule: ForestRule,
+    space: RowSpace,
+) -> None:
+    """Let a tree learn a row as often as is drawn, and the tree behind it once."""
+    if space.top[t] == c:
+        forest.hits[t, 0] += weight
+    forest.hits[t, 1] += weight
+    random = JavaRandom(forest.forest_bits, space.spare)
+    times = draw_poisson(random, rule.rate, power)
+    if times == 0:
+        return
+    place = forest.front[t]
+    by_bayes = space.by_bayes[t]
+    _learn_leaf(forest, place, space.leaf[t], c, weight * times, by_bayes, rule, space)
+    if forest.has_other[t]:
+        trees = forest.front.shape[0]
+        other = (place + trees) % (2 * trees)
+        node, by_bayes = _set_tree_votes(forest, other, rule.leaf, True, space)
+        _learn_leaf(forest, other, node, c, weight, by_bayes, rule, space)
+    _set_tree_votes(forest, place, rule.leaf, False, space)
+    mistake = 0.0 if largest(space.votes) == c else 1.0
+    _watch(forest, t, mistake, rule)
+
+
+@compiled
+def learn_and_score(
+    X: Any,
+    y: NDArray[np.int64],
+    start: int,
+    forest: Forest,
+    rule: Any,
+    limits: Any,
+    learning: bool,
+    seen: NDArray[np.int64],
+    updates: NDArray[np.int64],
+    scores: FloatArray,
+    weights: Any,
+    space: RowSpace,
+) -> int:
+    """Score rows from `start` on by the votes of all trees and, when `learning`, learn each.
+
+    Return the row that needs larger arrays, or the number of rows.
+    """
+    low, high = limits
+    forest = _borrowed_forest(forest)
+    space = _borrowed_space(space)
+    scores = borrowed(scores)
+    trees = forest.front.shape[0]
+    columns = space.row.shape[0]
+    power = nearest_exponential(rule.rate)
+    x = space.row[:, 0]
+    for i in range(start, scores.shape[0]):
+        set_column(X, i, space.row, 0)
+        square = 0.0
+        for j in range(columns):
+            square += x[j] * x[j]
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
+        weight = weight_of(weights, i) if learning else 0.0
+        learned = learning and y[i] != UNKNOWN
+        # Each tree may split, and so may the one behind it.
+        if learned and splits_left(forest.tree, forest.pool) < 2 * trees:
+            return i
+        space.combined[:] = 0.0
+        for t in range(trees):
+            node, by_bayes = _set_tree_votes(
+                forest, forest.front[t], rule.leaf, learned, space
+            )
+            space.leaf[t] = node
+            space.by_bayes[t] = by_bayes
+            space.top[t] = largest(space.votes)
+            _add_votes(forest.hits[t], space.votes, space.combined)
+        set_scores(space.combined, scores[i])
+        if learned:
+            seen[0] += 1
+            if weight > 0.0:
+                updates[0] += 1
+                for t in range(trees):
+                    _learn_tree(forest, t, y[i], weight, power, rule, space)
+    return len(scores)
