@@ -37,7 +37,6 @@ from olscale.learners.tree.tree_pool import (
     take_slot,
 )
 
-
 _SCALE = 2.0**200
 
 
