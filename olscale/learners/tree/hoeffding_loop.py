@@ -15,7 +15,6 @@ from olscale.learners.tree.leaves import (
     STAYS,
     add_row,
     begin_leaf,
-    borrowed_tree,
     choose_split,
     is_due,
     leaf_of,
@@ -88,7 +87,7 @@ def learn_and_score(
     """
     low, high = limits
     # Counting references took most of the time.
-    tree = borrowed_tree(tree)
+    tree = borrowed(tree)
     scores = borrowed(scores)
     classes = tree.weights.shape[1]
     columns = tree.moments.shape[2] // classes

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from olscale.compiled.copies import copy_numbers
-from olscale.compiled.decorator import compiled, inlined
-from olscale.compiled.intrinsics import borrowed
+from olscale.compiled.decorator import compiled
 from olscale.learners.tree.gaussian_splits import (
     best_threshold,
     entropy,
@@ -37,24 +36,6 @@ class HoeffdingRule(NamedTuple):
     tie: float
     leaf: int
     max_leaves: int
-
-
-@inlined
-def borrowed_tree(tree: Tree) -> Tree:
-    """Return an argument's tree with arrays `intrinsics.borrowed`."""
-    return Tree(
-        borrowed(tree.feature),
-        borrowed(tree.threshold),
-        borrowed(tree.child),
-        borrowed(tree.slot),
-        borrowed(tree.weights),
-        borrowed(tree.classes),
-        borrowed(tree.evaluated),
-        borrowed(tree.correct),
-        borrowed(tree.counts),
-        borrowed(tree.moments),
-        borrowed(tree.sizes),
-    )
 
 
 @compiled
