@@ -138,7 +138,9 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
     def learn(
         self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
     ) -> FloatArray:
-        scores = self._run(X, y, weights)
+        # Half-space trees split by the class, too: a detector never sees one.
+        shown = np.zeros(len(y)) if self.task == "novelty" else y
+        scores = self._run(X, shown, weights)
         self._updates += len(y)
         return scores
 
