@@ -97,7 +97,7 @@ METHODS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class SharedStream:
     """A dataset, and the same rows in memory and in the files of other programs.
 
     Attributes
@@ -174,12 +174,12 @@ def _datasets(folder: Path, rows: int, lines: list[Figure]) -> Iterator[Dataset]
     yield generate("rbf", folder / "rbf", rows=rows, speed=0.001, classes=5)
 
 
-def _written(dataset: Dataset) -> Stream:
+def _written(dataset: Dataset) -> SharedStream:
     """Return a dataset with the files of other programs beside it."""
     chunks = list(dataset.chunks())
     X = np.concatenate([chunk.to_numpy() for chunk in chunks])
     rows = Chunk(X, np.concatenate([chunk.y for chunk in chunks]), X.shape[1])
-    stream = Stream(
+    stream = SharedStream(
         dataset, rows, Path(dataset.path), len(dataset.manifest.classes or ())
     )
     np.savez(stream.path.with_suffix(".npz"), X=rows.X, y=rows.y)
@@ -190,7 +190,7 @@ def _written(dataset: Dataset) -> Stream:
 class _Table:
     """The contestants of a method on a stream, each with the mistakes of its last round."""
 
-    def __init__(self, method: Method, stream: Stream) -> None:
+    def __init__(self, method: Method, stream: SharedStream) -> None:
         self.method = method
         self.stream = stream
         self._contestants: list[Contestant] = []
