@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.dot import vector_dot
 from olscale.compiled.elementary import exponential
+from olscale.compiled.intrinsics import prefetch
 from olscale.compiled.philox import philox
 from olscale.compiled.simd.lines import (
     add_squares,
@@ -39,6 +40,9 @@ RIDGE = 1e-3
 
 LEAST_SHARE = 1e-3
 """Least share of a stored row that counts as not spanned by the landmarks."""
+
+_LINE = 16
+"""Kernel values of a line of the cache."""
 
 _LEAST_GAIN = 1e-3
 """Least violation for which a step between two classes is made."""
@@ -304,23 +308,45 @@ def _square_up(alive: Any, first: int, count: int, powers: Any) -> None:
             before = e
 
 
-@compiled
-def replay(model: Any, t: int, looks: int, cube: float, powers: Any, f: Any) -> None:
-    """Make `looks` steps on stored rows, drawn by the number of the row."""
-    landmarks = model.counts[0]
-    count = model.support.counts[0]
-    stored = np.uint64(count - landmarks)
-    if stored == 0:
-        return
+@inlined
+def _drawn(model: Any, t: int, look: int, stored: Any) -> int:
+    """Return the slot of the stored row that makes a step again as number `look` at row `t`."""
     number = np.uint64(t)
     low = number & np.uint64(0xFFFFFFFF)
     high = number >> np.uint64(32)
+    words = philox(low, high, np.uint64(look), np.uint64(0), model.key[0], model.key[1])
+    # The high half of the product: a division by 2^32, which needs no modulo.
+    return model.counts[0] + np.int64((words[0] * stored) >> np.uint64(32))  # type: ignore[no-any-return]
+
+
+@compiled
+def fetch_drawn(model: Any, t: int, looks: int) -> None:
+    """Fetch the kernel values that `replay` will need at row `t`, as most often it does.
+
+    The matrix is larger than the caches, and the blocks of a line are too far apart for a
+    processor to foresee them.
+    """
+    count = model.support.counts[0]
+    stored = np.uint64(count - model.counts[0])
+    if stored == 0:
+        return
+    for look in range(looks):
+        slot = _drawn(model, t, look, stored)
+        for block in range((count + WIDTH - 1) // WIDTH):
+            line = model.matrix[block, slot]
+            for s in range(0, WIDTH, _LINE):
+                prefetch(line, np.uint64(s))
+
+
+@compiled
+def replay(model: Any, t: int, looks: int, cube: float, powers: Any, f: Any) -> None:
+    """Make `looks` steps on stored rows, drawn by the number of the row."""
+    count = model.support.counts[0]
+    stored = np.uint64(count - model.counts[0])
+    if stored == 0:
+        return
     for r in range(looks):
-        words = philox(
-            low, high, np.uint64(r), np.uint64(0), model.key[0], model.key[1]
-        )
-        # The high half of the product: a division by 2^32, which needs no modulo.
-        slot = landmarks + np.int64((words[0] * stored) >> np.uint64(32))
+        slot = _drawn(model, t, r, stored)
         if model.drifting[0] and t - model.stored_at[slot] > STALE:
             continue
         _set_powers_of(model.matrix, model.alive, slot, count, powers)

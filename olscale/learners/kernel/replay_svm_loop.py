@@ -61,6 +61,7 @@ from olscale.learners.kernel.replay_machine import (
     MACHINES,
     RIDGE,
     Machines,
+    fetch_drawn,
     invert,
     keep,
     margin_of,
@@ -190,6 +191,8 @@ def learn_and_score(
                 return i
         opened = gamma > 0.0
         runs = opened and (again or not sit_out(experts, seen[0]))
+        if runs and learns:
+            fetch_drawn(machines, i + 1 if again else seen[0] + 1, rule.R)
         begins = runs and i >= end_of_block and may_go_together(support, X, i, rows)
         # Of machines that sit out most rows, the products of the next ones are not needed.
         begins = begins and not sit_out(experts, seen[0] + 1)
