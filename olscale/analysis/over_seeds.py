@@ -86,7 +86,8 @@ def compare_over_seeds(
     Returns
     -------
     list of StreamComparison
-        In the order of the streams in the experiment, the delays of each ascending.
+        In the order of the streams in the experiment, the delays of each ascending; without those
+        where the first learner meets no other.
     """
     by_asked = {key.as_asked(): values for key, values in figures.items()}
     errors: dict[tuple[str, int | str], dict[str, dict[str, float]]]
@@ -102,10 +103,11 @@ def compare_over_seeds(
     streams = list(dict.fromkeys(stream for stream, _ in errors))
     # The settings of an experiment come by dataset, so delays of a stream lie apart.
     places = sorted(errors, key=lambda key: (streams.index(key[0]), _order(key[1])))
-    return [
+    comparisons = (
         _compare_on(*place, {name: errors[place].get(name, {}) for name in labels})
         for place in places
-    ]
+    )
+    return [comparison for comparison in comparisons if comparison.pairs]
 
 
 def _order(delay: int | str) -> tuple[bool, int, str]:
