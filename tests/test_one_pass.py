@@ -59,16 +59,16 @@ def test_p_is_that_of_the_paired_t_test_over_test_rows() -> None:
     assert made == pytest.approx(expected)
 
 
-def test_conditions_hold_or_not_as_errors_are() -> None:
+def test_a_condition_is_open_until_what_was_not_run_cannot_change_it() -> None:
     near = conditions(study(0.12, 0.2)).splitlines()
     assert [line.split(" | ")[1:] for line in near[2:]] == [
-        ["1 of 1", "holds |"],
-        ["0 of 0", "was not run |"],
-        ["none of 1", "holds |"],
+        ["1 of 1, 1 not run", "open |"],
+        ["0 of 0, 2 not run", "open |"],
+        ["none, 1 not run", "open |"],
     ]
     far = conditions(study(0.2, 0.1)).splitlines()
-    assert far[2].endswith("0 of 1 | does not hold |")
-    assert far[4].endswith("| ring | does not hold |")
+    assert far[2].endswith("0 of 1, 1 not run | does not hold |")
+    assert far[4].endswith("| ring, 1 not run | does not hold |")
 
 
 def test_a_set_that_was_not_run_has_empty_cells_and_comes_last() -> None:
