@@ -229,3 +229,12 @@ def add_to_window(windows: Windows, k: int, value: float, delta: float) -> bool:
             _drop_oldest(windows, k)
             has_dropped = True
     return has_dropped
+
+
+@inlined
+def mean_rises(windows: Windows, k: int, value: float, delta: float) -> bool:
+    """Add a number to window `k`; return whether it dropped numbers, and its mean has grown."""
+    first = windows.window_counts[k, WIDTH] == 0
+    before = window_mean(windows, k)
+    changed = add_to_window(windows, k, value, delta)
+    return changed and not first and window_mean(windows, k) > before

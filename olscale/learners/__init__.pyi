@@ -119,6 +119,9 @@ from olscale.learners.tiles.pair_tiles import PairTiles as PairTiles
 from olscale.learners.tree.adaptive_forest import (
     AdaptiveRandomForest as AdaptiveRandomForest,
 )
+from olscale.learners.tree.adaptive_forest_r import (
+    AdaptiveRandomForestR as AdaptiveRandomForestR,
+)
 from olscale.learners.tree.fimt_dd import FIMTDD as FIMTDD
 from olscale.learners.tree.hoeffding_tree import HoeffdingTree as HoeffdingTree
 

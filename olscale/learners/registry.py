@@ -208,6 +208,7 @@ LEARNERS: Registry[Any] = Registry(
         "oselm-r": "olscale.learners.network.oselm:OSELMR",
         "rff-rls-r": "olscale.learners.network.rff_rls:RFFRLSR",
         "fimt-dd": "olscale.learners.tree.fimt_dd:FIMTDD",
+        "arf-r": "olscale.learners.tree.adaptive_forest_r:AdaptiveRandomForestR",
         "mean": "olscale.learners.reference.baselines:Mean",
         "last-value": "olscale.learners.reference.baselines:LastValue",
         "svr": "olscale.learners.reference.svm:SVR",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from olscale.learners.tree.adaptive_forest import AdaptiveRandomForest
+from olscale.learners.tree.adaptive_forest_r import AdaptiveRandomForestR
 from olscale.learners.tree.forest_arrays import NOT_DRAWN, Forest, forest_of
+from olscale.learners.tree.regression_pieces import LinearPieces
 from olscale.learners.tree.tree_arrays import LEAF, Tree
 from olscale.models.onnx_graph import Value, doubles
 from olscale.models.onnx_trees import add_scores, densities_of
@@ -17,7 +19,7 @@ def add_forest(learner: AdaptiveRandomForest, rows: Value) -> Value:
     tree = forest.tree
     graph = rows.graph
     levels = _levels(tree, forest.front)
-    node = _add_leaves(forest, rows, len(levels) - 1)
+    node = _add_leaves(tree, forest.front, rows, len(levels) - 1)
     slot = graph.add("Gather", tree.slot, node)
     nodes = np.concatenate(levels)
     leaves = nodes[tree.feature[nodes] == LEAF]
@@ -47,9 +49,17 @@ def _levels(tree: Tree, roots: np.ndarray) -> list[np.ndarray]:
         levels.append(np.concatenate([first, first + 1]))
 
 
-def _add_leaves(forest: Forest, rows: Value, depth: int) -> Value:
+def add_regression_forest(learner: AdaptiveRandomForestR, rows: Value) -> Value:
+    """Add the mean of the predictions of all trees."""
+    pieces, roots = learner.pieces()
+    node = _add_leaves(pieces, roots, rows, pieces.depth)
+    return rows.graph.add("Gather", pieces.constants, node).sum() * (1.0 / len(roots))
+
+
+def _add_leaves(
+    tree: Tree | LinearPieces, roots: np.ndarray, rows: Value, depth: int
+) -> Value:
     """Add the number of each row's leaf in each tree."""
-    tree = forest.tree
     graph = rows.graph
     is_leaf = tree.feature == LEAF
     feature = np.where(is_leaf, 0, tree.feature)
@@ -57,7 +67,7 @@ def _add_leaves(forest: Forest, rows: Value, depth: int) -> Value:
     threshold = np.where(is_leaf, np.inf, tree.threshold)
     child = np.where(is_leaf, np.arange(len(is_leaf)), tree.child)
     zeros = rows.columns(np.array([0])).is_greater(np.inf).as_integers()
-    node = zeros + forest.front[np.newaxis]
+    node = zeros + roots[np.newaxis]
     for _ in range(depth):
         tested = graph.add("Gather", feature, node)
         values = graph.add("GatherElements", rows, tested, axis=1)

@@ -24,11 +24,12 @@ from olscale.learners.network.rff_rls import FourierLayer
 from olscale.learners.reference.batch_machine import BatchMachine
 from olscale.learners.tiles.pair_tiles import PairTiles
 from olscale.learners.tree.adaptive_forest import AdaptiveRandomForest
+from olscale.learners.tree.adaptive_forest_r import AdaptiveRandomForestR
 from olscale.learners.tree.fimt_dd import FIMTDD
 from olscale.learners.tree.hoeffding_tree import HoeffdingTree
 from olscale.models import onnx_distributions, onnx_local, onnx_networks
 from olscale.models.onnx_ensemble import add_drift_ensemble
-from olscale.models.onnx_forest import add_forest
+from olscale.models.onnx_forest import add_forest, add_regression_forest
 from olscale.models.onnx_graph import Value, doubles
 from olscale.models.onnx_kernels import add_replay_svm, add_support_vectors
 from olscale.models.onnx_tiles import add_pair_tiles
@@ -81,6 +82,8 @@ def add_scores(learner: Learner, rows: Value, columns: int) -> Value:
             return add_drift_ensemble(learner, rows, columns)
         case AdaptiveRandomForest():
             return add_forest(learner, rows)
+        case AdaptiveRandomForestR():
+            return add_regression_forest(learner, rows)
         case HoeffdingTree():
             return add_tree(learner, rows)
         case FIMTDD():

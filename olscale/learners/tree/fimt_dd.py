@@ -177,6 +177,7 @@ class FIMTDD(OnePassRegressor, EstimatesCost):
             float(self.decay),
             int(self.max_leaves),
             self.leaf == "model",
+            False,
         )
 
     def _pass(
@@ -229,7 +230,7 @@ class FIMTDD(OnePassRegressor, EstimatesCost):
         ([-1], [3.0])
         """
         has_models = self.leaf == "model"
-        return pieces_of(trees_of(self.state_), self.state_["moments"], has_models)
+        return pieces_of(trees_of(self.state_), 0, self.state_["moments"], has_models)
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures, and leaves and tests on the longest way, and alternates."""

@@ -48,3 +48,20 @@ def draw_features(random: JavaRandom, columns: int, space: Any, features: Any) -
             features[to] = features[to - 1]
             to -= 1
         features[to] = feature
+
+
+@compiled
+def draw_until_different(random: JavaRandom, columns: int, features: Any) -> None:
+    """Set `features` to different ones of so many, in ascending order; each is drawn until it is new."""
+    for k in range(features.shape[0]):
+        is_new = False
+        while not is_new:
+            feature = next_int(random, columns)
+            is_new = True
+            for place in range(k):
+                is_new &= features[place] != feature
+        to = k
+        while to > 0 and features[to - 1] > feature:
+            features[to] = features[to - 1]
+            to -= 1
+        features[to] = feature

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.adwin import Windows, add_to_window, empty_window, window_mean
+from olscale.compiled.adwin import Windows, empty_window, mean_rises
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.java_random import JavaRandom
@@ -207,25 +207,16 @@ def _begin_place(forest: Forest, place: int, rule: ForestRule) -> None:
 
 
 @inlined
-def _rises(windows: Windows, k: int, mistake: float, delta: float) -> bool:
-    """Add whether a tree was wrong; return whether it is wrong more often than it was."""
-    first = windows.window_counts[k, 1] == 0
-    before = window_mean(windows, k)
-    changed = add_to_window(windows, k, mistake, delta)
-    return changed and not first and window_mean(windows, k) > before
-
-
-@inlined
 def _watch(forest: Forest, t: int, mistake: float, rule: ForestRule) -> None:
     """Begin a tree behind one that errs more often, and replace it if that goes on."""
     trees = forest.front.shape[0]
     other = (forest.front[t] + trees) % (2 * trees)
-    if _rises(forest.windows, t, mistake, rule.warning):
+    if mean_rises(forest.windows, t, mistake, rule.warning):
         forest.alarms[t, 0] += 1
         _begin_place(forest, other, rule)
         forest.has_other[t] = 1
         empty_window(forest.windows, t)
-    if _rises(forest.windows, trees + t, mistake, rule.drift):
+    if mean_rises(forest.windows, trees + t, mistake, rule.drift):
         forest.alarms[t, 1] += 1
         _begin_place(forest, forest.front[t], rule)
         # The window that warns is a new one only with a new tree: as in MOA.

@@ -53,7 +53,7 @@ an alternate."""
 
 WATCHES, STARTED = range(2)
 """What `Trees.flags` has: whether drift is looked for below a node, and whether the model of a
-leaf has weights."""
+leaf has weights, or its features are drawn."""
 
 LEAVES, ALTERNATES = range(2)
 """What `Trees.sizes` has of a tree, leaves of alternates included."""

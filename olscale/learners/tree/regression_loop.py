@@ -9,6 +9,7 @@ from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.elementary import quotient
 from olscale.compiled.java_random import next_double
 from olscale.learners.contract.learner import FloatArray
+from olscale.learners.tree.forest_draws import draw_until_different
 from olscale.learners.tree.gaussian_splits import hoeffding_bound
 from olscale.learners.tree.regression_arrays import (
     ALTERNATE,
@@ -55,7 +56,7 @@ _SPREADS = 3.0
 
 
 class RegressionRule(NamedTuple):
-    """Parameters of the trees, and whether leaves have linear models."""
+    """Parameters of the trees, and whether leaves have linear models, and draw their features."""
 
     grace: int
     confidence: float
@@ -69,6 +70,7 @@ class RegressionRule(NamedTuple):
     decay: float
     max_leaves: int
     has_models: bool
+    draws_features: bool
 
 
 class LearnedRow(NamedTuple):
@@ -247,6 +249,9 @@ def _learn_in_leaf(
         numbers[EVALUATED] = numbers[WEIGHT]
         return False
     features = row.features[min(node, row.features.shape[0] - 1)]
+    if rule.draws_features and not trees.flags[node, STARTED]:
+        trees.flags[node, STARTED] = True
+        draw_until_different(random, row.x.shape[0], features)
     kept = trees.rows[node, trees.waiting[node]]
     trees.waiting[node] += 1
     for place in range(features.shape[0]):

@@ -100,8 +100,9 @@ def split_leaf(
         trees.links[node, FIRST + side] = child
         trees.links[child, PARENT] = node
         trees.flags[child, WATCHES] = trees.flags[node, WATCHES]
-        trees.flags[child, STARTED] = trees.flags[node, STARTED]
         columns = trees.weights.shape[1]
+        if columns > 0:
+            trees.flags[child, STARTED] = trees.flags[node, STARTED]
         copy_numbers(trees.weights[node], trees.weights[child], columns)
     trees.feature[node] = j
     trees.threshold[node] = at

@@ -1,5 +1,6 @@
 """A regression tree as a function: linear on each of the pieces into which its tests cut space."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -43,9 +44,11 @@ class LinearPieces(NamedTuple):
     depth: int
 
 
-def pieces_of(trees: Trees, moments: FloatArray, has_models: bool) -> LinearPieces:
-    """Return the pieces of the first tree; `moments` are sums of features and of their squares."""
-    order = [int(trees.roots[0])]
+def pieces_of(
+    trees: Trees, tree: int, moments: FloatArray, has_models: bool
+) -> LinearPieces:
+    """Return the pieces of a tree; `moments` are sums of the features and of their squares."""
+    order = [int(trees.roots[tree])]
     depths = [0]
     child = []
     for place, node in enumerate(order):
@@ -56,7 +59,7 @@ def pieces_of(trees: Trees, moments: FloatArray, has_models: bool) -> LinearPiec
     nodes = np.array(order)
     slopes = np.zeros((len(nodes), moments.shape[1]))
     constants = np.zeros(len(nodes))
-    rows, total, squares = trees.totals[0].tolist()
+    rows, total, squares = trees.totals[tree].tolist()
     if has_models and rows > 1.0:
         means = moments[0] / rows
         sums = np.column_stack([moments, [total, squares]])
@@ -79,3 +82,19 @@ def pieces_of(trees: Trees, moments: FloatArray, has_models: bool) -> LinearPiec
         constants,
         max(depths),
     )
+
+
+def joined(parts: Sequence[LinearPieces]) -> tuple[LinearPieces, NDArray[np.int64]]:
+    """Return the nodes of several trees in one, and their roots."""
+    sizes = [len(part.feature) for part in parts]
+    roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    children = [part.child + root for part, root in zip(parts, roots, strict=True)]
+    nodes = LinearPieces(
+        np.concatenate([part.feature for part in parts]),
+        np.concatenate([part.threshold for part in parts]),
+        np.concatenate(children),
+        np.concatenate([part.slopes for part in parts]),
+        np.concatenate([part.constants for part in parts]),
+        max(part.depth for part in parts),
+    )
+    return nodes, roots
