@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.adwin import Windows, empty_window, mean_rises
+from olscale.compiled.adwin import empty_window, mean_rises
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.java_random import JavaRandom
