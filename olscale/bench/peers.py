@@ -93,6 +93,15 @@ METHODS = (
         like_moa={"scaling": "range"},
         of_capymoa={"k": 5, "window_size": 1000},
     ),
+    Method(
+        "arf",
+        "meta.AdaptiveRandomForest -s 10",
+        "AdaptiveRandomForestClassifier",
+        "river.forest:ARFClassifier",
+        like_moa={"trees": 10},
+        like_river={"trees": 10},
+        of_capymoa={"ensemble_size": 10, "random_seed": 1},
+    ),
 )
 
 
@@ -141,17 +150,18 @@ def figures(rows: int = 50_000, rounds: int = 3, python: str = "") -> list[Figur
     python : str
         Interpreter that has CapyMOA; this one if empty.
     """
-    lines = other_learners.missing("River", "river")
-    has_river = not lines
+    lines: list[Figure] = []
+    absent = other_learners.missing("River", "river")
+    has_river = not absent
     with other_learners.scratch() as folder, ExitStack() as stack:
         streams = [
-            _written(dataset) for dataset in _datasets(Path(folder), rows, lines)
+            _written(dataset) for dataset in _datasets(Path(folder), rows, absent)
         ]
         capymoa = None
         try:
             capymoa = stack.enter_context(CapyMOA(python or sys.executable))
         except OlscaleError as error:
-            lines.append(Figure("MOA, CapyMOA", note=str(error)))
+            absent.append(Figure("MOA, CapyMOA", note=str(error)))
         for stream in streams:
             for method in METHODS:
                 table = _Table(method, stream)
@@ -160,8 +170,8 @@ def figures(rows: int = 50_000, rounds: int = 3, python: str = "") -> list[Figur
                     table.add_capymoa(capymoa)
                 if has_river:
                     table.add_river()
-                lines = [*table.figures(rounds), *lines]
-    return lines
+                lines += table.figures(rounds)
+    return lines + absent
 
 
 def _datasets(folder: Path, rows: int, lines: list[Figure]) -> Iterator[Dataset]:
