@@ -51,6 +51,7 @@ class ExampleSlots:
         count_row = self._workspace._finish_example
         take_down = self._workspace.unsetup_example
         prediction = self._prediction
+        examples = self._examples
         predictions = []
         rows = read_only_csr(trim(to_csr(X)))
         for first in range(0, len(labels), _SLOTS):
@@ -59,7 +60,7 @@ class ExampleSlots:
             self._set_labels(block)
             self._fill(numbers, rows, first)
             for number in numbers:
-                example = self._examples[number]
+                example = examples[number]
                 set_up(example)
                 learn(example)
                 predictions.append(prediction(example))
@@ -78,12 +79,13 @@ class ExampleSlots:
         return [slot if label else slot + _SLOTS for slot, label in enumerate(labels)]
 
     def _set_labels(self, labels: Sequence[str]) -> None:
+        set_labels = self._labels
         for slot, label in enumerate(labels):
-            if label and self._labels[slot] != label:
+            if set_labels[slot] != label and label:
                 self._examples[slot].set_label_string(
                     self._workspace, label, self._label_type
                 )
-                self._labels[slot] = label
+                set_labels[slot] = label
 
     def _fill(self, numbers: Sequence[int], rows: CSR, first: int) -> None:
         """Give examples, by their `numbers`, the features of the rows from `first` on."""

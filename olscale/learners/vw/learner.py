@@ -88,14 +88,14 @@ class WabbitLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
         )
 
     def _labels_of_classes(self) -> list[str]:
-        """Return the label of each class as Vowpal Wabbit's text has it."""
+        """Return the label of each class as Vowpal Wabbit's text has it, with weight 1 or costs."""
         counted = self.command.classes
         if not counted:
-            return ["-1", "1"]
+            return ["-1 1", "1 1"]
         first = self.command.first_class
         numbers = range(first, first + counted)
         if not self.command.takes_costs:
-            return [str(number) for number in numbers]
+            return [f"{number} 1" for number in numbers]
         return [
             " ".join(f"{number}:{int(number != own)}" for number in numbers)
             for own in numbers
@@ -164,16 +164,18 @@ class WabbitLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
         A row without weight has no label, since labels say within which range predictions are.
         """
         if self.task == "regression":
-            texts = [repr(target) for target in y.tolist()]
-        else:
-            texts = [self._labels[code] for code in y.tolist()]
-        if self.command.takes_costs:
-            return texts
-        if weights is None:
             # An example that had a weight keeps it until it gets another one.
-            return [f"{text} 1" for text in texts]
+            texts = [f"{target!r} 1" for target in y.tolist()]
+        else:
+            labels = self._labels
+            texts = [labels[code] for code in y.tolist()]
+        if weights is None or self.command.takes_costs:
+            return texts
         pairs = zip(texts, weights.tolist(), strict=True)
-        return [f"{text} {weight!r}" if weight else "" for text, weight in pairs]
+        return [
+            f"{text.removesuffix(' 1')} {weight!r}" if weight else ""
+            for text, weight in pairs
+        ]
 
     def _scores_of(self, predictions: list[Any]) -> FloatArray:
         """Return the scores for predictions of Vowpal Wabbit: a number, a class, or a list."""
