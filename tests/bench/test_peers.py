@@ -58,6 +58,7 @@ def test_moa_reads_the_bits_of_our_rows(tmp_path: Path) -> None:
 def test_without_capymoa_a_line_says_what_to_do_and_river_stays(
     agrawal: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("river", reason="pip install 'olscale[dev]'")
     monkeypatch.setattr(peers, "METHODS", peers.METHODS[1:2])
     monkeypatch.setattr(shutil, "which", lambda name: name)
     *lines, last = peers.figures(rounds=1, python="/nowhere/python")
