@@ -17,8 +17,9 @@ A. Bifet, R. Gavalda, Learning from time-changing data with adaptive windowing, 
 3.2 and theorem 3.1.
 """
 
+from collections.abc import Mapping
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +84,38 @@ def empty_windows(windows: int) -> Windows:
         np.zeros((windows, 3), dtype=np.int64),
         np.zeros((windows, 2)),
     )
+
+
+def windows_of(state: Mapping[str, NDArray[Any]]) -> Windows:
+    """Return the windows of these arrays, ignoring others."""
+    return Windows(**{name: state[name] for name in Windows._fields})
+
+
+def are_windows(windows: Windows) -> bool:
+    """Return whether the loops stay within these arrays."""
+    buckets = windows.bucket_counts
+    deepest = windows.window_counts[:, DEEPEST]
+    return bool(
+        (buckets >= 0).all()
+        and (buckets <= BUCKETS).all()
+        and (deepest >= 0).all()
+        and (deepest < LEVELS).all()
+    )
+
+
+@compiled
+def copy_window(windows: Windows, source: int, target: int) -> None:
+    """Let window `target` have the numbers of another one."""
+    for row in range(LEVELS):
+        windows.bucket_counts[target, row] = windows.bucket_counts[source, row]
+        for b in range(BUCKETS + 1):
+            windows.bucket_sums[target, row, b] = windows.bucket_sums[source, row, b]
+            squares = windows.bucket_squares[source, row, b]
+            windows.bucket_squares[target, row, b] = squares
+    for part in range(3):
+        windows.window_counts[target, part] = windows.window_counts[source, part]
+    for part in range(2):
+        windows.window_sums[target, part] = windows.window_sums[source, part]
 
 
 @compiled

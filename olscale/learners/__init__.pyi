@@ -123,6 +123,9 @@ from olscale.learners.tree.adaptive_forest_r import (
     AdaptiveRandomForestR as AdaptiveRandomForestR,
 )
 from olscale.learners.tree.fimt_dd import FIMTDD as FIMTDD
+from olscale.learners.tree.hoeffding_adaptive_tree import (
+    HoeffdingAdaptiveTree as HoeffdingAdaptiveTree,
+)
 from olscale.learners.tree.hoeffding_tree import HoeffdingTree as HoeffdingTree
 
 def __getattr__(name: str) -> Any: ...

@@ -164,6 +164,7 @@ LEARNERS: Registry[Any] = Registry(
         "naive-bayes": "olscale.learners.bayes.naive_bayes:NaiveBayes",
         "knn-window": "olscale.learners.neighbour.knn_window:KNNWindow",
         "hoeffding-tree": "olscale.learners.tree.hoeffding_tree:HoeffdingTree",
+        "hoeffding-adaptive-tree": "olscale.learners.tree.hoeffding_adaptive_tree:HoeffdingAdaptiveTree",
         "arf": "olscale.learners.tree.adaptive_forest:AdaptiveRandomForest",
         "pair-tiles": "olscale.learners.tiles.pair_tiles:PairTiles",
         "drift-ensemble": "olscale.learners.ensemble.drift_ensemble:DriftEnsemble",

@@ -10,7 +10,7 @@ from olscale.learners.tree.forest_arrays import NOT_DRAWN, Forest, forest_of
 from olscale.learners.tree.regression_pieces import LinearPieces
 from olscale.learners.tree.tree_arrays import LEAF, Tree
 from olscale.models.onnx_graph import Value, doubles
-from olscale.models.onnx_trees import add_scores, densities_of
+from olscale.models.onnx_trees import add_scores, densities_of, levels_of
 
 
 def add_forest(learner: AdaptiveRandomForest, rows: Value) -> Value:
@@ -18,7 +18,7 @@ def add_forest(learner: AdaptiveRandomForest, rows: Value) -> Value:
     forest = forest_of(learner.state_)
     tree = forest.tree
     graph = rows.graph
-    levels = _levels(tree, forest.front)
+    levels = levels_of(tree, forest.front)
     node = _add_leaves(tree, forest.front, rows, len(levels) - 1)
     slot = graph.add("Gather", tree.slot, node)
     nodes = np.concatenate(levels)
@@ -36,17 +36,6 @@ def add_forest(learner: AdaptiveRandomForest, rows: Value) -> Value:
     shares_of_trees = votes / total.is_equal(0.0).choose(1.0, total)
     combined = shares_of_trees * _weights_of(forest)[:, np.newaxis]
     return add_scores(combined.sum(axis=1, keeps=False), learner._outputs)
-
-
-def _levels(tree: Tree, roots: np.ndarray) -> list[np.ndarray]:
-    """Return the nodes of the trees, those of equal distance from their roots together."""
-    levels = [roots]
-    while True:
-        nodes = levels[-1]
-        first = tree.child[nodes[tree.feature[nodes] != LEAF]]
-        if not len(first):
-            return levels
-        levels.append(np.concatenate([first, first + 1]))
 
 
 def add_regression_forest(learner: AdaptiveRandomForestR, rows: Value) -> Value:

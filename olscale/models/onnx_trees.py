@@ -18,10 +18,11 @@ def add_tree(learner: HoeffdingTree, rows: Value) -> Value:
     """Add the shares of the votes in the leaf of a row; of two classes the difference."""
     tree = tree_of(learner.state_)
     graph = rows.graph
-    depth = int(learner.measures()["depth"])
-    node = _add_leaf(tree, rows, depth)
+    levels = levels_of(tree, np.zeros(1, dtype=np.int64))
+    node = _add_leaf(tree, rows, len(levels) - 1)
     slot = graph.add("Gather", tree.slot, node)
-    leaves = np.flatnonzero(tree.feature[: tree.sizes[0]] == LEAF)
+    nodes = np.concatenate(levels)
+    leaves = nodes[tree.feature[nodes] == LEAF]
     heights, means, falls = densities_of(tree, learner.leaf, leaves)
     values = rows.add_axis(2)
     own_means = graph.add("Gather", means, slot)
@@ -54,6 +55,17 @@ def add_scores(votes: Value, outputs: int) -> Value:
     is_second = second.is_greater(first)
     below = difference.at_most(TIE)
     return is_second.choose(difference, below)
+
+
+def levels_of(tree: Tree, roots: np.ndarray) -> list[np.ndarray]:
+    """Return the nodes of the trees, those of equal distance from their roots together."""
+    levels = [roots]
+    while True:
+        nodes = levels[-1]
+        first = tree.child[nodes[tree.feature[nodes] != LEAF]]
+        if not len(first):
+            return levels
+        levels.append(np.concatenate([first, first + 1]))
 
 
 def add_regression_tree(learner: FIMTDD, rows: Value) -> Value:

@@ -141,6 +141,8 @@ def test_every_learner_predicts_alike_or_says_that_it_has_no_form(
         ("naive-bayes", {}),
         ("hoeffding-tree", {"grace": 5, "confidence": 0.5, "tie": 0.5}),
         ("hoeffding-tree", {"grace": 5, "confidence": 0.5, "tie": 0.5, "leaf": "mc"}),
+        ("arf", {"trees": 7}),
+        ("hoeffding-adaptive-tree", {"grace": 5, "confidence": 0.5, "tie": 0.5}),
         ("oselm", {"activation": "rbf"}),
         ("oselm", {"start": "boost", "nodes": 150}),
         ("rff-rls", {"features": 10, "linear": True}),

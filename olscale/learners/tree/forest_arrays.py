@@ -6,16 +6,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.adwin import Windows, empty_windows
+from olscale.compiled.adwin import Windows, are_windows, empty_windows, windows_of
 from olscale.compiled.java_random import java_random
 from olscale.learners.contract.learner import FloatArray, State
-from olscale.learners.tree.tree_arrays import Tree, empty_tree, tree_of
+from olscale.learners.tree.tree_arrays import Tree, tree_of
 from olscale.learners.tree.tree_pool import (
     NODES,
     SLOTS,
     Pool,
     are_trees,
-    empty_pool,
+    empty_pooled_trees,
     pool_of,
 )
 
@@ -81,7 +81,7 @@ def empty_forest(
     (40, 6, 10)
     """
     places = 2 * trees
-    state = _empty_pooled_trees(2 * places, subspace, classes)
+    state = _empty_trees(2 * places, subspace, classes)
     state["slot"][:places] = np.arange(places)
     state["sizes"][:] = places
     front = np.arange(trees)
@@ -98,32 +98,20 @@ def empty_forest(
     }
 
 
-def _empty_pooled_trees(slots: int, subspace: int, classes: int) -> State:
-    state = empty_tree(subspace, classes, slots)
+def _empty_trees(slots: int, subspace: int, classes: int) -> State:
     # Twice the slots, of which half are roots from the beginning: an even number.
-    nodes = 2 * slots
-    for name in ("feature", "threshold", "child", "slot", "weights"):
-        state[name] = _enlarged(state[name], nodes)
-    for name in ("classes", "evaluated", "correct"):
-        state[name] = _enlarged(state[name], nodes)
+    state = empty_pooled_trees(subspace, classes, 2 * slots, slots)
     features = np.full((slots, subspace), NOT_DRAWN, dtype=np.int64)
-    return {**state, **empty_pool(nodes, slots), "features": features}
-
-
-def _enlarged(array: NDArray[Any], size: int) -> NDArray[Any]:
-    larger = np.zeros((size, *array.shape[1:]), dtype=array.dtype)
-    larger[: len(array)] = array
-    return larger
+    return {**state, "features": features}
 
 
 def forest_of(state: Mapping[str, NDArray[Any]]) -> Forest:
     """Return the forest of these arrays, ignoring others."""
-    windows = Windows(**{name: state[name] for name in Windows._fields})
     names = set(Forest._fields) - {"tree", "pool", "windows"}
     return Forest(
         tree=tree_of(state),
         pool=pool_of(state),
-        windows=windows,
+        windows=windows_of(state),
         **{name: state[name] for name in names},
     )
 
@@ -131,7 +119,7 @@ def forest_of(state: Mapping[str, NDArray[Any]]) -> Forest:
 def grown_forest(state: Mapping[str, NDArray[Any]], slots: int) -> State:
     """Return the arrays of the trees with room for so many slots."""
     subspace = state["features"].shape[1]
-    larger = _empty_pooled_trees(slots, subspace, state["counts"].shape[1])
+    larger = _empty_trees(slots, subspace, state["counts"].shape[1])
     for name, array in larger.items():
         array[: len(state[name])] = state[name]
     return larger
@@ -152,8 +140,6 @@ def is_forest(forest: Forest, columns: int) -> bool:
     places = np.arange(2 * trees)
     features = forest.features
     drawn = features[:, 0] != NOT_DRAWN
-    counts = forest.windows.bucket_counts
-    deepest = forest.windows.window_counts[:, 2]
     return bool(
         are_trees(forest.tree, forest.pool, places, columns)
         and (forest.front % trees == np.arange(trees)).all()
@@ -161,10 +147,7 @@ def is_forest(forest: Forest, columns: int) -> bool:
         and (forest.front < 2 * trees).all()
         and (features[drawn] >= 0).all()
         and (features[drawn] < columns).all()
-        and (counts >= 0).all()
-        and (counts < forest.windows.bucket_sums.shape[2]).all()
-        and (deepest >= 0).all()
-        and (deepest < counts.shape[1]).all()
+        and are_windows(forest.windows)
         and (forest.leaves >= 1).all()
         and forest.tree.sizes[NODES] >= 2 * trees
         and forest.tree.sizes[SLOTS] >= 2 * trees

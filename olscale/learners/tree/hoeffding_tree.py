@@ -125,7 +125,7 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
 
     def state_bytes(self, columns: int, classes: int) -> int:
         """Return the bytes of the least tree that has learned: how many leaves come is unknown."""
-        return _tree_bytes(columns, classes, min(2, int(self.max_leaves)))
+        return self._leaf_bytes(columns, classes) * min(2, int(self.max_leaves))
 
     def check_memory(self, columns: int, classes: int) -> None:
         """Refuse leaves of which this machine cannot hold two."""
@@ -133,7 +133,11 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
 
     def _check_room(self, columns: int, classes: int, leaves: int) -> None:
         what = f"{leaves:,} leaves of {columns:,} features and {classes:,} classes need"
-        require_memory(self, _tree_bytes(columns, classes, leaves), what)
+        require_memory(self, self._leaf_bytes(columns, classes) * leaves, what)
+
+    def _leaf_bytes(self, columns: int, classes: int) -> int:
+        """Return the bytes of a leaf; nearly all are of moments."""
+        return 8 * 6 * columns * max(2, classes)
 
     def cheaper(self) -> str:
         """Return what to do if a run takes too much time or memory, as half a sentence."""
@@ -192,8 +196,3 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
             "leaves": float(leaves),
             "depth": float(depth.max()),
         }
-
-
-def _tree_bytes(columns: int, classes: int, leaves: int) -> int:
-    """Return the bytes of so many leaves; nearly all are of moments."""
-    return 8 * 6 * columns * max(2, classes) * leaves

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from olscale.compiled.decorator import compiled
 from olscale.learners.contract.learner import State
 from olscale.learners.tree.leaves import begin_leaf
-from olscale.learners.tree.tree_arrays import LEAF, Tree
+from olscale.learners.tree.tree_arrays import LEAF, Tree, empty_tree
 
 NODES, SLOTS = range(2)
 """What `Tree.sizes` has of trees in a pool: nodes and slots that were ever used."""
@@ -35,9 +35,15 @@ class Pool(NamedTuple):
     free_sizes: NDArray[np.int64]
 
 
-def empty_pool(nodes: int, slots: int) -> State:
-    """Return the arrays of a pool of which nothing has been given back."""
+def empty_pooled_trees(columns: int, classes: int, nodes: int, slots: int) -> State:
+    """Return the arrays of a leaf, and of a pool of which nothing has been given back."""
+    state = empty_tree(columns, classes, slots)
+    for name in ("feature", "threshold", "child", "slot"):
+        state[name] = np.resize(state[name], nodes)
+    for name in ("weights", "classes", "evaluated", "correct"):
+        state[name] = np.zeros((nodes, *state[name].shape[1:]), state[name].dtype)
     return {
+        **state,
         "free_pairs": np.zeros(nodes // 2 + 1, dtype=np.int64),
         "free_slots": np.zeros(slots, dtype=np.int64),
         "free_sizes": np.zeros(2, dtype=np.int64),
@@ -55,6 +61,12 @@ def splits_left(tree: Tree, pool: Pool) -> int:
     pairs = (tree.feature.shape[0] - tree.sizes[NODES]) // 2 + pool.free_sizes[PAIRS]
     slots = tree.counts.shape[0] - tree.sizes[SLOTS] + pool.free_sizes[FREE_SLOTS]
     return int(min(pairs, slots))
+
+
+@compiled
+def slots_used(tree: Tree, pool: Pool) -> int:
+    """Return the number of leaves of all trees."""
+    return int(tree.sizes[SLOTS] - pool.free_sizes[FREE_SLOTS])
 
 
 @compiled
@@ -99,6 +111,15 @@ def give_back_tree(tree: Tree, pool: Pool, root: int) -> None:
         _give_back(tree, pool, first)
         _give_back(tree, pool, first + 1)
         pair += 1
+
+
+@compiled
+def give_back_pair(tree: Tree, pool: Pool, first: int) -> None:
+    """Give back two leaves and their slots."""
+    _give_back(tree, pool, first)
+    _give_back(tree, pool, first + 1)
+    pool.free_pairs[pool.free_sizes[PAIRS]] = first
+    pool.free_sizes[PAIRS] += 1
 
 
 @compiled
