@@ -32,7 +32,7 @@ MISTAKES_OF_MOA = [
     ),
     ("hyperplane", "generators.HyperplaneGenerator", 10, 1_025, 6),
     ("waveform", "generators.WaveformGenerator", 10, 929, 1),
-    ("sine:function=3", "generators.SineGenerator -f 3", 100, 304, 0),
+    ("sine:function=3", "generators.SineGenerator -f 3", 100, 304, 3),
 ]
 SEED = 1_826_701_615
 # Parameters of the learner and of MOA's; MOA's mistakes on the 45,312 rows of electricity, of
