@@ -74,7 +74,7 @@ class AdaptiveRandomForest(OnePassLearner, WeightedClassifier, EstimatesCost):
     """
 
     name = "arf"
-    numbers_per_second = 1.0e8
+    numbers_per_second = 6.0e7
     layout_exact = True
     takes_unknown = True
     checks_rows = True
