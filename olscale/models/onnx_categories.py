@@ -18,13 +18,19 @@ def add_categories(step: CategoryTransform, rows: Value) -> Value:
     for number in range(len(by_value)):
         features, slots = step.places_of(number)
         part = rows.columns(features)
-        of_missing = doubles(values[[first_missing + number]])
+        missing = first_missing + number
+        of_missing = doubles(values[[missing]])
         if by_value[number]:
-            known = step.learned["values"][step.learned["owners"] == number]
-            answer = _of_value(part, known, doubles(values[slots]), doubles(of_unknown))
-            blocks.append(part.apply("IsNaN").choose(of_missing, answer))
+            is_own = step.learned["owners"] == number
+            known = step.learned["values"][is_own]
+            table = doubles(values[slots])
+            answer = _of_value(part, known, table, doubles(of_unknown))
+            is_missing = part.apply("IsNaN")
+            block = is_missing.choose(of_missing, answer)
         else:
-            blocks.append(_of_features(part, doubles(values[features]), of_missing))
+            table = doubles(values[features])
+            block = _of_features(part, table, of_missing)
+        blocks.append(block)
     return blocks[0].concatenate(*blocks[1:])
 
 
@@ -36,11 +42,12 @@ def _of_value(
 ) -> Value:
     """Add what the value of a column of numbers becomes."""
     if not len(known):
-        return cells @ np.zeros((1, len(of_unknown))) + of_unknown
+        zeros = np.zeros((1, len(of_unknown)))
+        return cells @ zeros + of_unknown
     is_value = cells.is_equal(known[np.newaxis]).as_doubles()
-    return (
-        is_value.sum().is_greater(0.0).choose(is_value @ table, of_unknown[np.newaxis])
-    )
+    is_known = is_value.sum().is_greater(0.0)
+    of_known = is_value @ table
+    return is_known.choose(of_known, of_unknown[np.newaxis])
 
 
 def _of_features(
@@ -49,5 +56,7 @@ def _of_features(
     """Add the mean of what the features of a column of text become that a row has."""
     has = (~cells.is_equal(0.0)).as_doubles()
     count = has.sum()
-    mean = has @ table / count.at_least(1.0)
-    return count.is_equal(0.0).choose(of_missing, mean)
+    sums = has @ table
+    mean = sums / count.at_least(1.0)
+    has_none = count.is_equal(0.0)
+    return has_none.choose(of_missing, mean)

@@ -203,28 +203,32 @@ def _class_label(label: Any, text: bool) -> Any:
 
 def _add_squares(done: Predicted, errors: NDArray[np.float64]) -> None:
     missing = np.isnan(errors)
-    squares = np.where(missing, 0.0, errors * errors).sum(axis=0)
+    squares = np.where(missing, 0.0, errors * errors)
+    sums = squares.sum(axis=0)
     counts = np.count_nonzero(~missing, axis=0)
-    done.squares = squares if done.squares is None else done.squares + squares
-    done.known = counts if done.known is None else done.known + counts
-    done.unlabelled += int(np.count_nonzero(missing.any(axis=1)))
+    if done.squares is not None:
+        sums = done.squares + sums
+    if done.known is not None:
+        counts = done.known + counts
+    done.squares = sums
+    done.known = counts
+    lacks_one = missing.any(axis=1)
+    done.unlabelled += int(np.count_nonzero(lacks_one))
 
 
 def labels_of(targets: tuple[str, ...], rows: RowsToPredict) -> NDArray[np.float64]:
     """Return the labels of numbers, shape (rows, targets), in the order of the model's targets."""
     columns = rows.labels
     if isinstance(columns, list):
-        columns = np.array(
-            [_class_label(label, text=False) for label in columns], dtype=np.float64
-        )
+        numbers = [_class_label(label, text=False) for label in columns]
+        columns = np.array(numbers, dtype=np.float64)
     labels = np.asarray(columns, dtype=np.float64).reshape(rows_of(rows.X), -1)
     if labels.shape[1] == max(1, len(targets)):
         if set(rows.targets) == set(targets):
-            return (
-                labels[:, [rows.targets.index(target) for target in targets]]
-                if targets
-                else labels
-            )
+            if not targets:
+                return labels
+            order = [rows.targets.index(target) for target in targets]
+            return labels[:, order]
         # labels from arrays have no names
         numbered = tuple(f"y{i}" for i in range(len(targets)))
         if numbered in (rows.targets, targets):

@@ -424,7 +424,9 @@ def _learned(learner: Learner, X: Rows, y: Array) -> FloatArray | DivergedError:
 def check_capabilities_are_declared(learner: type[Learner]) -> None:
     """A learner declares the capabilities whose methods it has; otherwise nothing calls them."""
     for capability in CAPABILITIES:
-        for method in vars(capability).keys() & set(dir(learner)):
+        of_capability = vars(capability).keys()
+        of_learner = set(dir(learner))
+        for method in of_capability & of_learner:
             assert method.startswith("_") or issubclass(learner, capability), (
                 f"{method} is a method of the capability {capability.__name__}: write class "
                 f"{learner.__name__}(..., "

@@ -131,14 +131,15 @@ def check_an_untrained_model_predicts_a_class_or_says_it_cannot(
 
 def check_predictions_are_classes(make: _Make, classes: int) -> None:
     """Every prediction is one of the learned classes, one per row, along the stream and later."""
-    learner, (X, y) = start(make, classes), stream(classes)
+    learner = start(make, classes)
+    X, y = stream(classes)
     scores = learner.learn(X, y)
+    updates = int(learner.measures()["updates"])
     assert np.isfinite(scores).all(), (
-        f"it breaks down after {int(learner.measures()['updates'])} rows: {_NOT_FINITE}"
+        f"it breaks down after {updates} rows: {_NOT_FINITE}"
     )
-    assert np.isfinite(learner.scores(X)).all(), (
-        f"at the end of the stream {_NOT_FINITE}"
-    )
+    final_scores = learner.scores(X)
+    assert np.isfinite(final_scores).all(), f"at the end of the stream {_NOT_FINITE}"
 
 
 def check_predictions_are_numbers(make: _Make, classes: int) -> None:
@@ -158,7 +159,8 @@ def check_the_same_stream_gives_the_same_predictions(make: _Make, classes: int) 
     start(make, classes).learn(X, other_labels)
     second = start(make, classes).learn(X, y)
     differs = np.nan_to_num(first) != np.nan_to_num(second)
-    differing = np.flatnonzero(differs.any(axis=1))
+    row_differs = differs.any(axis=1)
+    differing = np.flatnonzero(row_differs)
     assert not len(differing), (
         f"from row {differing[0]} on the second model predicts otherwise: is its seed left open, "
         "or does a list, "
@@ -201,7 +203,8 @@ def check_rows_of_zeros_break_nothing(make: _Make, classes: int) -> None:
     # Early and adjacent rows, where norms and running means are zero.
     X[[0, 1, 2, 50, 51]] = 0.0
     learner = start(make, classes)
-    assert np.isfinite(learner.learn(X, y)).all(), f"after a row of zeros {_NOT_FINITE}"
+    scores = learner.learn(X, y)
+    assert np.isfinite(scores).all(), f"after a row of zeros {_NOT_FINITE}"
 
 
 def check_a_stream_that_begins_with_one_class_is_fine(
@@ -221,7 +224,8 @@ def check_a_separable_stream_is_learned(make: _Make, classes: int) -> None:
     X, y = stream(classes, rows=2 * ROWS)
     learner = start(make, classes)
     learner.learn(X, y)
-    error = float(np.mean(codes_of(learner.scores(X)) != y))
+    predicted = codes_of(learner.scores(X))
+    error = float(np.mean(predicted != y))
     chance = 100.0 * (1.0 - 1.0 / classes)
     assert error < 0.2, (
         f"its error is {100 * error:.0f} % where the classes lie far apart; chance has "
@@ -240,8 +244,10 @@ def check_the_class_that_is_predicted_is_the_likely_one(
     learner.learn(X, y)
     scores = learner.scores(X)
     # The columns of probabilities follow the learner's own scores.
-    predicted = codes_of(scores[:, :-classes])
-    likeliest = np.argmax(scores[:, -classes:], axis=1)
+    own_scores = scores[:, :-classes]
+    probabilities = scores[:, -classes:]
+    predicted = codes_of(own_scores)
+    likeliest = np.argmax(probabilities, axis=1)
     agreement = float(np.mean(predicted == likeliest))
     assert agreement > 0.9, (
         f"of {100 - 100 * agreement:.0f} % of the rows it predicts another class than the one that "
@@ -264,7 +270,8 @@ def check_scores_rank_rows_as_classes_do(make: _Make, classes: int) -> None:
     share = 1.0
     # A learner that predicts one class only has no pairs to rank.
     if len(high) and len(low):
-        share = float(np.mean(high[:, np.newaxis] > low))
+        is_higher = high[:, np.newaxis] > low  # of each pair
+        share = float(np.mean(is_higher))
     assert share > 0.9, (
         f"of {100 - 100 * share:.0f} % of the pairs of a row of each class the first class has "
         "the higher score: is "
@@ -276,11 +283,9 @@ def check_features_and_classes_may_have_names(make: _Make, classes: int) -> None
     """A model that learns from dictionaries accepts feature names, and words as classes."""
     learner = make()
     words = [f"class {code}" for code in range(classes)]
-    expect_names(
-        learner,
-        FeatureNames(tuple(f"column {number}" for number in range(COLUMNS))),
-        words,
-    )
+    names = tuple(f"column {number}" for number in range(COLUMNS))
+    features = FeatureNames(names)
+    expect_names(learner, features, words)
     learner.begin(COLUMNS, classes)
     X, y = stream(classes)
     try:
@@ -297,14 +302,16 @@ def check_a_smooth_target_is_learned(make: _Make, classes: int) -> None:
     X, y = rows_on_a_line(COLUMNS)
     learner = start(make, classes)
     learner.learn(X, y)
-    assert_known(learner.scores(X)[:, 0], y)
+    predicted = learner.scores(X)[:, 0]
+    assert_known(predicted, y)
 
 
 def check_rows_far_from_all_others_score_lower(make: _Make, classes: int) -> None:
     """Rows in [0, 1] far from all earlier ones nearly always score lower than similar rows."""
     familiar, alike, far = (0.5 + 0.1 * X for X in rows_and_novelties(COLUMNS))
     learner = start(make, classes)
-    learner.learn(familiar, np.zeros(len(familiar), dtype=np.int64))
+    labels = np.zeros(len(familiar), dtype=np.int64)
+    learner.learn(familiar, labels)
     scores_alike = learner.scores(alike)
     scores_far = learner.scores(far)
     assert_apart(scores_alike[:, 0], scores_far[:, 0])
@@ -323,8 +330,9 @@ def check_a_row_of_nan_ends_its_run(make: _Make, classes: int) -> None:
         scores = learner.learn(X, y)
     except Exception:  # the run ends as learner_error
         return
-    assert np.isfinite(scores[:20]).all(), f"before the row of NaN {_NOT_FINITE}"
-    assert not np.isfinite(scores[20:]).any(), (
+    is_finite = np.isfinite(scores)
+    assert is_finite[:20].all(), f"before the row of NaN {_NOT_FINITE}"
+    assert not is_finite[20:].any(), (
         "it goes on after a row of NaN as if nothing were the matter"
     )
 
@@ -355,22 +363,26 @@ def check_another_process_gives_the_same_predictions(
         "from olscale.testing.foreign import predictions_digest; print('digest', "
         "predictions_digest(name, params))"
     )
-    path = [part or str(Path.cwd()) for part in sys.path]
+    here = str(Path.cwd())
+    path = [part or here for part in sys.path]
     arguments = json.dumps([name, params, path])
+    environment = {**os.environ, "PYTHONHASHSEED": "1"}
     process = subprocess.run(
         [sys.executable, "-c", code, arguments],
         capture_output=True,
         text=True,
         check=False,
         timeout=PROCESS_SECONDS,
-        env={**os.environ, "PYTHONHASHSEED": "1"},
+        env=environment,
     )
     # The last line of a traceback names the error.
     lines = process.stderr.strip().splitlines() or ["no message"]
     last = lines[-1]
     assert process.returncode == 0, f"there it ends in: {last}"
-    got = process.stdout.strip().rpartition("digest ")[2]
-    assert got == predictions_digest(name, params), (
+    output = process.stdout.strip()
+    got = output.rpartition("digest ")[2]
+    expected = predictions_digest(name, params)
+    assert got == expected, (
         "there it predicts otherwise: by the clock, a set's order or a file?"
     )
 
@@ -381,9 +393,10 @@ def predictions_digest(name: str, params: dict[str, Any]) -> str:
     classes = _class_counts(make)[0]
     task = make().task
     X, y = stream(classes)
-    return hashlib.sha256(
-        predictions_of(start(make, classes).learn(X, y), task).tobytes()
-    ).hexdigest()
+    scores = start(make, classes).learn(X, y)
+    predicted = predictions_of(scores, task)
+    digest = hashlib.sha256(predicted.tobytes())
+    return digest.hexdigest()
 
 
 def stream(

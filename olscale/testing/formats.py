@@ -67,9 +67,8 @@ def check_name_and_suffixes_are_plain(
 
 def check_splits_are_named(format: Format, source: str, options: ReadOptions) -> None:
     """A source holds training rows, and perhaps test rows."""
-    assert format.splits(source) in (("train",), ("train", "test")), (
-        f"splits are {format.splits(source)}"
-    )
+    splits = format.splits(source)
+    assert splits in (("train",), ("train", "test")), f"splits are {splits}"
 
 
 def check_batches_are_sound(format: Format, source: str, options: ReadOptions) -> None:
@@ -150,7 +149,8 @@ def check_reading_again_gives_the_same_rows(
     """A format keeps nothing between two readings, even if the first was aborted."""
     X, target = _read(format, source, options)
     # Left after its first batch, with its file still open.
-    next(iter(format.read(source, replace(options, chunk_rows=1))))
+    row_by_row = replace(options, chunk_rows=1)
+    next(iter(format.read(source, row_by_row)))
     rows, labels = _read(format, source, options)
     np.testing.assert_array_equal(rows, X)
     assert labels == target
@@ -225,7 +225,8 @@ def _read(
         # Sparse sources show their width only at their end, so early batches may be narrower.
         missing = columns - batch.columns
         dense = to_dense(batch.X, batch.columns)
-        rows.append(np.pad(dense, ((0, 0), (0, missing))))
+        as_wide = np.pad(dense, ((0, 0), (0, missing)))
+        rows.append(as_wide)
         labels += list(batch.target)
         if batch.weights is not None:
             weights += list(batch.weights)

@@ -98,7 +98,8 @@ class StoredSplit:
         self.writer = writer(self.directory, "train", CHUNK_ROWS)
         self.safe = []
         for chunk in cut(self.block, CHUNK_ROWS):
-            self.writer.append(cut(chunk, -(-len(chunk) // parts)))
+            rows_of_part = -(-len(chunk) // parts)
+            self.writer.append(cut(chunk, rows_of_part))
             # Recorded after each chunk, because readers may ask at any time.
             self.safe.append(self.writer.safe())
         if finish:

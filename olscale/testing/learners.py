@@ -103,9 +103,11 @@ def check_label_comes_after_the_prediction(
     """The scores of a row do not depend on its own label."""
     chunk = stream(classes, kind)
     for row in (0, 1, ROWS // 2, ROWS - 1):
-        y = chunk.y[: row + 1].copy()
-        X = slice_rows(chunk.X, 0, row + 1)
-        expected = start(learner, classes).learn(X, read_only(y))[row]
+        stop = row + 1
+        y = chunk.y[:stop].copy()
+        X = slice_rows(chunk.X, 0, stop)
+        all_scores = start(learner, classes).learn(X, read_only(y))
+        expected = all_scores[row]
         # Only the last label changes, so earlier learning is the same.
         y[row] += 1
         if classes:
@@ -123,9 +125,8 @@ def check_any_cut_into_chunks_gives_the_same_bits(
     chunk = stream(classes, kind)
     reference = start(learner, classes)
     expected = reference.learn(chunk.X, chunk.y)
-    assert expected.shape == (ROWS, score_columns(classes)), (
-        f"scores have shape {expected.shape}"
-    )
+    shape = (ROWS, score_columns(classes))
+    assert expected.shape == shape, f"scores have shape {expected.shape}"
     for cuts in ANY_CUTS:
         parts = start(learner, classes)
         scores = learn_in_parts(parts, chunk, cuts)
@@ -150,9 +151,8 @@ def check_saving_and_restoring_in_mid_stream_is_exact(
         state = reference.state()
         expected = reference.learn(*second)
         restored = continue_from(learner, {}, state, classes)
-        np.testing.assert_array_equal(
-            restored.learn(*second), expected, err_msg=f"after row {at}"
-        )
+        scores = restored.learn(*second)
+        np.testing.assert_array_equal(scores, expected, err_msg=f"after row {at}")
         assert_same_state(restored, reference)
 
 
@@ -166,8 +166,11 @@ def check_empty_rows_break_nothing(
     zeros = np.zeros((3, COLUMNS))
     X: Any = np.concatenate([zeros, chunk.X, zeros])
     y = np.concatenate([[0, 1, 1], chunk.y, [1, 0, 1]])
+    rows: Rows = X
+    if kind == "csr":
+        rows = to_csr(X)
     fresh = start(learner, classes)
-    scores = fresh.learn(X if kind == "dense" else to_csr(X), y)
+    scores = fresh.learn(rows, y)
     assert np.isfinite(scores).all(), "a score is not finite"
     for name, array in fresh.state().items():
         assert np.isfinite(array).all(), f"state array {name} is not finite"
@@ -179,7 +182,8 @@ def check_a_sample_of_no_rows_breaks_nothing(
     kind: str,
 ) -> None:
     """A learner that looks ahead treats a sample without usable rows as an empty one."""
-    rows = slice_rows(stream(classes, kind).X, 0, 0)
+    chunk = stream(classes, kind)
+    rows = slice_rows(chunk.X, 0, 0)
     for params in choices(learner):
         # Each choice, since each may look ahead in a different way.
         fresh = start_with(learner, params, rows, classes)
@@ -203,7 +207,8 @@ def check_the_stream_is_left_as_it_was(
         arrays = rows
     before = [array.copy() for array in arrays]
     start(learner, classes).learn(rows, chunk.y)
-    for array, expected in zip(arrays, before, strict=True):
+    pairs = zip(arrays, before, strict=True)
+    for array, expected in pairs:
         np.testing.assert_array_equal(array, expected)
 
 
@@ -213,11 +218,13 @@ def check_scoring_learns_nothing(
     """`scores` changes no bit of the state and repeats its answer, also before the first row."""
     chunk = stream(classes, kind)
     fresh = start(learner, classes)
-    assert fresh.scores(chunk.X).shape == (ROWS, score_columns(classes))
+    early = fresh.scores(chunk.X)
+    assert early.shape == (ROWS, score_columns(classes))
     fresh.learn(chunk.X, chunk.y)
     before = fresh.state()
     first = fresh.scores(chunk.X)
-    np.testing.assert_array_equal(fresh.scores(chunk.X), first)
+    second = fresh.scores(chunk.X)
+    np.testing.assert_array_equal(second, first)
     for name, array in fresh.state().items():
         np.testing.assert_array_equal(array, before[name])
 
@@ -230,16 +237,15 @@ def check_dense_and_csr_make_the_same_mistakes(learner: type[Learner]) -> None:
         dense = start(learner, classes).learn(dense_rows.X, dense_rows.y)
         csr = start(learner, classes).learn(sparse_rows.X, sparse_rows.y)
         # Not to the bit: loops over both layouts may add in another order.
-        np.testing.assert_allclose(
-            predictions_of(dense, learner.task),
-            predictions_of(csr, learner.task),
-            rtol=1e-6,
-        )
+        of_dense = predictions_of(dense, learner.task)
+        of_csr = predictions_of(csr, learner.task)
+        np.testing.assert_allclose(of_dense, of_csr, rtol=1e-6)
 
 
 def check_state_is_plain_arrays(learner: type[Learner]) -> None:
     """The state is numeric arrays of the reported size; parameters are plain JSON values."""
-    fresh = start(learner, class_counts(learner)[0])
+    classes = class_counts(learner)[0]
+    fresh = start(learner, classes)
     state = fresh.state()
     check_plain_arrays("state", state)
     measures = fresh.measures()
@@ -265,7 +271,8 @@ def check_counts_below_zero_are_refused(learner: type[Learner]) -> None:
     classes = class_counts(learner)[0]
     state = start(learner, classes).state()
     for name in {"seen", "updates"} & state.keys():
-        crafted = {**state, name: np.full_like(state[name], -1)}
+        below_zero = np.full_like(state[name], -1)
+        crafted = {**state, name: below_zero}
         try:
             continue_from(learner, {}, crafted, classes)
         except ValueError:
@@ -277,14 +284,16 @@ def check_counts_below_zero_are_refused(learner: type[Learner]) -> None:
 
 def check_parameters_are_checked(learner: type[Learner]) -> None:
     """Every parameter has a domain with its default; a value outside it is refused by name."""
-    for name, default in learner().get_params().items():
+    classes = class_counts(learner)[0]
+    defaults = learner().get_params()
+    for name, default in defaults.items():
         domain = learner.domains.get(name)
         assert domain is not None, f"parameter {name} has no domain"
         domain.accept(name, default)
         # A kind of domain that is not listed takes no bare object either.
         wrong = _WRONG.get(type(domain), object())
         try:
-            learner(**{name: wrong}).begin(COLUMNS, class_counts(learner)[0])
+            learner(**{name: wrong}).begin(COLUMNS, classes)
         except ParameterError as error:
             if name not in str(error):
                 raise AssertionError(
@@ -300,7 +309,8 @@ def check_a_separable_stream_is_learned(learner: type[Learner]) -> None:
     for classes in class_counts(learner):
         y = rng.integers(0, classes, 600)
         noise = 0.3 * rng.normal(size=(600, COLUMNS))
-        X = 4.0 * np.eye(COLUMNS)[y] + noise
+        corners = 4.0 * np.eye(COLUMNS)
+        X = corners[y] + noise
         fresh = start(learner, classes)
         chunk = Chunk(X, y, COLUMNS)
         fresh.learn(chunk.X, chunk.y)
@@ -314,7 +324,8 @@ def check_a_smooth_target_is_learned(learner: type[Learner]) -> None:
     X, y = rows_on_a_line(COLUMNS)
     fresh = start_with(learner, {}, X, 0)
     fresh.learn(X, y)
-    assert_known(fresh.scores(X)[:, 0], y)
+    predicted = fresh.scores(X)[:, 0]
+    assert_known(predicted, y)
 
 
 def check_labels_do_not_matter(learner: type[Learner]) -> None:
@@ -324,7 +335,8 @@ def check_labels_do_not_matter(learner: type[Learner]) -> None:
     without = start(learner, 2)
     scores = with_labels.learn(chunk.X, chunk.y)
     no_novelty = read_only(np.zeros_like(chunk.y))
-    np.testing.assert_array_equal(scores, without.learn(chunk.X, no_novelty))
+    scores_without = without.learn(chunk.X, no_novelty)
+    np.testing.assert_array_equal(scores, scores_without)
     assert_same_state(with_labels, without)
 
 
@@ -332,7 +344,8 @@ def check_rows_far_from_all_others_are_novelties(learner: type[Learner]) -> None
     """Rows on the other side of the origin score lower than rows like those seen, nearly always."""
     familiar, alike, far = rows_and_novelties(COLUMNS)
     fresh = start_with(learner, {}, familiar, 2)
-    labels = read_only(np.zeros(len(familiar), dtype=np.int64))
+    zeros = np.zeros(len(familiar), dtype=np.int64)
+    labels = read_only(zeros)
     fresh.learn(familiar, labels)
     scores_alike = fresh.scores(alike)
     scores_far = fresh.scores(far)
@@ -367,10 +380,13 @@ def check_scoring_reads_no_label(
 
 def _none_before_the_second_page(pages: mmap.mmap, none: Array) -> Array:
     """Return an array like `none`, followed by an untouched page."""
-    return read_only(np.ndarray(none.shape, none.dtype, pages, mmap.PAGESIZE))
+    array: Array = np.ndarray(none.shape, none.dtype, pages, mmap.PAGESIZE)
+    return read_only(array)
 
 
 def _is_touched(address: int) -> bool:
     with _PAGEMAP.open("rb") as file:
-        file.seek(address // mmap.PAGESIZE * 8)
-        return bool(int.from_bytes(file.read(8), "little") & _PRESENT)
+        page = address // mmap.PAGESIZE
+        file.seek(8 * page)  # entries of 8 bytes
+        entry = int.from_bytes(file.read(8), "little")
+        return bool(entry & _PRESENT)

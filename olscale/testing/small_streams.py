@@ -108,9 +108,11 @@ def rows_and_novelties(columns: int) -> tuple[FloatArray, ...]:
 def assert_known(predicted: FloatArray, y: FloatArray) -> None:
     """Refuse predictions that miss half the variance of the targets."""
     squares = (predicted - y) ** 2
-    missed = float(np.mean(squares) / np.var(y))
+    error = np.mean(squares)
+    missed = float(error / np.var(y))
+    percent = 100 * missed
     assert missed < 0.5, (
-        f"{100 * missed:.0f} % of the variance of a smooth target is not known"
+        f"{percent:.0f} % of the variance of a smooth target is not known"
     )
 
 
@@ -118,9 +120,9 @@ def assert_apart(alike: FloatArray, far: FloatArray) -> None:
     """Refuse novelty scores that are not nearly always below those of familiar rows."""
     is_above = alike[:, None] > far  # of each pair
     share = float(np.mean(is_above))
+    percent = 100 * share
     assert share > 0.9, (
-        f"of pairs of a row and a novelty, the novelty has the lower score in {100 * share:.0f} % "
-        "only"
+        f"of pairs of a row and a novelty, the novelty has the lower score in {percent:.0f} % only"
     )
 
 
@@ -173,7 +175,8 @@ def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
             words[name] = domain.words
         elif isinstance(domain, Whole | Real) and domain.words:
             words[name] = (default,)
-            in_place += [(name, word) for word in domain.words if word != default]
+            others = [word for word in domain.words if word != default]
+            in_place += [(name, word) for word in others]
     each_choice = product(*words.values())
     combinations = [dict(zip(words, chosen, strict=True)) for chosen in each_choice]
     defaults = {name: of_defaults[name] for name in of_defaults if name in words}

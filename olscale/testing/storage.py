@@ -19,7 +19,8 @@ _CHECKS: list[tuple[str, Check]] = []
 
 
 def _check(check: Check) -> Check:
-    _CHECKS.append((check.__name__.removeprefix("_").replace("_", " "), check))
+    words = check.__name__.removeprefix("_").replace("_", " ")
+    _CHECKS.append((words, check))
     return check
 
 
@@ -127,18 +128,20 @@ def _files_are_listed_sorted(storage: Storage) -> None:
     """`names` lists files to one folder down, `entries` what is directly inside, both current."""
     storage.make()
     assert storage.entries() == []
-    for name in ("x/b/2", "x/a", "x/b/1", "y"):
+    names = ("x/b/2", "x/a", "x/b/1", "y")
+    for name in names:
         storage.put(name, name.encode())
     assert storage.names("x") == ["x/a", "x/b/1", "x/b/2"]
-    assert set(storage.entries()) - {storage.temporaries} == {"x", "y"}
-    assert storage.entries() == sorted(storage.entries())
+    entries = storage.entries()
+    assert set(entries) - {storage.temporaries} == {"x", "y"}
+    assert entries == sorted(entries)
     assert not storage.is_file("x")
     assert storage.is_folder("x")
     assert storage.exists("x")
     assert storage.is_file("y")
     assert not storage.is_folder("y")
     assert storage.exists("y")
-    assert storage.size() == sum(map(len, ("x/b/2", "x/a", "x/b/1", "y")))
+    assert storage.size() == sum(map(len, names))
 
 
 @_check

@@ -82,8 +82,8 @@ def check_sample_weight_is_an_argument_where_weights_are_taken(
     if not issubclass(learner, Estimator):
         return
     for method in ("fit", "partial_fit"):
-        signature = inspect.signature(getattr(learner, method))
-        arguments = signature.parameters
+        function = getattr(learner, method)
+        arguments = inspect.signature(function).parameters
         assert "sample_weight" in arguments or not learner.takes_weights, (
             f"{method} of {learner.__name__} has no sample_weight; inherit WeightedClassifier or "
             "WeightedRegressor"
