@@ -61,17 +61,20 @@ def java_random(seed: int) -> JavaRandom:
     return JavaRandom(np.array([scrambled], dtype=np.uint64), np.zeros(2))
 
 
-def java_seed(entropy: Sequence[int]) -> int:
+def java_seed(entropy: Sequence[int], seed: int = 0) -> int:
     """Return the seed of Java's generator in a run of this entropy.
 
-    Learners of MOA and those that draw the same numbers have it, so that both begin alike.
+    Learners of MOA have that of `seed` 0, and those that draw the same numbers by default, so that
+    both begin alike.
 
     Examples
     --------
-    >>> java_seed((0, 1)) < 2**31
-    True
+    >>> java_seed((0, 1)) < 2**31, java_seed((0, 1), seed=2) == java_seed((0, 1))
+    (True, False)
     """
-    sequence = np.random.SeedSequence([_TAG, *entropy])
+    # A key, not one more number of the entropy: that would be the entropy of another run.
+    key = (seed,) if seed > 0 else ()
+    sequence = np.random.SeedSequence([_TAG, *entropy], spawn_key=key)
     return int(sequence.generate_state(1)[0] >> 1)
 
 

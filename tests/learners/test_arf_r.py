@@ -49,6 +49,12 @@ def test_predictions_add_up_to_those_of_moa(
     assert fsum(predictions(name, **params)) == expected, options
 
 
+def test_another_seed_draws_other_numbers():
+    steady = predictions("steady")
+    assert np.array_equal(steady, predictions("steady", seed=0))
+    assert not np.array_equal(steady, predictions("steady", seed=1))
+
+
 @pytest.mark.skipif(
     find_spec("capymoa") is None or shutil.which("java") is None,
     reason="needs Java and capymoa",

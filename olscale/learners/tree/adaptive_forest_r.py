@@ -122,6 +122,11 @@ class AdaptiveRandomForestR(OnePassRegressor, EstimatesCost):
         Whole(1),
         "Leaves of a tree, those of alternates included, at which it stops to grow.",
     )
+    seed: int = param(
+        0,
+        Whole(0),
+        "Number of how often trees learn a row; each permutation draws others.",
+    )
 
     def _subspace(self, columns: int) -> int:
         """Return at how many features a leaf looks, rounded as in Java."""
@@ -162,7 +167,7 @@ class AdaptiveRandomForestR(OnePassRegressor, EstimatesCost):
         del outputs
         subspace = self._subspace(columns)
         waiting = rows_at_once(int(self.grace), subspace)
-        seed = java_seed(self._entropy)
+        seed = java_seed(self._entropy, int(self.seed))
         return empty_regression_forest(int(self.trees), subspace, waiting, seed)
 
     def _rule(self) -> RegressionRule:

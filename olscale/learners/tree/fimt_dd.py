@@ -128,6 +128,11 @@ class FIMTDD(OnePassRegressor, EstimatesCost):
         Whole(1),
         "Leaves, those of alternates included, at which the tree stops to grow.",
     )
+    seed: int = param(
+        0,
+        Whole(0),
+        "Number of the first weights of models; each permutation draws others.",
+    )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: on the way to each of its values."""
@@ -160,7 +165,7 @@ class FIMTDD(OnePassRegressor, EstimatesCost):
         return {
             **empty_trees(1, weights, columns, rows_at_once(int(self.grace), columns)),
             "moments": np.zeros((2, columns)),
-            "random": java_random(java_seed(self._entropy)).bits,
+            "random": java_random(java_seed(self._entropy, int(self.seed))).bits,
         }
 
     def _rule(self) -> RegressionRule:
