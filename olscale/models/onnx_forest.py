@@ -24,25 +24,40 @@ def add_forest(learner: AdaptiveRandomForest, rows: Value) -> Value:
     nodes = np.concatenate(levels)
     leaves = nodes[tree.feature[nodes] == LEAF]
     heights, means, falls = densities_of(tree, learner.leaf, leaves)
-    differences = _add_parts(forest, rows, slot) - graph.add("Gather", means, slot)
-    squares = differences * differences / graph.add("Gather", falls, slot)
-    densities = (squares * -1.0).apply("Exp") * graph.add("Gather", heights, slot)
+    parts = _add_parts(forest, rows, slot)
+    own_means = graph.add("Gather", means, slot)
+    differences = parts - own_means
+    products = differences * differences
+    own_falls = graph.add("Gather", falls, slot)
+    exponents = products / own_falls * -1.0
+    shapes = exponents.apply("Exp")
+    own_heights = graph.add("Gather", heights, slot)
+    densities = shapes * own_heights
     totals = tree.weights.sum(axis=1, keepdims=True)
-    shares = tree.weights / np.where(totals > 0.0, totals, 1.0)
-    votes = graph.add("Gather", doubles(shares), node) * densities.reduce(
-        "ReduceProd", axis=2, keeps=False
-    )
+    # A leaf without rows has no shares, and no total to divide by.
+    divisors = np.where(totals > 0.0, totals, 1.0)
+    shares = doubles(tree.weights / divisors)
+    own_shares = graph.add("Gather", shares, node)
+    likelihoods = densities.reduce("ReduceProd", axis=2, keeps=False)
+    votes = own_shares * likelihoods
     total = votes.sum(axis=2)
-    shares_of_trees = votes / total.is_equal(0.0).choose(1.0, total)
-    combined = shares_of_trees * _weights_of(forest)[:, np.newaxis]
-    return add_scores(combined.sum(axis=1, keeps=False), learner._outputs)
+    is_zero = total.is_equal(0.0)
+    # A tree all of whose products are too small for a number votes for no class.
+    divisor = is_zero.choose(1.0, total)
+    shares_of_trees = votes / divisor
+    weights = _weights_of(forest)
+    weighted = shares_of_trees * weights[:, np.newaxis]
+    combined = weighted.sum(axis=1, keeps=False)
+    return add_scores(combined, learner._outputs)
 
 
 def add_regression_forest(learner: AdaptiveRandomForestR, rows: Value) -> Value:
     """Add the mean of the predictions of all trees."""
     pieces, roots = learner.pieces()
     node = _add_leaves(pieces, roots, rows, pieces.depth)
-    return rows.graph.add("Gather", pieces.constants, node).sum() * (1.0 / len(roots))
+    predictions = rows.graph.add("Gather", pieces.constants, node)
+    share = 1.0 / len(roots)
+    return predictions.sum() * share
 
 
 def _add_leaves(
@@ -54,21 +69,29 @@ def _add_leaves(
     feature = np.where(is_leaf, 0, tree.feature)
     # A row stays in its leaf.
     threshold = np.where(is_leaf, np.inf, tree.threshold)
-    child = np.where(is_leaf, np.arange(len(is_leaf)), tree.child)
-    zeros = rows.columns(np.array([0])).is_greater(np.inf).as_integers()
+    nodes = np.arange(len(is_leaf))
+    child = np.where(is_leaf, nodes, tree.child)
+    # The roots, for as many rows as there are: nothing is greater than infinity.
+    any_feature = rows.columns(np.array([0]))
+    zeros = any_feature.is_greater(np.inf).as_integers()
     node = zeros + roots[np.newaxis]
     for _ in range(depth):
         tested = graph.add("Gather", feature, node)
         values = graph.add("GatherElements", rows, tested, axis=1)
-        above = values.is_greater(graph.add("Gather", threshold, node))
-        node = graph.add("Gather", child, node) + above.as_integers()
+        limits = graph.add("Gather", threshold, node)
+        above = values.is_greater(limits)
+        lower_child = graph.add("Gather", child, node)
+        node = lower_child + above.as_integers()
     return node
 
 
 def _add_parts(forest: Forest, rows: Value, slot: Value) -> Value:
     """Add the features that each row's leaves look at, shape (rows, trees, features, 1)."""
-    trees, subspace = len(forest.front), forest.features.shape[1]
-    drawn = np.where(forest.features == NOT_DRAWN, 0, forest.features)
+    trees = len(forest.front)
+    subspace = forest.features.shape[1]
+    is_drawn = forest.features != NOT_DRAWN
+    # Leaves that have drawn no features have density 1 whatever they look at.
+    drawn = np.where(is_drawn, forest.features, 0)
     features = rows.graph.add("Gather", drawn, slot)
     flat = features.reshape(-1, trees * subspace)
     values = rows.graph.add("GatherElements", rows, flat, axis=1)
@@ -78,5 +101,7 @@ def _add_parts(forest: Forest, rows: Value, slot: Value) -> Value:
 def _weights_of(forest: Forest) -> np.ndarray:
     """Return the weight of each tree's vote: the percentage that it has predicted correctly."""
     correct, total = forest.hits.T
-    percent = np.where(correct > 0.0, 100.0 * correct, 1.0)
-    return percent / np.where(correct > 0.0, total, 1.0)
+    has_correct = correct > 0.0
+    percent = np.where(has_correct, 100.0 * correct, 1.0)
+    rows = np.where(has_correct, total, 1.0)
+    return percent / rows
