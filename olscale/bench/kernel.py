@@ -19,7 +19,6 @@ from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.pages import aligned_space
 from olscale.compiled.row_layout import borrowed_rows
 from olscale.compiled.rows_together import (
-    borrowed_together,
     may_go_together,
     multiply_together,
     together_space,
@@ -31,7 +30,6 @@ from olscale.data.chunk import Chunk
 from olscale.data.transforms.fourier import set_angles, set_features
 from olscale.data.transforms.matrix import MatrixRows, borrowed_kept
 from olscale.learners.contract.fused_settings import fuse
-from olscale.learners.kernel.kernel_model import borrowed_support
 from olscale.learners.kernel.kernels import GAUSSIAN, Kernel, finish_row, raw_row
 
 _GAMMA = 0.01
@@ -348,11 +346,11 @@ def kernel_rows(
 ) -> None:
     """Set `k` to the kernel values of one row of `X` after another."""
     X = borrowed_rows(X)
-    support = borrowed_support(support)
+    support = borrowed(support)
     at = borrowed(at)
     value = borrowed(value)
     k = borrowed(k)
-    together = borrowed_together(together)
+    together = borrowed(together)
     rows = X.indptr.shape[0] - 1
     begun = 0
     done = 0

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled, inlined
-from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.simd.row_tiles import ROWS, multiply_rows
 from olscale.compiled.simd.vectors import VECTOR
 from olscale.compiled.support_vectors import WIDTH
@@ -46,14 +45,6 @@ def together_space(entries: int, slots: int) -> RowsTogether:
     """Return the space for rows and vectors of `entries` entries."""
     return RowsTogether(
         np.empty(entries, np.int32), np.empty(ROWS), np.empty((ROWS, slots))
-    )
-
-
-@inlined
-def borrowed_together(of: Any) -> Any:
-    """Return the space with borrowed arrays."""
-    return RowsTogether(
-        borrowed(of.position), borrowed(of.squares), borrowed(of.products)
     )
 
 

@@ -14,6 +14,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.decorator import INLINED, compiled
+from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.row_layout import borrowed_rows, is_tuple_of
 from olscale.compiled.rows import weight_of
 from olscale.compiled.rows_together import (
@@ -29,8 +30,6 @@ from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.kernel.kernel_model import (
     KernelRow,
     Model,
-    borrowed_model,
-    borrowed_space,
     combine,
 )
 from olscale.learners.kernel.kernels import (
@@ -194,8 +193,8 @@ def learn_and_score(
     `weights` is empty where rows have none (`array_of`).
     """
     X, (low, high) = borrowed_rows(X), limits
-    model = borrowed_model(model)
-    space = borrowed_space(space)
+    model = borrowed(model)
+    space = borrowed(space)
     support = model.support
     kernel = model.kernel
     f, target, margin, wrong, step, at, value, k, other, block = space

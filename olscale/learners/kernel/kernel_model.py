@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR
 from olscale.compiled.decorator import inlined
 from olscale.compiled.dot import vector_dot
-from olscale.compiled.intrinsics import borrowed, flat
-from olscale.compiled.rows_together import RowsTogether, borrowed_together
+from olscale.compiled.intrinsics import flat
+from olscale.compiled.rows_together import RowsTogether
 from olscale.compiled.support_vectors import SupportVectors, put
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.kernel.kernels import Kernel
@@ -116,58 +116,6 @@ class KernelRow(NamedTuple):
     k: FloatArray
     other: FloatArray
     weight: float
-
-
-@inlined
-def borrowed_support(of: Any) -> Any:
-    """Return support vectors whose arrays are borrowed, as `borrowed_rows` does."""
-    return SupportVectors(
-        borrowed(of.values),
-        borrowed(of.place),
-        borrowed(of.feature),
-        borrowed(of.free),
-        borrowed(of.holders),
-        borrowed(of.held),
-        borrowed(of.sizes),
-        borrowed(of.born),
-        borrowed(of.counts),
-        borrowed(of.changed),
-    )
-
-
-@inlined
-def borrowed_model(model: Any) -> Any:
-    """Return the model with borrowed arrays."""
-    support = borrowed_support(model.support)
-    scales = (borrowed(model.scale), borrowed(model.offset))
-    return Model(
-        support,
-        borrowed(model.alpha),
-        *scales,
-        borrowed(model.memory),
-        borrowed(model.matrix),
-        model.kernel,
-    )
-
-
-@inlined
-def borrowed_space(of: Any) -> Any:
-    """Return the space with borrowed arrays."""
-    aims = (
-        borrowed(of.f),
-        borrowed(of.target),
-        borrowed(of.margin),
-        borrowed(of.wrong),
-        borrowed(of.step),
-    )
-    rows = (
-        borrowed(of.at),
-        borrowed(of.value),
-        borrowed(of.k),
-        borrowed(of.other),
-        borrowed_together(of.together),
-    )
-    return Space(*aims, *rows)
 
 
 @inlined
