@@ -17,6 +17,7 @@ from olscale.learners.tree.forest_arrays import (
     TREE_SEED,
     allow_slots,
     empty_forest,
+    features_of_leaf,
     forest_of,
     grown_forest,
     is_forest,
@@ -24,6 +25,7 @@ from olscale.learners.tree.forest_arrays import (
 from olscale.learners.tree.forest_loop import ForestRule, learn_and_score, row_space
 from olscale.learners.tree.hoeffding_tree import PREDICTIONS
 
+# Options of MOA are whole numbers of 32 bits.
 _SEEDS = 1 << 31
 
 
@@ -131,8 +133,7 @@ class AdaptiveRandomForest(OnePassLearner, WeightedClassifier, EstimatesCost):
     )
 
     def _subspace(self, columns: int) -> int:
-        """Return at how many features a leaf looks, rounded as in Java."""
-        return min(columns, max(1, int(columns * float(self.share) + 0.5)))
+        return features_of_leaf(columns, float(self.share))
 
     def java_seed(self) -> int:
         """Return the seed of this run for MOA's forest, its option ``-r``."""
@@ -207,6 +208,7 @@ class AdaptiveRandomForest(OnePassLearner, WeightedClassifier, EstimatesCost):
             )
             if row == len(scores):
                 return
+            # Twice as many each time, so that a leaf is copied about once.
             leaves = 2 * len(state["counts"])
             self._check_room(self._columns, self._classes, leaves)
             state.update(grown_forest(state, leaves))

@@ -12,7 +12,7 @@ from olscale.learners.contract.cost import EstimatesCost, require_memory
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.parameters import Real, Whole, param
 from olscale.learners.contract.regressor import OnePassRegressor
-from olscale.learners.tree.forest_arrays import TREE_SEED
+from olscale.learners.tree.forest_arrays import TREE_SEED, features_of_leaf
 from olscale.learners.tree.regression_arrays import (
     allow_sizes,
     bytes_of_trees,
@@ -129,8 +129,7 @@ class AdaptiveRandomForestR(OnePassRegressor, EstimatesCost):
     )
 
     def _subspace(self, columns: int) -> int:
-        """Return at how many features a leaf looks, rounded as in Java."""
-        return min(columns, max(1, int(columns * float(self.share) + 0.5)))
+        return features_of_leaf(columns, float(self.share))
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: values of all leaves that it comes to."""
@@ -235,6 +234,7 @@ class AdaptiveRandomForestR(OnePassRegressor, EstimatesCost):
         features = self.state_["features"]
         larger = np.zeros((nodes, features.shape[1]), dtype=np.int32)
         larger[: len(features)] = features
+        # What a leaf draws lies beside the trees, whose arrays know nothing of it.
         self.state_.update(grown(self.state_, nodes, values))
         self.state_["features"] = larger
 
@@ -260,6 +260,7 @@ class AdaptiveRandomForestR(OnePassRegressor, EstimatesCost):
         ([3.0, 3.0], [0, 1])
         """
         trees = trees_of(self.state_)
+        # Means need no units of the features.
         no_moments = np.zeros((2, self._columns))
         front = self.state_["front"].tolist()
         return joined([pieces_of(trees, place, no_moments, False) for place in front])

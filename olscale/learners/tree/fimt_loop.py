@@ -14,6 +14,7 @@ from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.tree.regression_arrays import ALTERNATES, Trees
 from olscale.learners.tree.regression_loop import (
+    SPREADS,
     LearnedRow,
     in_spreads,
     leaf_of,
@@ -23,8 +24,6 @@ from olscale.learners.tree.regression_loop import (
 )
 from olscale.learners.tree.regression_nodes import unused_nodes
 from olscale.learners.tree.target_sums import SumTrees, free_nodes
-
-_SPREADS = 3.0
 
 
 @inlined
@@ -41,7 +40,7 @@ def _standardize(x: Any, moments: Any, rows: float, z: Any) -> None:
         total = totals[j]
         variance = quotient(squares[j] - quotient(total * total, rows), rows)
         spread = sqrt(max(variance, 0.0))
-        scaled = quotient(x[j] - quotient(total, rows), _SPREADS * spread)
+        scaled = quotient(x[j] - quotient(total, rows), SPREADS * spread)
         z[j] = scaled if spread > 0.0 else 0.0
     z[columns] = 1.0
 

@@ -70,6 +70,17 @@ class Forest(NamedTuple):
     forest_bits: NDArray[np.uint64]
 
 
+def features_of_leaf(columns: int, share: float) -> int:
+    """Return at how many features a leaf looks, rounded as in Java.
+
+    Examples
+    --------
+    >>> features_of_leaf(columns=9, share=0.5), features_of_leaf(columns=9, share=0.01)
+    (5, 1)
+    """
+    return min(columns, max(1, int(columns * share + 0.5)))
+
+
 def empty_forest(
     trees: int, columns: int, subspace: int, classes: int, seed: int
 ) -> State:
@@ -139,6 +150,7 @@ def is_forest(forest: Forest, columns: int) -> bool:
     trees = len(forest.front)
     places = np.arange(2 * trees)
     features = forest.features
+    # What other leaves have there is overwritten when they draw.
     drawn = features[:, 0] != NOT_DRAWN
     return bool(
         are_trees(forest.tree, forest.pool, places, columns)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.java_random import JavaRandom, next_double, next_int
 
 _MOST_WEIGHT = 100
@@ -24,6 +24,16 @@ def draw_poisson(random: JavaRandom, mean: float, power: float) -> int:
     return count - 1
 
 
+@inlined
+def _insert(features: Any, count: int, feature: int) -> None:
+    """Put a feature among the first `count`, which ascend."""
+    place = count
+    while place > 0 and features[place - 1] > feature:
+        features[place] = features[place - 1]
+        place -= 1
+    features[place] = feature
+
+
 @compiled
 def draw_features(random: JavaRandom, columns: int, space: Any, features: Any) -> None:
     """Set `features` to different ones of so many, in ascending order.
@@ -43,11 +53,7 @@ def draw_features(random: JavaRandom, columns: int, space: Any, features: Any) -
         # The order of what is left counts for later draws.
         for j in range(place, columns - k - 1):
             space[j] = space[j + 1]
-        to = k
-        while to > 0 and features[to - 1] > feature:
-            features[to] = features[to - 1]
-            to -= 1
-        features[to] = feature
+        _insert(features, k, feature)
 
 
 @compiled
@@ -60,8 +66,4 @@ def draw_until_different(random: JavaRandom, columns: int, features: Any) -> Non
             is_new = True
             for place in range(k):
                 is_new &= features[place] != feature
-        to = k
-        while to > 0 and features[to - 1] > feature:
-            features[to] = features[to - 1]
-            to -= 1
-        features[to] = feature
+        _insert(features, k, feature)

@@ -51,7 +51,7 @@ from olscale.learners.tree.regression_nodes import (
 )
 from olscale.learners.tree.target_sums import NO_NODE, SumTrees, best_cut
 
-_SPREADS = 3.0
+SPREADS = 3.0
 """Standard deviations that count as 1 in linear models."""
 
 
@@ -113,7 +113,7 @@ def spread_of(weight: float, total: float, squares: float) -> float:
 def in_spreads(value: float, mean: float, spread: float) -> float:
     """Return how many times three standard deviations a target is from the mean."""
     if spread > 0.0:
-        return (value - mean) / (_SPREADS * spread)
+        return (value - mean) / (SPREADS * spread)
     return 0.0
 
 
@@ -145,7 +145,7 @@ def prediction_at(
     if has_models:
         if z[z.shape[0] - 1] == 0.0:
             return 0.0
-        return _linear(trees.weights[node], z) * spread * _SPREADS + mean
+        return _linear(trees.weights[node], z) * spread * SPREADS + mean
     weight = trees.numbers[node, WEIGHT]
     if weight > 0.0:
         return float(trees.numbers[node, TOTAL] / weight)
@@ -249,6 +249,7 @@ def _learn_in_leaf(
         numbers[EVALUATED] = numbers[WEIGHT]
         return False
     features = row.features[min(node, row.features.shape[0] - 1)]
+    # At the first row, not at the split: draws come in the order of MOA.
     if rule.draws_features and not trees.flags[node, STARTED]:
         trees.flags[node, STARTED] = True
         draw_until_different(random, row.x.shape[0], features)
@@ -387,6 +388,7 @@ def learn_row(
         if watches and _drifts(trees, node, row, rule):
             has_lost |= trees.links[node, ALTERNATE] != NONE
             _begin_alternate(trees, tree, node)
+        # What took the place of a test may be a leaf.
         if trees.feature[node] != LEAF:
             above = row.x[trees.feature[node]] > trees.threshold[node]
             node = trees.links[node, FIRST + above]
