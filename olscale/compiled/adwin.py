@@ -94,12 +94,17 @@ def windows_of(state: Mapping[str, NDArray[Any]]) -> Windows:
 def are_windows(windows: Windows) -> bool:
     """Return whether the loops stay within these arrays."""
     buckets = windows.bucket_counts
-    deepest = windows.window_counts[:, DEEPEST]
+    sizes = 1 << np.arange(LEVELS)
+    widths = buckets @ sizes
+    # The oldest bucket is dropped from the deepest row: from an empty one its count would go below
+    # 0, and the next bucket would lie before the array.
+    is_used = buckets > 0
+    deepest = np.where(is_used, np.arange(LEVELS), 0).max(axis=1)
     return bool(
         (buckets >= 0).all()
         and (buckets <= BUCKETS).all()
-        and (deepest >= 0).all()
-        and (deepest < LEVELS).all()
+        and (windows.window_counts[:, DEEPEST] == deepest).all()
+        and (windows.window_counts[:, WIDTH] == widths).all()
     )
 
 

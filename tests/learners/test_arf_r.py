@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from olscale.compiled.adwin import DEEPEST, WIDTH
 from olscale.compiled.csr import read_only, to_csr
 from olscale.compiled.java_random import java_random
 from olscale.errors import ParameterError
@@ -126,6 +127,8 @@ def test_features_are_drawn_until_each_is_new():
         ("front", (0,), -5),
         ("roots", (0,), 10**6),
         ("bucket_counts", (0, 0), 7),
+        ("window_counts", (0, WIDTH), 10**6),
+        ("window_counts", (0, DEEPEST), 31),
     ],
 )
 def test_arrays_with_which_a_row_would_leave_the_trees_are_refused(

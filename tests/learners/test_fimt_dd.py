@@ -14,8 +14,16 @@ from olscale.compiled.csr import read_only, to_csr
 from olscale.errors import ParameterError
 from olscale.learners import FIMTDD
 from olscale.learners.registry import make_learner
-from olscale.learners.tree.regression_arrays import FIRST, UNUSED
+from olscale.learners.tree.regression_arrays import (
+    ALTERNATE,
+    ALTERNATES,
+    FIRST,
+    PARENT,
+    UNUSED,
+    sizes_with_room,
+)
 from olscale.learners.tree.target_sums import (
+    MOST_VALUES,
     NO_NODE,
     SumTrees,
     add_value,
@@ -218,6 +226,9 @@ def test_nodes_of_a_dropped_tree_are_used_again():
         ("sides", (1, 0), 1),
         ("room", (0,), 10**7),
         ("waiting", (1,), 10**6),
+        # a leaf and a child of the root
+        ("links", (1, ALTERNATE), 2),
+        ("links", (1, PARENT), 2),
     ],
 )
 def test_arrays_with_which_a_row_would_leave_the_tree_are_refused(
@@ -231,6 +242,36 @@ def test_arrays_with_which_a_row_would_leave_the_tree_are_refused(
     state[array][place] = value
     with pytest.raises(ValueError, match="no rows lead to its arrays"):
         begun(5, **QUICK).restore(state)
+
+
+def test_fewer_alternates_than_there_are_would_bring_too_little_room():
+    X, y = stream("partly")
+    learner = begun(5, **QUICK)
+    start = 0
+    while learner.measures()["alternates"] == 0:
+        rows = slice(start, start + 100)
+        learner.learn(read_only(X[rows]), read_only(y[rows]))
+        start += 100
+    state = learner.state()
+    begun(5, **QUICK).restore(state)
+    state["sizes"][0, ALTERNATES] = 0
+    with pytest.raises(ValueError, match="no rows lead to its arrays"):
+        begun(5, **QUICK).restore(state)
+
+
+def test_a_leaf_whose_single_row_waits_is_refused():
+    learner = begun(1, grace=1)
+    state = learner.state()
+    state["waiting"][0] = 1
+    with pytest.raises(ValueError, match="no rows lead to its arrays"):
+        learner.restore(state)
+
+
+def test_values_beyond_32_bits_are_refused():
+    state = begun(5).state()
+    with pytest.raises(ParameterError, match="smaller max_leaves"):
+        sizes_with_room(state, 1, MOST_VALUES + 1)
+    assert sizes_with_room(state, 1, MOST_VALUES)[1] == MOST_VALUES
 
 
 def test_values_beyond_the_memory_are_refused():

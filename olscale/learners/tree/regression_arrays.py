@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.errors import ParameterError
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.tree.target_sums import (
     BYTES_OF_NODE,
     END,
     FREE,
+    MOST_VALUES,
     SumTrees,
     are_sum_trees,
     empty_sum_trees,
@@ -193,15 +195,27 @@ def sizes_of(state: Mapping[str, NDArray[Any]]) -> tuple[int, int]:
 def sizes_with_room(
     state: Mapping[str, NDArray[Any]], nodes: int, values: int
 ) -> tuple[int, int]:
-    """Return for how many nodes and values there must be room, so that these can be added."""
+    """Return for how many nodes and values there must be room, so that these can be added.
+
+    Raises
+    ------
+    ParameterError
+        If these are more values than 32 bits can number.
+    """
     all_nodes, all_values = sizes_of(state)
     used_nodes = int(state["nodes"][NODES_END] - state["nodes"][UNUSED_NODES])
     used_values = int(state["room"][END] - state["room"][FREE]) - 1
     # Twice as much each time, so that a number is copied about once.
     if used_nodes + nodes > all_nodes:
         all_nodes = max(2 * all_nodes, used_nodes + nodes)
+    if used_values + values > MOST_VALUES:
+        raise ParameterError(
+            f"regression trees: room for {used_values + values:,} values of features is needed, "
+            f"expected at most {MOST_VALUES:,}; take a smaller max_leaves, or fewer features, as by "
+            "the transform project"
+        )
     if used_values + values > all_values:
-        all_values = max(2 * all_values, used_values + values)
+        all_values = min(max(2 * all_values, used_values + values), MOST_VALUES)
     return all_nodes, all_values
 
 
@@ -249,15 +263,51 @@ def are_trees(trees: Trees, sums: SumTrees, columns: int) -> bool:
     # As with values: what is referred to once is on no circle.
     if (np.bincount(references, minlength=end) > 1).any():
         return False
-    in_use = np.concatenate(
-        [trees.roots, tests[:, FIRST], tests[:, SECOND], alternates[alternates != NONE]]
-    )
+    tops = np.concatenate([trees.roots, alternates[alternates != NONE]])
+    in_use = np.concatenate([tops, tests[:, FIRST], tests[:, SECOND]])
     is_free = trees.feature == UNUSED
     return bool(
         not is_free[in_use].any()
         and unused == np.count_nonzero(is_free[:end])
+        and (links[tops, PARENT] == NONE).all()
+        and _are_parents(trees, np.flatnonzero(feature >= 0))
+        # A leaf that splits keeps this link, which then counts.
+        and (links[feature == LEAF][:, ALTERNATE] == NONE).all()
+        # So much room is made for what a row brings.
+        and (trees.sizes[:, ALTERNATES] >= _alternates_of(trees)).all()
         and (trees.sizes >= 0).all()
         and (trees.waiting >= 0).all()
-        and (trees.waiting < max(2, trees.rows.shape[1])).all()
+        and (trees.waiting < trees.rows.shape[1]).all()
         and are_sum_trees(sums, trees.values)
     )
+
+
+def _are_parents(trees: Trees, tests: NDArray[np.int64]) -> bool:
+    """Return whether the children of tests know no parent, or the right one.
+
+    What replaces a node is put where its parent has it.
+    """
+    for side in (FIRST, SECOND):
+        parents = trees.links[trees.links[tests, side], PARENT]
+        if not ((parents == NONE) | (parents == tests)).all():
+            return False
+    return True
+
+
+def _alternates_of(trees: Trees) -> NDArray[np.int64]:
+    """Return how many alternates each tree has; no way from its root may lead in a circle."""
+    count = len(trees.roots)
+    alternates = np.zeros(count, dtype=np.int64)
+    nodes = trees.roots
+    owners = np.arange(count)
+    while len(nodes):
+        is_test = trees.feature[nodes] >= 0
+        links = trees.links[nodes[is_test]]
+        owners = owners[is_test]
+        has_alternate = links[:, ALTERNATE] != NONE
+        of_alternates = owners[has_alternate]
+        alternates += np.bincount(of_alternates, minlength=count)
+        below = links[has_alternate, ALTERNATE]
+        nodes = np.concatenate([links[:, FIRST], links[:, SECOND], below])
+        owners = np.concatenate([owners, owners, of_alternates])
+    return alternates

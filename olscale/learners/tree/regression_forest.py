@@ -6,7 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.adwin import Windows, empty_window, empty_windows, mean_rises
+from olscale.compiled.adwin import (
+    Windows,
+    are_windows,
+    empty_window,
+    empty_windows,
+    mean_rises,
+    windows_of,
+)
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.elementary import quotient
 from olscale.compiled.intrinsics import borrowed
@@ -100,17 +107,16 @@ def empty_regression_forest(
 
 def regression_forest_of(state: Mapping[str, NDArray[Any]]) -> RegressionForest:
     """Return the forest of these arrays, ignoring those of its trees and others."""
-    windows = Windows(**{name: state[name] for name in Windows._fields})
     names = set(RegressionForest._fields) - {"windows"}
-    return RegressionForest(windows=windows, **{name: state[name] for name in names})
+    return RegressionForest(
+        windows=windows_of(state), **{name: state[name] for name in names}
+    )
 
 
 def is_regression_forest(state: Mapping[str, NDArray[Any]], columns: int) -> bool:
     """Return whether loops that follow the trees stay within their arrays, and end."""
     forest = regression_forest_of(state)
     trees = len(forest.front)
-    counts = forest.windows.bucket_counts
-    deepest = forest.windows.window_counts[:, 2]
     return bool(
         are_trees(trees_of(state), sum_trees_of(state), columns)
         and len(forest.features) == len(state["feature"])
@@ -119,10 +125,7 @@ def is_regression_forest(state: Mapping[str, NDArray[Any]], columns: int) -> boo
         and (forest.front % trees == np.arange(trees)).all()
         and (forest.front >= 0).all()
         and (forest.front < 2 * trees).all()
-        and (counts >= 0).all()
-        and (counts < forest.windows.bucket_sums.shape[2]).all()
-        and (deepest >= 0).all()
-        and (deepest < counts.shape[1]).all()
+        and are_windows(forest.windows)
     )
 
 
@@ -270,6 +273,7 @@ def learn_and_score_rows(
     Return the row that needs larger arrays, or the number of rows.
     """
     low, high = limits
+    # Without counts of references for each of all trees.
     trees = borrowed(trees)
     sums = borrowed(sums)
     forest = borrowed(forest)
@@ -298,6 +302,7 @@ def learn_and_score_rows(
                 other = (place + count) % (2 * count)
                 _, depth = leaf_of(x, trees, trees.roots[other])
                 _add_needs(trees, other, depth, space.needed)
+        # All room at once: a row that has begun to be learned cannot be given back.
         if is_learned and (
             unused_nodes(trees) < space.needed[0] + count
             or free_nodes(sums) < space.needed[1]

@@ -34,6 +34,9 @@ of these there are; a free node's child `BELOW` is the next."""
 NO_NODE = 0
 """The first place of the pool is no node, so that zeros are empty trees."""
 
+MOST_VALUES = (1 << 31) - 2
+"""Nodes of the pool that 32 bits can number: children have half the size that way."""
+
 LEAST_ROWS = 5.0
 """A split of fewer rows on one side has no merit."""
 
@@ -161,6 +164,7 @@ def free_tree(trees: SumTrees, root: int, stack: Any) -> None:
                 stack[height] = child
                 height += 1
         trees.sides[node, BELOW] = room[FIRST_FREE]
+        # A reference that is left behind would count as a second one to that node.
         trees.sides[node, ABOVE] = NO_NODE
         room[FIRST_FREE] = node
         room[FREE] += 1
@@ -220,6 +224,7 @@ def best_cut(
         squares -= cut[SQUARES]
         below_rows += cut[ROWS]
         rows -= cut[ROWS]
+        # Cuts near an edge are candidates as well, of no merit.
         merit = 0.0
         if below_rows >= LEAST_ROWS and rows >= LEAST_ROWS:
             both = below_rows + rows
