@@ -45,6 +45,7 @@ def _sgd(
 ) -> Contestant:
     from sklearn.linear_model import SGDClassifier
 
+    # Converted before the clock starts: a program of scikit-learn has its rows so.
     matrices = [(to_scipy(chunk), np.array(chunk.y)) for chunk in chunks]
 
     def untrained() -> Any:

@@ -23,6 +23,7 @@ def river_loop(rows: Chunk, model: Any) -> int:
     names = column_names(rows.columns)
     labels = rows.y.tolist()
     if not model._multiclass:
+        # River's classifiers of two classes want booleans.
         labels = [label == 1 for label in labels]
     mistakes = 0
     for values, label in zip(rows.to_numpy(), labels, strict=True):
@@ -39,6 +40,7 @@ def batch_loop(rows: Chunk, batch: int, model: Any) -> int:
     mistakes = 0
     for start in range(0, len(rows), batch):
         span = slice(start, start + batch)
+        # A model that has learned nothing cannot predict.
         if start:
             mistakes += int((model.predict(X[span]) != rows.y[span]).sum())
         model.partial_fit(X[span], rows.y[span], classes=classes)
@@ -81,4 +83,5 @@ def run_of(
 def step(state: RunState, rows: Chunk) -> None:
     """Predict and learn the next rows of a run, which must not fail."""
     state.step(rows)
+    # A run that fails stops early, and would look fast.
     assert state.outcome == "ok", state.reason

@@ -75,6 +75,7 @@ class _Server:
 
     def serve(self, now: float, seconds: float) -> float:
         """Return when a request that comes `now` is done."""
+        # A request that comes while it is busy waits for those before it.
         self.free = max(self.free, now) + seconds
         self.busy += seconds
         return self.free
@@ -148,6 +149,7 @@ def forecast(
             next_group = groups[waiting[0]]
             end = clock + costs.trip + costs.start + next_group.seconds
             work += costs.start + next_group.seconds + next_group.runs * costs.record
+            # Whichever is slower: the file system may be busy with the records of others.
             written = files.serve(end, next_group.runs * costs.file)
             end = max(end + next_group.runs * costs.record, written)
             heappush(events, (end, waiting.popleft(), "written"))

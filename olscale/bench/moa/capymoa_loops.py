@@ -70,9 +70,11 @@ def prepared(request: Request) -> Callable[[], Callable[[], int]]:
     """Return the loop, which returns a function that returns the mistakes."""
     if request.loop == "olscale":
         return _run(request)
+    # Only here: the process that asks imports this module too, and may have no CapyMOA.
     from capymoa import classifier
     from capymoa.evaluation import prequential_evaluation
 
+    # Before the clock starts, as the rows of a run of olscale are.
     stream = _stream(request)
     kind = getattr(classifier, request.kind)
     model = kind(schema=stream.get_schema(), **request.params)
@@ -87,6 +89,7 @@ def prepared(request: Request) -> Callable[[], Callable[[], int]]:
 
 
 def _mistakes(results: Any, rows: int) -> int:
+    # CapyMOA has no count of mistakes; a percentage of whole rows gives it back.
     accuracy: float = results["cumulative"].accuracy()
     return round(rows * (1.0 - accuracy / 100.0))
 

@@ -70,6 +70,7 @@ def evaluate(jar: Path, learner: str, file: Path, rows: int) -> Evaluated:
             "moa.DoTask",
             task,
         ]
+        # Besides the wall time, which is longer where other processes take the cores.
         used = children_seconds()
         start = perf_counter()
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -95,5 +96,6 @@ def write_arff(rows: Chunk, classes: int, file: Path) -> None:
 
 
 def _lines(rows: Chunk) -> Iterable[str]:
+    # The text that Python writes is the shortest that gives the same bits.
     for values, code in zip(rows.to_numpy().tolist(), rows.y.tolist(), strict=True):
         yield f"{','.join(map(repr, values))},{code}\n"

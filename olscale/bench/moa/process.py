@@ -60,6 +60,7 @@ class CapyMOA:
             raise OlscaleError(f"{self.python} does not start: {error}") from None
         try:
             self.jar = Path(self._answer()["jar"])
+        # `__exit__` is not called where `__enter__` fails.
         except OlscaleError:
             self._process.communicate()
             raise
@@ -72,6 +73,7 @@ class CapyMOA:
         trace: TracebackType | None,
     ) -> None:
         """Let it end."""
+        # The end of its input is the end of the process.
         self._process.communicate()
 
     def run(self, request: Request) -> tuple[float, int]:
@@ -85,6 +87,7 @@ class CapyMOA:
         stdin = self._process.stdin
         assert stdin is not None
         stdin.write(json.dumps(asdict(request)) + "\n")
+        # Else the request waits in this buffer, and both processes for each other.
         stdin.flush()
         answer = self._answer()
         return answer["seconds"], answer["mistakes"]
@@ -97,6 +100,7 @@ class CapyMOA:
             answer: dict[str, Any] = json.loads(line)
             return answer
         _, errors = self._process.communicate()
+        # Of a traceback only the last line says what is missing.
         last = (errors.strip().splitlines() or ["it ended without a word"])[-1]
         reason = last.partition("ParameterError: ")[2] or last
         raise OlscaleError(

@@ -58,6 +58,7 @@ def empty_adaptive_tree(columns: int, classes: int, slots: int) -> State:
     >>> empty_adaptive_tree(columns=9, classes=2, slots=4)["moments"].shape
     (4, 6, 18)
     """
+    # The root, and a pair for each slot: no more splits and alternates fit.
     nodes = 2 * slots + 1
     return {
         **empty_pooled_trees(columns, classes, nodes, slots),
@@ -95,6 +96,7 @@ def is_adaptive_tree(adaptive: AdaptiveTree, columns: int) -> bool:
     alternates = adaptive.alternate[adaptive.alternate != NONE]
     if ((alternates < 0) | (alternates + 1 >= len(adaptive.alternate))).any():
         return False
+    # No test refers to alternates: each is the root of a tree of its own, and so is its neighbour.
     roots = np.concatenate([np.zeros(1, np.int64), alternates, alternates + 1])
     return bool(
         are_trees(adaptive.tree, adaptive.pool, roots, columns)

@@ -171,6 +171,7 @@ def _replace_branch(adaptive: AdaptiveTree, node: int) -> None:
     tree.evaluated[node] = tree.evaluated[leaf]
     copy_numbers(tree.weights[leaf], tree.weights[node], tree.weights.shape[1])
     copy_numbers(tree.correct[leaf], tree.correct[node], 2)
+    # The generator moves with the leaf, whose draws go on.
     adaptive.bits[node] = adaptive.bits[leaf]
     copy_window(adaptive.windows, leaf, node)
     # The slot moves: the pair goes back with one of no rows.
@@ -212,6 +213,7 @@ def _learn_leaf(
     `space` has its votes.
     """
     random = JavaRandom(adaptive.bits[node : node + 1], space.spare)
+    # In MOA a draw of 0 leaves the weight as it is, so that no row is lost.
     times = max(1, draw_poisson(random, 1.0, _E))
     mistake = 0.0 if largest(space.votes) == c else 1.0
     add_to_window(adaptive.windows, node, mistake, rule.drift)

@@ -193,11 +193,13 @@ class FIMTDD(OnePassRegressor, EstimatesCost):
         learning: bool,
         scores: FloatArray,
     ) -> None:
+        # One row for all leaves: none draws its features, as those of forests do.
         features = np.arange(self._columns, dtype=np.int32).reshape(1, -1)
         form = (self._rule(), self.norm_limits(), learning)
         row = 0
         while True:
             sums = sum_trees_of(state)
+            # Made anew after each growth: ways through the pool may be as long as that.
             space = regression_space(self._columns, sums)
             row = learn_and_score(
                 X,

@@ -225,6 +225,7 @@ def _watch(forest: Forest, t: int, mistake: float, rule: ForestRule) -> None:
             forest.has_other[t] = 0
             empty_window(forest.windows, t)
         empty_window(forest.windows, trees + t)
+        # Another tree votes, which has predicted nothing yet.
         forest.hits[t, 0] = 0.0
         forest.hits[t, 1] = 0.0
 
@@ -255,6 +256,7 @@ def _learn_tree(
         other = (place + trees) % (2 * trees)
         node, by_bayes = _set_tree_votes(forest, other, rule.leaf, True, space)
         _learn_leaf(forest, other, node, c, weight, by_bayes, rule, space)
+    # After it has learned the row: as in MOA, this is the mistake that counts for a drift.
     _set_tree_votes(forest, place, rule.leaf, False, space)
     mistake = 0.0 if largest(space.votes) == c else 1.0
     _watch(forest, t, mistake, rule)

@@ -112,6 +112,7 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
             )
             if row == len(scores):
                 return
+            # Not bounded by max_leaves: each of these tests may get an alternate.
             leaves = 2 * len(state["counts"])
             self._check_room(self._columns, self._classes, leaves)
             state.update(grown_adaptive_tree(state, leaves))
@@ -133,6 +134,7 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
         """Return the shared measures, the leaves, the tests on the longest way, and replacements."""
         begun, replaced, dropped = self.state_["replacements"].tolist()
         tree = adaptive_tree_of(self.state_).tree
+        # From the root: nodes that were given back are still in the arrays.
         level = np.zeros(1, dtype=np.int64)
         depth = -1
         leaves = 0

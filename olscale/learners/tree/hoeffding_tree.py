@@ -188,6 +188,7 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
         tree = tree_of(self.state_)
         nodes, leaves = tree.sizes.tolist()
         depth = np.zeros(nodes, dtype=np.int64)
+        # Children come after their parents, whose depth is known by then.
         for node in np.flatnonzero(tree.feature[:nodes] != LEAF):
             child = tree.child[node]
             depth[child : child + 2] = depth[node] + 1

@@ -51,6 +51,7 @@ def pieces_of(
     order = [int(trees.roots[tree])]
     depths = [0]
     child = []
+    # The list grows as it is gone through: children are behind their parents.
     for place, node in enumerate(order):
         child.append(len(order) if trees.feature[node] != LEAF else 0)
         if trees.feature[node] != LEAF:
@@ -68,6 +69,7 @@ def pieces_of(
         scales = np.array([spread / each if each > 0.0 else 0.0 for each in spreads])
         slopes = trees.weights[nodes, :-1] * scales
         constants = 3.0 * spread * trees.weights[nodes, -1] + total / rows
+        # The model sees distances from the means.
         constants -= slopes @ means
     elif not has_models:
         weight = trees.numbers[nodes, WEIGHT]
@@ -88,6 +90,7 @@ def joined(parts: Sequence[LinearPieces]) -> tuple[LinearPieces, NDArray[np.int6
     """Return the nodes of several trees in one, and their roots."""
     sizes = [len(part.feature) for part in parts]
     roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    # Leaves too, whose child nobody asks for.
     children = [part.child + root for part, root in zip(parts, roots, strict=True)]
     nodes = LinearPieces(
         np.concatenate([part.feature for part in parts]),

@@ -66,6 +66,7 @@ def empty_tree(columns: int, classes: int, leaves: int) -> State:
     >>> empty_tree(columns=9, classes=2, leaves=4)["moments"].shape
     (4, 6, 18)
     """
+    # A tree of tests with two children each has one test less than leaves.
     nodes = 2 * leaves - 1
     return {
         "feature": np.full(nodes, LEAF, dtype=np.int64),

@@ -129,6 +129,7 @@ def begin_tree(tree: Tree, pool: Pool, root: int) -> None:
     for c in range(tree.weights.shape[1]):
         tree.weights[root, c] = 0.0
     tree.classes[root] = 0
+    # There is room: the tree has just given back a slot at least.
     begin_leaf(tree, root, take_slot(tree, pool))
 
 
@@ -137,6 +138,7 @@ def _mark_trees(
     tree: Tree, pool: Pool, roots: Any, columns: int, nodes: Any, slots: Any
 ) -> bool:
     """Mark all nodes and slots that are used or free; return whether each is one of these, once."""
+    # A node is put here once, as it is marked before.
     stack = np.empty(nodes.shape[0] + 1, dtype=np.int64)
     for root in roots:
         if not 0 <= root < tree.sizes[NODES] or nodes[root]:
