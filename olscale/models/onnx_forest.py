@@ -27,9 +27,10 @@ def add_forest(learner: AdaptiveRandomForest, rows: Value) -> Value:
     parts = _add_parts(forest, rows, slot)
     own_means = graph.add("Gather", means, slot)
     differences = parts - own_means
-    products = differences * differences
+    squares = differences * differences
     own_falls = graph.add("Gather", falls, slot)
-    exponents = products / own_falls * -1.0
+    quotients = squares / own_falls
+    exponents = quotients * -1.0
     shapes = exponents.apply("Exp")
     own_heights = graph.add("Gather", heights, slot)
     densities = shapes * own_heights
@@ -46,7 +47,8 @@ def add_forest(learner: AdaptiveRandomForest, rows: Value) -> Value:
     divisor = is_zero.choose(1.0, total)
     shares_of_trees = votes / divisor
     weights = _weights_of(forest)
-    weighted = shares_of_trees * weights[:, np.newaxis]
+    of_trees = weights[:, np.newaxis]
+    weighted = shares_of_trees * of_trees
     combined = weighted.sum(axis=1, keeps=False)
     return add_scores(combined, learner._outputs)
 

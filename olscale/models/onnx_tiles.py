@@ -19,8 +19,13 @@ def add_pair_tiles(learner: PairTiles, rows: Value, columns: int) -> Value:
 def add_cells(pairs: NDArray[np.int64], rows: Value, columns: int) -> Value:
     """Add the numbers of the cells that each row is in."""
     singles = min(columns, MOST_SINGLES)
-    scaled = (rows + EDGE) * (BINS / (2.0 * EDGE))
-    bins = scaled.apply("Floor").at_least(0.0).at_most(BINS - 1.0)
+    bins_of_one = BINS / (2.0 * EDGE)
+    shifted = rows + EDGE
+    scaled = shifted * bins_of_one
+    floors = scaled.apply("Floor")
+    # What lies beyond the edges belongs to the outermost bins.
+    inside = floors.at_least(0.0)
+    bins = inside.at_most(BINS - 1.0)
     of_features = np.arange(singles, dtype=np.int64)
     first_cells = doubles(BINS * of_features)[np.newaxis]
     cells = bins.columns(of_features) + first_cells
@@ -30,11 +35,16 @@ def add_cells(pairs: NDArray[np.int64], rows: Value, columns: int) -> Value:
         starts = doubles(first_of_pairs)[np.newaxis]
         first = bins.columns(pairs[:, 0])
         second = bins.columns(pairs[:, 1])
-        wide_first = (first * (1.0 / COARSE)).apply("Floor")
-        wide_second = (second * (1.0 / COARSE)).apply("Floor")
-        in_fine = first * float(BINS) + second
+        share = 1.0 / COARSE
+        share_of_first = first * share
+        wide_first = share_of_first.apply("Floor")
+        share_of_second = second * share
+        wide_second = share_of_second.apply("Floor")
+        row_of_fine = first * float(BINS)
+        in_fine = row_of_fine + second
         fine = in_fine + starts
-        in_coarse = wide_first * float(COARSE) + wide_second
+        row_of_coarse = wide_first * float(COARSE)
+        in_coarse = row_of_coarse + wide_second
         # The coarse cells of a pair follow its fine ones.
         coarse = in_coarse + starts + float(BINS * BINS)
         cells = cells.concatenate(fine, coarse)

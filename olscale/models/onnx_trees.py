@@ -29,7 +29,8 @@ def add_tree(learner: HoeffdingTree, rows: Value) -> Value:
     differences = values - own_means
     squares = differences * differences
     own_falls = graph.add("Gather", falls, slot)
-    exponents = squares / own_falls * -1.0
+    quotients = squares / own_falls
+    exponents = quotients * -1.0
     shapes = exponents.apply("Exp")
     own_heights = graph.add("Gather", heights, slot)
     densities = shapes * own_heights
@@ -39,7 +40,8 @@ def add_tree(learner: HoeffdingTree, rows: Value) -> Value:
     shares = tree.weights / divisors
     own_shares = graph.add("Gather", shares, node)
     likelihoods = densities.reduce("ReduceProd", keeps=False)
-    return add_scores(own_shares * likelihoods, learner._outputs)
+    votes = own_shares * likelihoods
+    return add_scores(votes, learner._outputs)
 
 
 def add_scores(votes: Value, outputs: int) -> Value:
@@ -74,7 +76,8 @@ def add_regression_tree(learner: FIMTDD, rows: Value) -> Value:
     graph = rows.graph
     node = _add_leaf(pieces, rows, pieces.depth)
     products = rows * graph.add("Gather", pieces.slopes, node)
-    constants = graph.add("Gather", pieces.constants, node).add_axis(1)
+    own_constants = graph.add("Gather", pieces.constants, node)
+    constants = own_constants.add_axis(1)
     return products.sum() + constants
 
 
