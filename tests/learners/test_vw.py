@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -198,6 +199,9 @@ def test_another_layout_of_memory_is_noticed(monkeypatch: pytest.MonkeyPatch):
     assert layout is not None
     assert example_memory._is_right(layout)
     assert not example_memory._is_right(layout._replace(squares=layout.squares + 4))
+    assert example_memory._has_ends(layout)
+    for other in (layout.values - 8, layout.values + 8, layout.indices):
+        assert not example_memory._has_ends(layout._replace(values=other))
 
     def no_memory(address: int, count: int) -> bytes:
         raise PermissionError
@@ -293,6 +297,9 @@ def test_probabilities_are_those_of_its_link():
         ("--nn", "is not accepted by Vowpal Wabbit"),
         ("rows.vw", "'rows.vw' is no option"),
         ("--cb 3", "does not learn a class or a target of each row"),
+        ("--lda 5", "does not learn a class or a target of each row"),
+        ("--active --binary", "waits on a port for a program that labels rows"),
+        ("--oaa 0", "--oaa counts 0 classes, expected 2 or more"),
         ("--csoaa_ldf m", "does not learn a class or a target of each row"),
         ("--oaa '3", "No closing quotation"),
         ("-b 60", "give -b a smaller number"),
@@ -326,6 +333,29 @@ def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(command_line, "version", no_package)
     with pytest.raises(ParameterError, match="pip install vowpalwabbit"):
         command_line.vowpalwabbit_version()
+
+
+def test_a_copy_outlives_the_learner_and_restored_tables_are_freed(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    ended = []
+    finish = pylibvw.vw.finish
+    monkeypatch.setattr(
+        pylibvw.vw, "finish", lambda space: (ended.append(space), finish(space))
+    )
+    X, y = stream("two")
+    ours: Any = make_learner("vw:--loss_function logistic")
+    ended.clear()
+    ours.begin(COLUMNS, 2)
+    ours.learn(X, y)
+    ours.restore(ours.state())
+    assert len(ended) == 1
+    ahead = ours.scores(X)
+    copied = ours.with_plain_scores()
+    del ours
+    gc.collect()
+    assert len(ended) == 1
+    np.testing.assert_array_equal(copied.scores(X), ahead)
 
 
 @pytest.mark.parametrize("options", ["-q :: -b 4", "--loss_function=hinge", ""])

@@ -31,7 +31,7 @@ _LETTERS = {
 _READS_ROWS = (
     "data cache cache_file kill_cache json dsjson flatbuffer csv compressed chain_hash "
     "named_labels examples daemon foreground port num_children pid_file port_file "
-    "no_daemon sendto span_server span_server_port unique_id total node"
+    "no_daemon sendto span_server span_server_port unique_id total node active"
 )
 _FILES = (
     "initial_regressor final_regressor readable_model invert_hash save_per_pass "
@@ -49,6 +49,7 @@ _REASONS = {
     _READS_ROWS: "olscale gives it the rows; name the data with --dataset",
     _FILES: "it reads or writes files; olscale keeps predictions, records and models itself",
     _NOT_ONE_PASS: "the learner is to learn every row once",
+    "active": "it waits on a port for a program that labels rows",
     _NAMES: "it works on names of features, and rows have numbers in one namespace without a name",
 }
 _REFUSED = {
@@ -279,18 +280,7 @@ def _known_options() -> list[str]:
 
 def _check_kinds(name: str, workspace: Any) -> None:
     """Refuse what takes other labels than classes and targets, or several rows at once."""
-    labels = (workspace.lSimple, workspace.lMulticlass, workspace.lCostSensitive)
-    predictions = (
-        workspace.pSCALAR,
-        workspace.pSCALARS,
-        workspace.pMULTICLASS,
-        workspace.pMULTICLASSPROBS,
-    )
-    if (
-        workspace._is_multiline()
-        or workspace._get_label_type() not in labels
-        or workspace._get_prediction_type() not in predictions
-    ):
+    if not _learns_rows(workspace):
         raise ParameterError(
             f"{name} does not learn a class or a target of each row, as contextual bandits, "
             "searches and labels in sets do not; expected options such as --oaa, "
@@ -298,11 +288,35 @@ def _check_kinds(name: str, workspace: Any) -> None:
         )
 
 
+def _learns_rows(workspace: Any) -> bool:
+    labels = (workspace.lSimple, workspace.lMulticlass, workspace.lCostSensitive)
+    predictions = (
+        workspace.pSCALAR,
+        workspace.pSCALARS,
+        workspace.pMULTICLASS,
+        workspace.pMULTICLASSPROBS,
+    )
+    try:
+        return (
+            not workspace._is_multiline()
+            and workspace._get_label_type() in labels
+            and workspace._get_prediction_type() in predictions
+        )
+    except RuntimeError:
+        # The package has no name for labels such as those of --lda.
+        return False
+
+
 def _counted_classes(name: str, options: dict[str, str], counts: bool) -> int:
     """Return the classes of an option such as ``--oaa``, which must be there if VW `counts` them."""
     for option in _COUNTS_CLASSES:
         if option in options:
-            return int(options[option])
+            classes = int(options[option])
+            if classes < 2:
+                raise ParameterError(
+                    f"{name}: --{option} counts {classes} classes, expected 2 or more"
+                )
+            return classes
     if counts:
         names = ", ".join(f"--{option}" for option in _COUNTS_CLASSES)
         raise ParameterError(

@@ -4,8 +4,9 @@ The package takes features from Python one by one, as tuples, which takes longer
 them. An example keeps the features of a namespace in two growing arrays, of float32 values and
 uint64 indices, each with pointers to its begin, end and the end of its space, and beside them the
 sum of the squared values [1]_. `layout` searches a new example for features that it has just been
-given through Python, and then lets Python read features that were written into its memory. Where
-one of these does not fit, there is no layout, and features go through Python.
+given through Python, fills it until it grows, to see that the third pointer is the end of the
+space, and then lets Python read features that were written into its memory. Where one of these
+does not fit, there is no layout, and features go through Python.
 
 Nothing is written beyond the space that Vowpal Wabbit itself has reserved for an array.
 
@@ -34,6 +35,7 @@ NAMESPACE = 32
 _POINTER_WORD = 2
 _SEARCHED_BYTES = 1 << 16
 _PROBES = (5, 11)
+_MOST_SPACE = 1_000
 
 
 class Layout(NamedTuple):
@@ -66,8 +68,10 @@ def layout() -> Layout | None:
         if len(layouts) != 1:
             return None
         only = layouts.pop()
-        return only if only is not None and _is_right(only) else None
-    except (OSError, IndexError, ValueError):
+        if only is None or not (_has_ends(only) and _is_right(only)):
+            return None
+        return only
+    except (OSError, IndexError, OverflowError, ValueError):
         # Systems may refuse to read a process's memory as a file.
         return None
 
@@ -123,6 +127,35 @@ def _holds(address: int, array: NDArray[Any]) -> bool:
         return _memory(address, array.nbytes) == array.tobytes()
     except (OSError, OverflowError):
         return False
+
+
+def _has_ends(layout: Layout) -> bool:
+    """Return whether both arrays move where a feature is added behind the third pointer."""
+    workspace, example, values, _ = _probe(min(_PROBES))
+    count = len(values)
+    first = _spaces(example, layout)
+    begin, _, end = (int(pointer) for pointer in first[0])
+    space = (end - begin) // values.itemsize
+    if not count <= space <= _MOST_SPACE:
+        workspace.finish()
+        return False
+    push(workspace, example, [1] * (space - count), [1.0] * (space - count))
+    filled = _spaces(example, layout)
+    push(workspace, example, [1], [1.0])
+    grown = _spaces(example, layout)
+    workspace.finish()
+    return (
+        np.array_equal(filled[:, ::2], first[:, ::2])
+        and np.array_equal(filled[:, 1], filled[:, 2])
+        and bool(np.all(grown[:, 2] - grown[:, 0] > filled[:, 2] - filled[:, 0]))
+    )
+
+
+def _spaces(example: Any, layout: Layout) -> NDArray[np.uint64]:
+    """Return the pointers of the two arrays of an example, a row each."""
+    address = address_of(example)
+    pointers = [_memory(address + at, 24) for at in (layout.values, layout.indices)]
+    return np.frombuffer(b"".join(pointers), np.uint64).reshape(2, 3)
 
 
 def _is_right(layout: Layout) -> bool:

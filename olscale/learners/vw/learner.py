@@ -105,7 +105,8 @@ class WabbitLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
         """Learn with `workspace` from now on."""
         self._workspace = workspace
         self._slots = ExampleSlots(workspace)
-        weakref.finalize(self, workspace.finish)
+        # Copies of a learner share the examples, which go with the last of them.
+        weakref.finalize(self._slots, workspace.finish)
 
     def _allocate(self, columns: int, outputs: int) -> State:
         return {}
