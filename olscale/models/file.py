@@ -194,9 +194,9 @@ def _make(about: About, named: str | None) -> Learner:
     name = entry.name
     is_known = name in LEARNERS or name == named
     if not is_known and not (about.skops and _is_of_scikit_learn(name)):
-        raise ValueError(
-            f"its learner {name!r} is none of olscale's; if you know and trust it, name it when "
-            "you load the model"
+        raise ModelError(
+            f"the model is not read unasked: its learner {name!r} is none of olscale's; if you "
+            "know and trust it, name it too: --learner NAME, load_model(FILE, NAME) in Python"
         )
     if not about.skops and not is_learner(learner_class(name)):
         raise ValueError(f"its learner {name!r} does not keep the learner contract")
