@@ -36,7 +36,7 @@ class BatchLogistic(CappedMachine, WeightedClassifier):
     """
 
     name = "batch-logistic"
-    numbers_per_second = 1.0e9
+    numbers_per_second = 1.4e9
 
     C: float = param(
         1.0, Real(0.0, open_="low"), "Inverse of the strength of the penalty."

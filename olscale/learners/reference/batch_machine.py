@@ -369,22 +369,23 @@ class GaussianMachine(BatchMachine, ShiftFree):
         return True
 
     @abstractmethod
-    def _machine(self) -> Any:
-        """Return an untrained estimator with the interface of scikit-learn."""
+    def _machine(self, gamma: float) -> Any:
+        """Return an untrained estimator of that width, with the interface of scikit-learn."""
 
     def _train(self, X: Any, y: NDArray[Any], weights: FloatArray | None = None) -> Any:
-        machine = self._machine()
-        machine.random_state = (
-            # unused, but without it scikit-learn draws a seed from NumPy's global state
-            0
-        )
-        if is_blurred(X, self._gamma()):
-            machine = WithoutOffset(machine, self._gamma())
+        gamma = self._gamma(X)
+        machine = self._machine(gamma)
+        # Unused, but without it scikit-learn draws a seed from NumPy's global state.
+        machine.random_state = 0
+        if is_blurred(X, gamma):
+            machine = WithoutOffset(machine, gamma)
         if weights is None:
             return machine.fit(X, y)
         return machine.fit(X, y, sample_weight=weights)
 
-    def _gamma(self) -> float:
+    def _gamma(self, X: Any) -> float:
+        """Return the width of a machine that is trained on the rows `X`."""
+        del X
         if self.gamma == "auto":
             return 1.0 / max(1, self._columns)
         return float(self.gamma)

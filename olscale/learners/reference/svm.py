@@ -46,10 +46,10 @@ class SVM(ClassMachine, GaussianMachine, WeightedClassifier):
 
     C: float = param(1.0, Real(0.0, open_="low"), "Penalty of a row's loss.")
 
-    def _machine(self) -> Any:
+    def _machine(self, gamma: float) -> Any:
         from sklearn.svm import SVC
 
-        return SVC(C=self.C, gamma=self._gamma())
+        return SVC(C=self.C, gamma=gamma)
 
 
 class SVR(GaussianMachine, WeightedRegressor):
@@ -90,10 +90,10 @@ class SVR(GaussianMachine, WeightedRegressor):
         "Half the width of the tube in which there is no loss, in units of the target.",
     )
 
-    def _machine(self) -> Any:
+    def _machine(self, gamma: float) -> Any:
         import sklearn.svm
 
-        return sklearn.svm.SVR(C=self.C, epsilon=self.epsilon, gamma=self._gamma())
+        return sklearn.svm.SVR(C=self.C, epsilon=self.epsilon, gamma=gamma)
 
 
 class OneClassSVM(GaussianMachine, Detector):
@@ -130,10 +130,10 @@ class OneClassSVM(GaussianMachine, Detector):
         "Most rows that are novelties, and fewest that are support vectors, as a share.",
     )
 
-    def _machine(self) -> Any:
+    def _machine(self, gamma: float) -> Any:
         import sklearn.svm
 
-        return sklearn.svm.OneClassSVM(nu=self.nu, gamma=self._gamma())
+        return sklearn.svm.OneClassSVM(nu=self.nu, gamma=gamma)
 
     def _score(self, machine: Any, X: Any) -> FloatArray:
         scores: FloatArray = machine.decision_function(X)
@@ -175,8 +175,8 @@ class LSSVM(GaussianMachine, WeightedRegressor):
     C: float = param(1.0, Real(0.0, open_="low"), "Penalty of a row's loss.")
     capacity: int = 10_000
 
-    def _machine(self) -> Any:
-        return _LeastSquares(float(self.C), self._gamma())
+    def _machine(self, gamma: float) -> Any:
+        return _LeastSquares(float(self.C), gamma)
 
 
 class _LeastSquares:

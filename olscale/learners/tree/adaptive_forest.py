@@ -76,7 +76,7 @@ class AdaptiveRandomForest(OnePassLearner, WeightedClassifier, EstimatesCost):
     """
 
     name = "arf"
-    numbers_per_second = 6.0e7
+    numbers_per_second = 1.5e8
     layout_exact = True
     takes_unknown = True
     checks_rows = True
@@ -142,7 +142,7 @@ class AdaptiveRandomForest(OnePassLearner, WeightedClassifier, EstimatesCost):
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: densities, twice, and moments of a class."""
         del values
-        of_tree = float(self._subspace(columns)) * (2.0 * max(2, classes) + 6.0)
+        of_tree = float(self._subspace(columns)) * (4.0 * max(2, classes) + 12.0)
         return float(self.trees) * of_tree + columns
 
     def state_bytes(self, columns: int, classes: int) -> int:

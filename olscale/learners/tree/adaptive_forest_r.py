@@ -78,7 +78,7 @@ class AdaptiveRandomForestR(OnePassRegressor, EstimatesCost):
     """
 
     name = "arf-r"
-    numbers_per_second = 2.5e8
+    numbers_per_second = 6.4e8
     layout_exact = True
     takes_unknown = True
     checks_rows = True

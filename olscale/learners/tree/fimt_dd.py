@@ -81,7 +81,7 @@ class FIMTDD(OnePassRegressor, EstimatesCost):
     """
 
     name = "fimt-dd"
-    numbers_per_second = 1e8
+    numbers_per_second = 1.8e8
     layout_exact = True
     takes_unknown = True
     checks_rows = True

@@ -68,7 +68,7 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
     """
 
     name = "hoeffding-adaptive-tree"
-    numbers_per_second = 5.0e7
+    numbers_per_second = 2.4e8
 
     drift: float = param(
         0.002,
