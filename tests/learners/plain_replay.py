@@ -21,6 +21,7 @@ class PlainReplay:
         self.R = R
         self.D = D
         self.race = race
+        self.sample = min(400, B + D)
         self.key = like.state_["key"]
         self.outputs = like._outputs
         self.rows: list[FloatArray] = []
@@ -36,19 +37,23 @@ class PlainReplay:
         self.W = np.zeros((self.outputs, X.shape[1] + 1))
         self.late_W = np.zeros_like(self.W)
         scores = np.zeros((len(X), self.outputs))
-        sample = min(400, self.B + self.D)
+        earlier = [rows for rows in (25, 50, 100, 200) if rows < self.sample]
+        openings = [*earlier, self.sample]
         for i, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
             unit = np.append(x, 1.0) / np.sqrt(x @ x + 1.0)
             linear = self.W @ unit
             mean = linear - self.late_W @ unit / max(1, i) ** 3
-            if i == sample:
-                self.open(X[:sample], y[:sample].tolist())
-            if i < sample:
+            if i in openings:
+                self.open(X[:i], y[:i].tolist())
+            if i == self.sample:
+                self.errors = np.zeros((2, 4))
+                self.trust = np.full(10, 1 / 10)
+            if i < openings[0]:
                 scores[i] = linear
             else:
                 scores[i] = self.score(x, label, [linear, mean], i)
                 self.step_row(x, label, i + 1)
-                if i + 1 == self.race:
+                if self.landmarks and i + 1 == self.race:
                     self.end_race()
             self.learn_linear(unit, linear, label, i + 1)
         return scores
@@ -56,7 +61,9 @@ class PlainReplay:
     def open(self, X: FloatArray, labels: list[int]) -> None:
         squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
         self.gamma = 1.0 / np.median(squares[np.tril_indices(len(X), -1)])
-        self.landmarks = min(self.D, len(X))
+        self.landmarks = 0
+        if len(X) == self.sample:
+            self.landmarks = min(self.D, len(X))
         self.rows = list(X[: self.landmarks])
         self.labels = labels[: self.landmarks]
         self.stored_at = [0] * self.landmarks
@@ -72,7 +79,7 @@ class PlainReplay:
             self.step_row(x, label, i + 1)
 
     def kernel(self, x: FloatArray) -> FloatArray:
-        squares = ((np.array(self.rows) - x) ** 2).sum(axis=1)
+        squares = ((np.array(self.rows).reshape(-1, len(x)) - x) ** 2).sum(axis=1)
         return np.array([np.exp(-self.gamma * squares) ** (2**e) for e in range(4)])
 
     def set_scores(self, x: FloatArray, t: int) -> None:
@@ -108,7 +115,8 @@ class PlainReplay:
 
     def step_row(self, x: FloatArray, label: int, t: int) -> None:
         living = [e for e in range(4) if self.alive[e]]
-        if min(self.margin(self.f[e], label) for e in living) < 0.5:
+        margin = min(self.margin(self.f[e], label) for e in living)
+        if margin < 0.5 or not self.landmarks:
             f = self.f.copy()
             slot = self.store(x, label, t, living)
             for e in living:
@@ -128,7 +136,7 @@ class PlainReplay:
     def store(self, x: FloatArray, label: int, t: int, living: list[int]) -> int:
         slot = len(self.rows)
         stored = slice(self.landmarks, None)
-        if slot - self.landmarks == self.B:
+        if self.landmarks and slot - self.landmarks == self.B:
             need = sum((self.alpha[e] ** 2).sum(axis=0) * self.share[e] for e in living)
             if self.drifting:
                 need = need * 0.5 ** ((t - np.array(self.stored_at)) / 500)

@@ -66,7 +66,7 @@ def test_scores_are_those_of_plain_numpy(classes: int, R: int) -> None:
 def test_bits_do_not_depend_on_chunks_or_layout(classes: int, columns: int) -> None:
     X, y = stream(900, columns, classes)
     whole, scores = learned(SMALL, X, y)
-    for cuts in ([1, 2, 399, 400, 401, 640], [350, 702], range(7, 900, 7)):
+    for cuts in ([1, 25, 50, 399, 400, 401, 640], [24, 702], range(7, 900, 7)):
         cut, cut_scores = learned(SMALL, X, y, cuts)
         assert np.array_equal(cut_scores, scores)
         assert same_state(cut, whole)
@@ -77,7 +77,7 @@ def test_bits_do_not_depend_on_chunks_or_layout(classes: int, columns: int) -> N
     assert np.array_equal(sparse.scores(read_only_csr(X)), whole.scores(X))
 
 
-@pytest.mark.parametrize("at", [0, 200, 400, 401, 690, 699, 705, 850])
+@pytest.mark.parametrize("at", [0, 25, 70, 200, 400, 401, 690, 699, 705, 850])
 def test_a_restored_learner_goes_on_to_the_same_bits(at: int) -> None:
     X, y = stream(900, 12, 3)
     whole, scores = learned(SMALL, X, y)
@@ -89,6 +89,54 @@ def test_a_restored_learner_goes_on_to_the_same_bits(at: int) -> None:
     other.restore(first.state())
     assert np.array_equal(other.learn(X[at:], y[at:]), scores[at:])
     assert same_state(other, whole)
+
+
+class LateReplaySVM(ReplaySVM):
+    """The learner of version 1, whose machines opened once their width was final."""
+
+    early_openings = ()
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_nothing_is_left_of_early_machines_once_the_width_is_final(
+    classes: int,
+) -> None:
+    X, y = stream(900, 12, classes)
+    # Features that come late, and leave with the rows: places are as without early machines.
+    X[:60, 3:5] = 0.0
+    learner, scores = learned({}, X, y)
+    late = LateReplaySVM()
+    late.begin(12, classes)
+    late_scores = late.learn(X, y)
+    assert np.array_equal(scores[:25], late_scores[:25])
+    assert not np.array_equal(scores[25:400], late_scores[25:400])
+    assert np.array_equal(scores[400:], late_scores[400:])
+    assert same_state(learner, late)
+
+
+def test_a_hundred_rows_suffice_for_machines() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1.0, 1.0, size=(2100, 2))
+    y = (X[:, 0] * X[:, 1] > 0.0).astype(np.int64)
+    learner = ReplaySVM().fit(X[:100], y[:100])
+    late = LateReplaySVM().fit(X[:100], y[:100])
+    assert np.mean(learner.predict(X[100:]) != y[100:]) < 0.15
+    assert np.mean(late.predict(X[100:]) != y[100:]) > 0.3
+
+
+@pytest.mark.parametrize("at", [60, 400])
+def test_a_model_of_version_1_goes_on(at: int) -> None:
+    X, y = stream(600, 12, 3)
+    late = LateReplaySVM()
+    late.begin(12, 3)
+    late.learn(X[:at], y[:at])
+    learner = ReplaySVM()
+    learner.begin(12, 3)
+    learner.restore(late.state())
+    expected, scores = learned({}, X, y)
+    goes_on = learner.learn(X[at:], y[at:])
+    assert np.array_equal(goes_on[400 - at :], scores[400:])
+    assert same_state(learner, expected)
 
 
 def test_rows_without_a_label_are_only_scored() -> None:

@@ -130,8 +130,8 @@ class DriftEnsemble(ReplayLearner):
             "lapses": np.full(2 * MACHINES + len(WINDOW_SHARES), 0.5),
         }
 
-    def _open_machines(self) -> None:
-        super()._open_machines()
+    def _begin_race(self) -> None:
+        super()._begin_race()
         trust = self.state_["trust"]
         trust *= OTHERS / len(trust)
         trust[: 2 * MACHINES] = 1.0 / len(trust)

@@ -60,6 +60,9 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
     theta: float
     race: int
 
+    early_openings: tuple[int, ...] = ()
+    """Rows after which machines open for the time being, with the width of the rows so far."""
+
     _inverse: NDArray[np.float64] | None = None
     _matrix: NDArray[np.float32] | None = None
 
@@ -107,42 +110,63 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
         while True:
             if learning and state["gamma"][0] > 0.0:
                 self._derive()
-            row = self._loop(rows, read_only(y), row, learning, False, scores)
-            if row == len(scores):
-                return
-            if state["gamma"][0] == 0.0 and int(state["counts"][0]) == self._sample():
+            opening = self._next_opening()
+            row = self._loop(rows, read_only(y), row, opening, learning, scores)
+            count = int(state["counts"][0])
+            ends = row == len(scores)
+            opens_early = learning and 0 < count == opening
+            is_complete = not self._has_width() and count == self._sample()
+            if opens_early or (is_complete and not ends):
                 self._open_machines()
-            else:
+            elif not ends:
                 entries = int(rows.indptr[row + 1] - rows.indptr[row])
                 state.update(grow_places(state, entries))
+            if ends:
+                return
 
     def _loop(
         self,
         rows: CSR,
         y: NDArray[np.int64],
         first: int,
+        opening: int,
         learning: bool,
-        again: bool,
         scores: FloatArray,
+        again: bool = False,
     ) -> int:
-        """Go on from row `first`; see `learn_and_score`."""
+        """Go on from row `first` to the `opening`; see `learn_and_score`."""
         state = self.state_
         rule = rule_of(ReplayRule, self)
+        if not self._has_width():
+            # The next machines need all rows so far.
+            rule = rule._replace(B=self._slots(), theta=np.inf, race=0)
         gamma = float(state["gamma"][0])
         form = (self.norm_limits(), learning, again, state["seen"], state["updates"])
         parts = (self._machines(), self._experts(), rule, gamma, self._space(rows))
-        return learn_and_score(rows, y, first, *parts, *form, scores)
+        return learn_and_score(rows, y, first, opening, *parts, *form, scores)
 
     @abstractmethod
     def _experts(self) -> Any:
         """Return the experts, a named tuple that `mixes`."""
 
     def _sample(self) -> int:
-        """Return after how many rows the width is known."""
+        """Return after how many rows the width is final."""
         return min(SAMPLE, self._slots())
 
+    def _next_opening(self) -> int:
+        """Return after how many rows machines open next for the time being, 0 where none do."""
+        if self._has_width():
+            return 0
+        count = int(self.state_["counts"][0])
+        last = self._sample()
+        later = [rows for rows in self.early_openings if count < rows < last]
+        return min(later, default=0)
+
+    def _has_width(self) -> bool:
+        return bool(self.state_["landmarks"][0] > 0)
+
     def _open_machines(self) -> None:
-        """Take the width from the rows so far, and let the machines learn them."""
+        """Take the width from the rows so far, and let new machines learn them."""
         state = self.state_
         support = support_vectors(state)
         sample = read_only_csr(csr_of_vectors(support))
@@ -154,11 +178,25 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
         state["gamma"][0] = 1.0 / typical if typical > 0.0 else 1.0
         count = int(state["counts"][0])
         labels = read_only(state["label"][:count].copy())
-        state["landmarks"][0] = min(int(self.D), count)
+        for name in ("alpha", "late", "share"):
+            state[name][:] = 0.0
+        if count == self._sample():
+            state["landmarks"][0] = min(int(self.D), count)
+            self._begin_race()
         for slot in range(count - 1, int(state["landmarks"][0]) - 1, -1):
             drop(support, slot)
+        if not self._has_width():
+            # Rows get the places they had, on which the last bit of the next width depends.
+            state["free"][:] = np.arange(len(state["free"]))
+            state["counts"][2] = 0
+        self._forget_derived()
         self._derive()
-        self._loop(sample, labels, 0, True, True, np.empty((count, self._outputs)))
+        scores = np.empty((count, self._outputs))
+        self._loop(sample, labels, 0, 0, True, scores, again=True)
+
+    def _begin_race(self) -> None:
+        """Forget what machines of earlier widths did."""
+        self.state_["errors"][:] = 0
 
     def _derive(self) -> None:
         """Compute the kernel values between kept rows, unless they are at hand."""
@@ -218,17 +256,16 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
         gamma = float(state["gamma"][0])
         labels = state["label"][:count]
         alive = state["alive"]
-        opened = gamma > 0.0 and np.isfinite(gamma)
         fits = (
             most == self._slots()
             and ((labels >= 0) & (labels < max(2, self._classes))).all()
         )
-        if opened:
-            fits &= 0 < landmarks <= min(
-                int(self.D), count
-            ) and count <= landmarks + int(self.B)
+        if landmarks > 0:
+            fits &= gamma > 0.0 and landmarks <= min(int(self.D), count)
+            fits &= count <= landmarks + int(self.B)
         else:
-            fits &= gamma == 0.0 and landmarks == 0 and count <= self._sample()
+            fits &= landmarks == 0 and count <= self._sample()
+        fits &= gamma >= 0.0 and bool(np.isfinite(gamma))
         fits &= bool(np.isin(alive, (0, 1)).all() and alive.any())
         fits &= bool(
             np.isfinite(state["values"]).all() and np.isfinite(state["sizes"]).all()

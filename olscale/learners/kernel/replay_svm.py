@@ -24,11 +24,13 @@ class ReplaySVM(ReplayLearner):
     Notes
     -----
     Strictly online: a row is scored before anything is learned from it, and the width of the
-    kernels is that of the first 400 rows, until which PA-I alone predicts. Rows are stepped on
-    again, so it is one pass over the stream but not one look at each row; ``R=0`` is the strict
-    form. **It stores B rows of the data**: a saved model contains them. Two models cannot be
-    merged, and classes cannot be learned apart. Features should have similar scales: see
-    `running-standardize`. ``docs/replay-svm.md`` has equations, figures, and where it loses.
+    kernels is that of the first 400 rows. Until row 25 PA-I alone predicts; then, and after 50, 100
+    and 200 rows anew, machines learn all rows so far with the width of these, and after 400 rows
+    those that stay. Rows are stepped on again, so it is one pass over the stream but not one look
+    at each row; ``R=0`` is the strict form. **It stores B rows of the data**: a saved model
+    contains them. Two models cannot be merged, and classes cannot be learned apart. Features should
+    have similar scales: see `running-standardize`. ``docs/replay-svm.md`` has equations, figures,
+    and where it loses.
 
     State: ``(B + D) (d + 16 outputs)`` numbers for d features that the stored rows have. Cost of a
     row: ``(B + D) d`` products, nnz for d on a sparse row, and ``(2 + R) outputs (B + D)`` more. In
@@ -57,6 +59,8 @@ class ReplaySVM(ReplayLearner):
 
     name = "replay-svm"
     numbers_per_second = 2.5e9
+    version = 2
+    early_openings = (25, 50, 100, 200)
 
     B: int = param(
         2048,
@@ -89,6 +93,11 @@ class ReplaySVM(ReplayLearner):
             "late_W": np.zeros((columns + 1, outputs)),
             "trust": np.full(2 * MACHINES + 2, 1.0 / (2 * MACHINES + 2)),
         }
+
+    def _begin_race(self) -> None:
+        super()._begin_race()
+        trust = self.state_["trust"]
+        trust[:] = 1.0 / len(trust)
 
     def _experts(self) -> Experts:
         state = self.state_

@@ -72,7 +72,7 @@ from olscale.learners.kernel.replay_machine import (
 )
 
 SAMPLE = 400
-"""Rows after which the width is known; until then the linear expert alone predicts."""
+"""Rows after which the width is final."""
 
 _LINEAR_STEP = 10.0
 _NEVER = np.zeros(0, dtype=np.int64)
@@ -152,6 +152,7 @@ def learn_and_score(
     X: Any,
     y: NDArray[np.int64],
     first: int,
+    opening: int,
     machines: Any,
     experts: Any,
     rule: Any,
@@ -167,8 +168,9 @@ def learn_and_score(
     """Score rows from `first` on and learn them; return the row to go on with.
 
     That is the number of rows, or a row before which the caller makes room for features or, once
-    the sample is complete, for the machines. These then learn the sample, which was predicted and
-    counted before: rows that come `again`.
+    the sample is complete, for the machines; or the one after row number `opening`, when it opens
+    machines early. These then learn all rows so far, which were predicted and counted before: rows
+    that come `again`.
     """
     X, (low, high) = borrowed_rows(X), limits
     machines = borrowed(machines)
@@ -184,10 +186,12 @@ def learn_and_score(
     end_of_block = first
     for i in range(first, rows):
         learns = learning and y[i] != UNKNOWN
+        entries = X.indptr[i + 1] - X.indptr[i]
         if learns and not again:
-            if not _places_left(support, X.indptr[i + 1] - X.indptr[i]):
+            if not _places_left(support, entries):
                 return i
-            if gamma == 0.0 and support.counts[0] == min(SAMPLE, support.counts[3]):
+            closed = machines.counts[0] == 0
+            if closed and support.counts[0] == min(SAMPLE, support.counts[3]):
                 return i
         opened = gamma > 0.0
         runs = opened and (again or not sit_out(experts, seen[0]))
@@ -222,9 +226,10 @@ def learn_and_score(
             seen[0] += 1
             judge(experts, machines.alive, runs, space, y[i])
             if opened:
-                if runs and learn_row(
+                stores = runs and learn_row(
                     machines, rule, space, X, i, square, y[i], seen[0]
-                ):
+                )
+                if stores and machines.counts[0] > 0:
                     updates[0] += 1
                 if seen[0] == rule.race:
                     end_race(machines.alive, experts)
@@ -235,6 +240,8 @@ def learn_and_score(
             learn_others(experts, X, i, length, seen[0], y[i])
         if learns and i + 1 < end_of_block:
             renew(support, X, begun, space.at, block)
+        if learns and not again and support.counts[0] == opening:
+            return i + 1
     return rows  # type: ignore[no-any-return]
 
 
