@@ -16,7 +16,17 @@ from olscale.learners.linear.rls import RLS
 from olscale.learners.local.soft_lol import SoftLOL
 from olscale.learners.registry import learner_class, learner_names
 
-ANY_ORDER = {"ridge", "rls", "krls", "oselm", "oselm-r", "ls-svm", "naive-bayes"}
+ANY_ORDER = {
+    "ridge",
+    "rls",
+    "krls",
+    "oselm",
+    "oselm-r",
+    "ls-svm",
+    "naive-bayes",
+    "batch-logistic",
+    "batch-boosting",
+}
 """Learners of sums over all rows: for them a row of weight 2 is the row twice, wherever rows stand."""
 
 
