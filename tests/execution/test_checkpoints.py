@@ -21,20 +21,31 @@ from olscale.execution.checkpoints import Checkpoints, read_arrays, write_arrays
 from olscale.execution.on_worker import run_as_task
 from olscale.execution.resumable_pass import ResumablePass
 from olscale.execution.settings import ExecutionSettings
-from olscale.learners.registry import learner_names
+from olscale.learners.reference.batch_machine import BatchMachine
+from olscale.learners.registry import learner_class, learner_names
 from olscale.results.opening import open_store
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
 from olscale.results.store import Store
 from tests.execution.passes import EAGER, as_bytes, feed, packs, saved, through
 
+SMALL: dict[str, dict[str, Any]] = {"arf": {"trees": 3}}
+"""Parameters of learners that take long at their defaults."""
+
+
+def is_batch(name: str) -> bool:
+    """Return whether a learner is trained anew for every row of late labels, minutes a pass.
+
+    Its state is only its rows.
+    """
+    return name == "pvm" or issubclass(learner_class(name), BatchMachine)
+
+
 EVERY = [
-    # Batch references are trained anew for every row of late labels: minutes a pass, and their
-    # state is only their rows.
     *(
-        {"name": name}
+        {"name": name, "params": SMALL.get(name, {})}
         for name in learner_names("classification")
-        if name not in ("svm", "pvm")
+        if not is_batch(name)
     ),
     {"name": "pa1", "params": {"C": [0.1, 1.0, 10.0]}},  # settings that share a pass
     {"name": "cw", "params": {"covariance": "full"}},
@@ -45,11 +56,7 @@ EVERY = [
 
 
 TARGETS = [
-    *(
-        {"name": name}
-        for name in learner_names("regression")
-        if name not in ("svr", "ls-svm")
-    ),
+    *({"name": name} for name in learner_names("regression") if not is_batch(name)),
     {"name": "pa1-r", "params": {"C": [0.1, 1.0, 10.0]}},
     {"name": "rls", "params": {"forget": 0.9, "form": ["full", "diagonal"]}},
 ]
