@@ -218,7 +218,8 @@ class LearnerSpec(Section):
     transforms : tuple of str, optional
         Transforms of its rows, in place of the datasets' own.
     permutations : int, optional
-        Only so many of the protocol's permutations, the first ones; all by default.
+        Only so many of the protocol's permutations, the first ones; all by default, and where
+        the protocol has fewer.
     label : str, optional
         Name in tables and figures, including the published ones; defaults to the learner's name.
     optional : bool

@@ -228,8 +228,8 @@ def _with_path(spec: DatasetSpec, say: Callable[[str], None]) -> DatasetSpec:
         from olscale.data.catalogue.fetch import locate_held_out
 
         path = locate_held_out(str(path), spec.test_share, say=say)
-    made = {"path": path, "name": None, "seed": None, "test_share": None}
-    return spec.model_copy(update=made)
+    located = {"path": path, "name": None, "seed": None, "test_share": None}
+    return spec.model_copy(update=located)
 
 
 def unweighted_notes(resolved: ResolvedExperiment) -> list[str]:

@@ -74,6 +74,11 @@ def _why(module: str, error: BaseException) -> str:
         and error.name
         and f"{module}.".startswith(f"{error.name}.")
     ):
+        if module in LEARNERS:
+            return (
+                f"({error}); {module} is a learner of olscale: name it alone, and give parameters "
+                "as params, or to evaluate as --learner NAME:PARAMETER=VALUE"
+            )
         # The commonest slip: the name of a file for that of a module.
         if module.endswith(".py"):
             return f"({error}); a module is named without .py: write {module.removesuffix('.py')}"

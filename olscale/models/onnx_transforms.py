@@ -85,9 +85,9 @@ def _on_columns(step: OnColumns, rows: Value, columns: int) -> Value:
     if not len(step.chosen):
         return rows
     chosen = rows.columns(step.chosen)
-    made = add_transform(step.inner, chosen, len(step.chosen))
+    transformed = add_transform(step.inner, chosen, len(step.chosen))
     places = step.places(columns)
-    return rows.concatenate(made).columns(places)
+    return rows.concatenate(transformed).columns(places)
 
 
 def _running(step: RunningStandardize, rows: Value) -> Value:

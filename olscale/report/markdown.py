@@ -97,13 +97,13 @@ def _fill(
 ) -> str:
     """Return a place with the tables of an experiment in it, or with one of them."""
     if cells:
-        made = [*published_tables(cells), *rank_tables(cells)]
+        tables = [*published_tables(cells), *rank_tables(cells)]
     else:
-        made = measured_tables(store, experiment)
+        tables = measured_tables(store, experiment)
     if place[2] is not None:
         number = int(place[2])
-        made = made[number - 1 : number]
-    parts = "\n\n".join(_titled(made, "**"))
+        tables = tables[number - 1 : number]
+    parts = "\n\n".join(_titled(tables, "**"))
     return f"{place[1]}\n{parts}\n\n{place[3]}"
 
 

@@ -351,6 +351,10 @@ def test_what_cannot_be_made_says_what_to_do(
             r"\(ModuleNotFoundError: No module named 'not_there_at_all'\); .* raised in line 1 of",
         ),
         ("whole.py:Model", "a module is named without .py: write whole"),
+        (
+            "arf:trees=3",
+            "arf is a learner of olscale: name it alone, and give parameters",
+        ),
         ("mine.Model", "one of your own is named module:Class, perhaps mine:Model"),
     ],
 )

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.adwin import Windows, are_windows, empty_windows, windows_of
+from olscale.compiled.decorator import inlined
 from olscale.compiled.java_random import java_random
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.tree.tree_arrays import Tree, tree_of
@@ -24,6 +25,14 @@ NOT_DRAWN = -1
 
 TREE_SEED = 1
 """Seed of each tree's generator, also of one that begins anew."""
+
+
+@inlined
+def place_behind(front: Any, t: int) -> int:
+    """Return the place behind tree `t`, where the one that may replace it grows."""
+    trees = front.shape[0]
+    place: int = (front[t] + trees) % (2 * trees)
+    return place
 
 
 class Forest(NamedTuple):

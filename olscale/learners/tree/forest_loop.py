@@ -13,7 +13,7 @@ from olscale.compiled.nearest import nearest_exponential
 from olscale.compiled.rows import set_column, weight_of
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
-from olscale.learners.tree.forest_arrays import NOT_DRAWN, Forest
+from olscale.learners.tree.forest_arrays import NOT_DRAWN, Forest, place_behind
 from olscale.learners.tree.forest_draws import draw_features, draw_poisson
 from olscale.learners.tree.leaves import (
     BEGINS_ANEW,
@@ -210,10 +210,10 @@ def _begin_place(forest: Forest, place: int, rule: ForestRule) -> None:
 def _watch(forest: Forest, t: int, mistake: float, rule: ForestRule) -> None:
     """Begin a tree behind one that errs more often, and replace it if that goes on."""
     trees = forest.front.shape[0]
-    other = (forest.front[t] + trees) % (2 * trees)
+    behind = place_behind(forest.front, t)
     if mean_rises(forest.windows, t, mistake, rule.warning):
         forest.alarms[t, 0] += 1
-        _begin_place(forest, other, rule)
+        _begin_place(forest, behind, rule)
         forest.has_other[t] = 1
         empty_window(forest.windows, t)
     if mean_rises(forest.windows, trees + t, mistake, rule.drift):
@@ -221,7 +221,7 @@ def _watch(forest: Forest, t: int, mistake: float, rule: ForestRule) -> None:
         _begin_place(forest, forest.front[t], rule)
         # The window that warns is a new one only with a new tree: as in MOA.
         if forest.has_other[t]:
-            forest.front[t] = other
+            forest.front[t] = behind
             forest.has_other[t] = 0
             empty_window(forest.windows, t)
         empty_window(forest.windows, trees + t)
@@ -252,10 +252,9 @@ def _learn_tree(
     by_bayes = space.by_bayes[t]
     _learn_leaf(forest, place, space.leaf[t], c, weight * times, by_bayes, rule, space)
     if forest.has_other[t]:
-        trees = forest.front.shape[0]
-        other = (place + trees) % (2 * trees)
-        node, by_bayes = _set_tree_votes(forest, other, rule.leaf, True, space)
-        _learn_leaf(forest, other, node, c, weight, by_bayes, rule, space)
+        behind = place_behind(forest.front, t)
+        node, by_bayes = _set_tree_votes(forest, behind, rule.leaf, True, space)
+        _learn_leaf(forest, behind, node, c, weight, by_bayes, rule, space)
     # After it has learned the row: as in MOA, this is the mistake that counts for a drift.
     _set_tree_votes(forest, place, rule.leaf, False, space)
     mistake = 0.0 if largest(space.votes) == c else 1.0

@@ -22,7 +22,7 @@ from olscale.compiled.nearest import nearest_exponential
 from olscale.compiled.rows import set_column
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.usable_rows import unusable
-from olscale.learners.tree.forest_arrays import TREE_SEED
+from olscale.learners.tree.forest_arrays import TREE_SEED, place_behind
 from olscale.learners.tree.forest_draws import draw_poisson
 from olscale.learners.tree.regression_arrays import (
     ALTERNATES,
@@ -225,11 +225,11 @@ def _watch(
 ) -> None:
     """Begin a tree behind one whose predictions rise, and replace it if that goes on."""
     count = forest.front.shape[0]
-    other = (forest.front[t] + count) % (2 * count)
+    behind = place_behind(forest.front, t)
     bits = rule.tree_bits
     if mean_rises(forest.windows, t, predicted, rule.warning):
         forest.alarms[t, 0] += 1
-        _begin_place(trees, other, sums, forest, bits, stack)
+        _begin_place(trees, behind, sums, forest, bits, stack)
         forest.has_other[t] = 1
         empty_window(forest.windows, t)
     if mean_rises(forest.windows, count + t, predicted, rule.drift):
@@ -237,7 +237,7 @@ def _watch(
         _begin_place(trees, forest.front[t], sums, forest, bits, stack)
         # The window that warns is a new one only with a new tree: as in MOA.
         if forest.has_other[t]:
-            forest.front[t] = other
+            forest.front[t] = behind
             forest.has_other[t] = 0
             empty_window(forest.windows, t)
         empty_window(forest.windows, count + t)
@@ -299,9 +299,9 @@ def learn_and_score_rows(
             total += prediction_at(trees, node, x, 0.0, 0.0, False)
             _add_needs(trees, place, depth, space.needed)
             if is_learned and forest.has_other[t]:
-                other = (place + count) % (2 * count)
-                _, depth = leaf_of(x, trees, trees.roots[other])
-                _add_needs(trees, other, depth, space.needed)
+                behind = place_behind(forest.front, t)
+                _, depth = leaf_of(x, trees, trees.roots[behind])
+                _add_needs(trees, behind, depth, space.needed)
         # All room at once: a row that has begun to be learned cannot be given back.
         if is_learned and (
             unused_nodes(trees) < space.needed[0] + count
@@ -320,8 +320,8 @@ def learn_and_score_rows(
             place = forest.front[t]
             _learn_place(trees, place, sums, forest, y[i], float(times), rule, space)
             if forest.has_other[t]:
-                other = (place + count) % (2 * count)
-                _learn_place(trees, other, sums, forest, y[i], 1.0, rule, space)
+                behind = place_behind(forest.front, t)
+                _learn_place(trees, behind, sums, forest, y[i], 1.0, rule, space)
             node, _ = leaf_of(x, trees, trees.roots[place])
             predicted = prediction_at(trees, node, x, 0.0, 0.0, False)
             _watch(trees, t, sums, forest, predicted, replacement, space.stack)

@@ -253,11 +253,11 @@ def _learn_in_leaf(
     if rule.draws_features and not trees.flags[node, STARTED]:
         trees.flags[node, STARTED] = True
         draw_until_different(random, row.x.shape[0], features)
-    kept = trees.rows[node, trees.waiting[node]]
+    row_values = trees.rows[node, trees.waiting[node]]
     trees.waiting[node] += 1
     for place in range(features.shape[0]):
-        kept[place] = row.x[features[place]]
-    kept[features.shape[0]] = y
+        row_values[place] = row.x[features[place]]
+    row_values[features.shape[0]] = y
     if trees.waiting[node] == trees.rows.shape[1]:
         keep_values(trees, sums, node)
     if grows and numbers[WEIGHT] - numbers[EVALUATED] >= rule.grace:

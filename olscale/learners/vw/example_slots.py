@@ -102,13 +102,13 @@ class ExampleSlots:
     def _push(self, example: Any, rows: CSR, row: int) -> None:
         entries = slice(rows.indptr[row], rows.indptr[row + 1])
         values = rows.data[entries].astype(np.float32)
-        kept = values != 0.0
+        is_stored = values != 0.0
         example.erase_namespace(NAMESPACE)
         example_memory.push(
             self._workspace,
             example,
-            rows.indices[entries][kept].tolist(),
-            values[kept].tolist(),
+            rows.indices[entries][is_stored].tolist(),
+            values[is_stored].tolist(),
         )
 
     def _reserve(self, count: int) -> None:

@@ -204,8 +204,8 @@ class WabbitLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
         """Return the number of rows learned and, if it can be restored, the model as bytes."""
         if not self.restorable:
             return {}
-        seen = np.array([self._updates], dtype=np.int64)
-        return {"seen": seen, "model": self._model()}
+        rows_learned = np.array([self._updates], dtype=np.int64)
+        return {"seen": rows_learned, "model": self._model()}
 
     def _model(self) -> NDArray[np.uint8]:
         """Return the bytes of the file that Vowpal Wabbit saves."""
@@ -258,31 +258,40 @@ def _is_restorable(kind: type[WabbitLearner]) -> bool:
     ParameterError
         If a prediction changes what is learned, as where both draw from the same numbers.
     """
-    kept, asked, saved, restored = (_untrained(kind) for _ in range(4))
+    undisturbed = _untrained(kind)
+    predicting = _untrained(kind)
+    saved = _untrained(kind)
+    restored = _untrained(kind)
     rng = np.random.default_rng(0)
     X = np.round(4.0 * rng.normal(size=(2 * _TRIED, 6)))
     y: NDArray[Any] = X[:, 0] + X[:, 1] * X[:, 2]
     if kind.task == "classification":
-        y = rng.integers(0, kept._classes, len(y))
-    for each in (kept, asked, saved):
-        each.learn(X[:_TRIED], y[:_TRIED])
-    asked.scores(X[:_TRIED])
-    ahead = kept.learn(X[_TRIED:], y[_TRIED:])
-    if not np.array_equal(ahead, asked.learn(X[_TRIED:], y[_TRIED:]), equal_nan=True):
+        y = rng.integers(0, undisturbed._classes, len(y))
+    for learner in (undisturbed, predicting, saved):
+        learner.learn(X[:_TRIED], y[:_TRIED])
+    predicting.scores(X[:_TRIED])
+    expected = undisturbed.learn(X[_TRIED:], y[_TRIED:])
+    scores = predicting.learn(X[_TRIED:], y[_TRIED:])
+    if not np.array_equal(expected, scores, equal_nan=True):
         raise ParameterError(
             f"learner {kind.name} draws random numbers where it only predicts, so that a "
             "test would change what it learns; leave such options out"
         )
     try:
         restored.restore(saved.state())
-        after = [each.learn(X[_TRIED:], y[_TRIED:]) for each in (saved, restored)]
-        models = [each.state()["model"] for each in (kept, saved, restored)]
+        scores_later = [
+            learner.learn(X[_TRIED:], y[_TRIED:]) for learner in (saved, restored)
+        ]
+        models = [
+            learner.state()["model"] for learner in (undisturbed, saved, restored)
+        ]
     except (RuntimeError, ValueError):
         # What it writes cannot be read.
         return False
-    return all(np.array_equal(ahead, each, equal_nan=True) for each in after) and all(
-        np.array_equal(models[0], each) for each in models[1:]
+    same_scores = all(
+        np.array_equal(expected, scores, equal_nan=True) for scores in scores_later
     )
+    return same_scores and all(np.array_equal(models[0], model) for model in models[1:])
 
 
 def _untrained(kind: type[WabbitLearner]) -> WabbitLearner:
