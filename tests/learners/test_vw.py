@@ -326,6 +326,23 @@ def test_other_classes_than_it_counts_are_refused(
         make_learner(f"vw:{options}").begin(COLUMNS, classes)
 
 
+@pytest.mark.parametrize("classes", [2, CLASSES])
+def test_the_stream_counts_the_classes(classes: int):
+    X, y = stream("five")
+    labels = y % classes
+    by_stream = make_learner("vw:--oaa {classes} --nn 2")
+    by_number = make_learner(f"vw:--oaa {classes} --nn 2")
+    for learner in (by_stream, by_number):
+        learner.begin(COLUMNS, classes)
+    scores = by_number.learn(X, labels)
+    assert np.array_equal(by_stream.learn(X, labels), scores)
+    assert by_stream.name == "vw:--oaa {classes} --nn 2"
+    restored = make_learner(by_stream.name)
+    restored.begin(COLUMNS, classes)
+    restored.restore(by_stream.state())
+    assert np.array_equal(restored.scores(X), by_number.scores(X))
+
+
 def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch):
     def no_package(name: str) -> str:
         raise PackageNotFoundError(name)

@@ -57,6 +57,9 @@ _REFUSED = {
 }
 _COUNTS_CLASSES = ("oaa", "ect", "csoaa", "log_multi", "recall_tree")
 _TWO_CLASSES = ("logistic", "hinge")
+CLASSES = "{classes}"
+"""Stands for the number of classes of the stream in a command line."""
+
 _BITS = 18
 _BYTES_A_WEIGHT = 16
 
@@ -104,11 +107,6 @@ class Command:
     classes: int
     first_class: int
     link: str
-
-    @property
-    def name(self) -> str:
-        """Name of the learner."""
-        return f"vw:{self.text}"
 
     @property
     def table_bytes(self) -> int:

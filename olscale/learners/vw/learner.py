@@ -18,6 +18,7 @@ from olscale.learners.contract.capability import GivesProbabilities, RanksRows
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
 from olscale.learners.vw.command_line import (
+    CLASSES,
     Command,
     read_command,
     vowpalwabbit_version,
@@ -36,7 +37,8 @@ class WabbitLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
     Its predictions are those of the command line on the same rows in the same order: column j is
     the feature j of the namespace without a name, zeros are left out, and Vowpal Wabbit adds its
     constant. Values are rounded to float32. Two classes are the labels -1 and 1, with
-    ``--link logistic`` also probabilities; with ``--oaa`` and the like the classes are counted.
+    ``--link logistic`` also probabilities; with ``--oaa`` and the like the classes are counted,
+    by the stream where it says ``--oaa {classes}``.
 
     What it has learned is saved as a model of Vowpal Wabbit, where that gives the same predictions;
     otherwise a run starts again from its first row after a loss.
@@ -65,16 +67,26 @@ class WabbitLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
         """Start Vowpal Wabbit; its seed is that of the command line, in every run the same."""
         del entropy
         self._columns = columns
+        self._command = self._command_for(classes)
         self._classes = 0 if self.task == "regression" else max(2, classes)
         self.check_memory(columns, classes)
         self._outputs = score_columns(self._classes)
         self._shown = 0
         self._updates = 0
         self._labels = self._labels_of_classes()
-        self._take(self.command.start())
+        self._take(self._command.start())
+
+    def _command_for(self, classes: int) -> Command:
+        """Return the command line with the number of classes in place of ``{classes}``."""
+        if CLASSES not in self.name:
+            return self.command
+        text = self.name.removeprefix("vw:")
+        return read_command(text.replace(CLASSES, str(max(2, classes))))
 
     def check_memory(self, columns: int, classes: int) -> None:
         """Refuse another number of classes than the command line counts; plans ask, too."""
+        if CLASSES in self.name:
+            return
         counted = self.command.classes
         if self.task == "regression" or max(2, classes) == (counted or 2):
             return
@@ -89,12 +101,12 @@ class WabbitLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
 
     def _labels_of_classes(self) -> list[str]:
         """Return the label of each class as Vowpal Wabbit's text has it, with weight 1 or costs."""
-        counted = self.command.classes
+        counted = self._command.classes
         if not counted:
             return ["-1 1", "1 1"]
-        first = self.command.first_class
+        first = self._command.first_class
         numbers = range(first, first + counted)
-        if not self.command.takes_costs:
+        if not self._command.takes_costs:
             return [f"{number} 1" for number in numbers]
         return [
             " ".join(f"{number}:{int(number != own)}" for number in numbers)
@@ -139,9 +151,9 @@ class WabbitLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
 
     def show_probabilities(self) -> bool:
         """Append the probabilities, if Vowpal Wabbit predicts them."""
-        if self.command.has_probabilities:
+        if self._command.has_probabilities:
             self._shown = self._classes
-        return self.command.has_probabilities
+        return self._command.has_probabilities
 
     def with_plain_scores(self) -> Self:
         """Return the learner without columns that only the measures of a run need."""
@@ -170,7 +182,7 @@ class WabbitLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
         else:
             labels = self._labels
             texts = [labels[code] for code in y.tolist()]
-        if weights is None or self.command.takes_costs:
+        if weights is None or self._command.takes_costs:
             return texts
         pairs = zip(texts, weights.tolist(), strict=True)
         return [
@@ -184,12 +196,12 @@ class WabbitLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
         scores: FloatArray
         if self.task == "regression":
             return answers.reshape(-1, 1)
-        if not self.command.classes:
-            has_link = self.command.link == "logistic"
+        if not self._command.classes:
+            has_link = self._command.link == "logistic"
             scores = (answers - 0.5 if has_link else answers).reshape(-1, 1)
             shown = np.column_stack([1.0 - answers, answers])
-        elif self.command.says_class:
-            codes = answers - self.command.first_class
+        elif self._command.says_class:
+            codes = answers - self._command.first_class
             scores = (codes[:, np.newaxis] == np.arange(self._classes)).astype(
                 np.float64
             )
@@ -230,7 +242,7 @@ class WabbitLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
             path = Path(folder) / "model"
             path.write_bytes(state["model"].tobytes())
             try:
-                workspace = self.command.start([*_RESUMED, str(path)])
+                workspace = self._command.start([*_RESUMED, str(path)])
             except RuntimeError as error:
                 raise ValueError(f"{no_fit}{' '.join(str(error).split())}") from None
         self._take(workspace)
@@ -311,12 +323,12 @@ def vw_learner(command: str) -> type[WabbitLearner]:
         If Vowpal Wabbit does not accept it, it is none for rows with a class or a target each, or
         vowpalwabbit is not installed.
     """
-    read = read_command(command)
+    read = read_command(command.replace(CLASSES, "2"))
     attributes = {
         "__doc__": WabbitLearner.__doc__,
         "__module__": WabbitLearner.__module__,
         "__signature__": Signature(),
-        "name": read.name,
+        "name": f"vw:{command}",
         "version": vowpalwabbit_version(),
         "task": read.task,
         "takes_weights": not read.takes_costs,
