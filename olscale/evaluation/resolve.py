@@ -14,6 +14,7 @@ from olscale.evaluation.dataset_fit import takes_or_ignores_weights
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import EVERY, DatasetSpec, LearnerSpec
 from olscale.learners.contract.capability import LearnsTargets, ranks_by_class
+from olscale.learners.foresight import REFERENCES
 from olscale.learners.registry import LearnersByName, NamedLearner, learner_names
 from olscale.measures import ranking_measures
 from olscale.results.plans import LeftOut
@@ -113,11 +114,19 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
         for spec, dataset in zip(datasets, opened, strict=True)
         if (spec.protocol or experiment.protocol).weights is not None
     }
+    untested = {
+        dataset.name
+        for spec, dataset in zip(datasets, opened, strict=True)
+        if (spec.protocol or experiment.protocol).order == "time"
+        and "test" not in dataset.splits
+    }
     learners: list[LearnerSpec] = []
     by_name = LearnersByName()
     for learner in experiment.learners:
         try:
-            learners += _named(learner, by_name, tasks, multi_target, weighted)
+            learners += _named(
+                learner, by_name, tasks, multi_target, weighted, untested
+            )
         except OlscaleError as error:
             if not learner.optional:
                 raise
@@ -142,11 +151,13 @@ def _named(
     tasks: dict[str, Task],
     multi_target: Set[str],
     weighted: Set[str],
+    untested: Set[str],
 ) -> list[LearnerSpec]:
     """Return the learners that `spec` stands for, each for datasets of its task.
 
     With ``*`` they are all registered learners. The datasets `multi_target` are for learners of
-    several targets, `weighted` datasets for learners that take weights.
+    several targets, `weighted` datasets for learners that take weights, `untested` streams for
+    learners that are no batch references.
     """
     among = {
         task: tuple(name for name in tasks if tasks[name] == task and spec.meets(name))
@@ -166,7 +177,11 @@ def _named(
                     for dataset in among[task]
                     if dataset
                     not in _beyond(
-                        by_name[name], target_learners, multi_target, weighted
+                        by_name[name],
+                        target_learners,
+                        multi_target,
+                        weighted,
+                        untested,
                     )
                 ),
             )
@@ -195,6 +210,7 @@ def _beyond(
     of_targets: Set[str],
     multi_target: Set[str],
     weighted: Set[str],
+    untested: Set[str],
 ) -> set[str]:
     """Return the datasets that a learner cannot use; the learners `of_targets` learn several."""
     beyond = set[str]()
@@ -202,6 +218,9 @@ def _beyond(
         beyond |= multi_target
     if weighted and not takes_or_ignores_weights(learner.target):
         beyond |= weighted
+    # Training it again and again along a stream would cost hours for a figure that no table shows.
+    if learner.name in REFERENCES:
+        beyond |= untested
     return beyond
 
 

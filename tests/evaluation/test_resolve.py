@@ -22,6 +22,7 @@ from olscale.evaluation.plan import make_plan
 from olscale.evaluation.resolve import resolve
 from olscale.evaluation.settings import settings
 from olscale.execution.evaluate import evaluate
+from olscale.learners.foresight import REFERENCES
 from olscale.learners.registry import learner_names
 from olscale.results import LeftOut, read_plans
 from olscale.results.opening import open_store
@@ -347,6 +348,25 @@ def test_a_star_is_every_learner_on_the_datasets_of_its_task(shelf: Path) -> Non
         for d in ("dense", "digits")
     }
     assert met == wanted | {(name, "targets") for name in learner_names("regression")}
+
+
+def test_a_star_is_no_batch_reference_where_it_has_no_figure(shelf: Path) -> None:
+    """Along a stream tables show none for it, however long it is trained again and again."""
+    datasets = [
+        {"path": str(shelf / name), "protocol": {"order": "time"}}
+        for name in ("dense", "digits")
+    ]
+    resolution = resolve(experiment(datasets, [{"name": "*"}]), print)
+    learners = {
+        dataset: {
+            run.learner
+            for run in make_plan(resolution.experiment).runs
+            if run.stream.dataset == dataset
+        }
+        for dataset in ("dense", "digits")
+    }
+    references = learners["dense"] - learners["digits"]
+    assert references == REFERENCES.keys() & set(learner_names("classification"))
 
 
 def test_a_learner_without_a_dataset_of_its_task_is_refused(shelf: Path) -> None:
