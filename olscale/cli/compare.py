@@ -10,6 +10,7 @@ import click
 from olscale.cli.results import (
     advise_compaction,
     can_print,
+    experiment_option,
     name_damaged,
     skip_damaged_option,
 )
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="Only this learner; repeatable.",
 )
+@experiment_option
 @skip_damaged_option
 def compare(
     store: str,
@@ -78,6 +80,7 @@ def compare(
     rope: float | None,
     datasets: tuple[str, ...],
     learners: tuple[str, ...],
+    experiments: tuple[str, ...],
     skip_damaged: bool,
 ) -> None:
     """Compare the learners in the metrics store STORE: ranks, significance tests, pairwise tables.
@@ -93,15 +96,17 @@ def compare(
     from olscale.report import latex, plain, print_rich, select
     from olscale.report.learner_comparison import LearnerComparison
     from olscale.results import open_store
+    from olscale.results.store_part import part_of
 
-    opened = open_store(store)
     on_damage: OnDamage = "skip" if skip_damaged else "raise"
-    summaries = summarise(opened, on_damage=on_damage)
+    opened, plans = part_of(open_store(store), experiments, on_damage)
+    names = {plan.experiment for plan in plans.values()}
+    summaries = summarise(opened, on_damage=on_damage, experiments=names)
     name_damaged(opened)
     advise_compaction(opened)
     chosen = select(summaries, datasets=datasets, learners=learners)
     comparison = LearnerComparison(
-        opened, chosen, metric, baseline, test, rope, on_damage
+        opened, chosen, metric, baseline, test, rope, on_damage, names
     )
     if format_ == "json":
         show(comparison.to_json())

@@ -22,6 +22,14 @@ skip_damaged_option = click.option(
     help="Leave damaged files out and name them on stderr.",
 )
 
+experiment_option = click.option(
+    "--experiment",
+    "experiments",
+    metavar="NAME",
+    multiple=True,
+    help="Only the runs of this experiment, by a name that olscale status lists; repeatable.",
+)
+
 
 @click.command()
 @click.argument("store")
@@ -63,13 +71,7 @@ skip_damaged_option = click.option(
     multiple=True,
     help="Only this learner; repeatable.",
 )
-@click.option(
-    "--experiment",
-    "experiments",
-    metavar="NAME",
-    multiple=True,
-    help="Only the runs of this experiment, by a name that olscale status lists; repeatable.",
-)
+@experiment_option
 @click.option(
     "--sort",
     type=click.Choice(["error", "rank", "name"]),
@@ -114,20 +116,15 @@ def results(
     from olscale.report.along import along, along_csv, along_json, along_tables
     from olscale.report.notes import unfinished_notes
     from olscale.report.tables import with_notes
-    from olscale.results import open_store, read_plans
-    from olscale.results.plans import TUNING, plans_of
-    from olscale.results.store_part import StorePart
+    from olscale.results import open_store
+    from olscale.results.plans import TUNING
+    from olscale.results.store_part import part_of
 
     opened = open_store(store)
     on_damage: OnDamage = "skip" if skip_damaged else "raise"
-    # Without --experiment all runs count, planned or not: a store may be merged from
-    # several.
-    plans = plans_of(read_plans(opened, on_damage), experiments) if experiments else {}
+    # Also tests and curves see the runs of these plans alone.
+    opened, plans = part_of(opened, experiments, on_damage)
     if plans:
-        # Also tests and curves see the runs of these plans alone.
-        opened = StorePart(
-            opened.path, {run for plan in plans.values() for run in plan.runs}
-        )
         # Who asks for a tuning experiment by its name wants its runs.
         tuning = tuning or all(name.endswith(TUNING) for name in plans)
     shown_names = {plan.experiment for plan in plans.values()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from olscale.addresses import redacted
@@ -27,6 +27,7 @@ from olscale.report.table_view import TableView
 from olscale.report.tables import Table, with_notes
 from olscale.results import Store, open_store
 from olscale.results.store import OnDamage
+from olscale.results.store_part import part_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,6 +47,8 @@ class LearnerComparison(TableView):
     test : {"wilcoxon", "nemenyi"}
     rope : float, optional
     on_damage : {"raise", "skip"}
+    experiments : collection of str
+        Those whose runs are to be finished before the comparison is whole; all when empty.
 
     Raises
     ------
@@ -62,6 +65,7 @@ class LearnerComparison(TableView):
         test: Test = "wilcoxon",
         rope: float | None = None,
         on_damage: OnDamage = "raise",
+        experiments: Collection[str] = (),
     ) -> None:
         comparisons = compared(
             store, summaries, metric, test, rope, baseline, on_damage=on_damage
@@ -74,7 +78,11 @@ class LearnerComparison(TableView):
                 f"got {learners_text}"
             )
         self._comparisons = comparisons
-        self._unfinished = unfinished_experiments(store, on_damage)
+        self._unfinished = [
+            progress
+            for progress in unfinished_experiments(store, on_damage)
+            if not experiments or progress.experiment in experiments
+        ]
         self._within = [
             []
             if comparison.outcome.tested
@@ -144,6 +152,7 @@ def compare(
     datasets: Sequence[str] = (),
     learners: Sequence[str] = (),
     rope: float | None = None,
+    experiments: Sequence[str] = (),
 ) -> LearnerComparison:
     """Compare the learners of a store: ranks, significance tests, every pair.
 
@@ -161,6 +170,8 @@ def compare(
         Only these, by name or label; all when empty.
     rope : float, optional
         Differences up to this size count as equal in practice: 0.01 of errors by default, else 0.
+    experiments : sequence of str
+        Only the runs of these experiments; all when empty.
 
     Returns
     -------
@@ -172,7 +183,7 @@ def compare(
     ReportError
         If no two learners share a run.
     UnknownNameError
-        If a name does not occur.
+        If a name does not occur, or there is no such experiment.
 
     Examples
     --------
@@ -180,6 +191,10 @@ def compare(
     Traceback (most recent call last):
     olscale.errors.ReportError: nothing to compare in memory://doctest-compare: ...
     """
-    opened = store if isinstance(store, Store) else open_store(store)
-    summaries = select(summarise(opened), (), datasets, learners)
-    return LearnerComparison(opened, summaries, metric, baseline, test, rope)
+    whole_store = store if isinstance(store, Store) else open_store(store)
+    opened, plans = part_of(whole_store, experiments)
+    names = {plan.experiment for plan in plans.values()}
+    summaries = select(summarise(opened, experiments=names), (), datasets, learners)
+    return LearnerComparison(
+        opened, summaries, metric, baseline, test, rope, experiments=names
+    )

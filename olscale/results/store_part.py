@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import pyarrow as pa
 
+from olscale.results.plans import Plan, plans_of, read_plans
 from olscale.results.store import OnDamage, Store
 
 
@@ -44,3 +45,42 @@ class StorePart(Store):
         """Read these runs alone, or those of them that are in `ids`."""
         wanted = self._ids if ids is None else self._ids.intersection(ids)
         return super().read(columns, on_damage, dictionaries, wanted)
+
+
+def part_of(
+    store: Store, experiments: Collection[str], on_damage: OnDamage = "raise"
+) -> tuple[Store, Mapping[str, Plan]]:
+    """Return the runs of some experiments of a store, and the plans that name them.
+
+    Parameters
+    ----------
+    store : Store
+    experiments : collection of str
+        Names that ``olscale status`` lists. Without any all runs count, planned or not: a store
+        may be merged from several.
+    on_damage : {"raise", "skip"}
+
+    Returns
+    -------
+    Store
+        For reading.
+    mapping of str to Plan
+        By the own names of the plans; empty without `experiments`.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such experiment.
+
+    Examples
+    --------
+    >>> from olscale.results import open_store
+    >>> store = open_store("memory://doctest-part-of", create=True)
+    >>> part_of(store, []) == (store, {})
+    True
+    """
+    if not experiments:
+        return store, {}
+    plans = plans_of(read_plans(store, on_damage), experiments)
+    runs = {run for plan in plans.values() for run in plan.runs}
+    return StorePart(store.path, runs), plans

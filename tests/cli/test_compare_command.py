@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+import olscale
 from olscale import Results
 from olscale.report.comparison_tables import p_text
 from olscale.results import open_store, write_plan
@@ -223,6 +224,32 @@ def test_unfinished_experiments_are_told(fill, tmp_path) -> None:
     # The same experiment with fewer runs: what it had before is not asked for any more.
     write_plan(store, "quick", done)
     assert "unfinished" not in run("compare", store.path).stdout
+
+
+def test_an_experiment_is_compared_by_its_own_runs(fill) -> None:
+    """Another one in the same store has more permutations of the same settings."""
+    store = fill(2, permutations=4)
+    definitions = store.read(["id", "run"]).to_pylist()
+    first = [
+        row["id"]
+        for row in definitions
+        if json.loads(row["run"])["protocol"]["permutation"] < 2
+    ]
+    write_plan(store, "long", [*store.done(), "0" * 32])
+    write_plan(store, "short", first)
+
+    def compared(*options: str):
+        return json.loads(
+            run("compare", store.path, "--format", "json", *options).stdout
+        )
+
+    short = compared("--experiment", "short")
+    assert short != compared("--experiment", "long")
+    assert short["unfinished"] == []
+    by_python = olscale.compare(store, experiments=["short"])
+    assert json.loads(by_python.to_json()) == short
+    wrong = run("compare", store.path, "--experiment", "shrt")
+    assert (wrong.returncode, "did you mean 'short'" in wrong.stderr) == (1, True)
 
 
 def test_means_of_other_runs_are_marked_and_are_not_called_the_best(fill) -> None:
