@@ -93,22 +93,32 @@ SOME := $(addprefix --dataset ,electricity-2000 letter-2000 a9a-2000 mnist-1000)
 AS_PAGE = --format markdown >>$(GRAND)/page.md
 
 grand: .venv/installed
-	$(BIN)/olscale evaluate pipelines/grand.toml --store $(GRAND)/store
+	for pipeline in grand grand-peers grand-drift; do \
+	    $(BIN)/olscale evaluate pipelines/$$pipeline.toml --store $(GRAND)/store || exit; \
+	done
 	@$(MAKE) --no-print-directory grand-page
 
 # Without long enumerations: the page says what is missing, and the pipeline has the grids.
 grand-page:
 	sed '/^## Figures/q' $(PAGE) >$(GRAND)/page.md
 	echo >>$(GRAND)/page.md
-	$(BIN)/olscale compare $(GRAND)/store --metric cumulative_error $(AS_PAGE)
-	echo >>$(GRAND)/page.md
-	$(BIN)/olscale compare $(GRAND)/store --metric test_error $(AS_PAGE)
-	echo >>$(GRAND)/page.md
+	for metric in cumulative_error test_error; do \
+	    $(BIN)/olscale compare $(GRAND)/store --experiment grand --metric $$metric $(AS_PAGE) || exit; \
+	    echo >>$(GRAND)/page.md; \
+	done
 	$(BIN)/olscale results $(GRAND)/store --dataset noisy-sines --dataset gaussian-novelties $(AS_PAGE)
 	echo >>$(GRAND)/page.md
-	$(BIN)/olscale results $(GRAND)/store --metric rows_per_second $(SOME) $(AS_PAGE)
-	echo >>$(GRAND)/page.md
-	$(BIN)/olscale results $(GRAND)/store --metric model_bytes $(SOME) $(AS_PAGE)
+	for metric in rows_per_cpu_second model_bytes; do \
+	    $(BIN)/olscale results $(GRAND)/store --experiment grand --experiment grand-peers --metric $$metric $(SOME) $(AS_PAGE) || exit; \
+	    echo >>$(GRAND)/page.md; \
+	done
+	printf '## Beside MOA, River and Vowpal Wabbit\n\n' >>$(GRAND)/page.md
+	for metric in cumulative_error test_error; do \
+	    $(BIN)/olscale compare $(GRAND)/store --experiment grand-peers --metric $$metric $(AS_PAGE) || exit; \
+	    echo >>$(GRAND)/page.md; \
+	done
+	printf '## On drifting streams\n\n' >>$(GRAND)/page.md
+	$(BIN)/olscale compare $(GRAND)/store --experiment grand-drift --metric cumulative_error $(AS_PAGE)
 	sed -E '/^- (Left out for want|No significant difference within|Tuned on)/d' $(GRAND)/page.md >$(PAGE)
 
 clean:

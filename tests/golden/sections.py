@@ -83,10 +83,6 @@ def grand(folder: Path) -> Digests:
     content["datasets"] = [
         dataset for dataset in content["datasets"] if dataset["name"] in GRAND_DATASETS
     ]
-    # Learners of other programs, which need not be installed.
-    content["learners"] = [
-        learner for learner in content["learners"] if not learner.get("optional")
-    ]
     return _first_rows(folder, content) | reproduced(folder, content)
 
 
