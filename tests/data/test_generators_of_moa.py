@@ -107,6 +107,32 @@ ROWS_OF_MOA = [
         "60d26563739e9fe0",
     ),
     (
+        "mixed",
+        "generators.MixedGenerator -f 1 -i 42",
+        "3a3fb4c9368a2987",
+    ),
+    (
+        "mixed:function=2,balance=true",
+        "generators.MixedGenerator -f 2 -b -i 42",
+        "f8316ebca0479743",
+    ),
+    (
+        "random-tree",
+        "generators.RandomTreeGenerator -i 42",
+        "c4a3f688ee2989b7",
+    ),
+    (
+        "random-tree:model_seed=7,classes=4,nominal=3,numeric=4,values=3,depth=7,"
+        "first_leaf=2,leaf_share=0.3",
+        "generators.RandomTreeGenerator -r 7 -c 4 -o 3 -u 4 -v 3 -d 7 -l 2 -f 0.3 -i 42",
+        "bcb236db2307f87d",
+    ),
+    (
+        "random-tree:nominal=0",
+        "generators.RandomTreeGenerator -o 0 -i 42",
+        "0a849722747bf745",
+    ),
+    (
         "stagger:function=1,balance=true",
         "generators.STAGGERGenerator -f 1 -b -i 42",
         "30bb223233f863fe",
@@ -267,7 +293,7 @@ def test_gradual_change_takes_its_width():
 
 
 def test_one_hot_has_a_column_for_each_value():
-    for name, columns in (("stagger", 9), ("agrawal", 40)):
+    for name, columns in (("stagger", 9), ("agrawal", 40), ("random-tree", 30)):
         rows = rows_of(f"{name}:one_hot=true", 50)
         assert rows.shape == (50, columns + 1)
     coded = rows_of("stagger", 50)
@@ -322,6 +348,11 @@ def test_dataset_has_names_and_options(tmp_path: Path):
         (
             "led:irrelevant=false,drifting=1",
             "without irrelevant features to change places with",
+        ),
+        ("random-tree:numeric=0,values=20", "the random tree has more than 100,000"),
+        (
+            "random-tree:numeric=0,nominal=3",
+            "nominal is 3, expected at least the depth 5",
         ),
         ("sea:noise", "'noise' is not option=value"),
         ("rotating-xor:rows=5", "rows is given twice"),
