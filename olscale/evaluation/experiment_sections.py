@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
@@ -208,6 +208,8 @@ class LearnerSpec(Section):
     name : str
         Registry name or ``module:Class``; ``*`` for every registered learner, each on the datasets
         of its task.
+    without : tuple of str
+        Registered learners that ``*`` does not stand for.
     params : dict
         Parameters; a list of values stands for one learner per value.
     tune : dict of str to list or Range
@@ -227,6 +229,7 @@ class LearnerSpec(Section):
     """
 
     name: str
+    without: tuple[str, ...] = ()
     params: dict[str, Any] = Field(default_factory=dict)
     tune: dict[str, Annotated[list[Any], Field(min_length=1)] | Range] = Field(
         default_factory=dict
@@ -260,7 +263,15 @@ class LearnerSpec(Section):
                 "name = '*' is every learner at its defaults; expected no params, tune or label "
                 "beside it"
             )
+        if self.without and self.name != EVERY:
+            raise ValueError(
+                f"without is for name = '*', the name is {self.name!r}; leave it out"
+            )
         return self
+
+    def stands_for(self, names: Sequence[str]) -> list[str]:
+        """Return the learners of `names`, all registered ones of a kind, that ``*`` stands for."""
+        return [name for name in names if name not in self.without]
 
     def meets(self, dataset: str) -> bool:
         """Return whether this learner is for the dataset of that name."""

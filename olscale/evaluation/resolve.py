@@ -186,10 +186,10 @@ def _named(
                 ),
             )
             for task in TASKS
-            for name in learner_names(task)
+            for name in spec.stands_for(learner_names(task))
         ]
         return [
-            spec.model_copy(update={"name": name, "datasets": datasets})
+            spec.model_copy(update={"name": name, "datasets": datasets, "without": ()})
             for name, datasets in meetings
             if datasets
         ]
@@ -229,6 +229,11 @@ def _check_names(experiment: Experiment, names: set[str]) -> None:
         for name in spec.datasets or ():
             if name not in names:
                 raise UnknownNameError(f"dataset in learners.{i}.datasets", name, names)
+        for name in spec.without:
+            if name not in learner_names():
+                raise UnknownNameError(
+                    f"learner in learners.{i}.without", name, learner_names()
+                )
 
 
 def _with_path(spec: DatasetSpec, say: Callable[[str], None]) -> DatasetSpec:

@@ -83,7 +83,10 @@ def _named(spec: LearnerSpec) -> list[LearnerSpec]:
     """Return a learner by its name; ``*`` is every learner, also one that no dataset here fits."""
     if spec.name != EVERY:
         return [spec]
-    return [spec.model_copy(update={"name": name}) for name in learner_names()]
+    return [
+        spec.model_copy(update={"name": name, "without": ()})
+        for name in spec.stands_for(learner_names())
+    ]
 
 
 def _choices(

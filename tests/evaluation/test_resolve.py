@@ -350,6 +350,21 @@ def test_a_star_is_every_learner_on_the_datasets_of_its_task(shelf: Path) -> Non
     assert met == wanted | {(name, "targets") for name in learner_names("regression")}
 
 
+def test_a_star_goes_without_learners_that_are_named(shelf: Path) -> None:
+    star = {"name": "*", "without": ["pa1", "olk"]}
+    datasets = [{"path": str(shelf / "dense")}]
+    asked = experiment(datasets, [star])
+    names = set(learner_names("classification")) - {"pa1", "olk"}
+    resolved = resolve(asked, print).experiment
+    assert {run.learner for run in make_plan(resolved).runs} == names
+    assert {setting.learner for setting in settings(resolved, []).settings} == names
+    unknown = experiment(datasets, [star | {"without": ["pa3"]}])
+    with pytest.raises(UnknownNameError, match=r"learners\.0\.without 'pa3'; did you"):
+        resolve(unknown, print)
+    with pytest.raises(ExperimentError, match=r"without is for name = '\*'"):
+        experiment(datasets, [star | {"name": "pa"}])
+
+
 def test_a_star_is_no_batch_reference_where_it_has_no_figure(shelf: Path) -> None:
     """Along a stream tables show none for it, however long it is trained again and again."""
     datasets = [
