@@ -21,7 +21,6 @@ from olscale.learners.contract.capability import looks_ahead
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import LEARNERS, make_learner
-from olscale.task import Task
 
 _NUMBERS = 3e7
 """Numbers per round, by the learner's own estimate: some hundredths of a second."""
@@ -98,7 +97,7 @@ def _numbers_per_second(name: str, shape: _Shape) -> float:
     row_numbers = cost_of(learner).stream_numbers(*size, 1000) / 1000
     rows = int(min(max(_NUMBERS / row_numbers, _FEWEST_ROWS), _MOST_ROWS))
     numbers = cost_of(learner).stream_numbers(*size, rows)
-    chunks = list(_chunks(shape, rows, learner.task))
+    chunks = list(_chunks(shape, rows, learner))
     seconds = []
     for _ in range(_ROUNDS):
         # A new model each time: one that has learned updates more seldom.
@@ -112,7 +111,7 @@ def _numbers_per_second(name: str, shape: _Shape) -> float:
     return numbers / median(seconds)
 
 
-def _chunks(shape: _Shape, rows: int, task: Task) -> Iterator[Chunk]:
+def _chunks(shape: _Shape, rows: int, learner: Learner) -> Iterator[Chunk]:
     """Yield rows of length about 1 around their class means.
 
     The classes overlap, so that learners keep updating.
@@ -130,8 +129,10 @@ def _chunks(shape: _Shape, rows: int, task: Task) -> Iterator[Chunk]:
         values = means[codes[:, np.newaxis], columns] + noise
         # The variance of a value is 1 + 4, so rows have a length of about 1.
         values /= np.sqrt(5.0 * stored)
+        if not learner.takes_negative:
+            values = np.abs(values)
         target = values[:, 0] + 0.1 * rng.normal(size=count)
-        y = target if task == "regression" else codes
+        y = target if learner.task == "regression" else codes
         indptr = np.arange(count + 1, dtype=np.int64) * stored
         sparse = CSR(indptr, columns.ravel().astype(np.int32), values.ravel())
         X = read_only(values) if shape.values is None else read_only_csr(sparse)

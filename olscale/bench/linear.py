@@ -56,10 +56,14 @@ def figures(rows: int = 200_000, rounds: int = 5) -> list[Figure]:
         table.append(log_loss)
         for name in ("logistic", "adagrad", "ftrl"):
             table.append(learner(name, {}, stream, log_loss.name))
+        name = "multinomial-naive-bayes"
+        table.append(learner(name, {}, stream, "pa1"))
+        table.append(other_learners.sklearn_multinomial(stream, name))
         if "Vowpal Wabbit --sgd" not in absent:
             table.append(other_learners.vowpal_wabbit(stream, folder, "pa1"))
         if "River pa1" not in absent:
             table.append(other_learners.river_pa1(stream, "pa1"))
+            table.append(other_learners.river_multinomial(stream, name))
         figures = compare(table, _UNIT, rounds)
     return [
         *figures,

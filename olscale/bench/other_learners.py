@@ -3,6 +3,7 @@
 import importlib.util
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -45,11 +46,29 @@ def _sgd(
 ) -> Contestant:
     from sklearn.linear_model import SGDClassifier
 
-    # Converted before the clock starts: a program of scikit-learn has its rows so.
-    matrices = [(to_scipy(chunk), np.array(chunk.y)) for chunk in chunks]
-
     def untrained() -> Any:
         return SGDClassifier(penalty=None, shuffle=False, fit_intercept=False, **params)
+
+    return _sklearn(title, untrained, chunks, peer, target)
+
+
+def sklearn_multinomial(chunks: Sequence[Chunk], peer: str = "") -> Contestant:
+    """Return scikit-learn's multinomial naive Bayes fed with the same chunks."""
+    from sklearn.naive_bayes import MultinomialNB
+
+    title = "scikit-learn MultinomialNB, 16k chunks"
+    return _sklearn(title, MultinomialNB, chunks, peer)
+
+
+def _sklearn(
+    title: str,
+    untrained: Callable[[], Any],
+    chunks: Sequence[Chunk],
+    peer: str,
+    target: str = "",
+) -> Contestant:
+    # Converted before the clock starts: a program of scikit-learn has its rows so.
+    matrices = [(to_scipy(chunk), np.array(chunk.y)) for chunk in chunks]
 
     def learn(model: Any) -> None:
         for matrix, y in matrices:
@@ -128,6 +147,19 @@ def river_pa1(chunks: Sequence[Chunk], peer: str = "") -> Contestant:
     """Return River's passive-aggressive classifier on dictionaries of the first rows."""
     from river.linear_model import PAClassifier
 
+    return _river("River pa1", partial(PAClassifier, C=1.0, mode=1), chunks, peer)
+
+
+def river_multinomial(chunks: Sequence[Chunk], peer: str = "") -> Contestant:
+    """Return River's multinomial naive Bayes on dictionaries of the first rows."""
+    from river.naive_bayes import MultinomialNB
+
+    return _river("River MultinomialNB", MultinomialNB, chunks, peer)
+
+
+def _river(
+    title: str, untrained: Callable[[], Any], chunks: Sequence[Chunk], peer: str
+) -> Contestant:
     chunk = chunks[0][:_RIVER_ROWS]
     # Made before the clock starts, as in a program that has its rows so.
     entries = (dict(zip(*row, strict=True)) for row in entries_of(to_csr(chunk.X)))
@@ -138,14 +170,7 @@ def river_pa1(chunks: Sequence[Chunk], peer: str = "") -> Contestant:
             model.learn_one(x, y)
 
     note = f"{len(rows):,} rows, dictionaries made before"
-    return Contestant(
-        "River pa1",
-        learn,
-        len(rows) / 1e6,
-        lambda: PAClassifier(C=1.0, mode=1),
-        peer,
-        note=note,
-    )
+    return Contestant(title, learn, len(rows) / 1e6, untrained, peer, note=note)
 
 
 def to_scipy(chunk: Chunk) -> Any:

@@ -155,14 +155,14 @@ LOGARITHM = (
 @inlined
 def _logarithm_of(k: float, f: float) -> float:
     """Return ``log(2^k (1 + f))`` for `f` from sqrt(1/2) - 1 to sqrt(2) - 1."""
-    s = f / (2.0 + f)
+    s = quotient(f, 2.0 + f)
     z = s * s
     w = z * z
     odd = LOGARITHM[0] + w * (LOGARITHM[2] + w * (LOGARITHM[4] + w * LOGARITHM[6]))
     even = LOGARITHM[1] + w * (LOGARITHM[3] + w * LOGARITHM[5])
     rest = z * odd + w * even
     half = 0.5 * f * f
-    return k * LN2_HIGH - ((half - (s * (half + rest) + k * LN2_LOW)) - f)
+    return float(k * LN2_HIGH - ((half - (s * (half + rest) + k * LN2_LOW)) - f))
 
 
 @inlined

@@ -24,8 +24,8 @@ from olscale.learners.class_probabilities import ClassProbabilities
 from olscale.learners.contract.capability import show_margins
 from olscale.learners.contract.foreign.learner import ForeignLearner
 from olscale.learners.contract.learner import Learner
+from olscale.learners.contract.score_probabilities import LogProbabilityScores
 from olscale.learners.contract.version import learner_version
-from olscale.learners.linear.log_loss import LogLossLearner
 from olscale.learners.moa.learner import JavaLearner
 from olscale.learners.registry import learner_class, learner_path, make_learner
 from olscale.learners.vw.learner import WabbitLearner
@@ -50,7 +50,7 @@ def final_model(
     `before` is the path of the saved model that the run began with, if it did.
     """
     if isinstance(
-        learner, ForeignLearner | JavaLearner | LogLossLearner | WabbitLearner
+        learner, ForeignLearner | JavaLearner | LogProbabilityScores | WabbitLearner
     ):
         learner = learner.with_plain_scores()
     if before:

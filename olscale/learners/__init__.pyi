@@ -11,6 +11,9 @@ from olscale.compiled.rows import column_sums as column_sums
 from olscale.compiled.rows import row_scores as row_scores
 from olscale.compiled.rows import set_column as set_column
 from olscale.compiled.rows import weight_of as weight_of
+from olscale.learners.bayes.multinomial_naive_bayes import (
+    MultinomialNaiveBayes as MultinomialNaiveBayes,
+)
 from olscale.learners.bayes.naive_bayes import NaiveBayes as NaiveBayes
 from olscale.learners.contract.capability import LooksAhead as LooksAhead
 from olscale.learners.contract.class_axes import ShardsClasses as ShardsClasses

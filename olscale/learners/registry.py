@@ -167,6 +167,7 @@ LEARNERS: Registry[Any] = Registry(
         "pamo2": "olscale.learners.local.pamo:PAMO2",
         "amm": "olscale.learners.local.amm:AMM",
         "naive-bayes": "olscale.learners.bayes.naive_bayes:NaiveBayes",
+        "multinomial-naive-bayes": "olscale.learners.bayes.multinomial_naive_bayes:MultinomialNaiveBayes",
         "knn-window": "olscale.learners.neighbour.knn_window:KNNWindow",
         "hoeffding-tree": "olscale.learners.tree.hoeffding_tree:HoeffdingTree",
         "hoeffding-adaptive-tree": "olscale.learners.tree.hoeffding_adaptive_tree:HoeffdingAdaptiveTree",

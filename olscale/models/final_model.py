@@ -25,8 +25,8 @@ from olscale.learners.contract.learner import (
     make_writable,
     no_weights,
 )
+from olscale.learners.contract.score_probabilities import LogProbabilityScores
 from olscale.learners.contract.usable_rows import diverged_at
-from olscale.learners.linear.log_loss import LogLossLearner
 from olscale.models.about import About
 from olscale.models.fitted_pipeline import fitted_pipeline
 from olscale.models.learned_rows import LearnedRows, learn_or_refuse, score_or_refuse
@@ -411,7 +411,9 @@ class FinalModel:
                 counted = block_weights if known.counts_weights else None
                 answers, learned.codes = known.follow(scores, chunk.y, counted)
                 learned.probabilities = answers[:, learned.scores.shape[1] :]
-            elif learned.diverged is None and isinstance(self.learner, LogLossLearner):
+            elif learned.diverged is None and isinstance(
+                self.learner, LogProbabilityScores
+            ):
                 learned.probabilities = self.learner.probabilities_of(learned.scores)
             yield learned
             first = stop

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.learners.bayes import multinomial_loop
 from olscale.learners.bayes.gaussian_loop import LEAST
+from olscale.learners.bayes.multinomial_naive_bayes import MultinomialNaiveBayes
 from olscale.learners.bayes.naive_bayes import NaiveBayes
 from olscale.learners.neighbour.knn_window import KNNWindow
 from olscale.learners.neighbour.window_loop import SOFT, TIE, Voting
@@ -87,3 +89,29 @@ def _log_priors(learner: NaiveBayes) -> NDArray[np.float64]:
     shares = counts[has_rows] / counts.sum()
     priors[has_rows] = np.log(shares)
     return priors
+
+
+def add_multinomial(learner: MultinomialNaiveBayes, rows: Value) -> Value:
+    """Add the log probabilities of the classes and a row; of two classes the difference."""
+    state = learner.state_
+    has_rows = state["rows"] > 0.0
+    if learner._outputs == 1 and not has_rows.all():
+        certain = np.where(has_rows[1], -multinomial_loop.LEAST, multinomial_loop.LEAST)
+        return rows @ np.zeros((len(state["counts"]), 1)) + certain
+    counts = state["counts"] + float(learner.alpha)
+    log_shares = np.log(counts) - np.log(counts.sum(axis=0))
+    weights = np.where(has_rows, log_shares, 0.0)
+    log_rows = np.log(state["rows"], out=np.zeros(len(has_rows)), where=has_rows)
+    total = state["rows"].sum()
+    log_all = np.log(total if total > 0.0 else 1.0)
+    priors = np.where(has_rows, log_rows - log_all, 0.0)
+    logs = rows @ doubles(weights) + priors
+    if learner._outputs == 1:
+        return logs @ np.array([[-1.0], [1.0]])
+    if has_rows.all():
+        return logs
+    # Classes without rows are 0 so far: they lie below the last of the others.
+    places = np.arange(len(has_rows), dtype=np.float64)
+    lowest = logs.reduce("ReduceMin")
+    below = lowest + (multinomial_loop.LEAST - places)
+    return logs + below * (~has_rows).astype(np.float64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from olscale.errors import ModelError
+from olscale.learners.bayes.multinomial_naive_bayes import MultinomialNaiveBayes
 from olscale.learners.bayes.naive_bayes import NaiveBayes
 from olscale.learners.contract.learner import Learner
 from olscale.learners.ensemble.drift_ensemble import DriftEnsemble
@@ -76,6 +77,8 @@ def add_scores(learner: Learner, rows: Value, columns: int) -> Value:
             return onnx_distributions.add_neighbours(learner, rows)
         case NaiveBayes():
             return onnx_distributions.add_naive_bayes(learner, rows)
+        case MultinomialNaiveBayes():
+            return onnx_distributions.add_multinomial(learner, rows)
         case PairTiles():
             return add_pair_tiles(learner, rows, columns)
         case DriftEnsemble():

@@ -9,8 +9,8 @@ from olscale.compiled.calibration import BEND, LEAST, NODES_A_UNIT, PRIOR_ROWS
 from olscale.compiled.calibration_arrays import LOG_SPREADS, NODES, SLOPE, SPREADS
 from olscale.errors import ModelError
 from olscale.learners.calibrator import Calibrator
+from olscale.learners.contract.score_probabilities import LogProbabilityScores
 from olscale.learners.decision import CostMatrix, F1Threshold
-from olscale.learners.linear.log_loss import LogLossLearner
 from olscale.models.final_model import FinalModel
 from olscale.models.onnx_graph import Value
 
@@ -21,8 +21,10 @@ _NEARLY_CERTAIN = 1e-9
 def add_probabilities(model: FinalModel, scores: Value) -> Value | None:
     """Add the probabilities of `scores`, the learner's own or calibrated; None if there are none."""
     known = model.probabilities
-    if known is None and isinstance(model.learner, LogLossLearner):
-        return _of_log_loss(model.learner, scores, len(model.about.classes or ()))
+    if known is None and isinstance(model.learner, LogProbabilityScores):
+        return _of_log_probabilities(
+            model.learner, scores, len(model.about.classes or ())
+        )
     if known is None or known.calibrator is None or known.columns:
         return None
     state = known.calibrator.state()
@@ -66,7 +68,9 @@ def add_decisions(model: FinalModel, probabilities: Value | None) -> Value | Non
     )
 
 
-def _of_log_loss(learner: LogLossLearner, scores: Value, classes: int) -> Value | None:
+def _of_log_probabilities(
+    learner: LogProbabilityScores, scores: Value, classes: int
+) -> Value | None:
     """Add the probabilities of a learner of the log loss; None where there is one class."""
     if classes < 2:
         return None

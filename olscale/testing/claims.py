@@ -128,7 +128,7 @@ def check_dense_and_csr_give_the_same_bits(learner: type[Learner]) -> None:
         fresh = []
         scores = []
         for kind in ("dense", "csr"):
-            chunk = stream(classes, kind)
+            chunk = stream(learner, classes, kind)
             fresh.append(start(learner, classes))
             # Bits and not nearly equal scores: a run in one layout must be the record
             # of the other.
@@ -144,7 +144,7 @@ def check_a_large_offset_does_not_blind_a_distance(
     shift = np.zeros(COLUMNS)
     shift[1] = 1e8
     for classes in class_counts(learner):
-        chunk = stream(classes, "dense")
+        chunk = stream(learner, classes, "dense")
         dense = to_dense(chunk.X, COLUMNS)
         far = read_only(dense + shift)
         near = read_only(far - shift)  # what rounding has left of them
@@ -172,7 +172,7 @@ def check_rows_of_unknown_class_are_only_scored(
     kind: str,
 ) -> None:
     """Rows of unknown class are scored among learned rows as they would be alone."""
-    chunk = stream(classes, kind)[:100]
+    chunk = stream(learner, classes, kind)[:100]
     # Mixed, so that scored rows stand before, between and behind learned ones.
     rng = np.random.default_rng(1)
     learning = rng.random(len(chunk)) < 0.6
@@ -200,15 +200,18 @@ def check_rows_that_cannot_be_used_end_learning(
 ) -> None:
     """An unusable row gets NaN, and so do all rows after it, whether it is learned or only scored.
 
-    Unusable are rows with NaN or infinities, or of a length whose square overflows or underflows.
+    Unusable are rows with NaN or infinities, or of a length whose square overflows or underflows,
+    and those with a value below 0 for a learner that takes none.
     Rows of zeros are fine, and what comes before is unchanged.
     """
     low, high = learner(**params).norm_limits()
     # Just beyond each limit; a learner without one has the limit 0 or infinity.
     beyond = (10.0 * high**0.5, 0.1 * low**0.5)
-    lengths = [length for length in beyond if 0.0 < length < np.inf]
+    wrong = [length for length in beyond if 0.0 < length < np.inf]
+    if not learner.takes_negative:
+        wrong.append(-1.0)
     for classes, kind in product(class_counts(learner), ("dense", "csr")):
-        chunk = stream(classes, "dense")[:50]
+        chunk = stream(learner, classes, "dense")[:50]
         assert not isinstance(chunk.X, CSR)
         fresh = start_with(learner, params, chunk.X, classes)
         # Reused below, because looking ahead may take longer than all the rest.
@@ -217,7 +220,7 @@ def check_rows_that_cannot_be_used_end_learning(
         clean = Chunk(clean_rows, chunk.y, COLUMNS)
         learned = learn_usable(fresh, clean.X, clean.y)
         scored = score_usable(fresh, clean.X)
-        unusable_values = (np.nan, np.inf, -np.inf, *lengths)
+        unusable_values = (np.nan, np.inf, -np.inf, *wrong)
         # In the first row, before anything is learned, and in a later one.
         for value, at in product(unusable_values, (0, 40)):
             X: Any = np.array(chunk.X)
@@ -252,7 +255,7 @@ def check_class_shards_are_the_whole(
     Results are scores, updates and state.
     """
     for kind in ("dense", "csr"):
-        chunk = stream(CLASSES, kind)
+        chunk = stream(learner, CLASSES, kind)
         full = learner(**params)
         full.begin(COLUMNS, CLASSES, (3, 1))
         expected = full.learn(chunk.X, chunk.y)
@@ -308,7 +311,7 @@ def check_merged_sums_make_the_final_model(
     same sums.
     """
     for classes in class_counts(learner):
-        chunk = stream(classes, "dense")
+        chunk = stream(learner, classes, "dense")
         results = []
         along = start_with(learner, params, chunk.X, classes)
         along.learn(chunk.X, chunk.y)
@@ -385,8 +388,8 @@ def _check_fused(
     classes: int,
     kind: str,
 ) -> None:
-    chunk = stream(classes, kind)
-    first_rows = stream(classes, "dense").X[:9]
+    chunk = stream(learner, classes, kind)
+    first_rows = stream(learner, classes, "dense").X[:9]
     broken = np.array(first_rows)
     broken[5, 3] = np.nan
     # Read-only, as rows of streams are: loops would be compiled once more for others.
@@ -459,7 +462,7 @@ def check_sums_go_on_from_copies(
     sum: the first one in a group depends on what else is evaluated.
     """
     for classes in class_counts(learner):
-        parts = [stream(classes, "dense", seed) for seed in range(3)]
+        parts = [stream(learner, classes, "dense", seed) for seed in range(3)]
         X, y = (
             read_only(np.concatenate([getattr(part, name) for part in parts]))
             for name in ("X", "y")

@@ -89,7 +89,7 @@ def check_parameters_set_after_fit_change_updates_or_are_refused(
 def check_update_params_are_of_updates_only(learner: type[Learner]) -> None:
     """Neither the state at the start nor a score depends on the `update_params`."""
     for classes in class_counts(learner):
-        chunk = stream(classes, "dense")
+        chunk = stream(learner, classes, "dense")
         begun = start_with(learner, {}, chunk.X, classes)
         trained = start_with(learner, {}, chunk.X, classes)
         trained.learn(chunk.X, chunk.y)
@@ -196,7 +196,7 @@ def check_several_targets_are_taken_as_the_tags_say(
 
 def _small_set(learner: type[Learner], rows: int = 100) -> tuple[Any, Any]:
     most_classes = class_counts(learner)[-1]
-    chunk = stream(most_classes, "dense")[:rows]
+    chunk = stream(learner, most_classes, "dense")[:rows]
     X = np.array(chunk.X)
     return X, np.array(chunk.y)
 

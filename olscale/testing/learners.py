@@ -41,6 +41,7 @@ from olscale.testing.small_streams import (
     start,
     start_with,
     stream,
+    taken_by,
     variants,
 )
 from olscale.testing.weights import weight_checks
@@ -101,7 +102,7 @@ def check_label_comes_after_the_prediction(
     learner: type[Learner], classes: int, kind: str
 ) -> None:
     """The scores of a row do not depend on its own label."""
-    chunk = stream(classes, kind)
+    chunk = stream(learner, classes, kind)
     for row in (0, 1, ROWS // 2, ROWS - 1):
         stop = row + 1
         y = chunk.y[:stop].copy()
@@ -122,7 +123,7 @@ def check_any_cut_into_chunks_gives_the_same_bits(
     kind: str,
 ) -> None:
     """One chunk, rows one by one and ragged chunks give equal scores and equal state."""
-    chunk = stream(classes, kind)
+    chunk = stream(learner, classes, kind)
     reference = start(learner, classes)
     expected = reference.learn(chunk.X, chunk.y)
     shape = (ROWS, score_columns(classes))
@@ -143,7 +144,7 @@ def check_saving_and_restoring_in_mid_stream_is_exact(
 
     The new learner has only begun: the state also holds the results of `prepare`.
     """
-    chunk = stream(classes, kind)
+    chunk = stream(learner, classes, kind)
     for at in (0, 1, ROWS // 3, ROWS - 1):
         first, second = cut(chunk, [0, at, ROWS])
         reference = start(learner, classes)
@@ -160,7 +161,7 @@ def check_empty_rows_break_nothing(
     learner: type[Learner], classes: int, kind: str
 ) -> None:
     """A stream with rows of only zeros, first ones included, gives finite scores and state."""
-    chunk = stream(classes, "dense")
+    chunk = stream(learner, classes, "dense")
     assert not isinstance(chunk.X, CSR)
     # Zero rows first, before any state exists, and last, when the state is trained.
     zeros = np.zeros((3, COLUMNS))
@@ -182,7 +183,7 @@ def check_a_sample_of_no_rows_breaks_nothing(
     kind: str,
 ) -> None:
     """A learner that looks ahead treats a sample without usable rows as an empty one."""
-    chunk = stream(classes, kind)
+    chunk = stream(learner, classes, kind)
     rows = slice_rows(chunk.X, 0, 0)
     for params in choices(learner):
         # Each choice, since each may look ahead in a different way.
@@ -197,7 +198,7 @@ def check_the_stream_is_left_as_it_was(
     learner: type[Learner], classes: int, kind: str
 ) -> None:
     """Learning from rows does not change them, even where they could be written to."""
-    chunk = stream(classes, "dense")
+    chunk = stream(learner, classes, "dense")
     X: Any = np.array(chunk.X)
     # Writable, unlike rows of streams: a write into those would fail and hide the fault.
     rows: Rows = X
@@ -216,7 +217,7 @@ def check_scoring_learns_nothing(
     learner: type[Learner], classes: int, kind: str
 ) -> None:
     """`scores` changes no bit of the state and repeats its answer, also before the first row."""
-    chunk = stream(classes, kind)
+    chunk = stream(learner, classes, kind)
     fresh = start(learner, classes)
     early = fresh.scores(chunk.X)
     assert early.shape == (ROWS, score_columns(classes))
@@ -232,8 +233,8 @@ def check_scoring_learns_nothing(
 def check_dense_and_csr_make_the_same_mistakes(learner: type[Learner]) -> None:
     """The layout of the rows does not change a prediction."""
     for classes in class_counts(learner):
-        dense_rows = stream(classes, "dense")
-        sparse_rows = stream(classes, "csr")
+        dense_rows = stream(learner, classes, "dense")
+        sparse_rows = stream(learner, classes, "csr")
         dense = start(learner, classes).learn(dense_rows.X, dense_rows.y)
         csr = start(learner, classes).learn(sparse_rows.X, sparse_rows.y)
         # Not to the bit: loops over both layouts may add in another order.
@@ -310,7 +311,7 @@ def check_a_separable_stream_is_learned(learner: type[Learner]) -> None:
         y = rng.integers(0, classes, 600)
         noise = 0.3 * rng.normal(size=(600, COLUMNS))
         corners = 4.0 * np.eye(COLUMNS)
-        X = corners[y] + noise
+        X = taken_by(learner, corners[y] + noise)
         fresh = start(learner, classes)
         chunk = Chunk(X, y, COLUMNS)
         fresh.learn(chunk.X, chunk.y)
@@ -330,7 +331,7 @@ def check_a_smooth_target_is_learned(learner: type[Learner]) -> None:
 
 def check_labels_do_not_matter(learner: type[Learner]) -> None:
     """A detector gives the same bits for any labels: it must not see them."""
-    chunk = stream(2, "dense")
+    chunk = stream(learner, 2, "dense")
     with_labels = start(learner, 2)
     without = start(learner, 2)
     scores = with_labels.learn(chunk.X, chunk.y)
@@ -361,7 +362,7 @@ def check_scoring_reads_no_label(
     learner: type[Learner], classes: int, kind: str
 ) -> None:
     """A loop that scores without learning reads no label, as none exists (Linux only)."""
-    chunk = stream(classes, kind)
+    chunk = stream(learner, classes, kind)
     fresh = start(learner, classes)
     fresh.learn(chunk.X, chunk.y)
     if not isinstance(fresh, OnePass) or not _PAGEMAP.exists():

@@ -48,8 +48,10 @@ def variants(learner: type[Learner]) -> list[tuple[str, int, str]]:
     return streams
 
 
-def stream(classes: int, kind: str, seed: int = 0) -> Chunk:
+def stream(learner: type[Learner], classes: int, kind: str, seed: int = 0) -> Chunk:
     """Return a small stream of noisy clusters, in which some features and some whole rows are zero.
+
+    A learner that takes no values below 0 gets absolute values.
 
     Without classes the targets are a smooth function of the rows, and noise. Detectors must not
     look at the labels. It is read-only, as all rows of streams are: loops would be compiled once
@@ -66,12 +68,20 @@ def stream(classes: int, kind: str, seed: int = 0) -> Chunk:
     X[is_zero] = 0.0
     is_zero_row = rng.random(ROWS) < 0.03
     X[is_zero_row] = 0.0
+    X = taken_by(learner, X)
     if not classes:
         noise_of_targets = 0.1 * rng.normal(size=ROWS)
         smooth = np.sin(X[:, 0]) + X[:, 1] - 0.5 * X[:, 2]
         y = smooth + noise_of_targets
     rows = in_layout(X, kind)
     return Chunk(rows, read_only(y), COLUMNS)
+
+
+def taken_by(learner: type[Learner], X: FloatArray) -> FloatArray:
+    """Return rows, or their absolute values for a learner that takes none below 0."""
+    if learner.takes_negative:
+        return X
+    return np.abs(X)
 
 
 def in_layout(X: FloatArray, kind: str) -> Rows:
@@ -128,7 +138,7 @@ def assert_apart(alike: FloatArray, far: FloatArray) -> None:
 
 def start(learner: type[Learner], classes: int) -> Learner:
     """Return a new learner at the start of the stream."""
-    rows = stream(classes, "dense").X
+    rows = stream(learner, classes, "dense").X
     return start_with(learner, {}, rows, classes)
 
 

@@ -93,7 +93,7 @@ def check_sample_weight_is_an_argument_where_weights_are_taken(
 def check_weights_are_refused(learner: type[Learner]) -> None:
     """Rows with weights are refused by a learner that takes none, before anything is learned."""
     classes = class_counts(learner)[0]
-    chunk = stream(classes, "dense")
+    chunk = stream(learner, classes, "dense")
     fresh = start(learner, classes)
     ones = read_only(np.ones(ROWS))
     message = ""
@@ -110,7 +110,7 @@ def check_weights_are_refused(learner: type[Learner]) -> None:
 
 def check_weights_of_one_are_no_weights(learner: type[Learner], classes: int) -> None:
     """Rows that all weigh 1 give the scores and the state of rows without weights."""
-    chunk = stream(classes, "dense")
+    chunk = stream(learner, classes, "dense")
     plain = start(learner, classes)
     weighted = start(learner, classes)
     expected = plain.learn(chunk.X, chunk.y)
@@ -124,7 +124,7 @@ def check_any_cut_gives_the_same_bits_with_weights(
     learner: type[Learner], classes: int
 ) -> None:
     """One chunk, rows one by one and ragged chunks give equal scores and equal state."""
-    chunk = stream(classes, "dense")
+    chunk = stream(learner, classes, "dense")
     weights = _weights()
     reference = start(learner, classes)
     expected = learn_rows(reference, chunk.X, chunk.y, weights)
@@ -140,7 +140,7 @@ def check_a_weight_comes_after_the_prediction(
     learner: type[Learner], classes: int
 ) -> None:
     """The scores of a row do not depend on its own weight."""
-    chunk = stream(classes, "dense")
+    chunk = stream(learner, classes, "dense")
     weights = _weights()
     for row in (0, ROWS // 2, ROWS - 1):
         stop = row + 1
@@ -162,7 +162,7 @@ def check_the_label_of_a_row_without_weight_is_not_learned(
     learner: type[Learner], classes: int
 ) -> None:
     """Rows of weight 0 have no loss: their labels change no score, although the rows may count."""
-    chunk = stream(classes, "dense")
+    chunk = stream(learner, classes, "dense")
     weights = _weights()
     other_labels = chunk.y + 1.0
     if classes:
@@ -187,7 +187,7 @@ def check_balanced_classes_weigh_by_the_rows_so_far(learner: type[Learner]) -> N
     """
     params = {"class_weight": BALANCED}
     for classes in class_counts(learner):
-        chunk = stream(classes, "dense")
+        chunk = stream(learner, classes, "dense")
         weights = _weights()
         of_classes = _balanced(chunk.y)
         for own in (None, weights):
@@ -208,7 +208,7 @@ def check_named_classes_weigh_what_they_are_given(learner: type[Learner]) -> Non
     """With a mapping in `class_weight` a row has the weight of its class, 1 by default."""
     params = {"class_weight": {"0": 3.0}}
     for classes in class_counts(learner):
-        chunk = stream(classes, "dense")
+        chunk = stream(learner, classes, "dense")
         is_named = chunk.y == 0
         weights = read_only(np.where(is_named, 3.0, 1.0))
         by_row = start(learner, classes)
@@ -222,7 +222,7 @@ def check_balanced_runs_continue_from_their_state(learner: type[Learner]) -> Non
     """A run with ``class_weight="balanced"`` continues from its state to the same bits."""
     params = {"class_weight": BALANCED}
     for classes in class_counts(learner):
-        chunk = stream(classes, "dense")
+        chunk = stream(learner, classes, "dense")
         # Cut where the counts of classes differ, so that losing them would show.
         first, second = _cut(chunk, None, [0, ROWS // 3, ROWS])
         reference = start_with(learner, params, chunk.X, classes)
@@ -250,7 +250,7 @@ def check_fused_settings_take_weights(
     settings = [{**params, **dict.fromkeys(varied, value)} for value in (0.1, 0.5)]
     settings = [setting for setting in settings if goes_together(learner(**setting))]
     for classes in class_counts(learner):
-        chunk = stream(classes, "dense")
+        chunk = stream(learner, classes, "dense")
         weights = _weights()
         separate, grouped = (
             [start_with(learner, setting, chunk.X, classes) for setting in settings]
@@ -270,7 +270,7 @@ def check_class_shards_take_weights(
     learner: type[Learner], params: dict[str, Any]
 ) -> None:
     """Class shards give the scores of the whole learner for rows with weights too."""
-    chunk = stream(CLASSES, "dense")
+    chunk = stream(learner, CLASSES, "dense")
     weights = _weights()
     full = learner(**params)
     full.begin(COLUMNS, CLASSES)

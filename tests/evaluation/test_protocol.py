@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olscale.compiled.csr import slice_rows, to_csr
+from olscale.compiled.csr import read_only, slice_rows, to_csr
 from olscale.data.chunk import Chunk
 from olscale.data.stream import open_streams
 from olscale.evaluation.cut_groups import cut_groups
@@ -189,6 +189,8 @@ def test_any_learner_can_wait_for_labels(name: str) -> None:
     # batch references are trained anew for every row
     chunk = made_stream("dense", 2)[:40]
     learner = make_learner(name, {})
+    if not learner.takes_negative:
+        chunk = Chunk(read_only(np.abs(chunk.X)), chunk.y, chunk.columns)
     schedule = Schedule(Scoring(delay=5))
     if learner.task == "regression":
         chunk = Chunk(chunk.X, np.sin(np.arange(len(chunk))), chunk.columns)

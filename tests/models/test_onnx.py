@@ -60,6 +60,8 @@ def trained(
     X[:, 0] += y
     if rounded:
         X = np.round(X / 3.0)
+    if not learner.takes_negative:
+        X = np.abs(X)
     if learner.task == "regression":
         y = X[:, 0] - 0.5 * X[:, 1]
     if gaps is not None:
@@ -116,7 +118,8 @@ def test_every_learner_predicts_alike_or_says_that_it_has_no_form(
 
     task = learner_class(name).task
     classes = ("a", "b", "c") if task == "classification" else None
-    model = trained(name, classes, ("standardize", "bias"))
+    scaling = "standardize" if learner_class(name).takes_negative else "unit-norm"
+    model = trained(name, classes, (scaling, "bias"))
     if name in WITHOUT_FORM:
         with pytest.raises(
             ModelError, match=f"learner {re.escape(name)} keeps all rows"
@@ -166,6 +169,28 @@ def test_two_classes_and_other_settings(
     _check_equal(
         runtime, model, tmp_path / "model.onnx", np.zeros(4, dtype=bool), is_constant
     )
+
+
+@pytest.mark.parametrize("classes", [("a", "b"), ("a", "b", "c")], ids=len)
+@pytest.mark.parametrize("known", [0, 1, 2])
+def test_counts_of_classes_some_of_which_have_no_rows(
+    classes: tuple[str, ...], known: int, tmp_path: Path
+) -> None:
+    pytest.importorskip("onnx", reason="onnx")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime")
+    from olscale.models.onnx import export_onnx
+
+    name = "multinomial-naive-bayes"
+    model = trained(name, classes, (), row_count=2)
+    chunk = read_only(np.abs(np.random.default_rng(3).normal(size=(60, 4))))
+    model.learner.begin(4, len(classes))
+    if known:
+        model.learner.learn(chunk, read_only(np.arange(60) % known))
+    export_onnx(model, tmp_path / "model.onnx")
+    session = runtime.InferenceSession(str(tmp_path / "model.onnx"))
+    scores = session.run(["scores"], {"X": chunk})[0]
+    ours = model.decision_function(chunk, encoded=True)
+    np.testing.assert_allclose(scores.reshape(ours.shape), ours, rtol=1e-9)
 
 
 @pytest.mark.parametrize("leaf", ["model", "mean"])
@@ -280,6 +305,8 @@ def _check_equal(
     X = rng.normal(3.0, 2.0, (1000, 4))
     if rounded:
         X = np.round(X / 2.5)
+    if not model.learner.takes_negative:
+        X = np.abs(X)
     X[(rng.random(X.shape) < 0.2) & gaps] = np.nan
     session = runtime.InferenceSession(str(file))
     names = [output.name for output in session.get_outputs()]

@@ -180,6 +180,9 @@ class Learner(InitParameters):
         Whether `learn` and `scores` themselves give NaN for a row that is not finite or whose
         squared norm is beyond `norm_limits`, `learn` for all rows after it too; `olscale.testing`
         checks it. Other learners never see such rows.
+    takes_negative : bool
+        Whether values of rows may be below 0. If not, `checks_rows` holds for these too, and
+        `olscale.testing` gives it absolute values.
     baseline : bool
         Whether it looks at labels only, so that others can be compared to it; it need not learn
         anything from rows.
@@ -205,6 +208,7 @@ class Learner(InitParameters):
     layout_exact: ClassVar[bool] = False
     takes_unknown: ClassVar[bool] = False
     checks_rows: ClassVar[bool] = False
+    takes_negative: ClassVar[bool] = True
     baseline: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
     numbers_per_second: ClassVar[float] = 1e9

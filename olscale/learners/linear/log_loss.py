@@ -1,49 +1,22 @@
-"""What linear learners of the log loss share: residuals, and probabilities made of scores.
+"""What linear learners of the log loss share: residuals, and settings in one pass."""
 
-Two classes have one score, the log odds of the second one. More have the softmax of a score each,
-or, one-vs-all, the logistic function of each.
-"""
+from typing import Any
 
-import copy
-from typing import Any, Self
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
-from olscale.compiled.elementary import exponential
-from olscale.learners.contract.capability import GivesProbabilities
 from olscale.learners.contract.class_axes import ShardsClasses
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.parameters import Choice, param
+from olscale.learners.contract.score_probabilities import (
+    LogProbabilityScores,
+    logistic_function,
+    set_softmax,
+)
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.linear.first_order import FusedLinear
-
-GREATEST = 700.0
-"""Greatest exponent: beyond it a probability is 1e-304, as good as 0."""
-
-
-@compiled
-def logistic_function(log_odds: float) -> float:
-    """Return ``1 / (1 + exp(-log_odds))``, at least 1e-304."""
-    return 1.0 / (1.0 + exponential(min(-log_odds, GREATEST)))
-
-
-@compiled
-def set_softmax(f: FloatArray, first: int, stop: int, p: FloatArray) -> None:
-    """Set ``p[first:stop]`` to the softmax of ``f[first:stop]``."""
-    # The greatest exponent is then 0: nothing overflows, and the sum is at least 1.
-    greatest = f[first]
-    for c in range(first + 1, stop):
-        greatest = max(greatest, f[c])
-    total = 0.0
-    for c in range(first, stop):
-        p[c] = exponential(f[c] - greatest)
-        total += p[c]
-    for c in range(first, stop):
-        p[c] /= total
 
 
 @compiled
@@ -75,40 +48,14 @@ def set_residuals(
         r[c] = target * logistic_function(-target * f[c])
 
 
-@compiled
-def _set_probabilities(
-    scores: FloatArray, softmax: bool, probabilities: FloatArray
-) -> None:
-    outputs = scores.shape[1]
-    for i in range(scores.shape[0]):
-        p = probabilities[i]
-        # A model that has diverged has no probabilities; 1/K would look like an answer.
-        if not np.isfinite(scores[i]).all():
-            p[:] = np.nan
-        elif outputs == 1:
-            # 1 - p[1] would be lost in rounding where p[1] is close to 1.
-            p[0] = logistic_function(-scores[i, 0])
-            p[1] = logistic_function(scores[i, 0])
-        elif softmax:
-            set_softmax(scores[i], 0, outputs, p)
-        else:
-            total = 0.0
-            for c in range(outputs):
-                p[c] = logistic_function(scores[i, c])
-                total += p[c]
-            for c in range(outputs):
-                p[c] /= total
-
-
 class LogLossLearner(
-    WeightedClassifier, ShardsClasses, EstimatesCost, GivesProbabilities
+    WeightedClassifier, LogProbabilityScores, ShardsClasses, EstimatesCost
 ):
     """Base of the linear learners of the log loss, which have probabilities of their own."""
 
     layout_exact = True
     takes_unknown = True
     checks_rows = True
-    _shows_probabilities = False
 
     multiclass: str = param(
         "softmax",
@@ -119,39 +66,6 @@ class LogLossLearner(
     def is_softmax(self, outputs: int) -> bool:
         """Return whether so many score columns belong together."""
         return outputs > 1 and self.multiclass == "softmax"
-
-    def show_probabilities(self) -> bool:
-        self._shows_probabilities = True
-        return True
-
-    def with_plain_scores(self) -> Self:
-        """Return the learner as one that shows no probabilities."""
-        # A shallow copy: both share the state, and neither learns from here on.
-        plain = copy.copy(self)
-        plain._shows_probabilities = False
-        return plain
-
-    def with_probabilities(self, scores: FloatArray) -> FloatArray:
-        """Return scores of shape (rows, outputs), with probabilities if these are shown."""
-        if not self._shows_probabilities:
-            return scores
-        return np.hstack([scores, self.probabilities_of(scores)])
-
-    def probabilities_of(self, scores: FloatArray) -> FloatArray:
-        """Return the probabilities of classes by scores, shape (rows, classes)."""
-        if self._classes == 1:
-            return np.ones((len(scores), 1))
-        probabilities = np.empty((len(scores), max(2, scores.shape[1])))
-        softmax = self.is_softmax(scores.shape[1])
-        _set_probabilities(np.ascontiguousarray(scores), softmax, probabilities)
-        return probabilities
-
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Return the probabilities of the classes, shape (n_samples, n_classes).
-
-        Those of one-vs-all learners are divided by their sum.
-        """
-        return self.probabilities_of(self._scores_of(X))
 
 
 class FusedLogLoss(FusedLinear):
