@@ -83,7 +83,10 @@ _STAMP = package_digest(*STAMPED)
 NO_C_ENTRY = {"no_cfunc_wrapper": True}
 """Options that skip numba's unused entry for C, in which the loop would be optimized again."""
 
-INLINED = {"forceinline": True, "pipeline_class": InlinedCompiler, **NO_C_ENTRY}
+NESTED = {"pipeline_class": InlinedCompiler, **NO_C_ENTRY}
+"""Options of code that only compiled loops contain."""
+
+INLINED = {"forceinline": True, **NESTED}
 """Options of code that is inlined where it is called."""
 
 
@@ -236,6 +239,17 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
     # drops it.
     inline: Callable[P, R] = register_jitable(**INLINED)(function)
     return inline
+
+
+def nested(function: Callable[P, R]) -> Callable[P, R]:
+    """Let compiled loops that call `function` contain its code, once for all calls.
+
+    For parts of a large loop that has one form for all layouts of rows. As `compiled` functions
+    each of them would be optimized, and made machine code, once more than the loop: twice the time
+    of a tree. Called from Python it is not compiled.
+    """
+    part: Callable[P, R] = register_jitable(**NESTED)(function)
+    return part
 
 
 def is_ours(module: str) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numba.core import codegen, types
 
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import compiled, inlined, nested
 
 
 @inlined
@@ -26,6 +26,19 @@ def _half(x: Any, i: int) -> Any:
 @inlined
 def _twice(value: Any) -> Any:
     return value + value
+
+
+@nested
+def _quarter(x: Any, i: int) -> Any:
+    """Have a part of one's own."""
+    return _half(x, i) / 2
+
+
+def _sum_of_quarters(x: Any) -> Any:
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += _quarter(x, i) + _quarter(x, x.shape[0] - i - 1)
+    return total
 
 
 def _sum(x: Any) -> Any:
@@ -55,8 +68,9 @@ def test_only_the_loop_is_optimized(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(codegen.CPUCodeLibrary, "_optimize_final_module", noted)
     assert numba.njit(_sum)(np.array([3, 5, 8], np.int16)) == 8.0
-    assert "_sum" in optimized
-    assert not {"_half", "_twice"} & set(optimized)
+    assert numba.njit(_sum_of_quarters)(np.array([3, 5, 8], np.int16)) == 8.0
+    assert {"_sum", "_sum_of_quarters"} <= set(optimized)
+    assert not {"_half", "_twice", "_quarter"} & set(optimized)
 
 
 def test_the_garbage_collector_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
