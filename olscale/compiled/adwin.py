@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import compiled, inlined, nested
 from olscale.compiled.elementary import quotient
 from olscale.compiled.nearest import nearest_logarithm
 
@@ -108,7 +108,7 @@ def are_windows(windows: Windows) -> bool:
     )
 
 
-@compiled
+@nested
 def copy_window(windows: Windows, source: int, target: int) -> None:
     """Let window `target` have the numbers of another one."""
     for row in range(LEVELS):
@@ -123,7 +123,7 @@ def copy_window(windows: Windows, source: int, target: int) -> None:
         windows.window_sums[target, part] = windows.window_sums[source, part]
 
 
-@compiled
+@nested
 def empty_window(windows: Windows, k: int) -> None:
     """Let window `k` begin anew."""
     for row in range(LEVELS):
@@ -161,7 +161,7 @@ def _append_bucket(
     windows.bucket_counts[k, row] = b + 1
 
 
-@compiled
+@nested
 def _drop_oldest(windows: Windows, k: int) -> None:
     """Remove the oldest bucket of the window."""
     counts = windows.window_counts[k]
@@ -180,7 +180,7 @@ def _drop_oldest(windows: Windows, k: int) -> None:
         counts[DEEPEST] = row - 1
 
 
-@compiled
+@nested
 def _merge_buckets(windows: Windows, k: int) -> None:
     """Merge the two oldest buckets of each size of which there are too many."""
     row = 0
@@ -220,7 +220,7 @@ def _differ(
     return bool(abs(means) > bound)
 
 
-@compiled
+@nested
 def _has_cut(windows: Windows, k: int, delta: float) -> bool:
     """Return whether the means differ at any cut."""
     width = windows.window_counts[k, WIDTH]

@@ -31,7 +31,8 @@ from olscale.learners.contract.learner import FloatArray, Learner, learn_rows
 
 
 @compiled
-def _any_unusable(values: Any, square: float, low: float, high: float) -> bool:
+def is_unusable(values: Any, square: float, low: float, high: float) -> bool:
+    """Return whether a row of these values, of squared norm `square`, cannot be used."""
     finite = True
     empty = True
     for value in values:
@@ -49,11 +50,11 @@ def unusable(X: Rows, i: int, square: float, low: float, high: float) -> Any:
     """
 
     def dense(X, i, square, low, high):
-        return _any_unusable(X[i], square, low, high)
+        return is_unusable(X[i], square, low, high)
 
     def csr(X, i, square, low, high):
         values = X.data[X.indptr[i] : X.indptr[i + 1]]
-        return _any_unusable(values, square, low, high)
+        return is_unusable(values, square, low, high)
 
     return dense, csr
 

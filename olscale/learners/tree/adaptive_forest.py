@@ -24,6 +24,7 @@ from olscale.learners.tree.forest_arrays import (
 )
 from olscale.learners.tree.forest_loop import ForestRule, learn_and_score, row_space
 from olscale.learners.tree.hoeffding_tree import PREDICTIONS
+from olscale.learners.tree.row_blocks import go_through
 
 # Options of MOA are whole numbers of 32 bits.
 _SEEDS = 1 << 31
@@ -200,18 +201,19 @@ class AdaptiveRandomForest(OnePassLearner, WeightedClassifier, EstimatesCost):
             max(2, self._classes),
             int(self.trees),
         )
-        row = 0
-        while True:
+
+        def learn(block: FloatArray, first: int, start: int) -> int:
             forest = forest_of(state)
-            row = learn_and_score(
-                X, y, row, forest, *form, scores, array_of(weights), space
-            )
-            if row == len(scores):
-                return
+            ends = (scores, array_of(weights), space)
+            return learn_and_score(block, first, start, y, forest, *form, *ends)
+
+        def grow() -> None:
             # Twice as many each time, so that a leaf is copied about once.
             leaves = 2 * len(state["counts"])
             self._check_room(self._columns, self._classes, leaves)
             state.update(grown_forest(state, leaves))
+
+        go_through(X, self._columns, learn, grow)
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, whose trees may need more room than the current ones."""

@@ -33,6 +33,7 @@ from olscale.learners.tree.regression_forest import (
 )
 from olscale.learners.tree.regression_loop import RegressionRule
 from olscale.learners.tree.regression_pieces import LinearPieces, joined, pieces_of
+from olscale.learners.tree.row_blocks import go_through
 
 
 class AdaptiveRandomForestR(OnePassRegressor, EstimatesCost):
@@ -202,26 +203,29 @@ class AdaptiveRandomForestR(OnePassRegressor, EstimatesCost):
             int(java_random(TREE_SEED).bits[0]),
         )
         form = (self._rule(), replacement, self.norm_limits(), learning)
-        row = 0
-        while True:
+        needed = np.zeros(2, dtype=np.int64)
+
+        def learn(block: FloatArray, first: int, start: int) -> int:
             sums = sum_trees_of(state)
-            space = forest_space(self._columns, sums)
-            row = learn_and_score_rows(
-                X,
+            return learn_and_score_rows(
+                block,
+                first,
+                start,
                 y,
-                row,
                 trees_of(state),
                 sums,
                 regression_forest_of(state),
                 *form,
                 state["seen"],
                 state["updates"],
-                space,
+                forest_space(self._columns, sums, needed),
                 scores,
             )
-            if row == len(scores):
-                return
-            self._grow(*space.needed.tolist())
+
+        def grow() -> None:
+            self._grow(*needed.tolist())
+
+        go_through(X, self._columns, learn, grow)
 
     def _grow(self, new_nodes: int, new_values: int) -> None:
         """Make room for nodes and values, as far as there is memory."""

@@ -14,12 +14,11 @@ from olscale.compiled.adwin import (
     window_mean,
 )
 from olscale.compiled.copies import copy_numbers
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import compiled, inlined, nested
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.java_random import JavaRandom
-from olscale.compiled.rows import set_column, weight_of
+from olscale.compiled.rows import weight_of
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
-from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.tree.adaptive_tree_arrays import NONE, AdaptiveTree
 from olscale.learners.tree.forest_draws import draw_poisson
 from olscale.learners.tree.leaves import (
@@ -34,6 +33,7 @@ from olscale.learners.tree.leaves import (
     set_votes,
     split_leaf,
 )
+from olscale.learners.tree.row_blocks import take_row
 from olscale.learners.tree.tree_arrays import LEAF
 from olscale.learners.tree.tree_pool import (
     PAIRS,
@@ -72,7 +72,6 @@ class NodeSpace(NamedTuple):
 
     Parameters
     ----------
-    row : float64 array of shape (columns, 1)
     x : float64 array of shape (columns,)
     densities : float64 array of shape (columns,)
     votes : float64 array of shape (classes,)
@@ -81,7 +80,6 @@ class NodeSpace(NamedTuple):
         Of the generators; they draw no Gaussians.
     """
 
-    row: FloatArray
     x: FloatArray
     densities: FloatArray
     votes: FloatArray
@@ -92,7 +90,6 @@ class NodeSpace(NamedTuple):
 def node_space(columns: int, classes: int) -> NodeSpace:
     """Return space for a row of so many features."""
     return NodeSpace(
-        np.empty((columns, 1)),
         np.empty(columns),
         np.empty(columns),
         np.empty(classes),
@@ -123,7 +120,7 @@ def _set_leaf_votes(
     return by_bayes
 
 
-@compiled
+@nested
 def _begin_node(adaptive: AdaptiveTree, node: int, bits: int) -> None:
     """Forget the mistakes at a node, and start its generator."""
     adaptive.alternate[node] = NONE
@@ -131,14 +128,14 @@ def _begin_node(adaptive: AdaptiveTree, node: int, bits: int) -> None:
     empty_window(adaptive.windows, node)
 
 
-@compiled
+@nested
 def _drop_alternate(adaptive: AdaptiveTree, node: int) -> None:
     if adaptive.alternate[node] != NONE:
         give_back_pair(adaptive.tree, adaptive.pool, adaptive.alternate[node])
         adaptive.alternate[node] = NONE
 
 
-@compiled
+@nested
 def _begin_alternate(adaptive: AdaptiveTree, node: int, bits: int) -> None:
     """Let a leaf without rows learn beside the branch of a node, in place of another one."""
     _drop_alternate(adaptive, node)
@@ -154,7 +151,7 @@ def _begin_alternate(adaptive: AdaptiveTree, node: int, bits: int) -> None:
     adaptive.replacements[0] += 1
 
 
-@compiled
+@nested
 def _replace_branch(adaptive: AdaptiveTree, node: int) -> None:
     """Make of a node its alternate, a leaf, and give back its branch with all alternates in it."""
     tree = adaptive.tree
@@ -181,7 +178,7 @@ def _replace_branch(adaptive: AdaptiveTree, node: int) -> None:
     give_back_pair(tree, pool, leaf)
 
 
-@compiled
+@nested
 def _split(
     adaptive: AdaptiveTree,
     node: int,
@@ -198,7 +195,7 @@ def _split(
         _begin_node(adaptive, changed, bits)
 
 
-@compiled
+@nested
 def _learn_leaf(
     adaptive: AdaptiveTree,
     node: int,
@@ -228,7 +225,7 @@ def _learn_leaf(
     return choose_split(tree, node, space.x.shape[0], rule, space.sides)
 
 
-@compiled
+@nested
 def _follow_choice(
     adaptive: AdaptiveTree,
     node: int,
@@ -263,7 +260,7 @@ def _beats(adaptive: AdaptiveTree, first: int, second: int) -> float:
     return 0.0
 
 
-@compiled
+@nested
 def _watch_branch(
     adaptive: AdaptiveTree,
     node: int,
@@ -302,7 +299,7 @@ def _watch_branch(
     return _SPLIT
 
 
-@compiled
+@nested
 def _learn(
     adaptive: AdaptiveTree,
     c: int,
@@ -329,9 +326,10 @@ def _learn(
 
 @compiled
 def learn_and_score(
-    X: Any,
-    y: NDArray[np.int64],
+    block: FloatArray,
+    first: int,
     start: int,
+    y: NDArray[np.int64],
     adaptive: AdaptiveTree,
     rule: Any,
     limits: Any,
@@ -344,24 +342,18 @@ def learn_and_score(
 ) -> int:
     """Score rows from `start` on by their leaves and, when `learning`, let their nodes learn.
 
-    Return the row that needs a larger tree, or the number of rows.
+    `first` is the first row of the `block`. Return what `go_through` asks for.
     """
     low, high = limits
     adaptive = borrowed(adaptive)
     space = borrowed(space)
     scores = borrowed(scores)
     tree = adaptive.tree
-    columns = space.x.shape[0]
-    for i in range(start, scores.shape[0]):
-        set_column(X, i, space.row, 0)
-        square = 0.0
-        for j in range(columns):
-            value = space.row[j, 0]
-            space.x[j] = value
-            square += value * value
-        if not (low <= square <= high) and unusable(X, i, square, low, high):
+    last: int = first + block.shape[0]
+    for i in range(start, last):
+        if not take_row(block, i - first, space.x, low, high):
             scores[i:] = np.nan
-            break
+            return len(scores)
         node = 0
         depth = 0
         while tree.feature[node] != LEAF:
@@ -381,4 +373,4 @@ def learn_and_score(
             if weight > 0.0:
                 updates[0] += 1
                 _learn(adaptive, y[i], weight, mistake, rule, space)
-    return len(scores)
+    return last

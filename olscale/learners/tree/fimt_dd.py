@@ -27,6 +27,7 @@ from olscale.learners.tree.regression_arrays import (
 )
 from olscale.learners.tree.regression_loop import RegressionRule
 from olscale.learners.tree.regression_pieces import LinearPieces, pieces_of
+from olscale.learners.tree.row_blocks import go_through
 
 
 class FIMTDD(OnePassRegressor, EstimatesCost):
@@ -196,15 +197,15 @@ class FIMTDD(OnePassRegressor, EstimatesCost):
         # One row for all leaves: none draws its features, as those of forests do.
         features = np.arange(self._columns, dtype=np.int32).reshape(1, -1)
         form = (self._rule(), self.norm_limits(), learning)
-        row = 0
-        while True:
+        needed = np.zeros(2, dtype=np.int64)
+
+        def learn(block: FloatArray, first: int, start: int) -> int:
             sums = sum_trees_of(state)
-            # Made anew after each growth: ways through the pool may be as long as that.
-            space = regression_space(self._columns, sums)
-            row = learn_and_score(
-                X,
+            return learn_and_score(
+                block,
+                first,
+                start,
                 y,
-                row,
                 trees_of(state),
                 sums,
                 state["moments"],
@@ -213,12 +214,15 @@ class FIMTDD(OnePassRegressor, EstimatesCost):
                 *form,
                 state["seen"],
                 state["updates"],
-                space,
+                # Anew after each growth: ways through the pool may be as long as that.
+                regression_space(self._columns, sums, needed),
                 scores,
             )
-            if row == len(scores):
-                return
-            self._grow(space.needed)
+
+        def grow() -> None:
+            self._grow(needed)
+
+        go_through(X, self._columns, learn, grow)
 
     def _grow(self, needed: NDArray[np.int64]) -> None:
         """Make room for nodes and values, as far as there is memory."""

@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.elementary import quotient
 from olscale.compiled.intrinsics import borrowed
-from olscale.compiled.rows import set_column
 from olscale.learners.contract.learner import FloatArray
-from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.tree.regression_arrays import ALTERNATES, Trees
 from olscale.learners.tree.regression_loop import (
     SPREADS,
@@ -23,6 +21,7 @@ from olscale.learners.tree.regression_loop import (
     spread_of,
 )
 from olscale.learners.tree.regression_nodes import unused_nodes
+from olscale.learners.tree.row_blocks import take_row
 from olscale.learners.tree.target_sums import SumTrees, free_nodes
 
 
@@ -71,34 +70,37 @@ class RegressionSpace(NamedTuple):
 
     Parameters
     ----------
-    column : float64 array of shape (columns, 1)
+    x : float64 array of shape (columns,)
     scaled : float64 array of shape (columns + 1,)
     stack : int32 array of shape (nodes of the pool,)
     needed : int64 array of shape (2,)
         Nodes of trees, and of the pool, that a row may bring.
     """
 
-    column: FloatArray
+    x: FloatArray
     scaled: FloatArray
     stack: NDArray[np.int32]
     needed: NDArray[np.int64]
 
 
-def regression_space(columns: int, sums: SumTrees) -> RegressionSpace:
+def regression_space(
+    columns: int, sums: SumTrees, needed: NDArray[np.int64]
+) -> RegressionSpace:
     """Return space for rows of so many features, and for ways through the pool."""
     return RegressionSpace(
-        np.empty((columns, 1)),
+        np.empty(columns),
         np.empty(columns + 1),
         np.empty(len(sums.cuts), dtype=np.int32),
-        np.zeros(2, dtype=np.int64),
+        needed,
     )
 
 
 @compiled
 def learn_and_score(
-    X: Any,
-    y: FloatArray,
+    block: FloatArray,
+    first: int,
     start: int,
+    y: FloatArray,
     trees: Trees,
     sums: SumTrees,
     moments: FloatArray,
@@ -114,28 +116,23 @@ def learn_and_score(
 ) -> int:
     """Score rows from `start` on and, when `learning`, let the tree learn each.
 
-    Return the row that needs larger arrays, or the number of rows.
+    `first` is the first row of the `block`. Return what `go_through` asks for.
     """
     low, high = limits
-    columns = features.shape[1]
     # Counting references took three quarters of the time.
     trees = borrowed(trees)
     sums = borrowed(sums)
     space = borrowed(space)
-    column = space.column
-    x = column[:, 0]
+    x = space.x
     z = space.scaled
     stack = space.stack
     features = borrowed(features)
     totals = trees.totals[0]
-    for i in range(start, scores.shape[0]):
-        set_column(X, i, column, 0)
-        square = 0.0
-        for j in range(columns):
-            square += x[j] * x[j]
-        if not (low <= square <= high) and unusable(X, i, square, low, high):
+    last: int = first + block.shape[0]
+    for i in range(start, last):
+        if not take_row(block, i - first, x, low, high):
             scores[i:] = np.nan
-            break
+            return len(scores)
         node, depth = leaf_of(x, trees, trees.roots[0])
         is_learned = learning and not np.isnan(y[i])
         if is_learned and not has_room(trees, 0, sums, depth, space.needed):
@@ -161,4 +158,4 @@ def learn_and_score(
         learn_row(trees, 0, sums, row, rule, random, stack)
         seen[0] += 1
         updates[0] += 1
-    return len(scores)
+    return last

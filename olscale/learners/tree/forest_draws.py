@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import inlined, nested
 from olscale.compiled.java_random import JavaRandom, next_double, next_int
 
 _MOST_WEIGHT = 100
 """Least bound of draws by `draw_poisson`; ten times the mean where that is more."""
 
 
-@compiled
+@nested
 def draw_poisson(random: JavaRandom, mean: float, power: float) -> int:
     """Return a number of the Poisson distribution with this mean, of which `power` is ``e^mean``."""
     target = next_double(random) * power
@@ -34,7 +34,7 @@ def _insert(features: Any, count: int, feature: int) -> None:
     features[place] = feature
 
 
-@compiled
+@nested
 def draw_features(random: JavaRandom, columns: int, space: Any, features: Any) -> None:
     """Set `features` to different ones of so many, in ascending order.
 
@@ -56,7 +56,7 @@ def draw_features(random: JavaRandom, columns: int, space: Any, features: Any) -
         _insert(features, k, feature)
 
 
-@compiled
+@nested
 def draw_until_different(random: JavaRandom, columns: int, features: Any) -> None:
     """Set `features` to different ones of so many, in ascending order; each is drawn until it is new."""
     for k in range(features.shape[0]):

@@ -6,13 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.adwin import empty_window, mean_rises
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import compiled, inlined, nested
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.java_random import JavaRandom
 from olscale.compiled.nearest import nearest_exponential
-from olscale.compiled.rows import set_column, weight_of
+from olscale.compiled.rows import weight_of
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
-from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.tree.forest_arrays import NOT_DRAWN, Forest, place_behind
 from olscale.learners.tree.forest_draws import draw_features, draw_poisson
 from olscale.learners.tree.leaves import (
@@ -28,6 +27,7 @@ from olscale.learners.tree.leaves import (
     set_votes,
     split_leaf,
 )
+from olscale.learners.tree.row_blocks import take_row
 from olscale.learners.tree.tree_pool import (
     begin_tree,
     splits_left,
@@ -57,7 +57,7 @@ class RowSpace(NamedTuple):
 
     Parameters
     ----------
-    row : float64 array of shape (columns, 1)
+    row : float64 array of shape (columns,)
     part : float64 array of shape (features of a leaf,)
         The row as a leaf sees it.
     numbers : int64 array of shape (columns,)
@@ -89,7 +89,7 @@ def row_space(columns: int, subspace: int, classes: int, trees: int) -> RowSpace
     """Return space for a row of so many features, of which a leaf sees `subspace`."""
     of_trees = np.empty((3, trees), dtype=np.int64)
     return RowSpace(
-        np.empty((columns, 1)),
+        np.empty(columns),
         np.empty(subspace),
         np.empty(columns, dtype=np.int64),
         np.empty(subspace),
@@ -110,7 +110,7 @@ def _take_part(forest: Forest, node: int, space: RowSpace) -> None:
     if features[0] == NOT_DRAWN:
         return
     for j in range(features.shape[0]):
-        space.part[j] = space.row[features[j], 0]
+        space.part[j] = space.row[features[j]]
 
 
 @inlined
@@ -118,7 +118,7 @@ def _set_tree_votes(
     forest: Forest, root: int, leaf: int, learned: bool, space: RowSpace
 ) -> tuple[int, int]:
     """Set the votes of one tree; return its leaf and the class by naive Bayes."""
-    node = leaf_of(space.row[:, 0], forest.tree, root)
+    node = leaf_of(space.row, forest.tree, root)
     _take_part(forest, node, space)
     by_bayes = set_votes(
         space.part, forest.tree, node, leaf, learned, space.densities, space.votes
@@ -153,7 +153,7 @@ def _add_votes(hits: Any, votes: Any, combined: Any) -> None:
         combined[c] += scale * votes[c] * factor * accuracy
 
 
-@compiled
+@nested
 def _split(
     forest: Forest, place: int, node: int, rule: ForestRule, space: RowSpace
 ) -> None:
@@ -175,7 +175,7 @@ def _split(
         forest.leaves[place] += 1
 
 
-@compiled
+@nested
 def _learn_leaf(
     forest: Forest,
     place: int,
@@ -198,7 +198,7 @@ def _learn_leaf(
         _split(forest, place, node, rule, space)
 
 
-@compiled
+@nested
 def _begin_place(forest: Forest, place: int, rule: ForestRule) -> None:
     begin_tree(forest.tree, forest.pool, place)
     forest.features[forest.tree.slot[place], 0] = NOT_DRAWN
@@ -263,9 +263,10 @@ def _learn_tree(
 
 @compiled
 def learn_and_score(
-    X: Any,
-    y: NDArray[np.int64],
+    block: FloatArray,
+    first: int,
     start: int,
+    y: NDArray[np.int64],
     forest: Forest,
     rule: Any,
     limits: Any,
@@ -278,7 +279,7 @@ def learn_and_score(
 ) -> int:
     """Score rows from `start` on by the votes of all trees and, when `learning`, learn each.
 
-    Return the row that needs larger arrays, or the number of rows.
+    `first` is the first row of the `block`. Return what `go_through` asks for.
     """
     low, high = limits
     # Counting references took five sixths of the time.
@@ -286,17 +287,12 @@ def learn_and_score(
     space = borrowed(space)
     scores = borrowed(scores)
     trees = forest.front.shape[0]
-    columns = space.row.shape[0]
     power = nearest_exponential(rule.rate)
-    x = space.row[:, 0]
-    for i in range(start, scores.shape[0]):
-        set_column(X, i, space.row, 0)
-        square = 0.0
-        for j in range(columns):
-            square += x[j] * x[j]
-        if not (low <= square <= high) and unusable(X, i, square, low, high):
+    last: int = first + block.shape[0]
+    for i in range(start, last):
+        if not take_row(block, i - first, space.row, low, high):
             scores[i:] = np.nan
-            break
+            return len(scores)
         weight = weight_of(weights, i) if learning else 0.0
         learned = learning and y[i] != UNKNOWN
         # Each tree may split, and so may the one behind it.
@@ -318,4 +314,4 @@ def learn_and_score(
                 updates[0] += 1
                 for t in range(trees):
                     _learn_tree(forest, t, y[i], weight, power, rule, space)
-    return len(scores)
+    return last

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from olscale.compiled.copies import copy_numbers
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import nested
 from olscale.compiled.elementary import exponential, quotient
 from olscale.compiled.nearest import nearest_exponential, nearest_logarithm
 from olscale.compiled.normal import normal_below
@@ -29,7 +29,7 @@ _LOG_TWO = 0.6931471805599453
 _STEEP = 5e-324
 
 
-@compiled
+@nested
 def learn_moments(x: Any, c: int, weight: float, counts: Any, moments: Any) -> None:
     """Add a row of class `c` to the moments of a leaf, and what its densities need of them."""
     columns = x.shape[0]
@@ -64,7 +64,7 @@ def learn_moments(x: Any, c: int, weight: float, counts: Any, moments: Any) -> N
         falls[j] = 2.0 * spread * spread + _STEEP
 
 
-@compiled
+@nested
 def set_densities(x: Any, c: int, moments: Any, densities: Any) -> None:
     """Set the density of each feature in a class."""
     columns = x.shape[0]
@@ -79,7 +79,7 @@ def set_densities(x: Any, c: int, moments: Any, densities: Any) -> None:
         densities[k] = heights[k] * (root * root)
 
 
-@compiled
+@nested
 def share_sides(
     moments: Any, counts: Any, j: int, threshold: float, sides: Any
 ) -> None:
@@ -100,7 +100,7 @@ def share_sides(
             _share_class(moments, k, counts[c], threshold, sides, c)
 
 
-@compiled
+@nested
 def _share_class(
     moments: Any, k: int, count: float, threshold: float, sides: Any, c: int
 ) -> None:
@@ -123,7 +123,7 @@ def _share_class(
     sides[1, c] = max(count - equal - below, 0.0)
 
 
-@compiled
+@nested
 def entropy(weights: Any) -> float:
     """Return the entropy of the classes in bits; those of negative weight do not count."""
     bits = 0.0
@@ -137,7 +137,7 @@ def entropy(weights: Any) -> float:
     return 0.0
 
 
-@compiled
+@nested
 def _merit(before: float, sides: Any) -> float:
     """Return the gain of information, or -inf if nearly all weight is on one side."""
     first = 0.0
@@ -153,7 +153,7 @@ def _merit(before: float, sides: Any) -> float:
     return float(before - quotient(after, total))
 
 
-@compiled
+@nested
 def best_threshold(
     moments: Any, counts: Any, j: int, before: float, sides: Any
 ) -> tuple[bool, float, float]:
@@ -182,7 +182,7 @@ def best_threshold(
     return is_possible, best, best_at
 
 
-@compiled
+@nested
 def hoeffding_bound(classes: int, confidence: float, weight: float) -> float:
     """Return by how much a merit may differ from its mean over `weight` rows."""
     merits = nearest_logarithm(float(max(2, classes))) / _LOG_TWO

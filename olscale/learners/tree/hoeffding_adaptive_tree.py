@@ -24,6 +24,7 @@ from olscale.learners.tree.adaptive_tree_loop import (
     node_space,
 )
 from olscale.learners.tree.hoeffding_tree import PREDICTIONS, HoeffdingTree
+from olscale.learners.tree.row_blocks import go_through
 from olscale.learners.tree.tree_arrays import LEAF
 
 _LEAST_SLOTS = 4
@@ -104,18 +105,19 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
         )
         form = (rule, self.norm_limits(), learning, state["seen"], state["updates"])
         space = node_space(self._columns, max(2, self._classes))
-        row = 0
-        while True:
+
+        def learn(block: FloatArray, first: int, start: int) -> int:
             adaptive = adaptive_tree_of(state)
-            row = learn_and_score(
-                X, y, row, adaptive, *form, scores, array_of(weights), space
-            )
-            if row == len(scores):
-                return
+            ends = (scores, array_of(weights), space)
+            return learn_and_score(block, first, start, y, adaptive, *form, *ends)
+
+        def grow() -> None:
             # Not bounded by max_leaves: each of these tests may get an alternate.
             leaves = 2 * len(state["counts"])
             self._check_room(self._columns, self._classes, leaves)
             state.update(grown_adaptive_tree(state, leaves))
+
+        go_through(X, self._columns, learn, grow)
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, whose tree may need more room than the current one."""

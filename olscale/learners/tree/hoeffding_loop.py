@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, nested
 from olscale.compiled.intrinsics import borrowed
-from olscale.compiled.rows import set_column, weight_of
+from olscale.compiled.rows import weight_of
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
-from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.tree.leaves import (
     BEGINS_ANEW,
     STAYS,
@@ -22,10 +21,11 @@ from olscale.learners.tree.leaves import (
     set_votes,
     split_leaf,
 )
+from olscale.learners.tree.row_blocks import take_row
 from olscale.learners.tree.tree_arrays import Tree
 
 
-@compiled
+@nested
 def _try_to_split(tree: Tree, node: int, columns: int, rule: Any, sides: Any) -> None:
     j, threshold = choose_split(tree, node, columns, rule, sides)
     if j == BEGINS_ANEW:
@@ -37,7 +37,7 @@ def _try_to_split(tree: Tree, node: int, columns: int, rule: Any, sides: Any) ->
         tree.sizes[1] += 1
 
 
-@compiled
+@nested
 def _has_room(tree: Tree, node: int, weight: float, rule: Any) -> bool:
     """Return whether the arrays can hold the leaf that this row may bring."""
     if tree.sizes[1] < tree.counts.shape[0] or tree.sizes[1] >= rule.max_leaves:
@@ -49,7 +49,7 @@ def _has_room(tree: Tree, node: int, weight: float, rule: Any) -> bool:
     return bool(total + weight - tree.evaluated[node] < rule.grace - 1.0)
 
 
-@compiled
+@nested
 def _learn(
     x: Any,
     c: int,
@@ -69,9 +69,10 @@ def _learn(
 
 @compiled
 def learn_and_score(
-    X: Any,
-    y: NDArray[np.int64],
+    block: FloatArray,
+    first: int,
     start: int,
+    y: NDArray[np.int64],
     tree: Tree,
     rule: Any,
     limits: Any,
@@ -83,7 +84,7 @@ def learn_and_score(
 ) -> int:
     """Score rows from `start` on by their leaves and, when `learning`, add each to its leaf.
 
-    Return the row that needs a larger tree, or the number of rows.
+    `first` is the first row of the `block`. Return what `go_through` asks for.
     """
     low, high = limits
     # Counting references took most of the time.
@@ -91,19 +92,15 @@ def learn_and_score(
     scores = borrowed(scores)
     classes = tree.weights.shape[1]
     columns = tree.moments.shape[2] // classes
-    row = np.empty((columns, 1))
-    x = row[:, 0]
+    x = np.empty(columns)
     densities = np.empty(columns)
     votes = np.empty(classes)
     sides = np.empty((2, classes))
-    for i in range(start, scores.shape[0]):
-        set_column(X, i, row, 0)
-        square = 0.0
-        for j in range(columns):
-            square += x[j] * x[j]
-        if not (low <= square <= high) and unusable(X, i, square, low, high):
+    last: int = first + block.shape[0]
+    for i in range(start, last):
+        if not take_row(block, i - first, x, low, high):
             scores[i:] = np.nan
-            break
+            return len(scores)
         node = leaf_of(x, tree, 0)
         weight = weight_of(weights, i) if learning else 0.0
         learned = learning and y[i] != UNKNOWN
@@ -116,4 +113,4 @@ def learn_and_score(
             if weight > 0.0:
                 updates[0] += 1
                 _learn(x, y[i], weight, tree, node, by_bayes, rule, sides)
-    return len(scores)
+    return last

@@ -19,6 +19,7 @@ from olscale.learners.tree.leaves import (
     MAJORITY,
     HoeffdingRule,
 )
+from olscale.learners.tree.row_blocks import go_through
 from olscale.learners.tree.tree_arrays import (
     LEAF,
     allow_sizes,
@@ -165,15 +166,18 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
             int(self.max_leaves),
         )
         form = (rule, self.norm_limits(), learning, state["seen"], state["updates"])
-        row = 0
-        while True:
+
+        def learn(block: FloatArray, first: int, start: int) -> int:
             tree = tree_of(state)
-            row = learn_and_score(X, y, row, tree, *form, scores, array_of(weights))
-            if row == len(scores):
-                return
+            ends = (scores, array_of(weights))
+            return learn_and_score(block, first, start, y, tree, *form, *ends)
+
+        def grow() -> None:
             leaves = min(2 * len(state["counts"]), int(self.max_leaves))
             self._check_room(self._columns, self._classes, leaves)
             state.update(grown(state, leaves))
+
+        go_through(X, self._columns, learn, grow)
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, whose tree may need more room than the current one."""

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from olscale.compiled.copies import copy_numbers
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import nested
 from olscale.learners.tree.gaussian_splits import (
     best_threshold,
     entropy,
@@ -38,7 +38,7 @@ class HoeffdingRule(NamedTuple):
     max_leaves: int
 
 
-@compiled
+@nested
 def leaf_of(x: Any, tree: Tree, root: int) -> int:
     """Return the leaf of a row in the tree below `root`."""
     node = root
@@ -49,7 +49,7 @@ def leaf_of(x: Any, tree: Tree, root: int) -> int:
     return node
 
 
-@compiled
+@nested
 def largest(votes: Any) -> int:
     """Return the first of the classes with most votes; class 0 where its votes are no number."""
     top = 0
@@ -59,7 +59,7 @@ def largest(votes: Any) -> int:
     return top
 
 
-@compiled
+@nested
 def set_bayes_votes(x: Any, tree: Tree, node: int, densities: Any, votes: Any) -> None:
     """Set the votes of a leaf's naive Bayes: shares of the classes times densities of features."""
     counts = tree.counts[tree.slot[node]]
@@ -86,7 +86,7 @@ def set_bayes_votes(x: Any, tree: Tree, node: int, densities: Any, votes: Any) -
         votes[c] = vote
 
 
-@compiled
+@nested
 def set_scores(votes: Any, scores: Any) -> None:
     """Set shares of the votes, such that the largest score is of the class with most votes."""
     top = largest(votes)
@@ -112,7 +112,7 @@ def set_scores(votes: Any, scores: Any) -> None:
             scores[c] = np.nextafter(scores[top], 0.0)
 
 
-@compiled
+@nested
 def begin_leaf(tree: Tree, node: int, slot: int) -> None:
     """Make of `node`, whose weights are set, a leaf without rows."""
     tree.feature[node] = LEAF
@@ -131,7 +131,7 @@ def begin_leaf(tree: Tree, node: int, slot: int) -> None:
             moments[part, k] = 0.0
 
 
-@compiled
+@nested
 def split_leaf(
     tree: Tree,
     node: int,
@@ -168,7 +168,7 @@ def split_leaf(
     tree.child[node] = first
 
 
-@compiled
+@nested
 def choose_split(
     tree: Tree, node: int, columns: int, rule: Any, sides: Any
 ) -> tuple[int, float]:
@@ -212,7 +212,7 @@ def choose_split(
     return STAYS, 0.0
 
 
-@compiled
+@nested
 def add_row(
     x: Any, c: int, weight: float, tree: Tree, node: int, by_bayes: int, leaf: int
 ) -> None:
@@ -228,7 +228,7 @@ def add_row(
     learn_moments(x, c, weight, tree.counts[slot], tree.moments[slot])
 
 
-@compiled
+@nested
 def is_due(tree: Tree, node: int, grace: int) -> bool:
     """Return whether enough rows have come since the splits of a leaf were last compared."""
     total = 0.0
@@ -237,7 +237,7 @@ def is_due(tree: Tree, node: int, grace: int) -> bool:
     return bool(total - tree.evaluated[node] >= grace)
 
 
-@compiled
+@nested
 def set_votes(
     x: Any,
     tree: Tree,

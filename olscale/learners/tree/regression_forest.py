@@ -14,14 +14,12 @@ from olscale.compiled.adwin import (
     mean_rises,
     windows_of,
 )
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import compiled, inlined, nested
 from olscale.compiled.elementary import quotient
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.java_random import JavaRandom, java_random
 from olscale.compiled.nearest import nearest_exponential
-from olscale.compiled.rows import set_column
 from olscale.learners.contract.learner import FloatArray, State
-from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.tree.forest_arrays import TREE_SEED, place_behind
 from olscale.learners.tree.forest_draws import draw_poisson
 from olscale.learners.tree.regression_arrays import (
@@ -46,6 +44,7 @@ from olscale.learners.tree.regression_nodes import (
     free_lost_nodes,
     unused_nodes,
 )
+from olscale.learners.tree.row_blocks import take_row
 from olscale.learners.tree.target_sums import SumTrees, free_nodes
 
 
@@ -134,7 +133,7 @@ class ForestSpace(NamedTuple):
 
     Parameters
     ----------
-    column : float64 array of shape (columns, 1)
+    x : float64 array of shape (columns,)
     stack : int32 array of shape (nodes of the pool,)
     needed : int64 array of shape (2,)
         Nodes of trees, and of the pool, that a row may bring.
@@ -142,18 +141,20 @@ class ForestSpace(NamedTuple):
         Of the generators; they draw no Gaussians.
     """
 
-    column: FloatArray
+    x: FloatArray
     stack: NDArray[np.int32]
     needed: NDArray[np.int64]
     spare: FloatArray
 
 
-def forest_space(columns: int, sums: SumTrees) -> ForestSpace:
+def forest_space(
+    columns: int, sums: SumTrees, needed: NDArray[np.int64]
+) -> ForestSpace:
     """Return space for rows of so many features, and for ways through the pool."""
     return ForestSpace(
-        np.empty((columns, 1)),
+        np.empty(columns),
         np.empty(len(sums.cuts), dtype=np.int32),
-        np.zeros(2, dtype=np.int64),
+        needed,
         np.zeros(2),
     )
 
@@ -167,7 +168,7 @@ class ReplacementRule(NamedTuple):
     tree_bits: int
 
 
-@compiled
+@nested
 def _learn_place(
     trees: Trees,
     place: int,
@@ -185,7 +186,7 @@ def _learn_place(
     totals[2] += weight * y * y
     mean = quotient(totals[1], totals[0])
     spread = spread_of(totals[0], totals[1], totals[2])
-    x = space.column[:, 0]
+    x = space.x
     node, _ = leaf_of(x, trees, trees.roots[place])
     predicted = prediction_at(trees, node, x, mean, spread, False)
     error = abs(in_spreads(y, mean, spread) - in_spreads(predicted, mean, spread))
@@ -196,7 +197,7 @@ def _learn_place(
     learn_row(trees, place, sums, row, rule, random, space.stack)
 
 
-@compiled
+@nested
 def _begin_place(
     trees: Trees,
     place: int,
@@ -213,7 +214,7 @@ def _begin_place(
     free_lost_nodes(trees, sums, stack)
 
 
-@compiled
+@nested
 def _watch(
     trees: Trees,
     t: int,
@@ -253,9 +254,10 @@ def _add_needs(trees: Trees, place: int, depth: int, needed: Any) -> None:
 
 @compiled
 def learn_and_score_rows(
-    X: Any,
-    y: FloatArray,
+    block: FloatArray,
+    first: int,
     start: int,
+    y: FloatArray,
     trees: Trees,
     sums: SumTrees,
     forest: RegressionForest,
@@ -270,7 +272,7 @@ def learn_and_score_rows(
 ) -> int:
     """Score rows from `start` on by the mean of all trees and, when `learning`, learn each.
 
-    Return the row that needs larger arrays, or the number of rows.
+    `first` is the first row of the `block`. Return what `go_through` asks for.
     """
     low, high = limits
     # Without counts of references for each of all trees.
@@ -279,16 +281,13 @@ def learn_and_score_rows(
     forest = borrowed(forest)
     space = borrowed(space)
     count = forest.front.shape[0]
-    x = space.column[:, 0]
+    x = space.x
     power = nearest_exponential(replacement.rate)
-    for i in range(start, scores.shape[0]):
-        set_column(X, i, space.column, 0)
-        square = 0.0
-        for j in range(x.shape[0]):
-            square += x[j] * x[j]
-        if not (low <= square <= high) and unusable(X, i, square, low, high):
+    last: int = first + block.shape[0]
+    for i in range(start, last):
+        if not take_row(block, i - first, x, low, high):
             scores[i:] = np.nan
-            break
+            return len(scores)
         is_learned = learning and not np.isnan(y[i])
         space.needed[0] = 0
         space.needed[1] = 0
@@ -327,7 +326,7 @@ def learn_and_score_rows(
             _watch(trees, t, sums, forest, predicted, replacement, space.stack)
         seen[0] += 1
         updates[0] += 1
-    return len(scores)
+    return last
 
 
 def mean_leaves(state: Mapping[str, NDArray[Any]]) -> float:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import inlined, nested
 from olscale.compiled.elementary import quotient
 from olscale.compiled.java_random import next_double
 from olscale.learners.contract.learner import FloatArray
@@ -172,7 +172,7 @@ def _learn_model(
         weights[j] += z[j] * step
 
 
-@compiled
+@nested
 def _try_to_split(
     trees: Trees,
     tree: int,
@@ -216,7 +216,7 @@ def _try_to_split(
     return False
 
 
-@compiled
+@nested
 def _learn_in_leaf(
     trees: Trees,
     tree: int,
@@ -265,7 +265,7 @@ def _learn_in_leaf(
     return False
 
 
-@compiled
+@nested
 def _learn_in_alternate(
     trees: Trees,
     tree: int,
@@ -284,7 +284,7 @@ def _learn_in_alternate(
     return bool(_learn_in_leaf(trees, tree, sums, node, row, rule, True, random, stack))
 
 
-@compiled
+@nested
 def _replace(trees: Trees, tree: int, node: int, grows: bool) -> int:
     """Put the alternate of a test in its place, and return it."""
     alternate = trees.links[node, ALTERNATE]
@@ -300,7 +300,7 @@ def _replace(trees: Trees, tree: int, node: int, grows: bool) -> int:
     return int(alternate)
 
 
-@compiled
+@nested
 def _compare(trees: Trees, node: int, row: LearnedRow, rule: Any) -> bool:
     """Add the losses of a test and of its alternate; return whether it is time to decide."""
     numbers = trees.numbers[node]
@@ -319,7 +319,7 @@ def _compare(trees: Trees, node: int, row: LearnedRow, rule: Any) -> bool:
     return True
 
 
-@compiled
+@nested
 def _drifts(trees: Trees, node: int, row: LearnedRow, rule: Any) -> bool:
     """Add an error to the test of Page and Hinckley; return whether errors have grown."""
     numbers = trees.numbers[node]
@@ -329,7 +329,7 @@ def _drifts(trees: Trees, node: int, row: LearnedRow, rule: Any) -> bool:
     return bool(numbers[DRIFT] - numbers[LEAST_DRIFT] > rule.lam)
 
 
-@compiled
+@nested
 def _begin_alternate(trees: Trees, tree: int, node: int) -> None:
     alternate = add_leaf(trees)
     trees.links[node, ALTERNATE] = alternate
@@ -344,7 +344,7 @@ def _begin_alternate(trees: Trees, tree: int, node: int) -> None:
     stop_watching(trees, node)
 
 
-@compiled
+@inlined
 def learn_row(
     trees: Trees,
     tree: int,

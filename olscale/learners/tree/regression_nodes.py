@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from olscale.compiled.copies import copy_numbers
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import inlined, nested
 from olscale.learners.tree.regression_arrays import (
     ALTERNATE,
     ALTERNATES,
@@ -41,7 +41,7 @@ def unused_nodes(trees: Trees) -> int:
     return int(room + trees.nodes[UNUSED_NODES])
 
 
-@compiled
+@nested
 def add_leaf(trees: Trees) -> int:
     """Add a leaf without rows, parent or weights; drift is looked for."""
     node = trees.nodes[FIRST_UNUSED]
@@ -66,7 +66,7 @@ def add_leaf(trees: Trees) -> int:
     return int(node)
 
 
-@compiled
+@nested
 def free_values(trees: Trees, sums: SumTrees, node: int, stack: Any) -> None:
     """Drop the values that a leaf has kept."""
     for place in range(trees.values.shape[1]):
@@ -75,7 +75,7 @@ def free_values(trees: Trees, sums: SumTrees, node: int, stack: Any) -> None:
     trees.waiting[node] = 0
 
 
-@compiled
+@nested
 def keep_values(trees: Trees, sums: SumTrees, node: int) -> None:
     """Put the rows of a leaf that wait into the trees of its features."""
     rows = trees.rows[node]
@@ -89,7 +89,7 @@ def keep_values(trees: Trees, sums: SumTrees, node: int) -> None:
     trees.waiting[node] = 0
 
 
-@compiled
+@nested
 def split_leaf(
     trees: Trees, tree: int, sums: SumTrees, node: int, j: int, at: float, stack: Any
 ) -> bool:
@@ -119,7 +119,7 @@ def split_leaf(
     return False
 
 
-@compiled
+@nested
 def stop_watching(trees: Trees, node: int) -> None:
     """Look for drift no more in a test and below it."""
     stack = np.empty(trees.feature.shape[0], dtype=np.int64)
@@ -135,7 +135,7 @@ def stop_watching(trees: Trees, node: int) -> None:
             height += 2
 
 
-@compiled
+@nested
 def restart_watching(trees: Trees, node: int) -> None:
     """Look for drift anew in a node and below it, but for tests that have an alternate."""
     stack = np.empty(trees.feature.shape[0], dtype=np.int64)
@@ -155,7 +155,7 @@ def restart_watching(trees: Trees, node: int) -> None:
             height += 2
 
 
-@compiled
+@nested
 def _mark_tree(trees: Trees, tree: int, in_use: Any) -> None:
     """Mark the nodes of a tree and of its alternates, and count leaves and alternates."""
     stack = np.empty(trees.feature.shape[0], dtype=np.int64)
@@ -181,7 +181,7 @@ def _mark_tree(trees: Trees, tree: int, in_use: Any) -> None:
     trees.sizes[tree, ALTERNATES] = alternates
 
 
-@compiled
+@nested
 def free_lost_nodes(trees: Trees, sums: SumTrees, stack: Any) -> None:
     """Make nodes free to which no way leads from a root."""
     end = trees.nodes[NODES_END]

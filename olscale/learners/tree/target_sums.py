@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import compiled, inlined, nested
 from olscale.compiled.elementary import quotient
 from olscale.learners.contract.learner import FloatArray, State
 
@@ -120,7 +120,7 @@ def _add_node(trees: SumTrees, value: float, target: float) -> int:
     return int(node)
 
 
-@compiled
+@nested
 def add_value(trees: SumTrees, root: int, value: float, target: float) -> int:
     """Add a row's value and target to the tree at `root`; return its root."""
     if root == NO_NODE:
@@ -147,7 +147,7 @@ def add_value(trees: SumTrees, root: int, value: float, target: float) -> int:
         node = np.uint64(child)
 
 
-@compiled
+@nested
 def free_tree(trees: SumTrees, root: int, stack: Any) -> None:
     """Make the nodes of a tree free; `stack` has room for as many as there are in the pool."""
     if root == NO_NODE:

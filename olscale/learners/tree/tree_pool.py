@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, nested
 from olscale.learners.contract.learner import State
 from olscale.learners.tree.leaves import begin_leaf
 from olscale.learners.tree.tree_arrays import LEAF, Tree, empty_tree
@@ -55,7 +55,7 @@ def pool_of(state: Mapping[str, NDArray[Any]]) -> Pool:
     return Pool(**{name: state[name] for name in Pool._fields})
 
 
-@compiled
+@nested
 def splits_left(tree: Tree, pool: Pool) -> int:
     """Return for how many splits there is room, each a pair of nodes and a slot."""
     pairs = (tree.feature.shape[0] - tree.sizes[NODES]) // 2 + pool.free_sizes[PAIRS]
@@ -63,13 +63,13 @@ def splits_left(tree: Tree, pool: Pool) -> int:
     return int(min(pairs, slots))
 
 
-@compiled
+@nested
 def slots_used(tree: Tree, pool: Pool) -> int:
     """Return the number of leaves of all trees."""
     return int(tree.sizes[SLOTS] - pool.free_sizes[FREE_SLOTS])
 
 
-@compiled
+@nested
 def take_pair(tree: Tree, pool: Pool) -> int:
     """Return the first of two nodes that no tree has; there must be room."""
     if pool.free_sizes[PAIRS] > 0:
@@ -79,7 +79,7 @@ def take_pair(tree: Tree, pool: Pool) -> int:
     return int(tree.sizes[NODES] - 2)
 
 
-@compiled
+@nested
 def take_slot(tree: Tree, pool: Pool) -> int:
     """Return a slot that no leaf has; there must be room."""
     if pool.free_sizes[FREE_SLOTS] > 0:
@@ -89,7 +89,7 @@ def take_slot(tree: Tree, pool: Pool) -> int:
     return int(tree.sizes[SLOTS] - 1)
 
 
-@compiled
+@nested
 def _give_back(tree: Tree, pool: Pool, node: int) -> None:
     """Give back the slot of a leaf, or the children of a test but not what is below these."""
     if tree.feature[node] == LEAF:
@@ -100,7 +100,7 @@ def _give_back(tree: Tree, pool: Pool, node: int) -> None:
         pool.free_sizes[PAIRS] += 1
 
 
-@compiled
+@nested
 def give_back_tree(tree: Tree, pool: Pool, root: int) -> None:
     """Give back all nodes below `root`, and all slots of its leaves."""
     pair = pool.free_sizes[PAIRS]
@@ -113,7 +113,7 @@ def give_back_tree(tree: Tree, pool: Pool, root: int) -> None:
         pair += 1
 
 
-@compiled
+@nested
 def give_back_pair(tree: Tree, pool: Pool, first: int) -> None:
     """Give back two leaves and their slots."""
     _give_back(tree, pool, first)
@@ -122,7 +122,7 @@ def give_back_pair(tree: Tree, pool: Pool, first: int) -> None:
     pool.free_sizes[PAIRS] += 1
 
 
-@compiled
+@nested
 def begin_tree(tree: Tree, pool: Pool, root: int) -> None:
     """Make a leaf without rows of a tree."""
     give_back_tree(tree, pool, root)
