@@ -5,13 +5,19 @@ it when it is asked for. Packages add names of their own with entry points in th
 (see ``docs/extending.md``); a name of olscale's own stays olscale's.
 """
 
-from collections.abc import Iterator, Mapping
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar, cast
+from __future__ import annotations
+
+from functools import cache, reduce
+from importlib import import_module
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from olscale.errors import ParameterError, UnknownNameError
+from olscale.system.entry_point_files import may_have_group
 from olscale.system.interrupts import let_interrupt_out, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -21,6 +27,11 @@ _OURS = "olscale."
 @cache
 def all_installed() -> Mapping[str, tuple[EntryPoint, ...]]:
     """Return olscale's entry point groups, sorted by name; it reads files of all packages."""
+    # Most installations have none, and importing what reads them takes longer than to see that.
+    if not may_have_group(_OURS):
+        return {}
+    from importlib.metadata import entry_points
+
     # All groups at once: the metadata of every installed package is read for each call.
     points = entry_points()
     groups = [group for group in points.groups if group.startswith(_OURS)]
@@ -102,10 +113,13 @@ class Registry(Generic[T]):
         ParameterError
             If it is another package's and cannot be imported.
         """
-        point = EntryPoint(name, self.target(name), self.group)
         # A fault of olscale's own is a bug, which should have its traceback.
         if name in self.ours:
-            return cast(T, point.load())
+            module, _, attribute = self.ours[name].partition(":")
+            parts = filter(None, attribute.split("."))
+            return cast(T, reduce(getattr, parts, import_module(module)))
+        self.check(name)
+        point = next(point for point in installed(self.group) if point.name == name)
         try:
             return cast(T, point.load())
         except BaseException as fault:  # importing a module may raise anything

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import sys
 from collections.abc import Iterator
 from importlib.metadata import entry_points
@@ -12,7 +13,6 @@ import numpy as np
 import pytest
 
 from olscale import open_dataset
-from olscale import registry as registry_module
 from olscale.data.formats import FORMATS, find_format
 from olscale.data.generators import GENERATORS, generate
 from olscale.data.ingest.ingest import ingest
@@ -29,6 +29,7 @@ from olscale.execution.evaluate import evaluate
 from olscale.learners.registry import LEARNERS, make_learner
 from olscale.registry import Registry, all_installed
 from olscale.results import open_store
+from olscale.system.entry_point_files import may_have_group
 
 MODULE = '''
 import numpy as np
@@ -197,9 +198,26 @@ def test_packages_are_looked_through_once_for_all_registries(
 ) -> None:
     looked = []
     monkeypatch.setattr(
-        registry_module, "entry_points", lambda: looked.append(1) or entry_points()
+        importlib.metadata,
+        "entry_points",
+        lambda: looked.append(1) or entry_points(),
     )
     all_installed.cache_clear()
     for registry in ALL:
         list(registry)
     assert looked == [1]
+
+
+def test_files_of_entry_points_are_only_parsed_where_one_names_a_group_of_ours(
+    distribution: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = distribution / "other_package-1.0.dist-info" / "entry_points.txt"
+    points.write_text("[console_scripts]\nolscale = olscale.cli:main\n")
+    monkeypatch.setattr(sys, "path", [str(distribution), str(distribution / "none")])
+    monkeypatch.setattr(importlib.metadata, "entry_points", None)
+    all_installed.cache_clear()
+    assert list(FORMATS) == list(FORMATS.ours)
+    archive = distribution / "packages.zip"
+    archive.write_bytes(b"")
+    monkeypatch.setattr(sys, "path", [str(distribution), str(archive)])
+    assert may_have_group("olscale.")
