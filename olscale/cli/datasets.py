@@ -367,16 +367,19 @@ def generate(
 
 
 def _facts(dataset: Dataset) -> dict[str, Any]:
+    from olscale.storage.strict_json import as_json
+
     manifest = dataset.manifest
-    facts = manifest.model_dump(mode="json", exclude={"splits", "target_nonzeros"})
+    facts = as_json(manifest)
+    for name in ("splits", "target_nonzeros"):
+        facts.pop(name, None)
     return {
         "name": dataset.name,
         "path": dataset.path,
         "rows": {split: dataset.rows(split) for split in dataset.splits},
         "chunks": {split: dataset.chunk_count(split) for split in dataset.splits},
         "segments": {
-            name: [s.model_dump() for s in split.segments]
-            for name, split in manifest.splits.items()
+            name: as_json(split.segments) for name, split in manifest.splits.items()
         },
         "class_rows": {
             name: split.class_rows for name, split in manifest.splits.items()

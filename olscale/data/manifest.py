@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, Literal, TypeAlias
-
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
 
 from olscale.data.layouts import LAYOUTS
 from olscale.errors import DatasetError, UnknownNameError
 from olscale.storage.canonical_json import json_digest
+from olscale.storage.strict_json import (
+    LATER,
+    AtLeast,
+    Formerly,
+    Matching,
+    Passing,
+    as_json,
+    json_text,
+    read_strictly,
+)
 from olscale.task import NORMAL, NOVEL, Task
 
 MANIFEST = "manifest.json"
@@ -45,30 +46,16 @@ _DTYPES = (
     "float64",
 )
 
-Count: TypeAlias = Annotated[int, Field(ge=0)]
-_Hex: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Sha256: TypeAlias = _Hex
+Count: TypeAlias = Annotated[int, AtLeast(0)]
+_Hex: TypeAlias = Annotated[str, Matching(r"[0-9a-f]{64}")]
 
 
-class _Entry(BaseModel):
-    # A number written as text is damage, and an unknown field belongs to a later version.
-    model_config = ConfigDict(
-        frozen=True, strict=True, extra="forbid", allow_inf_nan=False
-    )
-
-
-def _known_layout(name: str) -> str:
+def _known_layout(name: str) -> None:
     try:
         LAYOUTS.check(name)
     except UnknownNameError as fault:
-        # pydantic makes validation errors of ValueErrors only.
+        # A rule of a field raises ValueErrors only.
         raise ValueError(str(fault)) from None
-    return name
-
-
-def _absent(value: object) -> bool:
-    # Later fields are left out where absent: manifests of before keep their bytes.
-    return value is None
 
 
 def _with_codings(value: object) -> object:
@@ -78,7 +65,8 @@ def _with_codings(value: object) -> object:
     return value
 
 
-class ChunkEntry(_Entry):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkEntry:
     """One chunk: its rows, stored entries, and its file (or range of files).
 
     Format version 1 keeps the crc32 of the decoded arrays here, and no checksums of files.
@@ -87,10 +75,11 @@ class ChunkEntry(_Entry):
     rows: Count
     nonzeros: Count
     file: str
-    crc32: Count | None = Field(default=None, exclude_if=_absent)
+    crc32: Count | None = field(default=None, metadata=LATER)
 
 
-class Segment(_Entry):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
     """Rows of a split that belong together in time, from `start` on."""
 
     name: str
@@ -98,7 +87,8 @@ class Segment(_Entry):
     rows: Count
 
 
-class SplitEntry(_Entry):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitEntry:
     """One split: ``train`` or ``test``, with the crc32 of its files by their names below it.
 
     `class_rows` are the rows of each class, in the order of the manifest's classes. `missing` are
@@ -112,12 +102,11 @@ class SplitEntry(_Entry):
     chunks: tuple[ChunkEntry, ...]
     files: dict[str, Count] | None = None
     segments: tuple[Segment, ...] = ()
-    class_rows: tuple[Count, ...] | None = Field(default=None, exclude_if=_absent)
-    missing: dict[str, Count] | None = Field(default=None, exclude_if=_absent)
-    infinite: dict[str, Count] | None = Field(default=None, exclude_if=_absent)
+    class_rows: tuple[Count, ...] | None = field(default=None, metadata=LATER)
+    missing: dict[str, Count] | None = field(default=None, metadata=LATER)
+    infinite: dict[str, Count] | None = field(default=None, metadata=LATER)
 
-    @model_validator(mode="after")
-    def _adds_up(self) -> SplitEntry:
+    def __post_init__(self) -> None:
         for what, total, parts in (
             ("rows", self.rows, [chunk.rows for chunk in self.chunks]),
             ("nonzeros", self.nonzeros, [chunk.nonzeros for chunk in self.chunks]),
@@ -126,10 +115,10 @@ class SplitEntry(_Entry):
                 raise ValueError(
                     f"{what} is {total} but its chunks add up to {sum(parts)}"
                 )
-        return self
 
 
-class TableEntry(_Entry):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableEntry:
     """The columns of a table, and their treatment.
 
     Parameters
@@ -174,38 +163,40 @@ class TableEntry(_Entry):
     segments: str | None = None
     growing: tuple[str, ...] = ()
     distinct: tuple[str, ...] = ()
-    coded: Annotated[dict[str, str] | None, BeforeValidator(_with_codings)] = Field(
-        default=None,
-        exclude_if=_absent,
+    coded: Annotated[dict[str, str] | None, Formerly(_with_codings)] = field(
+        default=None, metadata=LATER
     )
-    decimal: Literal[","] | None = Field(default=None, exclude_if=_absent)
-    rounded: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
-    delimiter: str | None = Field(default=None, exclude_if=_absent)
-    header: bool | None = Field(default=None, exclude_if=_absent)
-    quoting: Literal["none"] | None = Field(default=None, exclude_if=_absent)
-    escape: Literal["backslash"] | None = Field(default=None, exclude_if=_absent)
-    missing: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
+    decimal: Literal[","] | None = field(default=None, metadata=LATER)
+    rounded: tuple[str, ...] | None = field(default=None, metadata=LATER)
+    delimiter: str | None = field(default=None, metadata=LATER)
+    header: bool | None = field(default=None, metadata=LATER)
+    quoting: Literal["none"] | None = field(default=None, metadata=LATER)
+    escape: Literal["backslash"] | None = field(default=None, metadata=LATER)
+    missing: tuple[str, ...] | None = field(default=None, metadata=LATER)
 
 
-class WeightsEntry(_Entry):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightsEntry:
     """The column of row weights: its smallest and largest value, and the number of zeros."""
 
     column: str
-    least: Annotated[float, Field(ge=0)]
-    greatest: Annotated[float, Field(ge=0)]
+    least: Annotated[float, AtLeast(0)]
+    greatest: Annotated[float, AtLeast(0)]
     zeros: Count
 
 
-class SourceEntry(_Entry):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceEntry:
     """A source: file name, bytes and SHA-256 (None if it is no file), and its split."""
 
     name: str
     split: str
     bytes: Count | None = None
-    sha256: Sha256 | None = None
+    sha256: _Hex | None = None
 
 
-class Manifest(_Entry):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
     """The manifest of a dataset.
 
     It does not contain the name: a dataset has the name of its directory.
@@ -252,33 +243,32 @@ class Manifest(_Entry):
 
     format_version: Literal[1, 2, 3] = FORMAT_VERSION
     kind: Literal["dense", "sparse"]
-    layout: Annotated[str, AfterValidator(_known_layout)]
+    layout: Annotated[str, Passing(_known_layout)]
     dtype: str
-    columns: Annotated[int, Field(ge=1)]
+    columns: Annotated[int, AtLeast(1)]
     nonzeros: Count
-    chunk_rows: Annotated[int, Field(ge=1)]
+    chunk_rows: Annotated[int, AtLeast(1)]
     task: Task
     classes: tuple[int | float | str, ...] | None
     label_column: str | int | None = None
-    targets: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
-    target_nonzeros: Count | None = Field(default=None, exclude_if=_absent)
-    weights: WeightsEntry | None = Field(default=None, exclude_if=_absent)
+    targets: tuple[str, ...] | None = field(default=None, metadata=LATER)
+    target_nonzeros: Count | None = field(default=None, metadata=LATER)
+    weights: WeightsEntry | None = field(default=None, metadata=LATER)
     distinct_labels: int | None = None
     unseen_classes: tuple[int | float | str, ...] = ()
     label_names: tuple[str, ...] | None = None
     feature_names: tuple[str, ...] | None = None
-    table: TableEntry | None = Field(default=None, exclude_if=_absent)
-    index_base: Literal[0, 1] | None = Field(default=None, exclude_if=_absent)
-    rounded: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
+    table: TableEntry | None = field(default=None, metadata=LATER)
+    index_base: Literal[0, 1] | None = field(default=None, metadata=LATER)
+    rounded: tuple[str, ...] | None = field(default=None, metadata=LATER)
     splits: dict[str, SplitEntry]
     sources: tuple[SourceEntry, ...]
     order: str = ORDER
     created_by: str
     fingerprint: _Hex
-    checksum: _Hex | None = Field(default=None, exclude_if=_absent)
+    checksum: _Hex | None = field(default=None, metadata=LATER)
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Manifest:
+    def __post_init__(self) -> None:
         if "train" not in self.splits:
             raise ValueError("splits has no 'train'")
         if (self.classes is None) != (self.task == "regression"):
@@ -356,7 +346,6 @@ class Manifest(_Entry):
                     f"splits.{name}.class_rows must count each of its {split.rows} rows in one "
                     "class"
                 )
-        return self
 
     @property
     def more_targets(self) -> int:
@@ -379,13 +368,10 @@ class Manifest(_Entry):
 
     def to_json(self) -> bytes:
         """Return the file's content, with the checksum of all of it as the last field."""
-        content = self.model_dump_json(indent=1, exclude={"checksum"}).encode()
+        content = as_json(replace(self, checksum=None))
         # Over parsed JSON: a manifest that was only reformatted still says the same.
-        checksum = manifest_checksum(json.loads(content))
-        return (
-            content.removesuffix(b"\n}")
-            + f',\n "checksum": "{checksum}"\n}}\n'.encode()
-        )
+        checksum = manifest_checksum(content)
+        return f"{json_text({**content, 'checksum': checksum})}\n".encode()
 
     @classmethod
     def from_json(cls, content: bytes, dataset: str) -> Manifest:
@@ -397,20 +383,15 @@ class Manifest(_Entry):
             Naming `dataset` and the first wrong field, or reporting a change.
         """
         try:
-            manifest = cls.model_validate_json(content)
-        except ValidationError as error:
-            # The others mostly follow from the first.
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"]) or "the whole"
-            more = ""
-            if error.error_count() > 1:
-                more = f" (and {error.error_count() - 1} more)"
+            parsed = json.loads(content)
+            manifest = read_strictly(cls, parsed)
+        except ValueError as fault:
+            where = getattr(fault, "where", "") or "the whole"
             raise DatasetError(
-                f"{dataset}: {MANIFEST} is broken at {where}: {first['msg']}{more}; ingest the "
-                "dataset again"
+                f"{dataset}: {MANIFEST} is broken at {where}: {fault}; ingest the dataset again"
             ) from None
         if manifest.format_version >= _CHECKED_FROM:
-            got = manifest_checksum(json.loads(content))
+            got = manifest_checksum(parsed)
             if got != manifest.checksum:
                 raise DatasetError(
                     f"{dataset}: {MANIFEST} was changed after it was written: its checksum is "

@@ -13,8 +13,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from olscale.data.manifest import Sha256
 from olscale.errors import UnknownNameError
+
+_Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class _Entry(BaseModel):
@@ -44,7 +45,7 @@ class CatalogueFile(_Entry):
     path: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
     role: Literal["train", "test", "beside"]
     url: str | None = None
-    sha256: tuple[Sha256, ...] = ()
+    sha256: tuple[_Sha256, ...] = ()
     published: bool = False
     size: Annotated[int, Field(ge=1)] | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -223,46 +223,43 @@ class DatasetWriter:
             )
             for name, writer in self._splits.items()
         }
-        manifest = Manifest.model_validate(
-            {
-                "kind": kind,
-                "layout": self._layout,
-                # `join_targets` makes rows float64.
-                "dtype": "float64"
-                if self._targets or self._weights
-                else str(columns.dtype),
-                "columns": columns.width,
-                "nonzeros": sum(split.nonzeros for split in splits.values()),
-                "chunk_rows": self._chunk_rows,
-                "task": labels.task,
-                "classes": labels.classes,
-                "label_column": self._label_column,
-                "targets": self._targets or None,
-                "target_nonzeros": self._target_nonzeros if self._targets else None,
-                "weights": None if self._weights is None else self._weights.entry(),
-                "unseen_classes": labels.unseen,
-                "distinct_labels": labels.distinct,
-                "label_names": labels.names,
-                "feature_names": columns.names,
-                "table": self._notes.entry(columns.names),
-                "index_base": None
-                if self._zero_based is None
-                else int(not self._zero_based),
-                "rounded": self._notes.rounded(columns.width, columns.names),
-                "splits": splits,
-                "sources": tuple(sources),
-                "created_by": f"olscale {__version__}",
-                "fingerprint": fingerprint(
-                    kind,
-                    columns.width,
-                    labels.classes,
-                    labels.names,
-                    {name: writer.hash for name, writer in self._splits.items()},
-                    segments,
-                    self._targets or None,
-                    weighted=self._weights is not None,
-                ),
-            }
+        index_base: Literal[0, 1] | None = None
+        if self._zero_based is not None:
+            index_base = 0 if self._zero_based else 1
+        manifest = Manifest(
+            kind=kind,
+            layout=self._layout,
+            # `join_targets` makes rows float64.
+            dtype="float64" if self._targets or self._weights else str(columns.dtype),
+            columns=columns.width,
+            nonzeros=sum(split.nonzeros for split in splits.values()),
+            chunk_rows=self._chunk_rows,
+            task=labels.task,
+            classes=labels.classes,
+            label_column=self._label_column,
+            targets=self._targets or None,
+            target_nonzeros=self._target_nonzeros if self._targets else None,
+            weights=None if self._weights is None else self._weights.entry(),
+            unseen_classes=labels.unseen,
+            distinct_labels=labels.distinct,
+            label_names=labels.names,
+            feature_names=columns.names,
+            table=self._notes.entry(columns.names),
+            index_base=index_base,
+            rounded=self._notes.rounded(columns.width, columns.names),
+            splits=splits,
+            sources=tuple(sources),
+            created_by=f"olscale {__version__}",
+            fingerprint=fingerprint(
+                kind,
+                columns.width,
+                labels.classes,
+                labels.names,
+                {name: writer.hash for name, writer in self._splits.items()},
+                segments,
+                self._targets or None,
+                weighted=self._weights is not None,
+            ),
         )
         # Of a writer that was killed.
         self._directory.discard_parts(MANIFEST)
