@@ -14,18 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numcodecs import blosc
-from numcodecs.blosc import Blosc
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, trim
+from olscale.data.layouts._packing import NOT_SHUFFLED, SHUFFLED, blosc_lz4
 from olscale.data.layouts.base import Block, SplitReader, SplitWriter
 from olscale.storage.base import Storage
 
 # Most entries of one piece of ``data`` and ``indices`` (4 MB and 2 MB).
 _PIECE = 1 << 19
 _LEVEL = 5
-_BLOSC: Any = Blosc()
 # The header that blosc writes has the bytes of the data, and those of the file.
 _HEADER = struct.Struct("<4xI4xI")
 
@@ -56,11 +54,7 @@ class _Column:
     ) -> None:
         # Sparse rows often have few distinct values (ones, frequencies): whole numbers repeat,
         # shuffled bytes do not.
-        shuffle = Blosc.NOSHUFFLE if name == "data" else Blosc.SHUFFLE
-        # As zarr sets it: several threads would write blocks in the order in which they finish, a
-        # different one each time.
-        blosc.use_threads = False
-        self._codec: Any = Blosc("lz4", _LEVEL, shuffle)
+        self._shuffle = NOT_SHUFFLED if name == "data" else SHUFFLED
         self._describe = describe
         self._name = name
         self._dtype = np.dtype(dtype)
@@ -104,7 +98,8 @@ class _Column:
             dtype=self._dtype,
         )
         self._write_file(
-            f"{self._path}/{self._pieces}{self._tail}", self._codec.encode(piece)
+            f"{self._path}/{self._pieces}{self._tail}",
+            blosc_lz4(piece, _LEVEL, self._shuffle),
         )
         self._pieces += 1
         self.written += self._piece
@@ -114,7 +109,7 @@ class _Column:
         self._describe(
             self._name,
             array_metadata(
-                (self.written, *self._width), piece, self._dtype, self._codec.shuffle
+                (self.written, *self._width), piece, self._dtype, self._shuffle
             ),
         )
 
@@ -131,7 +126,7 @@ def array_metadata(
         "typesize": dtype.itemsize,
         "cname": "lz4",
         "clevel": _LEVEL,
-        "shuffle": "shuffle" if shuffle == Blosc.SHUFFLE else "noshuffle",
+        "shuffle": "shuffle" if shuffle == SHUFFLED else "noshuffle",
         "blocksize": 0,
     }
     return {
@@ -314,7 +309,9 @@ class _Pieces:
             raise ValueError(
                 f"{len(packed)} bytes are not a whole piece of {out.nbytes} bytes"
             )
-        _BLOSC.decode(packed, out)
+        from numcodecs.blosc import decompress
+
+        decompress(packed, out)
 
 
 class ZarrReader(SplitReader):

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
-from numcodecs import blosc
 from zarr.codecs import BloscCodec
 
 from olscale.compiled.csr import CSR
@@ -83,12 +82,3 @@ def test_sparse_rows_are_described_as_zarr_does(tmp_path: Path):
         assert (tmp_path / "ours" / "train" / name).read_bytes() == (
             tmp_path / "zarr" / name
         ).read_bytes()
-
-
-def test_the_blocks_of_a_file_are_written_in_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """Several threads of blosc write them in the order in which they end."""
-    monkeypatch.setattr(blosc, "use_threads", None)
-    write(tmp_path, np.ones((ROWS, 2)))
-    assert blosc.use_threads is False
