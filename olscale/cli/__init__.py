@@ -81,6 +81,14 @@ The lines stand here so that help imports no command.
 """
 
 
+_WITHOUT_ALGEBRA = {"ingest", "datasets", "status", "results", "compact", "store"}
+"""Commands that multiply no matrices.
+
+OpenBLAS starts its threads when NumPy is imported, and each turns for a while before it sleeps: in
+processor time half as much as importing NumPy takes.
+"""
+
+
 # No Exception: the `except Exception` around learners and files must not swallow the
 # end of the process.
 class _Ended(UserInterrupt):
@@ -248,6 +256,9 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     """
     # A program that calls `olscale.cli.olscale` itself keeps its own garbage collection.
     put_off()
+    words = sys.argv[1:] if args is None else args
+    if words and words[0] in _WITHOUT_ALGEBRA:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with _ended_by_signals():
         olscale.main(args)
     raise AssertionError("unreachable: LazyGroup.main exits")
