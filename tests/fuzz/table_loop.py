@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from olscale.data.formats import _table_loop as loop
+from olscale.data.formats import cell_kinds
+from olscale.data.formats._cell_code_loop import code_cells
 from olscale.data.formats.arff import _rows_loop as sparse_loop
 from olscale.data.formats.arff.format import ArffDialect
 from olscale.data.formats.table_parser import Dialect, TextDialect
@@ -25,7 +27,14 @@ DIALECTS = (
     TextDialect("\t", None, ".", escaped=True),
     ArffDialect(),
 )
-KINDS = (loop.NUMBER, loop.TEXT, loop.NUMBER, loop.SKIP, loop.TARGET, loop.EMPTY)
+KINDS = (
+    cell_kinds.NUMBER,
+    cell_kinds.TEXT,
+    cell_kinds.NUMBER,
+    cell_kinds.SKIP,
+    cell_kinds.TARGET,
+    cell_kinds.EMPTY,
+)
 MOST_COLUMNS = 20
 QUOTED = np.zeros(3, dtype=np.int64)
 NUMBERS = (
@@ -44,6 +53,7 @@ def read_cells(folder: Path) -> None:
     for dialect in DIALECTS:
         _read(text, dialect)
     _read_sparse(text)
+    _code(text)
     for mark in b".,":
         numbers = marked(text.count(b"\n"), np.float64)
         plain = loop.parse_numbers(guarded_text(text), len(text), mark, numbers)
@@ -66,7 +76,7 @@ def _read(text: bytes, dialect: Dialect) -> None:
         marked(ROWS, np.float64, (width,)),
         marked(columns - width, np.float64, (ROWS,)),
         marked(columns, np.int32, (ROWS, 2)),
-        marked(loop.MOST_HARD + columns, np.int64, (4,)),
+        marked(cell_kinds.MOST_HARD + columns, np.int64, (4,)),
     ]
     parse_rows = dialect.loop()
     given = (*dialect.form(QUOTED), kinds, slots)
@@ -94,6 +104,27 @@ def _read(text: bytes, dialect: Dialect) -> None:
             raise Broken(f"{rows} rows, hard numbers at {arrays[3][:hards].tolist()}")
         if odd:
             pos = text.index(b"\n", pos) + 1
+
+
+def _code(text: bytes) -> None:
+    """Number what stands between commas and ends of lines, as if it was one column."""
+    cells = text.replace(b"\n", b",").split(b",")
+    ends = np.cumsum([len(cell) + 1 for cell in cells]) - 1
+    spans = np.array(
+        [(end - len(cell), end) for cell, end in zip(cells, ends, strict=True)],
+        dtype=np.int32,
+    )
+    table = np.full(2 * len(cells) + 2, -1, np.int32)
+    table = table[: 1 << (len(table).bit_length() - 1)]
+    codes = marked(len(cells), np.int32)
+    firsts = marked(len(table) // 2, np.int32)
+    known = code_cells(guarded_text(text), spans, table, codes, firsts)
+    check_marks([codes, firsts])
+    different = [*dict.fromkeys(cells)]
+    if known != -1 and [different[code] for code in codes.tolist()] != cells:
+        raise Broken(f"{known} cells are {len(different)} different ones")
+    if (known == -1) != (len(different) > len(firsts)):
+        raise Broken(f"{len(different)} cells where there is room for {len(firsts)}")
 
 
 def _read_sparse(text: bytes) -> None:

@@ -18,12 +18,7 @@ from numpy.typing import NDArray
 from olscale.compiled.byte_words import BYTES, byte_at, bytes_like, trailing_zeros
 from olscale.compiled.decorator import compiled
 from olscale.compiled.number import EXACT, HARD, NOT_A_NUMBER, number_at
-
-NUMBER, TARGET, TEXT, SKIP, EMPTY = range(5)
-"""Treatments of a column: a number, a required number, text, skipped, and required to be empty."""
-
-MOST_HARD = 4096
-"""Numbers per call that may be left to ``float``, in addition to those of its last row."""
+from olscale.data.formats.cell_kinds import EMPTY, MOST_HARD, NUMBER, TARGET, TEXT
 
 _MOST_BYTES = 131_072  # of a cell: Python's csv takes no longer one
 _NEWLINE, _SPACE, _TAB, _RETURN, _MINUS, _BACKSLASH = (ord(c) for c in "\n \t\r-\\")
@@ -426,17 +421,3 @@ def parse_numbers(
         numbers[i] = value
         pos += 1
     return pos == stop
-
-
-@compiled
-def gather_cells(
-    buffer: NDArray[np.uint8],
-    cells: NDArray[np.int32],
-    offsets: NDArray[np.int32],
-    data: NDArray[np.uint8],
-) -> None:
-    """Concatenate `cells`, first byte and end of each, into `data`, from `offsets` on."""
-    for i in range(len(cells)):
-        at = offsets[i] - cells[i, 0]
-        for pos in range(cells[i, 0], cells[i, 1]):
-            data[at + pos] = buffer[pos]

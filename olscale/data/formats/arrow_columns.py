@@ -234,3 +234,18 @@ def _short(type: str) -> str:
     if len(type) <= _LONGEST_TYPE:
         return type
     return f"{type[: _LONGEST_TYPE - 3]}..."
+
+
+def codes_of(coded: Any) -> NDArray[np.int32]:
+    """Return the dictionary entry of each item of an encoded array without missing items.
+
+    Arrow's ``to_numpy`` imports pandas if it is installed, which takes longer than reading 30 MB of
+    text.
+    """
+    items = coded.indices
+    return np.frombuffer(
+        items.buffers()[1],
+        dtype=np.int32,
+        count=len(items),
+        offset=4 * items.offset,
+    )

@@ -11,17 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, rows_of, take_rows
+from olscale.compiled.plain_code import PlainLoop
 from olscale.data.formats.cells import Cell
 from olscale.data.formats.coding import OTHER, Coding, CodingError, FirstValues
 from olscale.data.formats.feature_order import sorted_places
 from olscale.errors import FormatError
 
 _ABSENT = np.iinfo(np.int32).max
-_LOOP = "olscale.compiled.decorator"
+_NUMBA_IS_HERE = "olscale.compiled.decorator"
+_FILL_ROWS = PlainLoop(
+    "olscale.data.formats._one_hot_loop", "fill_rows", "d2-i2-q-l1-i1-d1"
+)
 # Cells of a batch that NumPy makes sparse, five times as slowly as the loop.
 _FEW_CELLS = 1 << 20
 _VERY_FEW_CELLS = 1 << 12
-"""The same where Numba is imported: loading the loop alone takes longer than these."""
+"""The same where the loop is at hand: loading it alone takes longer than these."""
 
 
 class OneHot:
@@ -225,14 +229,17 @@ class OneHot:
         self.feature_names.append(f"{column}={value}")
 
 
+def loop_is_quick() -> bool:
+    """Return whether the loop runs without importing numba first."""
+    return _NUMBA_IS_HERE in sys.modules or _FILL_ROWS.is_at_hand()
+
+
 def _with_codes(numbers: Rows, codes: NDArray[np.int32]) -> CSR:
     """Return the nonzero numbers of each row, followed by a 1 for each of its codes."""
     # To import Numba, or only to load the loop, takes longer than some rows take without it.
-    most = _VERY_FEW_CELLS if _LOOP in sys.modules else _FEW_CELLS
+    most = _VERY_FEW_CELLS if loop_is_quick() else _FEW_CELLS
     if isinstance(numbers, np.ndarray) and numbers.size < most:
         return _dense_with_codes(numbers, codes)
-    from olscale.data.formats._one_hot_loop import fill_rows, fill_sparse_rows
-
     values = numbers.data if isinstance(numbers, CSR) else numbers
     entries = np.count_nonzero(values) + np.count_nonzero(codes != _ABSENT)
     indptr = np.zeros(len(codes) + 1, dtype=np.int64)
@@ -240,9 +247,11 @@ def _with_codes(numbers: Rows, codes: NDArray[np.int32]) -> CSR:
     indices = np.empty(entries + 1, dtype=np.int32)
     data = np.empty(entries + 1)
     if isinstance(numbers, CSR):
+        from olscale.data.formats._one_hot_loop import fill_sparse_rows
+
         fill_sparse_rows(*numbers, codes, _ABSENT, indptr, indices, data)
     else:
-        fill_rows(numbers, codes, _ABSENT, indptr, indices, data)
+        _FILL_ROWS(numbers, codes, _ABSENT, indptr, indices, data)
     return CSR(indptr, indices[:-1], data[:-1])
 
 

@@ -6,7 +6,6 @@ rows, and more and more as long as the loop makes no progress.
 """
 
 import io
-import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -15,14 +14,34 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.plain_code import PlainLoop
 from olscale.data.formats.base import Batch
 from olscale.data.formats.cell_form import QuoteWatch
+from olscale.data.formats.cell_kinds import (
+    EMPTY,
+    MOST_HARD,
+    NUMBER,
+    SKIP,
+    TARGET,
+    TEXT,
+)
 from olscale.data.formats.cells import Cell, Column, Row, numbers_of
 from olscale.data.formats.lines import ROOM_BYTES, TextBlocks
 from olscale.data.formats.table_cells import TableCells
 from olscale.data.formats.table_encoder import TableEncoder
 from olscale.data.formats.turns import Turns
 from olscale.errors import FormatError
+
+_LOOP = "olscale.data.formats._table_loop"
+_PARSE_ROWS = PlainLoop(
+    _LOOP, "parse_rows", "B1-q-q-q-q-q-q-q-b-B1r-l1-l1-b1-i1-d2-d2-i3-l2"
+)
+_PARSE_NUMBERS = PlainLoop(_LOOP, "parse_numbers", "B1-q-q-d1")
+_CODE_CELLS = PlainLoop(
+    "olscale.data.formats._cell_code_loop", "code_cells", "B1-i2-i1-i1-i1"
+)
+# Categories are few; of more the table grows.
+_FEW_DIFFERENT = 512
 
 
 def different_cells(
@@ -38,38 +57,22 @@ def different_cells(
     spans : ndarray of shape (cells, 2)
         First byte and end of each.
     """
-    import pyarrow
-
-    from olscale.data.formats._table_loop import gather_cells
-
-    offsets = np.zeros(len(spans) + 1, dtype=np.int32)
-    np.cumsum(spans[:, 1] - spans[:, 0], out=offsets[1:])
-    data = np.empty(offsets[-1], dtype=np.uint8)
-    gather_cells(buffer, spans, offsets, data)
-    buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(data)]
-    coded = pyarrow.Array.from_buffers(
-        pyarrow.binary(), len(spans), buffers
-    ).dictionary_encode()
-    return [cell.decode() for cell in coded.dictionary.to_pylist()], codes_of(coded)
-
-
-def codes_of(coded: Any) -> NDArray[np.int32]:
-    """Return the dictionary entry of each item of an encoded array without missing items.
-
-    Arrow's ``to_numpy`` imports pandas if it is installed, which takes longer than reading 30 MB of
-    text.
-    """
-    items = coded.indices
-    return np.frombuffer(
-        items.buffers()[1],
-        dtype=np.int32,
-        count=len(items),
-        offset=4 * items.offset,
-    )
+    cells = np.ascontiguousarray(spans)
+    codes = np.empty(len(cells), dtype=np.int32)
+    most = _FEW_DIFFERENT
+    while True:
+        firsts = np.empty(most, dtype=np.int32)
+        table = np.full(2 * most, -1, dtype=np.int32)
+        known = _CODE_CELLS(buffer, cells, table, codes, firsts)
+        if known >= 0:
+            break
+        most *= 8
+    places = cells[firsts[:known]].tolist()
+    return [buffer[first:end].tobytes().decode() for first, end in places], codes
 
 
 BLOCK_BYTES = 1 << 22
-"""Bytes of text parsed at a time, about as many as Python's csv reads while Numba starts."""
+"""Bytes of text parsed at a time, about as many as Python's csv reads while numba starts, if it must."""
 
 # Cells of a batch: 8 MB of numbers.
 _MOST_CELLS = 1 << 20
@@ -77,7 +80,6 @@ _FEW_ROWS = 2_048
 # Rows parsed at once as Python strings, of some 60 bytes per cell.
 # The first so many also show whether the values of a column differ.
 _FEW_CELLS = 200_000
-_LOOP = "olscale.data.formats._table_loop"
 
 
 class Dialect(Protocol):
@@ -133,9 +135,7 @@ class TextDialect:
 
     def loop(self) -> Callable[..., tuple[int, int, int, int, bool]]:
         """Return the loop over such rows."""
-        from olscale.data.formats._table_loop import parse_rows
-
-        return parse_rows
+        return _PARSE_ROWS
 
     def form(self, quoted: NDArray[np.int64]) -> tuple[Any, ...]:
         """Return the arguments of the loop before the kinds of the columns."""
@@ -165,10 +165,10 @@ def table_text(source: str, stream: io.BufferedReader) -> TextBlocks:
     return TextBlocks(source, stream, BLOCK_BYTES, returns=True)
 
 
-# Loading the loop takes 0.45 s, longer than parsing a small table row by row.
+# With numba, loading the loop takes longer than parsing a small table row by row.
 def pays(text: TextBlocks) -> bool:
-    """Return whether the loop pays: it is loaded already, or there is enough text."""
-    return not text.ended or _LOOP in sys.modules
+    """Return whether the loop pays: it is at hand, or there is enough text."""
+    return not text.ended or _PARSE_ROWS.is_at_hand()
 
 
 def column_of(
@@ -179,12 +179,10 @@ def column_of(
     None if any of them is no number.
     """
     if pays(text):
-        from olscale.data.formats._table_loop import parse_numbers
-
         # The loop reads vectors, also behind the last cell.
         lines = bytearray("\n".join([*cells, ""]).encode() + bytes(ROOM_BYTES))
         numbers = np.empty(len(cells))
-        if parse_numbers(
+        if _PARSE_NUMBERS(
             np.frombuffer(lines, dtype=np.uint8),
             len(lines) - ROOM_BYTES,
             ord(mark),
@@ -294,16 +292,14 @@ class _Loop:
         declared: Mapping[int, Collection[float]],
         watch: QuoteWatch | None = None,
     ) -> None:
-        from olscale.data.formats import _table_loop as loop
-
         self._encoder = encoder
         columns = encoder.columns
         places = encoder.places
-        kinds = np.full(columns.width, loop.SKIP, dtype=np.int8)
+        kinds = np.full(columns.width, SKIP, dtype=np.int8)
         slots = np.zeros(columns.width, dtype=np.int32)
         for positions, kind in (
-            (places.numeric + places.others, loop.NUMBER),
-            (places.text, loop.TEXT),
+            (places.numeric + places.others, NUMBER),
+            (places.text, TEXT),
         ):
             for place, position in columns.in_file(positions):
                 kinds[position] = kind
@@ -313,9 +309,9 @@ class _Loop:
             for _, label in columns.in_file(columns.labels)
             if label in places.others
         ]
-        kinds[targets] = loop.TARGET
+        kinds[targets] = TARGET
         if encoder.empty is not None:
-            kinds[encoder.empty] = loop.EMPTY
+            kinds[encoder.empty] = EMPTY
         self._absent = dialect.numbers
         self._watch = watch
         self._quoted = np.zeros(3, dtype=np.int64)
@@ -323,7 +319,7 @@ class _Loop:
             dialect.loop(),
             (*dialect.form(self._quoted), kinds, slots),
         )
-        self._hard = np.empty((loop.MOST_HARD + 1 + len(kinds), 4), dtype=np.int64)
+        self._hard = np.empty((MOST_HARD + 1 + len(kinds), 4), dtype=np.int64)
         self._decimal = dialect.decimal.encode()
         # A column that is coded as text holds no numbers to check.
         declared = {

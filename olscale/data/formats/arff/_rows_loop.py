@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from olscale.compiled.byte_words import byte_at, digit_run
 from olscale.compiled.decorator import compiled
 from olscale.compiled.number import EXACT, HARD, NOT_A_NUMBER, number_at
-from olscale.data.formats._table_loop import MOST_HARD, NUMBER, TARGET, TEXT
+from olscale.data.formats.cell_kinds import MOST_HARD, NUMBER, TARGET, TEXT
 
 NEWLINE, SPACE, TAB, RETURN, COMMA, PERCENT, OPEN, CLOSE, QUESTION = (
     ord(c) for c in "\n \t\r,%{}?"

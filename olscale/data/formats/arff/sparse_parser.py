@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, stack_rows
 from olscale.data.formats import table_parser
 from olscale.data.formats.arff.rows import Allowed, Listed
+from olscale.data.formats.arrow_columns import codes_of
 from olscale.data.formats.base import Batch
+from olscale.data.formats.cell_kinds import NUMBER, SKIP, TARGET, TEXT
 from olscale.data.formats.cells import Cell, numbers_of
 from olscale.data.formats.lines import TextBlocks
 from olscale.data.formats.one_hot import side_by_side
 from olscale.data.formats.table_cells import CellPlaces, Values
 from olscale.data.formats.table_columns import TableColumns
 from olscale.data.formats.table_encoder import TableEncoder
-from olscale.data.formats.table_parser import codes_of, different_cells
+from olscale.data.formats.table_parser import different_cells
 from olscale.data.formats.turns import Turns
 from olscale.errors import FormatError
 
@@ -343,7 +345,6 @@ class _Loop:
         needed: Sequence[int],
         allowed: Allowed,
     ) -> None:
-        from olscale.data.formats import _table_loop as table_loop
         from olscale.data.formats.arff import _rows_loop as loop
 
         self._parse_rows = loop.parse_sparse_rows
@@ -351,18 +352,16 @@ class _Loop:
         self._allowed = allowed
         self._places = places
         columns = encoder.columns
-        kinds = np.full(len(columns.names), table_loop.SKIP, dtype=np.int8)
+        kinds = np.full(len(columns.names), SKIP, dtype=np.int8)
         slots = np.zeros(len(columns.names), dtype=np.int32)
         positions, number_slots = places.slots()
-        kinds[positions] = table_loop.NUMBER
+        kinds[positions] = NUMBER
         slots[positions] = number_slots
         kinds[places.text], slots[places.text] = (
-            table_loop.TEXT,
+            TEXT,
             np.arange(len(places.text)),
         )
-        kinds[[label for label in columns.labels if label in places.others]] = (
-            table_loop.TARGET
-        )
+        kinds[[label for label in columns.labels if label in places.others]] = TARGET
         kinds[list(needed)] = loop.NEEDED
         self._form = (
             kinds[: columns.width],
