@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from uuid import uuid4
 
+from olscale.data.catalogue.fetch import unchanged_home
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.forecast import seconds_of, short_seconds
 from olscale.evaluation.plan import PlannedExperiment
@@ -117,8 +118,9 @@ def preview(
 ) -> Preview:
     """Return what `olscale.evaluate` would do with these arguments.
 
-    Nothing is run and the store is not written to, nor made. Datasets of the catalogue are fetched,
-    since their rows decide what there is to do.
+    Nothing is run, and neither the store nor the data home is written to. Datasets that the data
+    home lacks are made in a folder that is removed again, since their rows decide what there is to
+    do; those that would have to be downloaded are refused.
 
     Parameters
     ----------
@@ -137,51 +139,56 @@ def preview(
     OlscaleError
         If the experiment, a dataset or the store is at fault.
     """
-    resolved = resolve(experiment, progress.note)
-    planned = PlannedExperiment(resolved)
-    if strict_online:
-        planned.check_strictly_online()
-    path = os.fspath(store)
-    if is_vacant(path):
-        # An empty store in memory takes the place of one that is not to be made.
-        target = open_store(f"memory://olscale-preview-{uuid4().hex}", create=True)
-    else:
-        target = open_store(path, writes=False)
-    parts = 1 if in_process else workers or os.cpu_count() or 1
-    start_seconds = SETTINGS.start_seconds
-    if in_process or on_cluster or workers is not None or class_shards is not None:
-        start_seconds = 0.0
-    limit = None if memory_limit is None else parse_limit(memory_limit)
-    job = Job(
-        target,
-        progress,
-        parts,
-        class_shards,
-        limit,
-        experiment.budget,
-        retry,
-        SETTINGS.many_runs,
-        own_workers=not on_cluster,
-        start_seconds=start_seconds,
-    )
-    phases = []
-    undecided = 0
-    selections = []
-    stored = {selection.id: selection for selection in read_selections(target, "skip")}
-    for search in planned.tuning.searches:
-        undecided += search.id not in stored
-        selections.append(stored.get(search.id) or search.untried())
-    tuning = planned.tuning
-    while tuning.searches:
-        phases.append(_phase(job, tuning))
-        going_on = (search for search in tuning.searches if not search.is_last_rung)
-        # As if the first candidates were the better ones: as many go on, whichever they are.
-        tuning = planned.next_rung(
-            search.halved(dict.fromkeys(run.id for runs in search.runs for run in runs))
-            for search in going_on
+    with unchanged_home():
+        resolved = resolve(experiment, progress.note)
+        planned = PlannedExperiment(resolved)
+        if strict_online:
+            planned.check_strictly_online()
+        path = os.fspath(store)
+        if is_vacant(path):
+            # An empty store in memory takes the place of one that is not to be made.
+            target = open_store(f"memory://olscale-preview-{uuid4().hex}", create=True)
+        else:
+            target = open_store(path, writes=False)
+        parts = 1 if in_process else workers or os.cpu_count() or 1
+        start_seconds = SETTINGS.start_seconds
+        if in_process or on_cluster or workers is not None or class_shards is not None:
+            start_seconds = 0.0
+        limit = None if memory_limit is None else parse_limit(memory_limit)
+        job = Job(
+            target,
+            progress,
+            parts,
+            class_shards,
+            limit,
+            experiment.budget,
+            retry,
+            SETTINGS.many_runs,
+            own_workers=not on_cluster,
+            start_seconds=start_seconds,
         )
-    phases.append(_phase(job, planned.chosen(selections)))
-    return Preview(tuple(phases), undecided, resolved.left_out)
+        phases = []
+        undecided = 0
+        selections = []
+        stored = {
+            selection.id: selection for selection in read_selections(target, "skip")
+        }
+        for search in planned.tuning.searches:
+            undecided += search.id not in stored
+            selections.append(stored.get(search.id) or search.untried())
+        tuning = planned.tuning
+        while tuning.searches:
+            phases.append(_phase(job, tuning))
+            going_on = (search for search in tuning.searches if not search.is_last_rung)
+            # As if the first candidates were the better ones: as many go on, whichever they are.
+            tuning = planned.next_rung(
+                search.halved(
+                    dict.fromkeys(run.id for runs in search.runs for run in runs)
+                )
+                for search in going_on
+            )
+        phases.append(_phase(job, planned.chosen(selections)))
+        return Preview(tuple(phases), undecided, resolved.left_out)
 
 
 def _phase(job: Job, plan: RunPlan) -> PhasePreview:

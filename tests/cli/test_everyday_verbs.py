@@ -59,6 +59,30 @@ def test_a_dry_run_counts_what_is_to_do_and_writes_nothing(
     assert forced.startswith(f"letter: 6 of 6 runs to compute, 0 in {store}\n")
 
 
+def test_a_dry_run_writes_no_dataset_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that are drawn, held out or generated are counted all the same."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("OLSCALE_DATASETS", str(home))
+    file = tmp_path / "halves.toml"
+    file.write_text("""
+[[datasets]]
+name = "rotating-xor"
+rows = 400
+test_share = 0.25
+[[learners]]
+name = "pa1"
+[protocol]
+order = "time"
+""")
+    words = ("evaluate", file, "--in-process", "--store", tmp_path / "s", "--dry-run")
+    looked = run(*words)
+    assert looked.returncode == 0, looked.stderr
+    assert " 300 " in looked.stdout.replace("\n", " ")
+    assert not [path for path in tmp_path.rglob("*") if path != file and path.is_file()]
+
+
 def test_a_value_set_beside_a_file_is_that_of_the_file(
     experiment: Path, tmp_path: Path
 ) -> None:

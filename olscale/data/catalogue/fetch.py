@@ -9,8 +9,11 @@ A file appears under its name only when it is complete.
 """
 
 import os
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from olscale.data.catalogue.entries import (
@@ -42,6 +45,24 @@ HOME = "OLSCALE_DATASETS"
 
 # Seconds between two checks of a dataset that another process is making.
 _WAIT = 0.2
+
+
+_SCRATCH: ContextVar[str | None] = ContextVar("scratch", default=None)
+"""Folder of datasets that the data home lacks, while nothing may be written there."""
+
+
+@contextmanager
+def unchanged_home() -> Iterator[None]:
+    """Make datasets that the data home lacks in a folder that is removed in the end.
+
+    What would have to be downloaded is refused.
+    """
+    with tempfile.TemporaryDirectory(prefix="olscale-datasets-") as folder:
+        token = _SCRATCH.set(folder)
+        try:
+            yield
+        finally:
+            _SCRATCH.reset(token)
 
 
 def data_home() -> str:
@@ -182,6 +203,9 @@ def _kept(name: str, make: Callable[[str], object]) -> str:
     One process makes it; other processes wait.
     """
     home = open_storage(data_home())
+    scratch = _SCRATCH.get()
+    if scratch is not None and not home.exists(f"{name}/{MANIFEST}"):
+        home = open_storage(scratch)
     path = f"{home.path}/{name}"
     try:
         while not home.exists(f"{name}/{MANIFEST}"):
@@ -280,6 +304,11 @@ def _obtain(
             f"set {MIRROR} to a folder with {file.path}"
         )
     target = keep / file.path
+    if _SCRATCH.get() is not None and not target.is_file():
+        raise DatasetError(
+            f"data set {entry.name} is not in {data_home()}, and a dry run downloads nothing; run "
+            f"`olscale datasets fetch {entry.name} {data_home()}/{entry.name}` first"
+        )
     try:
         return _download(file, file.url, target, say)
     # requests raises OSError, and pooch raises ValueError for a wrong checksum.
