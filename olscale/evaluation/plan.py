@@ -24,7 +24,7 @@ from olscale.evaluation.forecast import NUMBERS_A_SECOND, ROW_NUMBERS
 from olscale.evaluation.from_model import check_begins
 from olscale.evaluation.plan_inputs import PlanInput, plan_inputs
 from olscale.evaluation.protocol import ProtocolSpec, weighing_of
-from olscale.evaluation.protocol_fit import check_stream, check_task
+from olscale.evaluation.protocol_fit import check_stream, check_task, check_waits
 from olscale.evaluation.resolve import ResolvedExperiment, open_experiment
 from olscale.evaluation.run import Run, stream_keys
 from olscale.evaluation.run_group import StreamSource, stored_values
@@ -271,6 +271,7 @@ class _Builder:
         check_weights(protocol, dataset)
         check_class_requests(protocol, dataset)
         for name, learner in learners:
+            check_waits(name, protocol)
             check_takes_weights(name, learner, protocol.weights)
             check_probabilities(name, learner, protocol, dataset)
             if not learner.restorable:

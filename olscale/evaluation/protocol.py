@@ -267,8 +267,11 @@ class ProtocolSpec(ScoringOptions, StreamOptions):
                 f"{self.order!r} and protocol.split {self.split!r}; expected 'permuted' and 'given': "
                 "leave permutations out"
             )
-        own = self.permutations or DEFAULT_REPEATS
-        return replace(self, permutations=min(own, permutations))
+        return replace(self, permutations=min(self.repeats(), permutations))
+
+    def repeats(self) -> int:
+        """Return how many permutations there are of rows that are permuted."""
+        return self.permutations or DEFAULT_REPEATS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from olscale.errors import ExperimentError
 from olscale.evaluation.protocol import ProtocolSpec, Scoring
+from olscale.learners.foresight import REFERENCES
 from olscale.measures import check_task_measures
 from olscale.task import Task
 
@@ -56,6 +57,26 @@ def _task_misfits(p: ProtocolSpec, task: Task, classes: int) -> Iterator[str]:
     for name in ("auc", "roc"):
         if name in p.measures and classes != 2:
             yield f"measures has {name!r}, which is for two classes, not {classes}"
+
+
+def check_waits(learner: str, protocol: ProtocolSpec) -> None:
+    """Refuse batch references where labels come late.
+
+    Raises
+    ------
+    ExperimentError
+        Each row is then predicted by a machine of all labels so far, which is hours of training.
+
+    Examples
+    --------
+    >>> check_waits("svm", ProtocolSpec(delay=0))
+    """
+    if protocol.delay and learner in REFERENCES:
+        raise ExperimentError(
+            f"learner {learner}: protocol.delay was {protocol.delay!r}, and a batch reference would "
+            "be trained anew for every label that comes late; expected 0 for it: leave delay out, "
+            f"give protocol.batch, or take {REFERENCES[learner]}"
+        )
 
 
 def check_stream(scoring: Scoring, dataset: str, rows: int, tested: bool) -> None:

@@ -13,6 +13,7 @@ from olscale.errors import ExperimentError, OlscaleError, UnknownNameError
 from olscale.evaluation.dataset_fit import takes_or_ignores_weights
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import EVERY, DatasetSpec, LearnerSpec
+from olscale.evaluation.protocol import ProtocolSpec
 from olscale.learners.contract.capability import LearnsTargets, ranks_by_class
 from olscale.learners.foresight import REFERENCES
 from olscale.learners.registry import LearnersByName, NamedLearner, learner_names
@@ -114,18 +115,17 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
         for spec, dataset in zip(datasets, opened, strict=True)
         if (spec.protocol or experiment.protocol).weights is not None
     }
-    untested = {
+    retraining = {
         dataset.name
         for spec, dataset in zip(datasets, opened, strict=True)
-        if (spec.protocol or experiment.protocol).order == "time"
-        and "test" not in dataset.splits
+        if _retrains(spec.protocol or experiment.protocol, dataset)
     }
     learners: list[LearnerSpec] = []
     by_name = LearnersByName()
     for learner in experiment.learners:
         try:
             learners += _named(
-                learner, by_name, tasks, multi_target, weighted, untested
+                learner, by_name, tasks, multi_target, weighted, retraining
             )
         except OlscaleError as error:
             if not learner.optional:
@@ -145,19 +145,25 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
     return ResolvedExperiment(resolved, tuple(opened), tuple(left_out), by_name)
 
 
+def _retrains(protocol: ProtocolSpec, dataset: Dataset) -> bool:
+    """Return whether a batch reference would only be trained again and again along the stream."""
+    is_untested = protocol.order == "time" and "test" not in dataset.splits
+    return is_untested or bool(protocol.delay)
+
+
 def _named(
     spec: LearnerSpec,
     by_name: LearnersByName,
     tasks: dict[str, Task],
     multi_target: Set[str],
     weighted: Set[str],
-    untested: Set[str],
+    retraining: Set[str],
 ) -> list[LearnerSpec]:
     """Return the learners that `spec` stands for, each for datasets of its task.
 
     With ``*`` they are all registered learners. The datasets `multi_target` are for learners of
-    several targets, `weighted` datasets for learners that take weights, `untested` streams for
-    learners that are no batch references.
+    several targets, `weighted` datasets for learners that take weights, and streams `retraining` batch
+    references again and again for others.
     """
     among = {
         task: tuple(name for name in tasks if tasks[name] == task and spec.meets(name))
@@ -181,7 +187,7 @@ def _named(
                         target_learners,
                         multi_target,
                         weighted,
-                        untested,
+                        retraining,
                     )
                 ),
             )
@@ -210,7 +216,7 @@ def _beyond(
     of_targets: Set[str],
     multi_target: Set[str],
     weighted: Set[str],
-    untested: Set[str],
+    retraining: Set[str],
 ) -> set[str]:
     """Return the datasets that a learner cannot use; the learners `of_targets` learn several."""
     beyond = set[str]()
@@ -220,7 +226,7 @@ def _beyond(
         beyond |= weighted
     # Training it again and again along a stream would cost hours for a figure that no table shows.
     if learner.name in REFERENCES:
-        beyond |= untested
+        beyond |= retraining
     return beyond
 
 
@@ -279,6 +285,27 @@ def unweighted_notes(resolved: ResolvedExperiment) -> list[str]:
     return [
         f"{', '.join(baselines)}: all rows count alike, whatever they weigh, as to every baseline"
     ]
+
+
+def permutation_notes(resolved: ResolvedExperiment) -> list[str]:
+    """Return a line for each learner that asks for more permutations than there are."""
+    experiment = resolved.experiment
+    lines = []
+    for spec in experiment.learners:
+        given = {
+            (section.protocol or experiment.protocol).repeats()
+            for section, dataset in zip(
+                experiment.datasets, resolved.datasets, strict=True
+            )
+            if spec.meets(dataset.name)
+        }
+        fewest = min(given, default=0)
+        if spec.permutations is not None and spec.permutations > fewest:
+            lines.append(
+                f"{spec.label or spec.name}: its permutations were {spec.permutations}, and the "
+                f"protocol has {fewest}, which it gets; for more, raise protocol.permutations"
+            )
+    return lines
 
 
 def coarse_score_notes(resolved: ResolvedExperiment) -> list[str]:

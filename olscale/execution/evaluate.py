@@ -13,7 +13,12 @@ from olscale.errors import StoppedError, UnknownNameError
 from olscale.evaluation.budget import NO_BUDGET, Budget
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.plan import PlannedExperiment
-from olscale.evaluation.resolve import coarse_score_notes, resolve, unweighted_notes
+from olscale.evaluation.resolve import (
+    coarse_score_notes,
+    permutation_notes,
+    resolve,
+    unweighted_notes,
+)
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.versions import check_sources
 from olscale.execution import worker_template
@@ -163,7 +168,8 @@ def evaluate(
     planned = PlannedExperiment(resolved)
     if strict_online:
         planned.check_strictly_online()
-    for line in (*coarse_score_notes(resolved), *unweighted_notes(resolved)):
+    notes = (coarse_score_notes, unweighted_notes, permutation_notes)
+    for line in chain.from_iterable(note(resolved) for note in notes):
         progress.note(line)
     where = ClusterOptions(
         workers, scheduler, None if tls is None else path_text(tls, "tls"), dashboard

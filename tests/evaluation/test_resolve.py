@@ -19,7 +19,7 @@ from olscale.errors import (
 )
 from olscale.evaluation.experiment import Experiment, load_experiment, parse_experiment
 from olscale.evaluation.plan import make_plan
-from olscale.evaluation.resolve import resolve
+from olscale.evaluation.resolve import permutation_notes, resolve
 from olscale.evaluation.settings import settings
 from olscale.execution.evaluate import evaluate
 from olscale.learners.foresight import REFERENCES
@@ -400,3 +400,24 @@ def test_a_star_is_at_its_defaults(more: dict[str, Any]) -> None:
         match=r"learners\.0 .* expected no params, tune or label beside it",
     ):
         experiment([{"path": "here"}], [{"name": "*"} | more])
+
+
+def test_batch_references_are_refused_where_labels_come_late(shelf: Path) -> None:
+    """They would be trained anew for every row; a star leaves them out."""
+    late = {"path": str(shelf / "digits"), "protocol": {"delay": 5}}
+    for name in sorted(REFERENCES.keys() & set(learner_names("classification"))):
+        resolved = resolve(experiment([late], [{"name": name}]), print)
+        wanted = f"learner {name}: protocol.delay was 5, .* leave delay out"
+        with pytest.raises(ExperimentError, match=wanted):
+            make_plan(resolved.experiment)
+    star = resolve(experiment([late], [{"name": "*"}]), print).experiment
+    assert not {spec.name for spec in star.learners} & REFERENCES.keys()
+
+
+def test_more_permutations_of_a_learner_than_there_are_is_said(shelf: Path) -> None:
+    datasets = [{"path": str(shelf / "dense")}]
+    learners = [{"name": "pa", "permutations": 3}, {"name": "pa1", "permutations": 1}]
+    assert permutation_notes(resolve(experiment(datasets, learners), print)) == [
+        "pa: its permutations were 3, and the protocol has 1, which it gets; for more, raise "
+        "protocol.permutations"
+    ]
