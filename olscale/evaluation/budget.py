@@ -65,12 +65,23 @@ class Budget(BaseModel):
             f"took more than its budget of {self.max_seconds or 0.0:g} s (max_seconds)",
         )
 
-    def out_of_memory(self) -> BudgetExceeded:
+    def out_of_memory(self, verb: str = "took") -> BudgetExceeded:
         """Return the outcome of a run that has taken more than `max_memory`."""
         return BudgetExceeded(
             "oom",
-            f"took more than its budget of {self.max_memory or 0} bytes (max_memory)",
+            f"{verb} more than its budget of {self.max_memory or 0} bytes (max_memory)",
         )
+
+    def check_reserved(self, reserved: int) -> None:
+        """End a run, before it begins, that asks the system for more bytes than it may take.
+
+        Raises
+        ------
+        TimeUp
+            With the outcome.
+        """
+        if self.max_memory is not None and reserved > self.max_memory:
+            raise TimeUp(self.out_of_memory(f"asks at its start for {reserved} bytes,"))
 
 
 NO_BUDGET = Budget()

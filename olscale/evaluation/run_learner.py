@@ -10,7 +10,7 @@ import numpy as np
 from olscale.compiled.csr import Rows, take_rows
 from olscale.compiled.pages import filled_bytes
 from olscale.errors import ModelError, one_line
-from olscale.evaluation.budget import NO_BUDGET, BudgetExceeded, Meter, Spent
+from olscale.evaluation.budget import NO_BUDGET, Budget, BudgetExceeded, Meter, Spent
 from olscale.evaluation.guard import GlobalRandom, attempt
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.run import Run
@@ -95,6 +95,7 @@ class RunLearner:
             self.random = GlobalRandom(entropy)
         self._make = partial(
             _begun,
+            self.meter.budget,
             make or partial(make_learner, run.learner, run.params),
             columns,
             shape,
@@ -122,7 +123,7 @@ class RunLearner:
             )
         self._entropy = tuple(entropy)
         make = self._make
-        self._make = partial(make.func, *make.args[:3], self._entropy)
+        self._make = partial(make.func, *make.args[:-1], self._entropy)
         self._begun_with_model = True
         begun = self._guarded(self._make)
         if begun is not None:
@@ -213,6 +214,7 @@ class RunLearner:
 
 
 def _begun(
+    budget: Budget,
     make: Callable[[], Learner],
     columns: int,
     shape: StreamShape,
@@ -220,6 +222,7 @@ def _begun(
 ) -> Learner:
     """Return a new learner that knows what is known of its stream before the first row."""
     learner = make()
+    budget.check_reserved(cost_of(learner).reserved_bytes(columns, shape.classes))
     expect_batches(learner, shape.scoring.batch)
     expect_names(learner, shape.features, shape.labels)
     name_classes(learner, shape.labels)

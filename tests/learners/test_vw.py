@@ -19,6 +19,7 @@ from olscale.cli.evaluate import parse_learner
 from olscale.compiled.csr import CSR
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import ParameterError
+from olscale.evaluation.budget import Budget, BudgetExceeded, TimeUp
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution import group_calls
 from olscale.execution.evaluate import evaluate
@@ -454,3 +455,21 @@ def test_a_killed_worker_changes_no_byte(
     assert (tmp_path / "died").exists()
     assert records(tmp_path / "store") == records(tmp_path / "here")
     assert len(records(tmp_path / "here")) == 2 * len(names)
+
+
+@pytest.mark.parametrize(("options", "numbers"), [("--sgd", 1), ("", 4), ("--coin", 8)])
+def test_a_table_beyond_the_budget_ends_the_run_before_it_begins(
+    options: str, numbers: int
+) -> None:
+    """It is no memory of the process before weights are written, and saving reads all of it."""
+    learner = make_learner(f"vw:--loss_function logistic -b 20 {options}")
+    needed = learner.reserved_bytes(5, 2)  # type: ignore[attr-defined]
+    assert needed == 4 * numbers * 2**20
+    Budget(max_memory=needed).check_reserved(needed)
+    with pytest.raises(TimeUp) as caught:
+        Budget(max_memory=needed - 1).check_reserved(needed)
+    assert caught.value.excess == BudgetExceeded(
+        "oom",
+        f"asks at its start for {needed} bytes, more than its budget of {needed - 1} bytes "
+        "(max_memory)",
+    )

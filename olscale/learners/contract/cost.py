@@ -70,6 +70,15 @@ class EstimatesCost(Capability):
         del columns, classes
         return 0
 
+    def reserved_bytes(self, columns: int, classes: int) -> int:
+        """Return the bytes that the learner asks of the system at its start, in one piece.
+
+        The process grows by them only as they are written, so that a budget of memory compares
+        these before a run begins. 0 if there are none.
+        """
+        del columns, classes
+        return 0
+
     def check_memory(self, columns: int, classes: int) -> None:
         """Refuse a state that this machine cannot hold; plans ask, and so does `begin`.
 

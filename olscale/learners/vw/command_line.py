@@ -99,6 +99,8 @@ class Command:
         Number of the first class.
     link : str
         Its ``--link``.
+    table_bytes : int
+        Bytes of the table of weights: 4 for each number that updates keep of each weight.
     """
 
     text: str
@@ -107,11 +109,7 @@ class Command:
     classes: int
     first_class: int
     link: str
-
-    @property
-    def table_bytes(self) -> int:
-        """Bytes of the table of weights."""
-        return _table_bytes(_options(self.words))
+    table_bytes: int
 
     @property
     def takes_costs(self) -> bool:
@@ -188,6 +186,7 @@ def read_command(text: str) -> Command:
         _check_options(name, options)
         _check_kinds(name, workspace)
         counts = workspace._get_label_type() != workspace.lSimple
+        table_bytes = 4 * workspace.get_stride() * workspace.num_weights()
     finally:
         workspace.finish()
     classes = _counted_classes(name, options, counts)
@@ -203,6 +202,7 @@ def read_command(text: str) -> Command:
         classes,
         0 if options.get("indexing") == "0" else 1,
         options.get("link", "identity"),
+        table_bytes,
     )
 
 

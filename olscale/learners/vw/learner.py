@@ -132,6 +132,10 @@ class WabbitLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
         """Return the bytes of the table of weights."""
         return self.command.table_bytes
 
+    def reserved_bytes(self, columns: int, classes: int) -> int:
+        """Return the bytes of the table of weights, which lies outside of Python."""
+        return self.command.table_bytes
+
     def norm_limits(self) -> tuple[float, float]:
         """Return the squared norms that rows of float32 may have."""
         return 0.0, _LONGEST
