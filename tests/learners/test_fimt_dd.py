@@ -226,6 +226,9 @@ def test_nodes_of_a_dropped_tree_are_used_again():
         ("sides", (1, 0), 1),
         ("room", (0,), 10**7),
         ("waiting", (1,), 10**6),
+        # twice as many nodes are below 0
+        ("sizes", (0, ALTERNATES), 2**62),
+        ("sizes", (0, ALTERNATES), 10**6),
         # a leaf and a child of the root
         ("links", (1, ALTERNATE), 2),
         ("links", (1, PARENT), 2),

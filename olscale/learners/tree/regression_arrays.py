@@ -275,6 +275,8 @@ def are_trees(trees: Trees, sums: SumTrees, columns: int) -> bool:
         and (links[feature == LEAF][:, ALTERNATE] == NONE).all()
         # So much room is made for what a row brings.
         and (trees.sizes[:, ALTERNATES] >= _alternates_of(trees)).all()
+        # Each is a node: many more would ask for more room than there is, or than can be counted.
+        and (trees.sizes[:, ALTERNATES] <= end).all()
         and (trees.sizes >= 0).all()
         and (trees.waiting >= 0).all()
         and (trees.waiting < trees.rows.shape[1]).all()
