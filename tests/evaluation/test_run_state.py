@@ -21,6 +21,7 @@ from olscale.learners.linear.passive_aggressive import PA1
 from olscale.learners.registry import learner_names, make_learner
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
+from tests.few_trees import few_trees
 
 
 class Breaks(PA1):
@@ -59,7 +60,7 @@ class SaysSo(PA1):
 
 
 def made(name: str, stream: Stream) -> RunState:
-    learner = make_learner(name, {})
+    learner = make_learner(name, few_trees(name))
     key = StreamKey(stream.dataset.name, stream.dataset.fingerprint, (), None)
     run = Run(key, name, learner.version, learner.resolved_params())
     shape = StreamShape(
