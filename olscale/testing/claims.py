@@ -378,7 +378,11 @@ def check_fused_settings_have_the_bits_of_settings_alone(
         settings = [
             setting for setting in settings if goes_together(learner(**setting))
         ]
-        for classes, kind in product(class_counts(learner), ("dense", "csr")):
+        streams = list(product(class_counts(learner), ("dense", "csr")))
+        if varied != tuple(numbers):
+            # All numbers together go through each loop; one alone shows that it is passed on.
+            streams = streams[:1]
+        for classes, kind in streams:
             _check_fused(learner, settings, classes, kind)
 
 
