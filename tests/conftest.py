@@ -38,6 +38,7 @@ def pytest_configure() -> None:
 
 ALL_LEARNERS = {
     "test_foresight.py",
+    "test_onnx.py",
     "test_protocol.py",
     "test_run_state.py",
     "test_saved_models.py",
