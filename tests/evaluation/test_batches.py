@@ -366,8 +366,10 @@ MIXED = (
 )
 
 
-@pytest.mark.parametrize("dataset", ["dense", "sparse"])
-@pytest.mark.parametrize("batch", [7, 48, 150])
+@pytest.mark.parametrize(
+    ("batch", "dataset"),
+    [(7, "dense"), (48, "dense"), (48, "sparse"), (150, "sparse")],
+)
 def test_the_bytes_are_the_same_however_the_rows_are_cut_into_chunks(
     shelf: Path, tmp_path: Path, batch: int, dataset: str
 ) -> None:

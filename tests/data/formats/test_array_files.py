@@ -103,6 +103,7 @@ def test_arrays_of_numpy_read_back(
     assert list(batch.target) == expected
 
 
+@pytest.mark.long
 @given(
     data=st.data(),
     dtype=st.sampled_from(["?", "u1", "i2", "i8", "f4", "f8"]),

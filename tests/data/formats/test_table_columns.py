@@ -236,8 +236,9 @@ def test_a_point_is_no_number_beside_a_decimal_comma(
     assert made.manifest.feature_names[0] == "b"
     assert f"a={odd}" in made.manifest.feature_names
     assert f"a 42 as '{odd}'" in (encoding_line(made.manifest) or "")
-    # the second is beyond the first block of the compiled loop
-    for rows in (5_000, 400_000):
+    # beyond the first block of the compiled loop, too, which takes a second or two
+    sizes = (5_000, 400_000) if odd == "1.5" else (5_000,)
+    for rows in sizes:
         with pytest.raises(
             FormatError,
             match=f"line {rows + 3}: column 'a' is '{odd}', expected a number.*{said}",

@@ -167,6 +167,7 @@ LINES = st.tuples(LABELS, st.lists(PARTS, min_size=1, max_size=3)).map(
 TEXTS = st.lists(LINES, min_size=1, max_size=12)
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @example(
     [
