@@ -8,11 +8,11 @@ wanted, `late` has no lines.
 
 from typing import Any
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import nested
 from olscale.learners.kernel.replay_machine import margin_of
 
 
-@compiled
+@nested
 def score_unit_row(X: Any, i: int, W: Any, length: float, f: Any) -> None:
     """Set the scores of row `i`, ``(x, 1) W / length``."""
     features = W.shape[0] - 1
@@ -33,7 +33,7 @@ def score_unit_row(X: Any, i: int, W: Any, length: float, f: Any) -> None:
         f[c] = (f[c] + W[features, c]) / length
 
 
-@compiled
+@nested
 def learn_unit_row(
     X: Any,
     i: int,
@@ -62,7 +62,7 @@ def learn_unit_row(
     _add_step(X, i, W, late, rival, -size, power)
 
 
-@compiled
+@nested
 def _add_step(
     X: Any, i: int, W: Any, late: Any, c: int, size: float, power: float
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from numba.extending import overload
 
-from olscale.compiled.decorator import INLINED, compiled
+from olscale.compiled.decorator import INLINED, nested
 from olscale.compiled.row_layout import is_tuple_of
 from olscale.learners.kernel.replay_machine import MACHINES, is_wrong
 
@@ -69,7 +69,7 @@ def _register(
         return None
 
 
-@compiled
+@nested
 def trust_experts(
     alive: Any, runs: bool, trust: Any, errors: Any, others: Any, space: Any, y: int
 ) -> None:
@@ -106,7 +106,7 @@ def trust_experts(
             trust[j] = (1.0 - FIXED_SHARE) * (trust[j] / total) + FIXED_SHARE / members
 
 
-@compiled
+@nested
 def end_race(alive: Any, experts: Any) -> None:
     """Keep the machine with the fewest mistakes, now or of its mean."""
     errors = experts.errors

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import inlined, nested
 from olscale.compiled.dot import vector_dot
 from olscale.compiled.elementary import exponential
 from olscale.compiled.intrinsics import prefetch
@@ -97,7 +97,7 @@ class Machines(NamedTuple):
     matrix: NDArray[np.float32]
 
 
-@compiled
+@nested
 def set_powers(alive: Any, k: Any, count: int, powers: Any) -> None:
     """Set ``powers[e]`` to the kernel values of each machine e that is alive."""
     first = _first_alive(alive)
@@ -105,7 +105,7 @@ def set_powers(alive: Any, k: Any, count: int, powers: Any) -> None:
     _square_up(alive, first, count, powers)
 
 
-@compiled
+@nested
 def set_scores(
     model: Any, powers: Any, count: int, cube: float, current: Any, mean: Any
 ) -> None:
@@ -145,7 +145,7 @@ def is_wrong(f: Any, y: int) -> bool:
     return bool(best != y)
 
 
-@compiled
+@nested
 def step(
     alpha: Any, late: Any, slot: int, f: Any, y: int, most: float, cube: float
 ) -> None:
@@ -180,7 +180,7 @@ def step(
     late[down, slot] -= cube * change
 
 
-@compiled
+@nested
 def keep(
     model: Any,
     budget: int,
@@ -236,7 +236,7 @@ def keep(
     return slot  # type: ignore[no-any-return]
 
 
-@compiled
+@nested
 def set_values(matrix: Any, slot: int, count: int, first: int, k: Any) -> None:
     """Set the kernel values of a slot with all others, and those of the others from `first` on."""
     for block in range((count + WIDTH - 1) // WIDTH):
@@ -249,7 +249,7 @@ def set_values(matrix: Any, slot: int, count: int, first: int, k: Any) -> None:
         lines[s, column] = np.float32(k[s])
 
 
-@compiled
+@nested
 def _least_needed(model: Any, t: int, need: Any) -> int:
     """Return the slot of the stored row whose loss changes the machines least at row `t`."""
     landmarks = model.counts[0]
@@ -265,7 +265,7 @@ def _least_needed(model: Any, t: int, need: Any) -> int:
     return landmarks + first_least(stored, count - landmarks)  # type: ignore[no-any-return]
 
 
-@compiled
+@nested
 def _fold(model: Any, e: int, slot: int, share: Any) -> None:
     """Give what machine e has for a stored row to the landmarks, each its share."""
     landmarks = model.counts[0]
@@ -274,13 +274,13 @@ def _fold(model: Any, e: int, slot: int, share: Any) -> None:
             _add_scaled(sums[:landmarks], sums[slot], share)
 
 
-@compiled
+@nested
 def _add_scaled(sums: Any, factor: float, numbers: Any) -> None:
     for a in range(sums.shape[0]):
         sums[a] += factor * numbers[a]
 
 
-@compiled
+@nested
 def _set_powers_of(matrix: Any, alive: Any, slot: int, count: int, powers: Any) -> None:
     """Do `set_powers` with the kernel values of a slot and the first `count` slots."""
     first = _first_alive(alive)
@@ -319,7 +319,7 @@ def _drawn(model: Any, t: int, look: int, stored: Any) -> int:
     return model.counts[0] + np.int64((words[0] * stored) >> np.uint64(32))  # type: ignore[no-any-return]
 
 
-@compiled
+@nested
 def fetch_drawn(model: Any, t: int, looks: int) -> None:
     """Fetch the kernel values that `replay` will need at row `t`, as most often it does.
 
@@ -338,7 +338,7 @@ def fetch_drawn(model: Any, t: int, looks: int) -> None:
                 prefetch(line, np.uint64(s))
 
 
-@compiled
+@nested
 def replay(model: Any, t: int, looks: int, cube: float, powers: Any, f: Any) -> None:
     """Make `looks` steps on stored rows, drawn by the number of the row."""
     count = model.support.counts[0]
@@ -366,7 +366,7 @@ def replay(model: Any, t: int, looks: int, cube: float, powers: Any, f: Any) -> 
                 )
 
 
-@compiled
+@nested
 def invert(A: Any) -> None:
     """Replace a symmetric positive definite matrix by its inverse, by Cholesky's factors."""
     n = A.shape[0]

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import compiled, inlined, nested
 from olscale.compiled.differences import finish_long_row, is_long
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.pages import aligned_space
@@ -245,7 +245,7 @@ def learn_and_score(
     return rows  # type: ignore[no-any-return]
 
 
-@compiled
+@nested
 def finish(
     support: Any, X: Any, i: int, gamma: float, square: float, space: Any
 ) -> None:
@@ -265,7 +265,7 @@ def _score_machines(machines: Any, space: Any, t: float) -> None:
     set_scores(machines, space.powers, count, t * t * t, space.current, space.mean)
 
 
-@compiled
+@nested
 def learn_row(
     machines: Any, rule: Any, space: Any, X: Any, i: int, size: float, y: int, t: int
 ) -> bool:
