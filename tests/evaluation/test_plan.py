@@ -348,8 +348,8 @@ def in_plans(learner: str, numbers: float) -> float:
     ("learner", "params", "numbers"),
     [
         ("pa1", {}, 3 * 12),
-        ("arow", {}, 3 * 12 + 12 * 12 / 10),
-        ("arow", {"multiclass": "ova"}, 3 * 12 + 3 * 12 * 12 / 10),
+        ("arow", {}, 3 * 12 + 12 * 12 / 10 + 200),
+        ("arow", {"multiclass": "ova"}, 3 * 12 + 3 * (12 * 12 / 10 + 200)),
         ("arow", {"covariance": "diagonal"}, 3 * 12 + 12),
         ("lol", {"k": 5}, 3 * 12 + 5 * 12),
         ("soft-lol", {"k": 5, "m": 2}, 2 * 3 * 12 + 5 * 12),

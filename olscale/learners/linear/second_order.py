@@ -57,6 +57,8 @@ from olscale.system.sizes import size_text
 
 # of half a covariance, below which only its size sets the time of a row
 _NEAR_BYTES = 2.5e6
+# Measured on 5 to 22 columns: the square roots and divisions of an update, and its calls.
+_UPDATE_NUMBERS = 200.0
 
 
 class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
@@ -104,7 +106,7 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         ) * np.dtype(self.dtype).itemsize
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers a row goes through: a full covariance is half a matrix.
+        """Return how many numbers a row goes through: half a matrix, and what an update takes.
 
         Beyond the size of a near cache, reading it takes up to seven times as long.
         """
@@ -113,7 +115,8 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         # number.
         beyond = columns * columns / 2 * np.dtype(self.dtype).itemsize / _NEAR_BYTES
         if self.covariance == "full":
-            numbers_of_one = columns * columns / 10 * min(7.0, max(1.0, beyond))
+            half = columns * columns / 10 * min(7.0, max(1.0, beyond))
+            numbers_of_one = half + _UPDATE_NUMBERS
         else:
             numbers_of_one = values
         return values * outputs + numbers_of_one * self._covariances(outputs)
