@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
+from olscale.compiled.adwin import WIDTH, add_to_window, empty_windows
 from olscale.compiled.csr import read_only
 from olscale.data.generators import recipe
 from olscale.errors import ParameterError
@@ -72,6 +74,84 @@ def plain_scores(
             votes = 1.0 / (squares[nearest] / X.shape[1] + SOFT)
         np.add.at(scores[i], y[newest_first[nearest]], votes / votes.sum())
     return scores
+
+
+def shortened(X: np.ndarray, y: np.ndarray, k: int, window: int) -> list[int]:
+    """Return the predictions of a plain KNNADWINClassifier, row by row."""
+    adwin = empty_windows(1)
+    kept: list[int] = []
+    predicted = []
+
+    def nearest_class(i: int) -> int:
+        squares = ((X[i] - X[kept]) ** 2).sum(axis=1)
+        nearest = np.argsort(squares, kind="stable")[:k]
+        return int(np.bincount(y[kept][nearest]).argmax())
+
+    for i in range(len(X)):
+        predicted.append(nearest_class(i) if kept else 0)
+        kept = [*kept, i][-window:]
+        knows = len(kept) >= k and nearest_class(i) == y[i]
+        has_changed = add_to_window(adwin, 0, float(knows), 0.002)
+        width = int(adwin.window_counts[0, WIDTH])
+        if has_changed and len(kept) >= k and width < len(kept):
+            kept = kept[len(kept) - width :]
+    return predicted
+
+
+@pytest.mark.parametrize("scaling", ["none", "range"])
+@pytest.mark.parametrize("cuts", [(), (777, 2_050, 2_051)])
+def test_windows_are_shortened_where_the_accuracy_changes(
+    scaling: str, cuts: tuple[int, ...]
+) -> None:
+    """Three times the classes change places; also after checkpoints, and where ranges scale."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(size=(4_000, 3))
+    # With ranges of 1, scaled distances are those without.
+    X[::50] = rng.integers(0, 2, (80, 3))
+    y = (X[:, 0] > 0.5) ^ (np.arange(4_000) // 1_000 % 2 == 1)
+    y = y.astype(np.int64)
+    learner = KNNWindow(adwin=0.002, scaling=scaling)
+    learner.begin(3, 2)
+    scores = []
+    lengths = []
+    for start, stop in pairwise((0, *cuts, 4_000)):
+        state = learner.state()
+        learner.begin(3, 2)
+        learner.restore(state)
+        rows = read_only(X[start:stop])
+        scores.append(learner.learn(rows, read_only(y[start:stop])))
+        lengths.append(len(learner.newest_first()[0]))
+    codes = codes_of(np.concatenate(scores))
+    expected = shortened(X, y, 5, 1_000)
+    if scaling == "none":
+        assert codes.tolist() == expected
+    mistakes = int((codes != y).sum())
+    assert mistakes < 0.6 * int((codes_of(learned(X, y)) != y).sum())
+    assert 0 < lengths[-1] < 1_000
+
+
+def test_a_crafted_length_of_the_window_is_refused() -> None:
+    X, y = stream("sea", 300)
+    learner = KNNWindow(adwin=0.002)
+    learner.begin(X.shape[1], 2)
+    learner.learn(X, y)
+    state = learner.state()
+    learner.restore(state)
+    for length in (-1, 301):
+        crafted = {**state, "length": np.array([length])}
+        with pytest.raises(ValueError, match="no rows lead to its arrays"):
+            learner.restore(crafted)
+
+
+def test_a_window_that_nothing_shortens_is_that_of_earlier_versions() -> None:
+    """Its runs have the same ids, and its checkpoints the same arrays."""
+    learner = KNNWindow()
+    learner.begin(2, 2)
+    assert "adwin" not in learner.resolved_params()
+    assert learner.state().keys() == {
+        *("seen", "updates", "rows", "labels", "low", "high")
+    }
+    assert KNNWindow(adwin=0.01).resolved_params()["adwin"] == 0.01
 
 
 @pytest.mark.parametrize("weights", ["uniform", "distance"])

@@ -141,6 +141,7 @@ def test_every_learner_predicts_alike_or_says_that_it_has_no_form(
         ("ollc", {}),
         ("knn-window", {"k": 4, "window": 50}),
         ("knn-window", {"weights": "distance", "scaling": "range"}),
+        ("knn-window", {"adwin": 0.5, "scaling": "range"}),
         ("naive-bayes", {}),
         ("hoeffding-tree", {"grace": 5, "confidence": 0.5, "tie": 0.5}),
         ("hoeffding-tree", {"grace": 5, "confidence": 0.5, "tie": 0.5, "leaf": "mc"}),

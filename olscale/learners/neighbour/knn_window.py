@@ -1,16 +1,25 @@
 """The k nearest neighbours in a window of the last rows."""
 
+from functools import cache
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.adwin import are_windows, empty_windows, windows_of
 from olscale.compiled.csr import Rows
 from olscale.learners.contract.capability import ShiftFree
 from olscale.learners.contract.cost import EstimatesCost, require_memory
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State
-from olscale.learners.contract.parameters import Choice, Real, Whole, param
+from olscale.learners.contract.parameters import Choice, Maybe, Real, Whole, param
 from olscale.learners.neighbour.rows_ahead import no_rows_ahead
-from olscale.learners.neighbour.window_loop import Voting, Window, learn_and_score
+from olscale.learners.neighbour.window_loop import (
+    Shortening,
+    Voting,
+    Window,
+    learn_and_score,
+)
 
 
 class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
@@ -29,6 +38,11 @@ class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
     within the window. MOA also counts all rows that are as near as the last neighbour, and takes
     features of categories to differ by 1; elsewhere the predictions are the same.
 
+    With `adwin` the window is shortened where the accuracy changes: ADWIN sees whether each row's
+    class is that of its neighbours once it is one of them, and if it drops what is old, so does the
+    window, down to ADWIN's own length. It is the rule of ``KNNADWINClassifier`` of scikit-multiflow
+    and of earlier versions of River, with the predictions of the former once its ADWIN is MOA's.
+
     State: ``window d`` numbers for d features, and the labels. Cost of a row: O(window d), on
     sparse rows too.
 
@@ -36,6 +50,9 @@ class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
     ----------
     J. Read, A. Bifet, B. Pfahringer, G. Holmes, Batch-incremental versus instance-incremental
     learning in dynamic and evolving data, IDA 2012, section 3.
+
+    A. Bifet, B. Pfahringer, J. Read, G. Holmes, Efficient data stream classification via
+    probabilistic adaptive windows, SAC 2013, section 3 (windows shortened by ADWIN).
 
     Examples
     --------
@@ -69,6 +86,20 @@ class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
         "Scale of squared distances in votes by distance. ``'auto'`` is one over the number of "
         "features.",
     )
+    adwin: float | None = param(
+        None,
+        Maybe(Real(0.0, 1.0, open_="both")),
+        "Probability of a false alarm of ADWIN, which shortens the window where the accuracy "
+        "changes; none keeps all rows of it.",
+    )
+
+    def resolved_params(self) -> dict[str, Any]:
+        """Return all parameters in canonical form, without `adwin` if there is none."""
+        params = super().resolved_params()
+        # Runs of windows that nothing shortens are those of before there was ADWIN.
+        if params["adwin"] is None:
+            del params["adwin"]
+        return params
 
     @property
     def shift_free(self) -> bool:
@@ -104,7 +135,14 @@ class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
         return "take a shorter window, or fewer features, as by the transform project"
 
     def _allocate(self, columns: int, outputs: int) -> State:
+        shortening: State = {}
+        if self.adwin is not None:
+            shortening = {
+                "length": np.zeros(1, dtype=np.int64),
+                **empty_windows(1)._asdict(),
+            }
         return {
+            **shortening,
             "rows": np.zeros((columns, int(self.window))),
             "labels": np.zeros(int(self.window), dtype=np.int64),
             "low": np.zeros(columns),
@@ -114,9 +152,24 @@ class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
     def _can_continue(self) -> bool:
         labels = self.state_["labels"]
         classes = max(2, self._outputs)
-        return super()._can_continue() and bool(
-            ((labels >= 0) & (labels < classes)).all()
-        )
+        is_known = bool(((labels >= 0) & (labels < classes)).all())
+        if self.adwin is not None:
+            rows = min(int(self.state_["seen"][0]), int(self.window))
+            is_known &= bool(0 <= self._length() <= rows)
+            is_known &= are_windows(windows_of(self.state_))
+        return super()._can_continue() and is_known
+
+    def _length(self) -> int:
+        """Return how many of the newest rows count."""
+        if self.adwin is not None:
+            return int(self.state_["length"][0])
+        return min(int(self.state_["seen"][0]), int(self.window))
+
+    def _shortening(self, state: State) -> Shortening:
+        """Return what shortens the window."""
+        if self.adwin is None:
+            return _nothing_shortens()
+        return Shortening(float(self.adwin), state["length"], windows_of(state))
 
     def _pass(
         self,
@@ -131,7 +184,8 @@ class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
         )
         ahead = no_rows_ahead(*state["rows"].shape)
         form = (self.norm_limits(), learning, state["updates"])
-        learn_and_score(X, y, window, self.voting(), ahead, *form, scores)
+        parts = (self.voting(), ahead, self._shortening(state))
+        learn_and_score(X, y, window, *parts, *form, scores)
 
     def voting(self) -> Voting:
         """Return how neighbours vote."""
@@ -156,6 +210,7 @@ class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
         """
         state = self.state_
         places = places_newest_first(int(state["seen"][0]), int(self.window))
+        places = places[: self._length()]
         scale = np.ones(self._columns)
         if self.scaling == "range":
             widths = state["high"] - state["low"]
@@ -163,6 +218,12 @@ class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
                 1.0, widths, out=np.zeros(self._columns), where=widths > 0.0
             )
         return state["rows"][:, places].T, state["labels"][places], scale
+
+
+@cache
+def _nothing_shortens() -> Shortening:
+    """Return arrays that loops do not look at."""
+    return Shortening(0.0, np.zeros(1, dtype=np.int64), empty_windows(1))
 
 
 def places_newest_first(seen: int, capacity: int) -> NDArray[np.int64]:

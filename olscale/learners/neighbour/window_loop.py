@@ -2,7 +2,8 @@
 
 The window is feature-major, ``window[feature, place]``: the distances of a row to all places are
 sums over the features in ascending order, each in vector code over the places. A new row overwrites
-the oldest. Dense and CSR rows are copied into one array first, so both give the same bits.
+the oldest. Dense and CSR rows are copied into one array first, so both give the same bits. Where
+ADWIN shortens the window, only the newest rows in it count.
 """
 
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.adwin import WIDTH, Windows, add_to_window
 from olscale.compiled.decorator import compiled
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
@@ -40,6 +42,24 @@ class Window(NamedTuple):
     low: FloatArray
     high: FloatArray
     seen: NDArray[np.int64]
+
+
+class Shortening(NamedTuple):
+    """What shortens the window where the learner's accuracy changes.
+
+    Parameters
+    ----------
+    delta : float
+        Probability of a false alarm; 0 where nothing shortens the window.
+    length : int64 array of shape (1,)
+        How many of the newest rows count.
+    windows : Windows
+        The window of ADWIN.
+    """
+
+    delta: float
+    length: NDArray[np.int64]
+    windows: Windows
 
 
 class Voting(NamedTuple):
@@ -146,14 +166,17 @@ def set_votes(
 
 
 @compiled
-def _widen(window: Any, j: int, value: float, old: float, seen: int) -> None:
-    """Keep up the range of feature `j`, whose value `old` the row has just overwritten."""
+def _widen(window: Any, j: int, value: float, old: float, length: int) -> None:
+    """Keep up the range of feature `j`, whose value `old` the row has just overwritten.
+
+    Before it so many rows counted.
+    """
     rows = window.rows
-    if seen == 0:
+    if length == 0:
         window.low[j] = value
         window.high[j] = value
         return
-    full = seen >= rows.shape[1]
+    full = length >= rows.shape[1]
     if full and (old <= window.low[j] or old >= window.high[j]):
         low = value
         high = value
@@ -179,12 +202,41 @@ def _set_scale(window: Any, by_range: bool, scale: Any) -> None:
 
 
 @compiled
+def _set_ranges(window: Any, newest: int, length: int) -> None:
+    """Set the ranges of features anew, of the newest rows."""
+    rows = window.rows
+    for j in range(rows.shape[0]):
+        low = rows[j, newest]
+        high = low
+        for age in range(1, length):
+            value = rows[j, (newest - age) % rows.shape[1]]
+            low = min(low, value)
+            high = max(high, value)
+        window.low[j] = low
+        window.high[j] = high
+
+
+@compiled
+def _shorten(shortening: Any, knows: bool) -> bool:
+    """Tell ADWIN whether a row's class is known; return whether fewer rows count from now on."""
+    windows = shortening.windows
+    if not add_to_window(windows, 0, 1.0 if knows else 0.0, shortening.delta):
+        return False
+    width = windows.window_counts[0, WIDTH]
+    if width >= shortening.length[0]:
+        return False
+    shortening.length[0] = width
+    return True
+
+
+@compiled
 def learn_and_score(
     X: Any,
     y: NDArray[np.int64],
     window: Any,
     voting: Any,
     ahead: Any,
+    shortening: Any,
     limits: Any,
     learning: bool,
     updates: NDArray[np.int64],
@@ -201,8 +253,12 @@ def learn_and_score(
     nearest = np.empty(voting.k)
     places = np.empty(voting.k, np.int64)
     votes = np.empty(max(2, scores.shape[1]))
+    own_scores = np.empty(scores.shape[1])
     for i in range(rows):
         count = min(window.seen[0], capacity)
+        length = count
+        if shortening.delta > 0.0:
+            length = shortening.length[0]
         newest = (window.seen[0] - 1) % capacity
         _set_scale(window, voting.by_range, scale)
         last = rows
@@ -217,7 +273,7 @@ def learn_and_score(
             scores[i:] = np.nan
             break
         squares = ahead.squares[own]
-        size = take_nearest(squares, newest, 0, count, voting.k, nearest, places, 0)
+        size = take_nearest(squares, newest, 0, length, voting.k, nearest, places, 0)
         set_votes(window.labels, voting, nearest, places, size, votes, scores[i])
         if learning and y[i] != UNKNOWN:
             place = window.seen[0] % capacity
@@ -225,8 +281,19 @@ def learn_and_score(
                 old = window.rows[j, place]
                 window.rows[j, place] = x[j]
                 if voting.by_range:
-                    _widen(window, j, x[j], old, window.seen[0])
+                    _widen(window, j, x[j], old, length)
             window.labels[place] = y[i]
             note_learned(ahead, i, place)
             window.seen[0] += 1
             updates[0] += 1
+            if shortening.delta == 0.0:
+                continue
+            length = min(length + 1, capacity)
+            shortening.length[0] = length
+            # As in River, the row is a neighbour of its own by now, and k rows are needed.
+            squares[place] = 0.0
+            size = take_nearest(squares, place, 0, length, voting.k, nearest, places, 0)
+            set_votes(window.labels, voting, nearest, places, size, votes, own_scores)
+            knows = size == voting.k and votes.argmax() == y[i]
+            if _shorten(shortening, knows) and voting.by_range:
+                _set_ranges(window, place, shortening.length[0])
