@@ -161,7 +161,7 @@ def _named(
 ) -> list[LearnerSpec]:
     """Return the learners that `spec` stands for, each for datasets of its task.
 
-    With ``*`` they are all registered learners. The datasets `multi_target` are for learners of
+    With ``*`` they are all registered learners but those of counts. The datasets `multi_target` are for learners of
     several targets, `weighted` datasets for learners that take weights, and streams `retraining` batch
     references again and again for others.
     """
@@ -193,6 +193,8 @@ def _named(
             )
             for task in TASKS
             for name in spec.stands_for(learner_names(task))
+            # Rows of most sets have values below 0, or get them by transforms.
+            if by_name[name].target.takes_negative
         ]
         return [
             spec.model_copy(update={"name": name, "datasets": datasets, "without": ()})
