@@ -39,6 +39,7 @@ from olscale.learners.kernel.replay_svm_loop import (
 )
 
 _NO_INVERSE = np.zeros((MACHINES, 0, 0))
+_NOTHING_AHEAD = np.empty((0, 0, 0))
 _NO_MATRIX = np.zeros((0, 0, WIDTH), dtype=np.float32)
 
 
@@ -106,12 +107,14 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
         self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray
     ) -> None:
         rows = read_only_csr(X)
+        labels = read_only(y)
+        ahead = self._score_ahead(rows, labels, learning)
         row = 0
         while True:
             if learning and state["gamma"][0] > 0.0:
                 self._derive()
             opening = self._next_opening()
-            row = self._loop(rows, read_only(y), row, opening, learning, scores)
+            row = self._loop(rows, labels, row, opening, learning, scores, ahead)
             count = int(state["counts"][0])
             ends = row == len(scores)
             opens_early = learning and 0 < count == opening
@@ -124,6 +127,13 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
             if ends:
                 return
 
+    def _score_ahead(
+        self, rows: CSR, y: NDArray[np.int64], learning: bool
+    ) -> FloatArray:
+        """Return scores of experts that go through all rows before the others; here of none."""
+        del rows, y, learning
+        return _NOTHING_AHEAD
+
     def _loop(
         self,
         rows: CSR,
@@ -132,6 +142,7 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
         opening: int,
         learning: bool,
         scores: FloatArray,
+        ahead: FloatArray,
         again: bool = False,
     ) -> int:
         """Go on from row `first` to the `opening`; see `learn_and_score`."""
@@ -142,12 +153,12 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
             rule = rule._replace(B=self._slots(), theta=np.inf, race=0)
         gamma = float(state["gamma"][0])
         form = (self.norm_limits(), learning, again, state["seen"], state["updates"])
-        parts = (self._machines(), self._experts(), rule, gamma, self._space(rows))
+        parts = (self._machines(), self._experts(ahead), rule, gamma, self._space(rows))
         return learn_and_score(rows, y, first, opening, *parts, *form, scores)
 
     @abstractmethod
-    def _experts(self) -> Any:
-        """Return the experts, a named tuple that `mixes`."""
+    def _experts(self, ahead: FloatArray) -> Any:
+        """Return the experts, a named tuple that `mixes`; `ahead` is of `_score_ahead`."""
 
     def _sample(self) -> int:
         """Return after how many rows the width is final."""
@@ -192,7 +203,7 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
         self._forget_derived()
         self._derive()
         scores = np.empty((count, self._outputs))
-        self._loop(sample, labels, 0, 0, True, scores, again=True)
+        self._loop(sample, labels, 0, 0, True, scores, _NOTHING_AHEAD, again=True)
 
     def _begin_race(self) -> None:
         """Forget what machines of earlier widths did."""

@@ -99,7 +99,8 @@ class ReplaySVM(ReplayLearner):
         trust = self.state_["trust"]
         trust[:] = 1.0 / len(trust)
 
-    def _experts(self) -> Experts:
+    def _experts(self, ahead: FloatArray) -> Experts:
+        del ahead
         state = self.state_
         space = np.zeros((2, self._outputs))
         return Experts(

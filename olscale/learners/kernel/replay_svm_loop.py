@@ -215,7 +215,8 @@ def learn_and_score(
                     scores[j, c] = np.nan
             break
         length = np.sqrt(square + 1.0)
-        score_others(experts, X, i, length, seen[0])
+        if not again:
+            score_others(experts, X, i, length, seen[0])
         if runs:
             finish(support, X, i, gamma, square, space)
             _score_machines(machines, space, max(1.0, float(i if again else seen[0])))

@@ -1,7 +1,7 @@
 """The adaptive random forest: Hoeffding trees that vote, and are replaced where they drift."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,9 @@ class AdaptiveRandomForest(OnePassLearner, WeightedClassifier, EstimatesCost):
     layout_exact = True
     takes_unknown = True
     checks_rows = True
+
+    growth: ClassVar[float] = 0.0
+    """Share by which a leaf must have grown before it compares splits again."""
 
     trees: int = param(100, Whole(1), "Trees that vote.")
     share: float = param(
@@ -183,6 +186,20 @@ class AdaptiveRandomForest(OnePassLearner, WeightedClassifier, EstimatesCost):
         scores: FloatArray,
         weights: FloatArray | None = None,
     ) -> None:
+        no_trees = np.empty((0, int(self.trees), self._outputs))
+        self._pass_trees(X, y, state, learning, scores, no_trees, weights)
+
+    def _pass_trees(
+        self,
+        X: Rows,
+        y: NDArray[np.int64],
+        state: State,
+        learning: bool,
+        scores: FloatArray,
+        tree_scores: FloatArray,
+        weights: FloatArray | None = None,
+    ) -> None:
+        """Do what `_pass` does, and set the scores of each tree; see `learn_and_score`."""
         rule = ForestRule(
             int(self.grace),
             float(self.confidence),
@@ -193,6 +210,7 @@ class AdaptiveRandomForest(OnePassLearner, WeightedClassifier, EstimatesCost):
             float(self.warning),
             float(self.drift),
             int(java_random(TREE_SEED).bits[0]),
+            float(self.growth),
         )
         form = (rule, self.norm_limits(), learning, state["seen"], state["updates"])
         space = row_space(
@@ -204,7 +222,7 @@ class AdaptiveRandomForest(OnePassLearner, WeightedClassifier, EstimatesCost):
 
         def learn(block: FloatArray, first: int, start: int) -> int:
             forest = forest_of(state)
-            ends = (scores, array_of(weights), space)
+            ends = (scores, tree_scores, array_of(weights), space)
             return learn_and_score(block, first, start, y, forest, *form, *ends)
 
         def grow() -> None:

@@ -23,11 +23,13 @@ from olscale.learners.tree.leaves import (
     is_due,
     largest,
     leaf_of,
+    set_bayes_votes,
     set_scores,
     set_votes,
     split_leaf,
 )
 from olscale.learners.tree.row_blocks import take_row
+from olscale.learners.tree.tree_arrays import Tree
 from olscale.learners.tree.tree_pool import (
     begin_tree,
     splits_left,
@@ -39,7 +41,11 @@ _SCALE = 2.0**200
 
 
 class ForestRule(NamedTuple):
-    """Parameters of the learner; `leaf` is as for Hoeffding trees."""
+    """Parameters of the learner; `leaf` is as for Hoeffding trees.
+
+    A leaf compares splits each `grace` rows, or once it has more rows by the share `growth`,
+    whichever is later.
+    """
 
     grace: int
     confidence: float
@@ -50,6 +56,7 @@ class ForestRule(NamedTuple):
     warning: float
     drift: float
     tree_bits: int
+    growth: float
 
 
 class RowSpace(NamedTuple):
@@ -154,6 +161,17 @@ def _add_votes(hits: Any, votes: Any, combined: Any) -> None:
 
 
 @nested
+def _set_tree_scores(
+    tree: Tree, node: int, t: int, space: RowSpace, scores: Any
+) -> None:
+    """Set the scores of tree `t`, whose votes are known, and those by naive Bayes."""
+    trees = scores.shape[0] // 2
+    set_scores(space.votes, scores[t])
+    set_bayes_votes(space.part, tree, node, space.densities, space.votes)
+    set_scores(space.votes, scores[trees + t])
+
+
+@nested
 def _split(
     forest: Forest, place: int, node: int, rule: ForestRule, space: RowSpace
 ) -> None:
@@ -194,7 +212,8 @@ def _learn_leaf(
         draw_features(random, columns, space.numbers, forest.features[slot])
     _take_part(forest, node, space)
     add_row(space.part, c, weight, forest.tree, node, by_bayes, rule.leaf)
-    if forest.leaves[place] < rule.max_leaves and is_due(forest.tree, node, rule.grace):
+    grace = max(float(rule.grace), rule.growth * forest.tree.evaluated[node])
+    if forest.leaves[place] < rule.max_leaves and is_due(forest.tree, node, grace):
         _split(forest, place, node, rule, space)
 
 
@@ -274,18 +293,22 @@ def learn_and_score(
     seen: NDArray[np.int64],
     updates: NDArray[np.int64],
     scores: FloatArray,
+    tree_scores: FloatArray,
     weights: Any,
     space: RowSpace,
 ) -> int:
     """Score rows from `start` on by the votes of all trees and, when `learning`, learn each.
 
-    `first` is the first row of the `block`. Return what `go_through` asks for.
+    `first` is the first row of the `block`. Set the scores of each tree too, and behind them those
+    by naive Bayes, shape (rows, 2 trees, outputs), unless `tree_scores` has no rows. Return what
+    `go_through` asks for.
     """
     low, high = limits
     # Counting references took five sixths of the time.
     forest = borrowed(forest)
     space = borrowed(space)
     scores = borrowed(scores)
+    tree_scores = borrowed(tree_scores)
     trees = forest.front.shape[0]
     power = nearest_exponential(rule.rate)
     last: int = first + block.shape[0]
@@ -307,6 +330,8 @@ def learn_and_score(
             space.by_bayes[t] = by_bayes
             space.top[t] = largest(space.votes)
             _add_votes(forest.hits[t], space.votes, space.combined)
+            if tree_scores.shape[0] > 0:
+                _set_tree_scores(forest.tree, node, t, space, tree_scores[i])
         set_scores(space.combined, scores[i])
         if learned:
             seen[0] += 1
