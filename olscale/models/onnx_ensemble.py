@@ -10,6 +10,7 @@ from olscale.learners.ensemble.drift_ensemble import DriftEnsemble
 from olscale.learners.ensemble.drift_ensemble_loop import LARGEST_SCORE
 from olscale.learners.kernel.replay_machine import MACHINES
 from olscale.models.onnx_distributions import add_votes
+from olscale.models.onnx_forest import add_trees
 from olscale.models.onnx_graph import Value, doubles
 from olscale.models.onnx_kernels import add_kernels
 from olscale.models.onnx_tiles import add_cells, add_probabilities, add_table
@@ -57,4 +58,7 @@ def _add_experts(
     cells = add_cells(state["pairs"], rows, columns)
     for table in state["tables"]:
         yield place, add_table(table, cells)
+        place += 1
+    for scores in add_trees(learner.forest(), rows):
+        yield place, scores
         place += 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from olscale.learners.tree.adaptive_forest import AdaptiveRandomForest
@@ -15,6 +17,23 @@ from olscale.models.onnx_trees import add_scores, densities_of, levels_of
 
 def add_forest(learner: AdaptiveRandomForest, rows: Value) -> Value:
     """Add the shares of the votes of all trees; of two classes the difference."""
+    weights = _weights_of(forest_of(learner.state_))
+    of_trees = weights[:, np.newaxis]
+    weighted = _add_shares(learner, rows, learner.leaf) * of_trees
+    combined = weighted.sum(axis=1, keeps=False)
+    return add_scores(combined, learner._outputs)
+
+
+def add_trees(learner: AdaptiveRandomForest, rows: Value) -> Iterator[Value]:
+    """Add the scores of each tree as if it were alone, then those by naive Bayes."""
+    for leaf in (learner.leaf, "nb"):
+        shares = _add_shares(learner, rows, leaf)
+        for place in range(int(learner.trees)):
+            yield add_scores(shares.columns(np.array(place)), learner._outputs)
+
+
+def _add_shares(learner: AdaptiveRandomForest, rows: Value, leaf: str) -> Value:
+    """Add the shares of the classes in the votes of each tree, shape (rows, trees, classes)."""
     forest = forest_of(learner.state_)
     tree = forest.tree
     graph = rows.graph
@@ -23,7 +42,7 @@ def add_forest(learner: AdaptiveRandomForest, rows: Value) -> Value:
     slot = graph.add("Gather", tree.slot, node)
     nodes = np.concatenate(levels)
     leaves = nodes[tree.feature[nodes] == LEAF]
-    heights, means, falls = densities_of(tree, learner.leaf, leaves)
+    heights, means, falls = densities_of(tree, leaf, leaves)
     parts = _add_parts(forest, rows, slot)
     own_means = graph.add("Gather", means, slot)
     differences = parts - own_means
@@ -45,12 +64,7 @@ def add_forest(learner: AdaptiveRandomForest, rows: Value) -> Value:
     is_zero = total.is_equal(0.0)
     # A tree all of whose products are too small for a number votes for no class.
     divisor = is_zero.choose(1.0, total)
-    shares_of_trees = votes / divisor
-    weights = _weights_of(forest)
-    of_trees = weights[:, np.newaxis]
-    weighted = shares_of_trees * of_trees
-    combined = weighted.sum(axis=1, keeps=False)
-    return add_scores(combined, learner._outputs)
+    return votes / divisor
 
 
 def add_regression_forest(learner: AdaptiveRandomForestR, rows: Value) -> Value:

@@ -15,6 +15,7 @@ from olscale.learners import KNNWindow, PairTiles
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.contract.learner import UNKNOWN
 from olscale.learners.ensemble.drift_ensemble import DriftEnsemble
+from olscale.learners.ensemble.expert_forest import expert_forest
 from olscale.learners.kernel.replay_machine import MACHINES
 from tests.learners.plain_replay import FloatArray, Labels, PlainReplay
 
@@ -97,7 +98,7 @@ class TinyEnsemble(DriftEnsemble):
 class EarlyRest(ShortEnsemble):
     """The learner whose machines rest at a greater worth."""
 
-    rests_below = 0.05
+    rests_below = 0.04
 
 
 def test_machines_rest_where_they_add_nothing() -> None:
@@ -115,13 +116,14 @@ def test_machines_rest_where_they_add_nothing() -> None:
 
 
 def test_machines_wake_where_they_are_needed() -> None:
-    """Behind noisy half spaces comes the parity of three signs, which only machines learn."""
+    """Behind noisy half spaces comes the parity of two signs, turned: machines learn it best."""
     rng = np.random.default_rng(4)
-    X = rng.uniform(-1.0, 1.0, size=(12000, 3))
+    X = rng.uniform(-1.0, 1.0, size=(12000, 5))
     y = ((X.sum(axis=1) > 0.0) ^ (rng.random(12000) < 0.2)).astype(np.int64)
-    y[6000:] = np.prod(np.sign(X[6000:]), axis=1) > 0.0
+    axes = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0][:, :2]
+    y[6000:] = np.prod(np.sign(X[6000:] @ axes), axis=1) > 0.0
     learner = EarlyRest(B=400, window=16)
-    learner.begin(3, 2)
+    learner.begin(5, 2)
     learner.learn(X[:6000], y[:6000])
     assert learner.state_["resting"][0] == 1
     wrong = (learner.learn(X[6000:], y[6000:])[:, 0] >= 0.0) != y[6000:]
@@ -248,6 +250,7 @@ def test_a_damaged_state_is_refused() -> None:
         ("pairs", 4),
         ("drifting", 2),
         ("landmarks", 31),
+        ("forest_front", 11),
     ):
         state = learner.state()
         state[name].ravel()[0] = value
@@ -268,9 +271,9 @@ class PlainEnsemble(PlainReplay):
         self.classes = max(2, self.outputs)
         self.past: list[tuple[FloatArray, int]] = []
         self.tables: list[dict[tuple[int, ...], FloatArray]] = [{} for _ in range(4)]
-        self.stack = np.full(20, 2 / 20)
+        self.stack = np.full(30, 2 / 30)
         self.lapses = np.full(11, 0.5)
-        self.trust = np.where(np.arange(21) < 8, 0.0, 1 / 13)
+        self.trust = np.where(np.arange(31) < 8, 0.0, 1 / 23)
         self.drifted = 0
         self.rests_from = like.rests_from
         self.rests_below = like.rests_below
@@ -284,16 +287,20 @@ class PlainEnsemble(PlainReplay):
         self.late_linear = np.zeros((self.outputs, columns + 1))
         scores = np.zeros((len(X), self.outputs))
         sample = min(400, self.B + self.D)
+        forest = expert_forest(seed=0)
+        forest.begin(columns, self.classes)
+        of_trees = forest.tree_scores(X, y, learning=True)
         for i, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
             unit = np.append(x, 1.0) / np.sqrt(x @ x + 1.0)
             cells = self.cells_of(x)
             others = [*self.score_linear(unit, i), *self.score_windows(x)]
             others += [self.signed(p) for p in self.probabilities(cells)]
+            others += [*of_trees[i]]
             opened = i >= sample
             if i == sample:
                 self.open(X[:sample], y[:sample].tolist())
-                self.trust *= 13 / 21
-                self.trust[:8] = 1 / 21
+                self.trust *= 23 / 31
+                self.trust[:8] = 1 / 31
             runs = opened and not (self.resting and i >= self.rests_from and i % 4)
             self.rested += opened and not runs
             machines = np.zeros((8, self.outputs))
@@ -311,8 +318,8 @@ class PlainEnsemble(PlainReplay):
         return scores
 
     def mix(self, experts: FloatArray, label: int, runs: bool) -> FloatArray:
-        running = np.array([runs and alive for alive in self.alive] * 2 + [True] * 13)
-        told = np.where(running[:20, None], np.clip(experts, -2.0, 2.0), 0.0)
+        running = np.array([runs and alive for alive in self.alive] * 2 + [True] * 23)
+        told = np.where(running[:30, None], np.clip(experts, -2.0, 2.0), 0.0)
         p = self.softmax(2.0 * self.stack @ told)
         every = np.concatenate([told, [self.signed(p)]])
         score = self.trust @ every
@@ -334,7 +341,7 @@ class PlainEnsemble(PlainReplay):
             parts = np.abs(self.stack[:, None] * told).sum(axis=1)
             share = parts[:8].sum() / parts.sum()
             self.worth += (
-                self.trust[:8].sum() + self.trust[20] * share - self.worth
+                self.trust[:8].sum() + self.trust[30] * share - self.worth
             ) / 500
             self.resting = self.worth < self.rests_below * (
                 1.5 if self.resting else 1.0
@@ -423,5 +430,5 @@ class PlainEnsemble(PlainReplay):
     def end_race_of_machines(self) -> None:
         best = int(np.argmin(self.errors.min(axis=0)))
         self.alive = [e == best for e in range(MACHINES)]
-        self.trust *= [*self.alive, *self.alive, *([True] * 13)]
+        self.trust *= [*self.alive, *self.alive, *([True] * 23)]
         self.trust /= self.trust.sum()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.csr import CSR
 from olscale.learners.contract.learner import FloatArray, State, score_columns
 from olscale.learners.contract.parameters import Whole, param
 from olscale.learners.ensemble.drift_ensemble_loop import (
@@ -18,6 +22,15 @@ from olscale.learners.ensemble.drift_ensemble_loop import (
     DriftExperts,
     Neighbours,
     Tiles,
+)
+from olscale.learners.ensemble.expert_forest import (
+    ExpertForest,
+    allow_forest,
+    expert_forest,
+    forest_bytes,
+    forest_state,
+    has_forest,
+    with_prefix,
 )
 from olscale.learners.kernel.replay_learner import ReplayLearner
 from olscale.learners.kernel.replay_machine import MACHINES
@@ -38,10 +51,11 @@ class DriftEnsemble(ReplayLearner):
 
     The experts are the machines of `replay-svm`, which gain most where nothing changes; the votes
     of the five nearest of the last `window` rows, of a quarter and a sixteenth of them; tables over
-    pairs of binned features, as `pair-tiles` has them, of four rates; and PA-I of four largest
-    steps, with the mean of the first one's weights. A stack, which learns weights of all of these
-    by gradient descent on the log loss, is a further expert. All are mixed by weights that follow
-    their mistakes (fixed share), so that the best one of the last few hundred rows decides.
+    pairs of binned features, as `pair-tiles` has them, of four rates; PA-I of four largest steps,
+    with the mean of the first one's weights; and the five trees of an `arf` that split early, each
+    by the most frequent class of its leaf and by naive Bayes. A stack, which learns weights of all
+    of these by gradient descent on the log loss, is a further expert. All are mixed by weights that
+    follow their mistakes (fixed share), so that the best one of the last few hundred rows decides.
 
     While a window's neighbours err less than the machines, the stream is taken to drift: the
     machines then drop old rows first and make no more steps on them. While the machines add next to
@@ -57,15 +71,16 @@ class DriftEnsemble(ReplayLearner):
     learned apart. Rows must be standardized: see `running-standardize`. ``docs/drift-ensemble.md``
     has equations, figures, and where it loses.
 
-    State: that of `replay-svm`, ``window d`` numbers for d features, and four times that of
-    `pair-tiles`. Cost of a row: that of `replay-svm`, O(window d) and four times that of
-    `pair-tiles`, on sparse rows too. A row's weight is not used.
+    State: that of `replay-svm`, ``window d`` numbers for d features, four times that of
+    `pair-tiles`, and up to 5,000 leaves of trees. Cost of a row: that of `replay-svm`,
+    O(window d), four times that of `pair-tiles` and five trees, on sparse rows too. A row's weight
+    is not used.
 
     References
     ----------
     M. Herbster, M. Warmuth, Tracking the best expert, Machine Learning 32, 1998. S. Bach,
     M. Maloof, Paired learners for concept drift, ICDM 2008. D. Wolpert, Stacked generalization,
-    Neural Networks 5, 1992. Of the parts: see `replay-svm`, `knn-window` and `pair-tiles`.
+    Neural Networks 5, 1992. Of the parts: see `replay-svm`, `knn-window`, `pair-tiles` and `arf`.
 
     Examples
     --------
@@ -80,6 +95,7 @@ class DriftEnsemble(ReplayLearner):
     """
 
     name = "drift-ensemble"
+    version = 2
     numbers_per_second = 5.5e9
 
     B: int = param(
@@ -93,8 +109,8 @@ class DriftEnsemble(ReplayLearner):
     seed: int = param(
         0,
         Whole(0),
-        "Seed of the steps on stored rows and of the pairs of features, where not all of them have "
-        "tables; the seed and number of the run count too.",
+        "Seed of the steps on stored rows, of how often trees learn a row, and of the pairs of "
+        "features, where not all of them have tables; the seed and number of the run count too.",
     )
 
     D = ReplaySVM.D
@@ -106,8 +122,12 @@ class DriftEnsemble(ReplayLearner):
 
     def _allocate(self, columns: int, outputs: int) -> State:
         state = super()._allocate(columns, outputs)
+        forest = expert_forest(int(self.seed))
+        forest.begin(columns, self._classes, self._entropy)
+        self._forest = forest
         return {
             **state,
+            **with_prefix(forest.state_),
             "stored_at": np.zeros(len(state["sizes"]), dtype=np.int64),
             "drifting": np.zeros(1, dtype=np.int64),
         }
@@ -130,13 +150,22 @@ class DriftEnsemble(ReplayLearner):
             "lapses": np.full(2 * MACHINES + len(WINDOW_SHARES), 0.5),
         }
 
+    def _score_ahead(
+        self, rows: CSR, y: NDArray[np.int64], learning: bool
+    ) -> FloatArray:
+        """Return the scores of the trees, which depend on no other expert."""
+        forest = self.forest()
+        tree_scores = forest.tree_scores(rows, y, learning)
+        self.state_.update(with_prefix(forest.state_))
+        return tree_scores
+
     def _begin_race(self) -> None:
         super()._begin_race()
         trust = self.state_["trust"]
         trust *= OTHERS / len(trust)
         trust[: 2 * MACHINES] = 1.0 / len(trust)
 
-    def _experts(self) -> DriftExperts:
+    def _experts(self, ahead: FloatArray) -> DriftExperts:
         state = self.state_
         return DriftExperts(
             state["trust"],
@@ -152,6 +181,7 @@ class DriftEnsemble(ReplayLearner):
             float(self.rests_below),
             self._neighbours(),
             self._tiles(),
+            ahead,
             np.zeros((OTHERS, self._outputs)),
             np.zeros((EXPERTS + 1, self._outputs)),
             np.zeros(self._outputs),
@@ -163,6 +193,12 @@ class DriftEnsemble(ReplayLearner):
         seen = int(state["seen"][0])
         rests = state["resting"][0] and seen >= self.rests_from and seen % PROBE
         return bool(state["gamma"][0] > 0.0 and not rests)
+
+    def forest(self) -> ExpertForest:
+        """Return the forest, which shares its arrays with this learner."""
+        forest = self._forest
+        forest.state_ = forest_state(self.state_)
+        return forest
 
     def windows(self) -> list[int]:
         """Return how many of the last rows the neighbours of each expert are searched among."""
@@ -220,6 +256,11 @@ class DriftEnsemble(ReplayLearner):
             np.empty(self._outputs),
         )
 
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from `state`, whose trees may need more room than the current ones."""
+        allow_forest(self.state_, state)
+        super().restore(state)
+
     def _can_continue(self) -> bool:
         state = self.state_
         labels = state["labels"]
@@ -228,6 +269,7 @@ class DriftEnsemble(ReplayLearner):
         fits &= ((pairs >= 0) & (pairs < self._columns)).all()
         flags = [*state["drifting"].tolist(), *state["resting"].tolist()]
         fits &= all(flag in (0, 1) for flag in flags)
+        fits &= has_forest(state, self._columns)
         return bool(fits) and super()._can_continue()
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
@@ -247,8 +289,11 @@ class DriftEnsemble(ReplayLearner):
         window = KNNWindow(window=self.window).row_numbers(columns, classes, values)
         tiles = PairTiles().row_numbers(columns, classes, values) * len(TILE_RATES)
         linear = 2.0 * (len(LARGEST_STEPS) + 1) * values * score_columns(classes)
+        forest = expert_forest(seed=0).row_numbers(columns, classes, values)
         seconds = (
-            window / KNNWindow.numbers_per_second + tiles / PairTiles.numbers_per_second
+            window / KNNWindow.numbers_per_second
+            + tiles / PairTiles.numbers_per_second
+            + forest / ExpertForest.numbers_per_second
         )
         return seconds * self.numbers_per_second + linear
 
@@ -256,7 +301,8 @@ class DriftEnsemble(ReplayLearner):
         """Return the bytes of the state, if the stored rows have all features."""
         window = KNNWindow(window=self.window).state_bytes(columns, classes)
         tiles = PairTiles().state_bytes(columns, classes) * len(TILE_RATES)
-        return super().state_bytes(columns, classes) + window + tiles
+        forest = forest_bytes(columns, classes)
+        return super().state_bytes(columns, classes) + window + tiles + forest
 
     def cheaper(self) -> str:
         """Return what to do where rows are wide or many."""

@@ -6,6 +6,8 @@ row, and `f` and `y` are signs::
     s[linear] = [W_C @ (x, 1) / norm((x, 1)) for C in 10, 0.3, 0.05, 0.01], and the mean of C = 10
     s[neighbours] = [votes of the five nearest of the last w rows for w in window / 16, / 4, / 1]
     s[tiles] = [2 * sigmoid(T_a[cells(x)].sum()) - 1 for a in 16, 4, 1, 0.25]
+    s[votes] = [share of one class minus that of the other in the leaf of each tree]
+               and [the same by the leaf's naive Bayes]
     s = clip(s, -2, 2)
     p = sigmoid(2 * u @ s)                        # of the stack
     f = w @ (s, 2 * p - 1)                        # what is predicted
@@ -24,8 +26,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.copies import copy_numbers
 from olscale.compiled.decorator import compiled
 from olscale.learners.contract.learner import FloatArray
+from olscale.learners.ensemble.expert_forest import VOTES
 from olscale.learners.kernel.linear_expert import learn_unit_row, score_unit_row
 from olscale.learners.kernel.replay_experts import (
     judge,
@@ -70,7 +74,8 @@ NEIGHBOURS = 5
 MEAN = len(LARGEST_STEPS)
 FIRST_WINDOW = MEAN + 1
 FIRST_TILES = FIRST_WINDOW + len(WINDOW_SHARES)
-STACK = FIRST_TILES + len(TILE_RATES)
+FIRST_VOTE = FIRST_TILES + len(TILE_RATES)
+STACK = FIRST_VOTE + VOTES
 OTHERS = STACK + 1
 
 EXPERTS = 2 * MACHINES + STACK
@@ -151,7 +156,7 @@ class DriftExperts(NamedTuple):
     ----------
     trust : float64 array of shape (experts + 1,)
         Weights of the experts: each machine now, each machine's mean, the linear experts, the mean
-        of the first, neighbours, tiles, and the stack.
+        of the first, neighbours, tiles, trees, and the stack.
     errors : int64 array of shape (2, machines)
         Mistakes of the machines so far, now and of their mean.
     W : float64 array of shape (linear experts, columns + 1, outputs)
@@ -173,6 +178,8 @@ class DriftExperts(NamedTuple):
         Worth below which they do.
     neighbours : Neighbours
     tiles : Tiles
+    votes : float64 array of shape (rows, votes, outputs)
+        Scores of the trees for the rows of a chunk, each before it is learned.
     others : float64 array of shape (experts behind the machines, outputs)
         Space for their scores.
     clipped : float64 array of shape (experts + 1, outputs)
@@ -194,6 +201,7 @@ class DriftExperts(NamedTuple):
     rests_below: float
     neighbours: Neighbours
     tiles: Tiles
+    votes: FloatArray
     others: FloatArray
     clipped: FloatArray
     p: FloatArray
@@ -252,6 +260,9 @@ def _score_others(experts: Any, X: Any, i: int, length: float, rows: int) -> Non
     _score_linear(X, i, experts.W, experts.late, length, rows, others)
     _score_neighbours(window, X, i, rows, others[FIRST_WINDOW:])
     _score_tiles(experts.tiles, _row_of(window, i), others[FIRST_TILES:])
+    votes = experts.votes[i]
+    for v in range(votes.shape[0]):
+        copy_numbers(votes[v], others[FIRST_VOTE + v], votes.shape[1])
 
 
 @compiled
