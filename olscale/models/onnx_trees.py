@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from olscale.errors import ModelError
 from olscale.learners.tree.fimt_dd import FIMTDD
 from olscale.learners.tree.hoeffding_tree import HoeffdingTree
 from olscale.learners.tree.leaves import TIE
@@ -16,6 +17,12 @@ _LEAST_FALL = 1e-300
 
 def add_tree(learner: HoeffdingTree, rows: Value) -> Value:
     """Add the shares of the votes in the leaf of a row; of two classes the difference."""
+    if learner.nominal is not None:
+        raise ModelError(
+            f"learner {learner.name} has nominal columns ({learner.nominal}), and only trees of "
+            "numeric ones are written as ONNX; learn with the columns one-hot, or predict with "
+            "olscale predict"
+        )
     tree = tree_of(learner.state_)
     graph = rows.graph
     levels = levels_of(tree, np.zeros(1, dtype=np.int64))

@@ -16,6 +16,7 @@ from olscale.learners.tree.tree_pool import (
     empty_pooled_trees,
     pool_of,
 )
+from olscale.learners.tree.value_counts import with_slots
 
 NONE = -1
 """In place of the alternate of a node that has none."""
@@ -88,7 +89,7 @@ def grown_adaptive_tree(state: Mapping[str, NDArray[Any]], slots: int) -> State:
     larger = empty_adaptive_tree(columns, classes, slots)
     for name, array in larger.items():
         array[: len(state[name])] = state[name]
-    return larger
+    return {**larger, **with_slots(state, slots)}
 
 
 def is_adaptive_tree(adaptive: AdaptiveTree, columns: int) -> bool:

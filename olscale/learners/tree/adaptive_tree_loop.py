@@ -26,6 +26,7 @@ from olscale.learners.tree.leaves import (
     STAYS,
     add_row,
     begin_leaf,
+    child_of,
     choose_split,
     is_due,
     largest,
@@ -33,8 +34,19 @@ from olscale.learners.tree.leaves import (
     set_votes,
     split_leaf,
 )
+from olscale.learners.tree.nominal_branches import (
+    branches_of,
+    part_leaf,
+    split_by_values,
+)
+from olscale.learners.tree.nominal_values import (
+    ALL_VALUES,
+    are_codes,
+    most_branches,
+    needs_values,
+)
 from olscale.learners.tree.row_blocks import take_row
-from olscale.learners.tree.tree_arrays import LEAF
+from olscale.learners.tree.tree_arrays import LEAF, Tree
 from olscale.learners.tree.tree_pool import (
     PAIRS,
     give_back_pair,
@@ -43,6 +55,13 @@ from olscale.learners.tree.tree_pool import (
     splits_left,
     take_pair,
     take_slot,
+)
+from olscale.learners.tree.value_counts import (
+    FOLLOWS,
+    NO_BRANCH,
+    column_of_test,
+    has_nominal,
+    nominal_place,
 )
 
 _LEAST_WIDTH = 300
@@ -109,6 +128,8 @@ def _set_leaf_votes(
     by_bayes = set_votes(
         space.x, adaptive.tree, node, leaf, learned, space.densities, space.votes
     )
+    if has_nominal(adaptive.tree.values) and adaptive.tree.feature[node] != LEAF:
+        return by_bayes
     mistakes = window_mean(adaptive.windows, node)
     total = 0.0
     for vote in space.votes:
@@ -188,11 +209,29 @@ def _split(
     bits: int,
 ) -> None:
     tree = adaptive.tree
-    first = take_pair(tree, adaptive.pool)
-    slot = take_slot(tree, adaptive.pool)
-    split_leaf(tree, node, j, j, threshold, space.sides, first, slot)
-    for changed in (node, first, first + 1):
-        _begin_node(adaptive, changed, bits)
+    pool = adaptive.pool
+    values = tree.values
+    k = nominal_place(values, j)
+    if k < 0:
+        first = take_pair(tree, pool)
+        slot = take_slot(tree, pool)
+        split_leaf(tree, node, j, j, threshold, space.sides, first, slot)
+    elif threshold == ALL_VALUES:
+        split_by_values(values, tree, pool, node, k, space.sides)
+    else:
+        part_leaf(values, tree, pool, node, k, int(threshold), space.sides)
+    _begin_node(adaptive, node, bits)
+    end = node
+    # All nodes of a chain begin, the last of which has no children.
+    while end == node or (has_nominal(values) and tree.slot[end] == FOLLOWS):
+        first = tree.child[end]
+        if first == NO_BRANCH:
+            break
+        _begin_node(adaptive, first, bits)
+        _begin_node(adaptive, first + 1, bits)
+        if tree.feature[first + 1] == LEAF:
+            break
+        end = first + 1
 
 
 @nested
@@ -222,7 +261,17 @@ def _learn_leaf(
     # Weights beyond 1e16 make leaves due for which nothing else has looked.
     if splits_left(tree, adaptive.pool) < 1:
         return STAYS, 0.0
-    return choose_split(tree, node, space.x.shape[0], rule, space.sides)
+    j, threshold = choose_split(tree, node, space.x.shape[0], rule, space.sides)
+    k = nominal_place(tree.values, j)
+    if k >= 0 and threshold == ALL_VALUES:
+        branches = branches_of(tree.values, tree.slot[node], k)
+        new_slots = branches - 1
+        if (
+            used + new_slots > rule.max_leaves
+            or splits_left(tree, adaptive.pool) < branches
+        ):
+            return STAYS, 0.0
+    return j, threshold
 
 
 @nested
@@ -299,6 +348,19 @@ def _watch_branch(
     return _SPLIT
 
 
+@inlined
+def _branch_of(tree: Tree, node: int, x: FloatArray) -> int:
+    """Return the branch of a test to which a row goes, at the end of its chain; `NO_BRANCH` if none."""
+    child = child_of(x, tree, node)
+    if has_nominal(tree.values):
+        while child != node and tree.slot[child] == FOLLOWS:
+            node = child
+            child = child_of(x, tree, node)
+        if child == node:
+            return NO_BRANCH
+    return child
+
+
 @nested
 def _learn(
     adaptive: AdaptiveTree,
@@ -312,16 +374,32 @@ def _learn(
     tree = adaptive.tree
     node = 0
     while tree.feature[node] != LEAF:
-        above = space.x[tree.feature[node]] > tree.threshold[node]
-        child = tree.child[node] + above
+        child = _branch_of(tree, node, space.x)
         change = _watch_branch(adaptive, node, c, mistake, weight, rule, space)
         if change == _SPLIT:
+            return
+        if change == _KEPT and has_nominal(tree.values) and child == NO_BRANCH:
+            # As in MOA, a row without a branch is learned nowhere, whatever its value.
             return
         if change == _KEPT:
             node = child
     by_bayes = _set_leaf_votes(adaptive, node, rule.leaf, True, space)
     j, threshold = _learn_leaf(adaptive, node, c, weight, by_bayes, rule, space)
     _follow_choice(adaptive, node, j, threshold, space, rule.bits)
+
+
+@inlined
+def _top_without_branch(tree: Tree, node: int, top: int, space: NodeSpace) -> int:
+    """Return the class that counts as predicted for a row without a branch, and mend its votes.
+
+    As in MOA, a row without a value has no votes, and the windows see the class of most rows; one
+    with a value that has no branch has the votes of these, and the windows see the first class.
+    """
+    if space.x[column_of_test(tree.feature[node])] < 0.0:
+        for c in range(space.votes.shape[0]):
+            space.votes[c] = 0.0
+        return top
+    return 0
 
 
 @compiled
@@ -339,34 +417,48 @@ def learn_and_score(
     scores: FloatArray,
     weights: Any,
     space: NodeSpace,
+    spans: NDArray[np.int64],
 ) -> int:
     """Score rows from `start` on by their leaves and, when `learning`, let their nodes learn.
 
-    `first` is the first row of the `block`. Return what `go_through` asks for.
+    `first` is the first row of the `block`. Return what `go_through` asks for; `spans` then has how
+    many values of each nominal column the row needs.
     """
     low, high = limits
     adaptive = borrowed(adaptive)
     space = borrowed(space)
     scores = borrowed(scores)
     tree = adaptive.tree
+    branches = most_branches(tree.values)
     last: int = first + block.shape[0]
     for i in range(start, last):
-        if not take_row(block, i - first, space.x, low, high):
+        is_usable = take_row(block, i - first, space.x, low, high)
+        if has_nominal(tree.values):
+            is_usable &= are_codes(tree.values, space.x)
+        if not is_usable:
             scores[i:] = np.nan
             return len(scores)
         node = 0
         depth = 0
         while tree.feature[node] != LEAF:
-            above = space.x[tree.feature[node]] > tree.threshold[node]
-            node = tree.child[node] + above
+            child = _branch_of(tree, node, space.x)
+            if has_nominal(tree.values) and child == NO_BRANCH:
+                break
+            node = child
             depth += 1
         weight = weight_of(weights, i) if learning else 0.0
         learned = learning and y[i] != UNKNOWN
         # Each test on the way may get an alternate, two slots; one leaf may split.
-        if learned and splits_left(tree, adaptive.pool) < 2 * depth + 2:
+        if learned and splits_left(tree, adaptive.pool) < 2 * depth + 1 + branches:
+            return i
+        counts = learned and has_nominal(tree.values)
+        if counts and needs_values(tree.values, space.x, spans):
             return i
         _set_leaf_votes(adaptive, node, rule.leaf, False, space)
-        mistake = 0.0 if learned and largest(space.votes) == y[i] else 1.0
+        top = largest(space.votes)
+        if has_nominal(tree.values) and tree.feature[node] != LEAF:
+            top = _top_without_branch(tree, node, top, space)
+        mistake = 0.0 if learned and top == y[i] else 1.0
         set_scores(space.votes, scores[i])
         if learned:
             seen[0] += 1

@@ -125,7 +125,7 @@ def _set_tree_votes(
     forest: Forest, root: int, leaf: int, learned: bool, space: RowSpace
 ) -> tuple[int, int]:
     """Set the votes of one tree; return its leaf and the class by naive Bayes."""
-    node = leaf_of(space.row, forest.tree, root)
+    node = leaf_of(forest.tree, space.row, root)
     _take_part(forest, node, space)
     by_bayes = set_votes(
         space.part, forest.tree, node, leaf, learned, space.densities, space.votes

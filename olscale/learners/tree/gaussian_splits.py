@@ -138,7 +138,7 @@ def entropy(weights: Any) -> float:
 
 
 @nested
-def _merit(before: float, sides: Any) -> float:
+def merit_of_sides(before: float, sides: Any) -> float:
     """Return the gain of information, or -inf if nearly all weight is on one side."""
     first = 0.0
     second = 0.0
@@ -174,7 +174,7 @@ def best_threshold(
         threshold = width / (CANDIDATES + 1.0) * (i + 1) + low
         if low < threshold < high:
             share_sides(moments, counts, j, threshold, sides)
-            merit = _merit(before, sides)
+            merit = merit_of_sides(before, sides)
             if not is_possible or merit > best:
                 is_possible = True
                 best = merit

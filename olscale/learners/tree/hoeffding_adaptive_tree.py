@@ -25,7 +25,8 @@ from olscale.learners.tree.adaptive_tree_loop import (
 )
 from olscale.learners.tree.hoeffding_tree import PREDICTIONS, HoeffdingTree
 from olscale.learners.tree.row_blocks import go_through
-from olscale.learners.tree.tree_arrays import LEAF
+from olscale.learners.tree.tree_arrays import LEAF, branches_below
+from olscale.learners.tree.value_counts import empty_value_counts, with_room_of
 
 _LEAST_SLOTS = 4
 
@@ -41,12 +42,14 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
 
     Notes
     -----
-    It is MOA's ``trees.HoeffdingAdaptiveTree``, and has the same predictions on numeric features:
-    its draws are those of ``java.util.Random`` with one seed for each leaf. What follows from that:
+    It is MOA's ``trees.HoeffdingAdaptiveTree``, and has the same predictions: its draws are those of
+    ``java.util.Random`` with one seed for each leaf. What follows from that:
 
     - A leaf learns a row k times, k of the Poisson distribution with mean 1, but once for k = 0.
     - An alternate is a leaf. Where it would split, it replaces the branch, better or not.
     - At a further alarm another alternate begins in its place.
+    - A value of a nominal column that has no branch never gets one, and a row without a value has
+      no votes.
 
     `max_leaves` counts alternates too, twice each. In MOA squares of large windows overflow, beyond
     about 100,000 rows without a drop.
@@ -77,13 +80,17 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
         "Probability of a false alarm of drift, as far as ADWIN's bound holds.",
     )
 
-    def _leaf_bytes(self, columns: int, classes: int) -> int:
+    def _leaf_bytes(self, columns: int, classes: int, values: int = 0) -> int:
         """Return the bytes of a leaf with its moments, and of the windows of two nodes."""
         window = 8 * (2 * LEVELS * (BUCKETS + 1) + LEVELS)
-        return super()._leaf_bytes(columns, classes) + 2 * window
+        return super()._leaf_bytes(columns, classes, values) + 2 * window
 
     def _allocate(self, columns: int, outputs: int) -> State:
-        return empty_adaptive_tree(columns, max(2, outputs), _LEAST_SLOTS)
+        classes = max(2, outputs)
+        return {
+            **empty_adaptive_tree(columns, classes, _LEAST_SLOTS),
+            **empty_value_counts(self.nominal_columns(columns), classes, _LEAST_SLOTS),
+        }
 
     def _pass(
         self,
@@ -105,19 +112,23 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
         )
         form = (rule, self.norm_limits(), learning, state["seen"], state["updates"])
         space = node_space(self._columns, max(2, self._classes))
+        spans = self._no_spans()
 
         def learn(block: FloatArray, first: int, start: int) -> int:
             adaptive = adaptive_tree_of(state)
-            ends = (scores, array_of(weights), space)
+            ends = (scores, array_of(weights), space, spans)
             return learn_and_score(block, first, start, y, adaptive, *form, *ends)
 
         def grow() -> None:
-            # Not bounded by max_leaves: each of these tests may get an alternate.
-            leaves = 2 * len(state["counts"])
-            self._check_room(self._columns, self._classes, leaves)
-            state.update(grown_adaptive_tree(state, leaves))
+            self._make_room(state, spans)
 
         go_through(X, self._columns, learn, grow)
+
+    def _more_leaves(self, state: State, values: int) -> State:
+        # Not bounded by max_leaves: each of these tests may get an alternate.
+        leaves = 2 * len(state["counts"])
+        self._check_room(self._columns, self._classes, leaves, values)
+        return grown_adaptive_tree(state, leaves)
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, whose tree may need more room than the current one."""
@@ -125,6 +136,7 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
         counts = state.get("counts", room)
         if counts.shape[1:] == room.shape[1:] and len(counts) > len(room):
             self.state_.update(grown_adaptive_tree(self.state_, len(counts)))
+        self.state_.update(with_room_of(self.state_, state))
         super(HoeffdingTree, self).restore(state)
 
     def _can_continue(self) -> bool:
@@ -142,10 +154,8 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
         leaves = 0
         while len(level):
             depth += 1
-            is_leaf = tree.feature[level] == LEAF
-            leaves += int(is_leaf.sum())
-            first = tree.child[level[~is_leaf]]
-            level = np.concatenate([first, first + 1])
+            leaves += int((tree.feature[level] == LEAF).sum())
+            level = branches_below(tree, level)
         return {
             **super(HoeffdingTree, self).measures(),
             "leaves": float(leaves),

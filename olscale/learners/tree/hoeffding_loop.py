@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.decorator import compiled, nested
+from olscale.compiled.decorator import compiled, inlined, nested
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.rows import weight_of
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
@@ -21,27 +21,65 @@ from olscale.learners.tree.leaves import (
     set_votes,
     split_leaf,
 )
+from olscale.learners.tree.nominal_branches import (
+    add_branch,
+    branches_of,
+    part_leaf,
+    split_by_values,
+)
+from olscale.learners.tree.nominal_values import (
+    ALL_VALUES,
+    are_codes,
+    most_branches,
+    needs_values,
+)
 from olscale.learners.tree.row_blocks import take_row
-from olscale.learners.tree.tree_arrays import Tree
+from olscale.learners.tree.tree_arrays import LEAF, Tree
+from olscale.learners.tree.tree_pool import NODES, Pool, take_pair, take_slot
+from olscale.learners.tree.value_counts import (
+    column_of_test,
+    has_nominal,
+    nominal_place,
+)
+
+
+@inlined
+def _branches_left(sizes: Any, most: int) -> int:
+    """Return how many leaves may still come, of `most` in all."""
+    # An end of a chain counts as the leaf that it may become: tests are one less than both.
+    left: int = most - (sizes[NODES] + 1) // 2
+    return left
 
 
 @nested
-def _try_to_split(tree: Tree, node: int, columns: int, rule: Any, sides: Any) -> None:
+def _try_to_split(
+    tree: Tree, pool: Pool, node: int, columns: int, rule: Any, sides: Any, left: int
+) -> None:
     j, threshold = choose_split(tree, node, columns, rule, sides)
     if j == BEGINS_ANEW:
         begin_leaf(tree, node, tree.slot[node])
     elif j != STAYS:
-        first = tree.sizes[0]
-        split_leaf(tree, node, j, j, threshold, sides, first, tree.sizes[1])
-        tree.sizes[0] += 2
-        tree.sizes[1] += 1
+        k = nominal_place(tree.values, j)
+        if k < 0:
+            first = take_pair(tree, pool)
+            slot = take_slot(tree, pool)
+            split_leaf(tree, node, j, j, threshold, sides, first, slot)
+        elif threshold != ALL_VALUES:
+            part_leaf(tree.values, tree, pool, node, k, int(threshold), sides)
+        else:
+            branches = branches_of(tree.values, tree.slot[node], k)
+            if branches <= left:
+                split_by_values(tree.values, tree, pool, node, k, sides)
 
 
 @nested
-def _has_room(tree: Tree, node: int, weight: float, rule: Any) -> bool:
-    """Return whether the arrays can hold the leaf that this row may bring."""
-    if tree.sizes[1] < tree.counts.shape[0] or tree.sizes[1] >= rule.max_leaves:
+def _has_room(tree: Tree, node: int, weight: float, rule: Any, branches: int) -> bool:
+    """Return whether the arrays can hold the leaves, at most `branches`, that this row may bring."""
+    room = tree.counts.shape[0]
+    if _branches_left(tree.sizes, room) >= branches or room >= rule.max_leaves:
         return True
+    if has_nominal(tree.values) and tree.feature[node] != LEAF:
+        return False
     total = 0.0
     for c in range(tree.weights.shape[1]):
         total += tree.weights[node, c]
@@ -55,16 +93,26 @@ def _learn(
     c: int,
     weight: float,
     tree: Tree,
+    pool: Pool,
     node: int,
     by_bayes: int,
     rule: Any,
     sides: Any,
 ) -> None:
+    most = min(rule.max_leaves, tree.counts.shape[0])
+    if has_nominal(tree.values) and tree.feature[node] != LEAF:
+        value = int(x[column_of_test(tree.feature[node])])
+        if value < 0 or _branches_left(tree.sizes, most) < 1:
+            # As in MOA, a row whose value is missing is learned nowhere.
+            return
+        sides[0, :] = 0.0
+        slot = take_slot(tree, pool)
+        node = add_branch(tree, pool, node, value, slot, sides[0], 0)
     add_row(x, c, weight, tree, node, by_bayes, rule.leaf)
     # Room as well: of weights beyond 1e16 the sum is not the one that `_has_room` looked at.
-    most = min(rule.max_leaves, tree.counts.shape[0])
-    if is_due(tree, node, rule.grace) and tree.sizes[1] < most:
-        _try_to_split(tree, node, x.shape[0], rule, sides)
+    left = _branches_left(tree.sizes, most)
+    if is_due(tree, node, rule.grace) and left > 0:
+        _try_to_split(tree, pool, node, x.shape[0], rule, sides, left)
 
 
 @compiled
@@ -74,6 +122,7 @@ def learn_and_score(
     start: int,
     y: NDArray[np.int64],
     tree: Tree,
+    pool: Pool,
     rule: Any,
     limits: Any,
     learning: bool,
@@ -81,14 +130,17 @@ def learn_and_score(
     updates: NDArray[np.int64],
     scores: FloatArray,
     weights: Any,
+    spans: NDArray[np.int64],
 ) -> int:
     """Score rows from `start` on by their leaves and, when `learning`, add each to its leaf.
 
-    `first` is the first row of the `block`. Return what `go_through` asks for.
+    `first` is the first row of the `block`. Return what `go_through` asks for; `spans` then has how
+    many values of each nominal column the row needs.
     """
     low, high = limits
     # Counting references took most of the time.
     tree = borrowed(tree)
+    pool = borrowed(pool)
     scores = borrowed(scores)
     classes = tree.weights.shape[1]
     columns = tree.moments.shape[2] // classes
@@ -96,15 +148,22 @@ def learn_and_score(
     densities = np.empty(columns)
     votes = np.empty(classes)
     sides = np.empty((2, classes))
+    branches = most_branches(tree.values)
     last: int = first + block.shape[0]
     for i in range(start, last):
-        if not take_row(block, i - first, x, low, high):
+        is_usable = take_row(block, i - first, x, low, high)
+        if has_nominal(tree.values):
+            is_usable &= are_codes(tree.values, x)
+        if not is_usable:
             scores[i:] = np.nan
             return len(scores)
-        node = leaf_of(x, tree, 0)
+        node = leaf_of(tree, x, 0)
         weight = weight_of(weights, i) if learning else 0.0
         learned = learning and y[i] != UNKNOWN
-        if learned and not _has_room(tree, node, weight, rule):
+        if learned and not _has_room(tree, node, weight, rule, branches):
+            return i
+        counts = learned and has_nominal(tree.values)
+        if counts and needs_values(tree.values, x, spans):
             return i
         by_bayes = set_votes(x, tree, node, rule.leaf, learned, densities, votes)
         set_scores(votes, scores[i])
@@ -112,5 +171,5 @@ def learn_and_score(
             seen[0] += 1
             if weight > 0.0:
                 updates[0] += 1
-                _learn(x, y[i], weight, tree, node, by_bayes, rule, sides)
+                _learn(x, y[i], weight, tree, pool, node, by_bayes, rule, sides)
     return last

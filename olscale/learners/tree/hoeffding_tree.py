@@ -19,34 +19,46 @@ from olscale.learners.tree.leaves import (
     MAJORITY,
     HoeffdingRule,
 )
+from olscale.learners.tree.nominal_columns import KnowsNominal
 from olscale.learners.tree.row_blocks import go_through
 from olscale.learners.tree.tree_arrays import (
-    LEAF,
     allow_sizes,
+    branches_below,
     empty_tree,
     grown,
     is_tree,
     tree_of,
 )
+from olscale.learners.tree.tree_pool import NODES, SLOTS, Pool
+from olscale.learners.tree.value_counts import (
+    empty_value_counts,
+    with_values,
+)
+
+_NONE = np.zeros(0, dtype=np.int64)
+_NO_POOL = Pool(_NONE, _NONE, np.zeros(2, dtype=np.int64))
+"""Of a tree that is never pruned."""
+
+_NO_VALUES = np.zeros(1, dtype=np.int64)
 
 PREDICTIONS = {"mc": MAJORITY, "nb": BAYES, "nba": ADAPTIVE}
 
 
-class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
+class HoeffdingTree(KnowsNominal, OnePassLearner, WeightedClassifier, EstimatesCost):
     """The Hoeffding tree (VFDT): leaves split where a test of a feature is surely the best.
 
     A row goes by the tests of the tree, ``x_j <= threshold``, to a leaf, which predicts it and
-    learns from it. Every `grace` rows the leaf compares splits by their gain of information, in
-    bits. The best one is made if it gains more than the second best feature by
-    ``epsilon = sqrt(R^2 log(1 / confidence) / (2 n))``, for n rows and ``R = log2 classes``, or if
-    epsilon is below `tie`. Within a class a feature counts as normal; its candidates are ten
-    thresholds evenly between its least and greatest value. A split leaves more than 1 % of the
-    weight on both sides.
+    learns from it; `nominal` columns have a branch for each value. Every `grace` rows the leaf
+    compares splits by their gain of information, in bits. The best one is made if it gains more than
+    the second best feature by ``epsilon = sqrt(R^2 log(1 / confidence) / (2 n))``, for n rows and
+    ``R = log2 classes``, or if epsilon is below `tie`. Within a class a feature counts as normal;
+    its candidates are ten thresholds evenly between its least and greatest value. A split leaves
+    more than 1 % of the weight on both sides.
 
     Notes
     -----
-    It is MOA's ``trees.HoeffdingTree`` with its ``GaussianNumericAttributeClassObserver``, and has
-    the same predictions on numeric features. What follows from that:
+    It is MOA's ``trees.HoeffdingTree`` with its ``GaussianNumericAttributeClassObserver`` and
+    ``NominalAttributeClassObserver``, and has the same predictions. What follows from that:
 
     - The scores of a leaf are shares of its classes, or of the products of shares and densities,
       those of two classes ``s_1 - s_0``. With some hundreds of features the products are 0 for all
@@ -57,19 +69,25 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
     - The density at a threshold counts as the probability of that very value.
     - Where no feature of a leaf has two values, its moments begin anew.
     - Of equally good features the last is taken.
+    - A nominal column splits into a branch for each code up to the greatest that its leaf has seen,
+      or parts one value from all others where that gains more. Its factor of naive Bayes is the
+      share ``(n_v + 1) / (n + m)`` of the value in the class, m being one more than the greatest
+      code that came with the class.
+    - A value without a branch, or a missing one, is predicted by the classes that the test had as a
+      leaf. Learning a row with such a value makes the branch; one without a value is not learned.
 
     CapyMOA's ``HoeffdingTree`` is the same with another default, ``confidence = 0.001``.
 
     MOA switches leaves off as its memory fills, first looking at row 1,000,000; here the tree stops
-    to grow at `max_leaves`, and one beyond the memory ends its run. Learners do not know which
-    columns are nominal: those of one-hot categories are numeric features, whose splits separate a
-    value from the others.
+    to grow at `max_leaves`, and one beyond the memory ends its run. A split with more branches than
+    `max_leaves` leaves room for is not made. Columns that `nominal` does not name are numeric, those
+    of one-hot categories too.
 
     A row's weight multiplies what it adds to its leaf: one of weight 2 counts as two equal rows,
     except that splits are compared after both.
 
-    State: ``6 classes d`` numbers for each leaf and d features. Cost of a row: O(classes d), on
-    sparse rows too.
+    State: ``6 classes d`` numbers for each leaf and d features, and a number for each class and value
+    of nominal columns. Cost of a row: O(classes d), on sparse rows too.
 
     References
     ----------
@@ -86,6 +104,9 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
     >>> tree = HoeffdingTree(grace=50, confidence=0.1).fit(X, y)
     >>> int(tree.measures()["leaves"]) > 3, bool(tree.score(X, y) > 0.9)
     (True, True)
+    >>> codes = np.arange(1000).reshape(-1, 1) % 5
+    >>> HoeffdingTree(nominal="0").fit(codes, codes[:, 0] % 2).predict([[1], [2], [3]])
+    array([1, 0, 1])
     """
 
     name = "hoeffding-tree"
@@ -132,13 +153,16 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
         """Refuse leaves of which this machine cannot hold two."""
         self._check_room(columns, classes, min(2, int(self.max_leaves)))
 
-    def _check_room(self, columns: int, classes: int, leaves: int) -> None:
+    def _check_room(
+        self, columns: int, classes: int, leaves: int, values: int = 0
+    ) -> None:
         what = f"{leaves:,} leaves of {columns:,} features and {classes:,} classes need"
-        require_memory(self, self._leaf_bytes(columns, classes) * leaves, what)
+        needed = self._leaf_bytes(columns, classes, values) * leaves
+        require_memory(self, needed, what)
 
-    def _leaf_bytes(self, columns: int, classes: int) -> int:
-        """Return the bytes of a leaf; nearly all are of moments."""
-        return 8 * 6 * columns * max(2, classes)
+    def _leaf_bytes(self, columns: int, classes: int, values: int = 0) -> int:
+        """Return the bytes of a leaf; nearly all are of moments and of counts of values."""
+        return 8 * (6 * columns + values) * max(2, classes)
 
     def cheaper(self) -> str:
         """Return what to do if a run takes too much time or memory, as half a sentence."""
@@ -147,7 +171,11 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
         )
 
     def _allocate(self, columns: int, outputs: int) -> State:
-        return empty_tree(columns, max(2, outputs), leaves=1)
+        classes = max(2, outputs)
+        return {
+            **empty_tree(columns, classes, leaves=1),
+            **empty_value_counts(self.nominal_columns(columns), classes, slots=1),
+        }
 
     def _pass(
         self,
@@ -166,18 +194,43 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
             int(self.max_leaves),
         )
         form = (rule, self.norm_limits(), learning, state["seen"], state["updates"])
+        spans = self._no_spans()
 
         def learn(block: FloatArray, first: int, start: int) -> int:
             tree = tree_of(state)
-            ends = (scores, array_of(weights))
-            return learn_and_score(block, first, start, y, tree, *form, *ends)
+            ends = (scores, array_of(weights), spans)
+            return learn_and_score(block, first, start, y, tree, _NO_POOL, *form, *ends)
 
         def grow() -> None:
-            leaves = min(2 * len(state["counts"]), int(self.max_leaves))
-            self._check_room(self._columns, self._classes, leaves)
-            state.update(grown(state, leaves))
+            self._make_room(state, spans)
 
         go_through(X, self._columns, learn, grow)
+
+    def _no_spans(self) -> NDArray[np.int64]:
+        """Return a place for how many values of each nominal column a row needs."""
+        return np.zeros(len(self.nominal_columns(self._columns)), dtype=np.int64)
+
+    def _make_room(self, state: State, spans: NDArray[np.int64]) -> None:
+        """Enlarge the tree: for so many values of nominal columns, or if there is room for leaves."""
+        larger = with_values(state, spans)
+        if larger:
+            values = int(larger["value_starts"][-1])
+            slots = len(state["counts"])
+            self._check_room(self._columns, self._classes, slots, values)
+        else:
+            values = int(state.get("value_starts", _NO_VALUES)[-1])
+            larger = self._more_leaves(state, values)
+        state.update(larger)
+
+    def _more_leaves(self, state: State, values: int) -> State:
+        """Return the arrays with room for more leaves, which have so many `values`."""
+        # At once as many as the nominal column with most values may bring.
+        rooms = np.diff(state.get("value_starts", _NO_VALUES))
+        ends = (int(state["sizes"][NODES]) + 1) // 2
+        most = ends + int(rooms.max(initial=1))
+        leaves = min(max(2 * len(state["counts"]), most), int(self.max_leaves))
+        self._check_room(self._columns, self._classes, leaves, values)
+        return grown(state, leaves)
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, whose tree may need more room than the current one."""
@@ -190,14 +243,13 @@ class HoeffdingTree(OnePassLearner, WeightedClassifier, EstimatesCost):
     def measures(self) -> dict[str, float]:
         """Return the shared measures, the number of leaves, and the tests on the longest way."""
         tree = tree_of(self.state_)
-        nodes, leaves = tree.sizes.tolist()
-        depth = np.zeros(nodes, dtype=np.int64)
-        # Children come after their parents, whose depth is known by then.
-        for node in np.flatnonzero(tree.feature[:nodes] != LEAF):
-            child = tree.child[node]
-            depth[child : child + 2] = depth[node] + 1
+        level = np.zeros(1, dtype=np.int64)
+        depth = -1
+        while len(level):
+            depth += 1
+            level = branches_below(tree, level)
         return {
             **super().measures(),
-            "leaves": float(leaves),
-            "depth": float(depth.max()),
+            "leaves": float(tree.sizes[SLOTS]),
+            "depth": float(depth),
         }

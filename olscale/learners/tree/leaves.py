@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from olscale.compiled.copies import copy_numbers
-from olscale.compiled.decorator import nested
+from olscale.compiled.decorator import inlined, nested
 from olscale.learners.tree.gaussian_splits import (
     best_threshold,
     entropy,
@@ -14,7 +14,20 @@ from olscale.learners.tree.gaussian_splits import (
     set_densities,
     share_sides,
 )
+from olscale.learners.tree.nominal_values import (
+    best_of_values,
+    forget_values,
+    learn_values,
+    set_value_shares,
+)
 from olscale.learners.tree.tree_arrays import HIGH, LEAF, LOW, Tree
+from olscale.learners.tree.value_counts import (
+    NO_BRANCH,
+    by_columns,
+    column_of_test,
+    has_nominal,
+    nominal_place,
+)
 
 MAJORITY, BAYES, ADAPTIVE = range(3)
 """How leaves predict."""
@@ -38,15 +51,44 @@ class HoeffdingRule(NamedTuple):
     max_leaves: int
 
 
-@nested
-def leaf_of(x: Any, tree: Tree, root: int) -> int:
-    """Return the leaf of a row in the tree below `root`."""
-    node = root
-    while tree.feature[node] != LEAF:
-        # Not above is at most, and the first child.
-        above = x[tree.feature[node]] > tree.threshold[node]
-        node = tree.child[node] + above
-    return node
+@inlined
+def child_of(x: Any, tree: Tree, node: int) -> int:
+    """Return the child of a test to which a row goes; the test itself if it has none for the row."""
+    feature = tree.feature[node]
+    second = 0
+    if feature >= 0:
+        second = int(x[feature] > tree.threshold[node])
+    else:
+        value = x[column_of_test(feature)]
+        if value < 0.0 or tree.child[node] == NO_BRANCH:
+            return node
+        second = int(value != tree.threshold[node])
+    child: int = tree.child[node] + second
+    return child
+
+
+@by_columns
+def leaf_of(tree: Tree, x: Any, root: int) -> Any:
+    """Return the leaf of a row in the tree below `root`, or the test that has no branch for it."""
+
+    def numeric(tree: Any, x: Any, root: int) -> int:
+        node = root
+        while tree.feature[node] != LEAF:
+            # Not above is at most, and the first child.
+            above = x[tree.feature[node]] > tree.threshold[node]
+            node = tree.child[node] + above
+        return node
+
+    def nominal(tree: Any, x: Any, root: int) -> int:
+        node = root
+        while tree.feature[node] != LEAF:
+            child = child_of(x, tree, node)
+            if child == node:
+                break
+            node = child
+        return node
+
+    return numeric, nominal
 
 
 @nested
@@ -80,6 +122,7 @@ def set_bayes_votes(x: Any, tree: Tree, node: int, densities: Any, votes: Any) -
         if counts[c] > 0.0:
             vote = votes[c]
             set_densities(x, c, moments, densities)
+            set_value_shares(tree.values, x, c, tree.slot[node], densities)
             # One after the other, as MOA: what is too small for a number is so for both.
             for density in densities:
                 vote *= density
@@ -129,6 +172,7 @@ def begin_leaf(tree: Tree, node: int, slot: int) -> None:
     for part in range(moments.shape[0]):
         for k in range(moments.shape[1]):
             moments[part, k] = 0.0
+    forget_values(tree.values, slot)
 
 
 @nested
@@ -174,7 +218,8 @@ def choose_split(
 ) -> tuple[int, float]:
     """Return feature and threshold of the best candidate, if that is sure enough, or as good as the second.
 
-    Otherwise the feature is `STAYS`, or `BEGINS_ANEW` if there is no candidate.
+    Otherwise the feature is `STAYS`, or `BEGINS_ANEW` if there is no candidate. The threshold of a
+    nominal feature is the value that is parted from the others, or `ALL_VALUES`.
     """
     weight = 0.0
     present = 0
@@ -192,9 +237,15 @@ def choose_split(
     best_feature = LEAF
     best_at = 0.0
     for j in range(columns):
-        is_possible, merit, threshold = best_threshold(
-            tree.moments[slot], tree.counts[slot], j, before, sides
-        )
+        k = nominal_place(tree.values, j)
+        if k >= 0:
+            # Possible even without a value, as in MOA.
+            is_possible = True
+            merit, threshold = best_of_values(tree.values, slot, k, before, sides)
+        else:
+            is_possible, merit, threshold = best_threshold(
+                tree.moments[slot], tree.counts[slot], j, before, sides
+            )
         if not is_possible:
             continue
         if merit >= best:
@@ -226,6 +277,8 @@ def add_row(
     tree.classes[node] = max(tree.classes[node], c + 1)
     slot = tree.slot[node]
     learn_moments(x, c, weight, tree.counts[slot], tree.moments[slot])
+    if has_nominal(tree.values):
+        learn_values(tree.values, x, c, weight, slot)
 
 
 @nested
@@ -249,10 +302,14 @@ def set_votes(
 ) -> int:
     """Set the votes of a leaf; return the class by naive Bayes, 0 where nothing needs it.
 
-    A row that is `learned` needs it where the leaf counts which of its ways is correct.
+    A row that is `learned` needs it where the leaf counts which of its ways is correct. A test
+    without a branch for the row votes by the classes that it had when it was a leaf.
     """
     classes = votes.shape[0]
     by_bayes = 0
+    if has_nominal(tree.values) and tree.feature[node] != LEAF:
+        copy_numbers(tree.weights[node], votes, classes)
+        return by_bayes
     bayes_wins = leaf == BAYES or (
         leaf == ADAPTIVE and tree.correct[node, 0] <= tree.correct[node, 1]
     )

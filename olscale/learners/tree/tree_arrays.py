@@ -7,6 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.learners.contract.learner import FloatArray, State
+from olscale.learners.tree.value_counts import (
+    FOLLOWS,
+    NO_BRANCH,
+    are_tests,
+    are_value_counts,
+    is_end_of_values,
+    value_counts_of,
+    with_room_of,
+    with_slots,
+)
 
 MEAN, SQUARES, LOW, HIGH, HEIGHT, FALL = range(6)
 """What `Tree.moments` has of each feature and class: mean, sum of squared differences, least and
@@ -22,9 +32,10 @@ class Tree(NamedTuple):
     Parameters
     ----------
     feature : int64 array of shape (nodes,)
-        Feature that a node tests, `LEAF` for a leaf.
+        Feature that a node tests, `LEAF` for a leaf, below it for a nominal one (`values_test`).
     threshold : float64 array of shape (nodes,)
-        Rows whose feature is at most this go to the first child.
+        Rows whose feature is at most this go to the first child; of a nominal one those that have
+        this value.
     child : int64 array of shape (nodes,)
         First child; the second is the next node.
     slot : int64 array of shape (nodes,)
@@ -43,6 +54,8 @@ class Tree(NamedTuple):
         Moments of these rows: of all features in class 0, then in class 1, and so on.
     sizes : int64 array of shape (2,)
         Number of nodes, and of leaves.
+    values : ValueCounts or tuple of nothing
+        Values of nominal columns in these rows, if there are such columns.
     """
 
     feature: NDArray[np.int64]
@@ -56,6 +69,7 @@ class Tree(NamedTuple):
     counts: FloatArray
     moments: FloatArray
     sizes: NDArray[np.int64]
+    values: Any
 
 
 def empty_tree(columns: int, classes: int, leaves: int) -> State:
@@ -85,7 +99,8 @@ def empty_tree(columns: int, classes: int, leaves: int) -> State:
 
 def tree_of(state: Mapping[str, NDArray[Any]]) -> Tree:
     """Return the tree of these arrays, ignoring others."""
-    return Tree(**{name: state[name] for name in Tree._fields})
+    arrays = {name: state[name] for name in Tree._fields if name != "values"}
+    return Tree(**arrays, values=value_counts_of(state))
 
 
 def grown(state: Mapping[str, NDArray[Any]], leaves: int) -> State:
@@ -95,7 +110,20 @@ def grown(state: Mapping[str, NDArray[Any]], leaves: int) -> State:
     larger = empty_tree(columns, classes, leaves)
     for name, array in larger.items():
         array[: len(state[name])] = state[name]
-    return larger
+    return {**larger, **with_slots(state, leaves)}
+
+
+def branches_below(tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the branches of the tests among `nodes`, those of a nominal column with all its values."""
+    branches = []
+    tests = nodes[tree.feature[nodes] != LEAF]
+    while len(tests):
+        first = tree.child[tests[tree.child[tests] != NO_BRANCH]]
+        follows = tree.slot[first + 1] == FOLLOWS
+        branches += [first, first[~follows] + 1]
+        # Chains go on at their second children.
+        tests = first[follows] + 1
+    return np.concatenate([nodes[:0], *branches])
 
 
 def allow_sizes(state: State, other: Mapping[str, NDArray[Any]]) -> None:
@@ -105,25 +133,28 @@ def allow_sizes(state: State, other: Mapping[str, NDArray[Any]]) -> None:
         state["counts"]
     ):
         state.update(grown(state, len(counts)))
+    state.update(with_room_of(state, other))
 
 
 def is_tree(tree: Tree, columns: int) -> bool:
     """Return whether a loop that follows the tree stays within its arrays, and ends."""
     nodes, leaves = tree.sizes.tolist()
     slots, classes = tree.counts.shape
-    if not (1 <= leaves <= slots and nodes == 2 * leaves - 1):
+    if not (1 <= leaves <= slots and 1 <= nodes <= 2 * slots - 1):
         return False
     feature = tree.feature[:nodes]
-    inner = np.flatnonzero(feature != LEAF)
+    is_end = is_end_of_values(feature, tree.child[:nodes])
+    inner = np.flatnonzero((feature != LEAF) & ~is_end)
     children = tree.child[inner]
     outer = tree.slot[:nodes][feature == LEAF]
     return bool(
-        (feature >= LEAF).all()
-        and (feature < columns).all()
+        nodes == 2 * (leaves + is_end.sum()) - 1
+        and are_tests(feature, tree.values, columns)
         # A child behind its parent: no way leads in a circle.
         and (children > inner).all()
         and (children + 1 < nodes).all()
         and np.array_equal(np.sort(outer), np.arange(leaves))
         and (tree.classes >= 0).all()
         and (tree.classes <= classes).all()
+        and are_value_counts(tree.values)
     )

@@ -10,6 +10,11 @@ from olscale.compiled.decorator import compiled, nested
 from olscale.learners.contract.learner import State
 from olscale.learners.tree.leaves import begin_leaf
 from olscale.learners.tree.tree_arrays import LEAF, Tree, empty_tree
+from olscale.learners.tree.value_counts import (
+    NO_BRANCH,
+    are_tests,
+    are_value_counts,
+)
 
 NODES, SLOTS = range(2)
 """What `Tree.sizes` has of trees in a pool: nodes and slots that were ever used."""
@@ -95,7 +100,7 @@ def _give_back(tree: Tree, pool: Pool, node: int) -> None:
     if tree.feature[node] == LEAF:
         pool.free_slots[pool.free_sizes[FREE_SLOTS]] = tree.slot[node]
         pool.free_sizes[FREE_SLOTS] += 1
-    else:
+    elif tree.child[node] != NO_BRANCH:
         pool.free_pairs[pool.free_sizes[PAIRS]] = tree.child[node]
         pool.free_sizes[PAIRS] += 1
 
@@ -134,9 +139,7 @@ def begin_tree(tree: Tree, pool: Pool, root: int) -> None:
 
 
 @compiled
-def _mark_trees(
-    tree: Tree, pool: Pool, roots: Any, columns: int, nodes: Any, slots: Any
-) -> bool:
+def _mark_trees(tree: Tree, pool: Pool, roots: Any, nodes: Any, slots: Any) -> bool:
     """Mark all nodes and slots that are used or free; return whether each is one of these, once."""
     # A node is put here once, as it is marked before.
     stack = np.empty(nodes.shape[0] + 1, dtype=np.int64)
@@ -156,8 +159,8 @@ def _mark_trees(
                 slots[slot] = True
                 continue
             first = tree.child[node]
-            if not 0 <= tree.feature[node] < columns:
-                return False
+            if tree.feature[node] < LEAF and first == NO_BRANCH:
+                continue
             if not 0 <= first < tree.sizes[NODES] - 1 or nodes[first]:
                 return False
             if nodes[first + 1]:
@@ -198,7 +201,9 @@ def are_trees(tree: Tree, pool: Pool, roots: NDArray[np.int64], columns: int) ->
         return False
     marks = np.zeros(room[NODES], dtype=np.bool_), np.zeros(room[SLOTS], dtype=np.bool_)
     return bool(
-        _mark_trees(tree, pool, roots, columns, *marks)
+        are_value_counts(tree.values)
+        and are_tests(tree.feature[:nodes], tree.values, columns)
+        and _mark_trees(tree, pool, roots, *marks)
         and marks[NODES].sum() == nodes
         and marks[SLOTS].sum() == slots
     )
