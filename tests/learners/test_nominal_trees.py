@@ -213,11 +213,13 @@ def test_arrays_with_which_a_row_would_leave_the_tree_are_refused(
         begun(tree, X, y, **SMALL).restore(state)
 
 
-def test_states_of_other_columns_are_refused():
-    X, y = rows_of_words(500)
-    state = begun("hoeffding-tree", X, y, **SMALL).state()
+@pytest.mark.parametrize("tree", TREES)
+@pytest.mark.parametrize("nominal", ["0+1", "0-2"])
+def test_states_of_other_columns_are_refused(tree: str, nominal: str):
+    X, y = rows_of_words(10)
+    state = begun(tree, X, y, nominal=nominal).state()
     with pytest.raises(ValueError, match="state does not fit"):
-        begun("hoeffding-tree", X, y, **SMALL | {"nominal": "0-2"}).restore(state)
+        begun(tree, X, y, nominal="0+2").restore(state)
 
 
 def test_names_and_numbers_of_columns_name_one_run():

@@ -134,6 +134,12 @@ class KnowsNominal(Learner, TakesNames, ExplainsNoScore):
             )
         return np.array(sorted(listed), dtype=np.int64)
 
+    def _can_continue(self) -> bool:
+        nominal = self.nominal_columns(self._columns)
+        return super()._can_continue() and np.array_equal(
+            self.state_.get("nominal", nominal), nominal
+        )
+
     def _known_names(self) -> Sequence[str]:
         """Return the names of the features: of the dataset, or those of a table that is fitted."""
         return self._feature_names or tuple(getattr(self, "feature_names_in_", ()))
