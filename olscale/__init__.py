@@ -2,7 +2,7 @@
 
 >>> import olscale
 >>> olscale.__version__
-'0.2.0'
+'0.3.0'
 
 Names below are imported when they are first used, so that importing olscale costs nothing.
 """

@@ -164,7 +164,7 @@ def test_the_image_does_the_work_of_the_compose_file(
         "none; olscale --version"
     )
     done = image.run(tmp_path, "sh", "-c", facts)
-    assert done.stdout.split() == ["10001", "2", "none", "olscale", "0.2.0"], (
+    assert done.stdout.split() == ["10001", "2", "none", "olscale", "0.3.0"], (
         done.stderr
     )
     for name in ("digits", "breast_cancer"):
