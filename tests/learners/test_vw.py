@@ -204,6 +204,17 @@ def test_another_layout_of_memory_is_noticed(monkeypatch: pytest.MonkeyPatch):
     for other in (layout.values - 8, layout.values + 8, layout.indices):
         assert not example_memory._has_ends(layout._replace(values=other))
 
+    memory = example_memory._memory
+
+    def memory_with_a_freed_copy(address: int, count: int) -> bytes:
+        content = memory(address, count)
+        if count < example_memory._SEARCHED_BYTES:
+            return content
+        return content[: count // 2] + content[: count // 2]
+
+    monkeypatch.setattr(example_memory, "_memory", memory_with_a_freed_copy)
+    assert example_memory.layout.__wrapped__() == layout
+
     def no_memory(address: int, count: int) -> bytes:
         raise PermissionError
 

@@ -105,7 +105,10 @@ def push(workspace: Any, example: Any, indices: list[int], values: list[float]) 
 
 
 def _searched(count: int) -> Layout | None:
-    """Return where an example of `count` features has them; None if that is not one place each."""
+    """Return where an example of `count` features has them; None if there is no place for each.
+
+    The first is its own: memory behind it may be that of a freed example with the same pointers.
+    """
     workspace, example, values, indices = _probe(count)
     words = np.frombuffer(_memory(address_of(example), _SEARCHED_BYTES), np.uint64)
     lengths = words[1:] - words[:-1]
@@ -117,9 +120,9 @@ def _searched(count: int) -> Layout | None:
     squares = np.float32(example.sum_feat_sq(NAMESPACE))
     places.append((4 * np.flatnonzero(words.view(np.float32) == squares)).tolist())
     workspace.finish()
-    if any(len(each) != 1 for each in places):
+    if not all(places):
         return None
-    return Layout(*(each[0] for each in places))
+    return Layout(*map(min, places))
 
 
 def _holds(address: int, array: NDArray[Any]) -> bool:
