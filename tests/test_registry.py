@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import sys
 from collections.abc import Iterator
+from importlib.machinery import PathFinder
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -215,6 +216,13 @@ def test_files_of_entry_points_are_only_parsed_where_one_names_a_group_of_ours(
     points.write_text("[console_scripts]\nolscale = olscale.cli:main\n")
     monkeypatch.setattr(sys, "path", [str(distribution), str(distribution / "none")])
     monkeypatch.setattr(importlib.metadata, "entry_points", None)
+    # An installed package may have brought a finder of its own.
+    finders = [
+        finder
+        for finder in sys.meta_path
+        if finder is PathFinder or not hasattr(finder, "find_distributions")
+    ]
+    monkeypatch.setattr(sys, "meta_path", finders)
     all_installed.cache_clear()
     assert list(FORMATS) == list(FORMATS.ours)
     archive = distribution / "packages.zip"

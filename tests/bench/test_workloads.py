@@ -45,6 +45,8 @@ def test_same_seed_same_dataset(tmp_path: Path):
         "agrawal",
         "hyperplane",
         "led",
+        "mixed",
+        "random-tree",
         "rbf",
         "sea",
         "sine",

@@ -18,7 +18,7 @@ from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
 from olscale.learners import registry
 from olscale.learners.linear.passive_aggressive import PA1
-from olscale.learners.registry import learner_names, make_learner
+from olscale.learners.registry import learner_class, learner_names, make_learner
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
 from tests.few_trees import few_trees
@@ -76,7 +76,13 @@ def made(name: str, stream: Stream) -> RunState:
 @pytest.mark.parametrize(
     ("name", "dataset"),
     [
-        *product(learner_names("classification"), ["dense", "sparse", "digits"]),
+        *(
+            (name, dataset)
+            for name in learner_names("classification")
+            for dataset in ("dense", "sparse", "digits")
+            # Only digits has no negative values.
+            if dataset == "digits" or learner_class(name).takes_negative
+        ),
         *product(learner_names("regression"), ["targets"]),
     ],
 )

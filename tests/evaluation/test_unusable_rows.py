@@ -19,7 +19,7 @@ from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.shard_cuts import cut_shards
 from olscale.learners.contract.learner import FloatArray, Learner, State
-from olscale.learners.registry import learner_names, make_learner
+from olscale.learners.registry import learner_class, learner_names, make_learner
 from olscale.results.opening import open_store
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
@@ -69,7 +69,11 @@ class Late(Careless):
 
 TARGETS = [*learner_names("regression"), "sklearn.linear_model:SGDRegressor"]
 EVERY = [
-    *learner_names("classification"),
+    *(
+        name
+        for name in learner_names("classification")
+        if learner_class(name).takes_negative
+    ),
     "sklearn.linear_model:Perceptron",
     f"{__name__}:Careless",
 ]

@@ -2,6 +2,7 @@
 
 import csv
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +145,7 @@ def test_the_version_says_that_names_are_given(words: str) -> None:
     learner = make_learner("river.tree:HoeffdingTreeClassifier", {})
     before = learner.version
     learner.expect_names(
-        feature_names(manifest.model_copy(update={"feature_names": None}), ()), (0, 1)
+        feature_names(replace(manifest, feature_names=None), ()), (0, 1)
     )
     assert learner.version == before
     learner.expect_names(feature_names(manifest, ()), ("no", "yes"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from olscale.data.manifest import TableEntry
 from olscale.errors import FormatError, ModelError, UnknownNameError
 from olscale.models.about import ColumnsEntry
 from olscale.models.source import ModelSource
+from olscale.storage.strict_json import read_strictly
 
 NAMED = ColumnsEntry(
     count=4, kind="sparse", names=("a", "b", "t=x", "t=y"), text=("t",), label="kind"
@@ -241,14 +243,14 @@ def test_a_dataset_that_is_encoded_otherwise_is_refused(
 
 
 def test_codings_of_earlier_manifests_are_not_known(tmp_path: Path) -> None:
-    old = TableEntry.model_validate_json(
-        '{"numeric": 1, "categorical": {"t": 16}, "coded": ["t"]}'
+    old = read_strictly(
+        TableEntry, {"numeric": 1, "categorical": {"t": 16}, "coded": ["t"]}
     )
     assert old.coded == {"t": ""}
     manifest = ingest(
         str(table(tmp_path / "t.csv", "t,a,label")), tmp_path / "data", encode=ENCODE[0]
     ).manifest
-    model = ColumnsEntry.of(manifest.model_copy(update={"table": old}))
+    model = ColumnsEntry.of(replace(manifest, table=old))
     with pytest.raises(
         ModelError, match="by a coding of --encode that its dataset did not keep"
     ):
