@@ -161,9 +161,9 @@ def _named(
 ) -> list[LearnerSpec]:
     """Return the learners that `spec` stands for, each for datasets of its task.
 
-    With ``*`` they are all registered learners but those of counts. The datasets `multi_target` are for learners of
-    several targets, `weighted` datasets for learners that take weights, and streams `retraining` batch
-    references again and again for others.
+    With ``*`` they are all registered learners but those of counts. The datasets `multi_target`
+    are for learners of several targets, `weighted` datasets for learners that take weights, and
+    those that would be `retraining` batch references again and again are for all others.
     """
     among = {
         task: tuple(name for name in tasks if tasks[name] == task and spec.meets(name))

@@ -93,7 +93,7 @@ class WabbitLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
         if counted:
             remedy = f"write {classes} there instead of {counted}"
         else:
-            remedy = f"add --oaa {classes}"
+            remedy = f"add --oaa {classes}, or --oaa {CLASSES} for any data set"
         raise ParameterError(
             f"learner {self.name} learns {counted or 2} classes, but the stream has "
             f"{classes}; {remedy}"
