@@ -27,3 +27,14 @@ def part_of(arrays: Mapping[str, Array], mark: str) -> dict[str, Array]:
         for name, array in arrays.items()
         if name.startswith(mark)
     }
+
+
+def with_mark(arrays: Mapping[str, Array], mark: str) -> dict[str, Array]:
+    """Return the arrays with `mark` before each name, as `part_of` takes them apart again.
+
+    Examples
+    --------
+    >>> list(with_mark({"w": np.zeros(1)}, "learner."))
+    ['learner.w']
+    """
+    return {mark + name: array for name, array in arrays.items()}

@@ -12,6 +12,7 @@ from olscale.learners.kernel.replay_learner import ReplayLearner
 from olscale.learners.kernel.replay_machine import MACHINES
 from olscale.learners.kernel.replay_svm import ReplaySVM
 from olscale.models.onnx_graph import Value, doubles
+from olscale.models.onnx_local import add_soft_lol
 
 
 def add_support_vectors(learner: SupportVectorLearner, rows: Value) -> Value:
@@ -26,7 +27,7 @@ def add_support_vectors(learner: SupportVectorLearner, rows: Value) -> Value:
 
 
 def add_replay_svm(learner: ReplaySVM, rows: Value) -> Value:
-    """Add the mixture of the machines, their means, and the linear expert."""
+    """Add the mixture of the machines, their means, the linear expert and the local one."""
     state = learner.state_
     unit = rows.append_ones().unit_rows()
     if state["gamma"][0] == 0.0:
@@ -39,6 +40,10 @@ def add_replay_svm(learner: ReplaySVM, rows: Value) -> Value:
         of_mean = trust[MACHINES + machine] * mean
         weighted = doubles((of_now + of_mean).T)
         scores = scores + values @ weighted
+    local = learner.local()
+    if local is not None:
+        local_trust = float(trust[-1])
+        scores = scores + add_soft_lol(local, rows) * local_trust
     return scores
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.philox import philox
+from olscale.learners.local.soft_lol import SoftLOL
 
 FloatArray = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -31,7 +32,8 @@ class PlainReplay:
         self.drifting = False
         self.alive = [True] * 4
         self.errors = np.zeros((2, 4))
-        self.trust = np.full(10, 1 / 10)
+        self.shares = np.array([1.0] * 10 + [0.5])
+        self.trust = self.shares / self.shares.sum()
 
     def learn(self, X: FloatArray, y: Labels) -> FloatArray:
         self.W = np.zeros((self.outputs, X.shape[1] + 1))
@@ -39,6 +41,9 @@ class PlainReplay:
         scores = np.zeros((len(X), self.outputs))
         earlier = [rows for rows in (25, 50, 100, 200) if rows < self.sample]
         openings = [*earlier, self.sample]
+        local = SoftLOL()
+        local.begin(X.shape[1], max(2, self.outputs))
+        local_scores = local.learn(X, y)
         for i, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
             unit = np.append(x, 1.0) / np.sqrt(x @ x + 1.0)
             linear = self.W @ unit
@@ -47,11 +52,11 @@ class PlainReplay:
                 self.open(X[:i], y[:i].tolist())
             if i == self.sample:
                 self.errors = np.zeros((2, 4))
-                self.trust = np.full(10, 1 / 10)
+                self.trust = self.shares / self.shares.sum()
             if i < openings[0]:
                 scores[i] = linear
             else:
-                scores[i] = self.score(x, label, [linear, mean], i)
+                scores[i] = self.score(x, label, [linear, mean, local_scores[i]], i)
                 self.step_row(x, label, i + 1)
                 if self.landmarks and i + 1 == self.race:
                     self.end_race()
@@ -97,11 +102,11 @@ class PlainReplay:
         return float(f[label] - np.delete(f, label).max())
 
     def score(
-        self, x: FloatArray, label: int, linear: list[FloatArray], t: int
+        self, x: FloatArray, label: int, others: list[FloatArray], t: int
     ) -> FloatArray:
         self.set_scores(x, t)
-        experts = [*self.f, *self.g, *linear]
-        member = np.array([*self.alive, *self.alive, True, True])
+        experts = [*self.f, *self.g, *others]
+        member = np.array([*self.alive, *self.alive, True, True, True])
         score = sum(w * f for w, f in zip(self.trust * member, experts, strict=True))
         for j, f in enumerate(experts):
             if member[j] and self.is_wrong(f, label):
@@ -110,7 +115,8 @@ class PlainReplay:
                     self.errors[j // 4, j % 4] += 1
         self.trust[~member] = 0.0
         self.trust /= self.trust.sum()
-        self.trust[member] = 0.999 * self.trust[member] + 0.001 / member.sum()
+        dealt = self.shares[member] / self.shares[member].sum()
+        self.trust[member] = 0.999 * self.trust[member] + 0.001 * dealt
         return np.asarray(score)
 
     def step_row(self, x: FloatArray, label: int, t: int) -> None:
@@ -194,7 +200,7 @@ class PlainReplay:
     def end_race(self) -> None:
         best = int(np.argmin(self.errors.min(axis=0)))
         self.alive = [e == best for e in range(4)]
-        self.trust *= [*self.alive, *self.alive, True, True]
+        self.trust *= [*self.alive, *self.alive, True, True, True]
         self.trust /= self.trust.sum()
 
     def learn_linear(self, unit: FloatArray, f: FloatArray, label: int, t: int) -> None:

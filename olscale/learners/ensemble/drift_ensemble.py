@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR
+from olscale.compiled.csr import Rows, read_only_csr
 from olscale.learners.contract.learner import FloatArray, State, score_columns
 from olscale.learners.contract.parameters import Whole, param
 from olscale.learners.ensemble.drift_ensemble_loop import (
@@ -150,12 +150,10 @@ class DriftEnsemble(ReplayLearner):
             "lapses": np.full(2 * MACHINES + len(WINDOW_SHARES), 0.5),
         }
 
-    def _score_ahead(
-        self, rows: CSR, y: NDArray[np.int64], learning: bool
-    ) -> FloatArray:
+    def _score_ahead(self, X: Rows, y: NDArray[np.int64], learning: bool) -> FloatArray:
         """Return the scores of the trees, which depend on no other expert."""
         forest = self.forest()
-        tree_scores = forest.tree_scores(rows, y, learning)
+        tree_scores = forest.tree_scores(read_only_csr(X), y, learning)
         self.state_.update(with_prefix(forest.state_))
         return tree_scores
 

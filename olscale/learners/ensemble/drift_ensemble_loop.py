@@ -348,7 +348,7 @@ def _learn_stack(stack: Any, clipped: Any, p: Any, y: int) -> None:
 
 def _judge(experts: Any, alive: Any, runs: bool, space: Any, y: int) -> None:
     others = experts.others
-    trust_experts(alive, runs, experts.trust, experts.errors, others, space, y)
+    trust_experts(alive, runs, experts.trust, experts.errors, others, space, y, 1.0)
     _learn_stack(experts.stack, experts.clipped, experts.p, y)
     neighbours = others[FIRST_WINDOW:FIRST_TILES]
     drifting = _note_lapses(alive, runs, space, neighbours, experts.lapses, y)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.arrays import part_of, with_mark
 from olscale.compiled.csr import Rows, rows_of
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.tree.adaptive_forest import AdaptiveRandomForest
@@ -77,16 +78,12 @@ def with_prefix(state: State) -> State:
     >>> list(with_prefix({"front": np.arange(5)}))
     ['forest_front']
     """
-    return {_PREFIX + name: array for name, array in state.items()}
+    return with_mark(state, _PREFIX)
 
 
 def forest_state(state: Mapping[str, NDArray[Any]]) -> State:
     """Return the arrays of the forest among those of the learner, by their own names."""
-    return {
-        name.removeprefix(_PREFIX): array
-        for name, array in state.items()
-        if name.startswith(_PREFIX)
-    }
+    return part_of(state, _PREFIX)
 
 
 def allow_forest(state: State, other: Mapping[str, NDArray[Any]]) -> None:

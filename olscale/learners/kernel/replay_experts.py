@@ -71,25 +71,37 @@ def _register(
 
 @nested
 def trust_experts(
-    alive: Any, runs: bool, trust: Any, errors: Any, others: Any, space: Any, y: int
+    alive: Any,
+    runs: bool,
+    trust: Any,
+    errors: Any,
+    others: Any,
+    space: Any,
+    y: int,
+    last_share: float,
 ) -> None:
     """Trust experts that err less, and each one at least a little: it may be needed later.
 
-    Machines that do not run keep their weights, and the others share what theirs were.
+    Machines that do not run keep their weights, and the others share what theirs were. The last
+    expert gets `last_share` of what another is dealt.
     """
     first = 2 * MACHINES
     before = 0.0
     total = 0.0
-    members = others.shape[0]
-    for j in range(members):
+    count = others.shape[0]
+    members = count - 1 + last_share
+    last = trust.shape[0] - 1
+    for j in range(count):
         before += trust[first + j]
         if is_wrong(others[j], y):
             trust[first + j] *= _PENALTY
         total += trust[first + j]
     if not runs:
         for j in range(first, trust.shape[0]):
-            share = (1.0 - FIXED_SHARE) * (trust[j] / total) + FIXED_SHARE / members
-            trust[j] = before * share
+            dealt = FIXED_SHARE / members
+            if j == last:
+                dealt *= last_share
+            trust[j] = before * ((1.0 - FIXED_SHARE) * (trust[j] / total) + dealt)
         return
     for e in range(MACHINES):
         if alive[e]:
@@ -103,7 +115,10 @@ def trust_experts(
             members += 2
     for j in range(trust.shape[0]):
         if trust[j] > 0.0:
-            trust[j] = (1.0 - FIXED_SHARE) * (trust[j] / total) + FIXED_SHARE / members
+            dealt = FIXED_SHARE / members
+            if j == last:
+                dealt *= last_share
+            trust[j] = (1.0 - FIXED_SHARE) * (trust[j] / total) + dealt
 
 
 @nested

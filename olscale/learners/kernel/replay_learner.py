@@ -108,7 +108,7 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
     ) -> None:
         rows = read_only_csr(X)
         labels = read_only(y)
-        ahead = self._score_ahead(rows, labels, learning)
+        ahead = self._score_ahead(X, labels, learning)
         row = 0
         while True:
             if learning and state["gamma"][0] > 0.0:
@@ -127,12 +127,14 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
             if ends:
                 return
 
-    def _score_ahead(
-        self, rows: CSR, y: NDArray[np.int64], learning: bool
-    ) -> FloatArray:
-        """Return scores of experts that go through all rows before the others; here of none."""
-        del rows, y, learning
-        return _NOTHING_AHEAD
+    @abstractmethod
+    def _score_ahead(self, X: Rows, y: NDArray[np.int64], learning: bool) -> FloatArray:
+        """Return scores of experts that go through all rows before the others.
+
+        Returns
+        -------
+        float64 array of shape (rows, such experts, outputs)
+        """
 
     def _loop(
         self,

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from olscale.learners.contract.learner import FloatArray, State
+from olscale.compiled.csr import Rows
+from olscale.learners.contract.learner import FloatArray, State, score_columns
 from olscale.learners.contract.parameters import Real, Whole, param
+from olscale.learners.kernel.local_expert import (
+    SHARE,
+    LocalExpert,
+    has_local_expert,
+    local_bytes,
+    local_state,
+    with_prefix,
+)
 from olscale.learners.kernel.replay_learner import ReplayLearner
 from olscale.learners.kernel.replay_machine import MACHINES
 from olscale.learners.kernel.replay_svm_loop import Experts
@@ -18,8 +28,9 @@ class ReplaySVM(ReplayLearner):
     whose margin is below `theta` is stored and makes a dual step; after each row, `R` stored ones
     make a step again. Where the memory is full, the row that the machines need least is folded: the
     landmarks take its coefficients on. The machines race for `race` rows, and the one with the
-    fewest mistakes stays. Four scores are mixed by weights that follow their mistakes: that of the
-    machine, that of PA-I, and those of the means of their coefficients over the stream.
+    fewest mistakes stays. Five scores are mixed by weights that follow their mistakes: that of the
+    machine, that of PA-I, those of the means of their coefficients over the stream, and that of
+    `soft-lol`, which is worth more where labels are noisy.
 
     Notes
     -----
@@ -32,10 +43,11 @@ class ReplaySVM(ReplayLearner):
     have similar scales: see `running-standardize`. ``docs/replay-svm.md`` has equations, figures,
     and where it loses.
 
-    State: ``(B + D) (d + 16 outputs)`` numbers for d features that the stored rows have. Cost of a
-    row: ``(B + D) d`` products, nnz for d on a sparse row, and ``(2 + R) outputs (B + D)`` more. In
-    memory, kernel values between stored rows take ``4 (B + D)^2`` bytes more; they are no part of
-    the state. A row's weight is not used.
+    State: ``(B + D) (d + 16 outputs)`` numbers for d features that the stored rows have, and that
+    of `soft-lol`, which is left out where it would take more than 64 MB. Cost of a row: ``(B + D)
+    d`` products, nnz for d on a sparse row, ``(2 + R) outputs (B + D)`` more, and that of
+    `soft-lol`. In memory, kernel values between stored rows take ``4 (B + D)^2`` bytes more; they
+    are no part of the state. A row's weight is not used.
 
     References
     ----------
@@ -59,7 +71,7 @@ class ReplaySVM(ReplayLearner):
 
     name = "replay-svm"
     numbers_per_second = 2.5e9
-    version = 2
+    version = 3
     early_openings = (25, 50, 100, 200)
 
     B: int = param(
@@ -88,23 +100,54 @@ class ReplaySVM(ReplayLearner):
     )
 
     def _allocate_experts(self, columns: int, outputs: int) -> State:
-        return {
+        state = {
             "W": np.zeros((columns + 1, outputs)),
             "late_W": np.zeros((columns + 1, outputs)),
-            "trust": np.full(2 * MACHINES + 2, 1.0 / (2 * MACHINES + 2)),
         }
+        self._local = None
+        shares = np.ones(2 * MACHINES + 2)
+        if has_local_expert(columns, outputs):
+            local = LocalExpert()
+            local.begin(columns, self._classes, self._entropy)
+            state |= with_prefix(local.state_)
+            shares = np.append(shares, SHARE)
+            self._local = local
+        self._shares = shares / shares.sum()
+        return state | {"trust": self._shares.copy()}
+
+    def compile(self, X: Rows) -> None:
+        """Compile all loops, those of the local expert for rows like `X`."""
+        super().compile(X)
+        if (local := self.local()) is not None:
+            local.compile(X)
 
     def _begin_race(self) -> None:
         super()._begin_race()
-        trust = self.state_["trust"]
-        trust[:] = 1.0 / len(trust)
+        self.state_["trust"][:] = self._shares
+
+    def local(self) -> LocalExpert | None:
+        """Return the local expert, which shares its arrays with this learner; None without one."""
+        if self._local is not None:
+            self._local.state_ = local_state(self.state_)
+        return self._local
+
+    def _score_ahead(self, X: Rows, y: NDArray[np.int64], learning: bool) -> FloatArray:
+        """Return the scores of the local expert, which depend on no other."""
+        local = self.local()
+        if local is None:
+            return np.empty((0, 0, self._outputs))
+        return local.scores_ahead(X, y, learning)[:, np.newaxis]
 
     def _experts(self, ahead: FloatArray) -> Experts:
-        del ahead
         state = self.state_
-        space = np.zeros((2, self._outputs))
+        others = len(state["trust"]) - 2 * MACHINES
         return Experts(
-            state["W"], state["late_W"], state["trust"], state["errors"], space
+            state["W"],
+            state["late_W"],
+            state["trust"],
+            state["errors"],
+            ahead,
+            np.zeros((others, self._outputs)),
         )
 
     def linear_coefficients(self) -> FloatArray:
@@ -117,6 +160,37 @@ class ReplaySVM(ReplayLearner):
         state = self.state_
         now = state["W"]
         mean = now - state["late_W"] / max(1.0, float(state["seen"][0])) ** 3
-        trust = state["trust"]
-        weighted: FloatArray = trust[-2] * now + trust[-1] * mean
+        trust = state["trust"][2 * MACHINES :]
+        weighted: FloatArray = trust[0] * now + trust[1] * mean
         return weighted
+
+    def _can_continue(self) -> bool:
+        local = self.local()
+        fits = local is None or local._can_continue()
+        return fits and super()._can_continue()
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers a row goes through, at the speed of the machines."""
+        machines = super().row_numbers(columns, classes, values)
+        return machines + self._local_numbers(columns, classes, values)
+
+    def stream_numbers(
+        self, columns: int, classes: int, values: float, rows: int
+    ) -> float:
+        """Return how many numbers `rows` rows go through, at the speed of the machines."""
+        machines = super().stream_numbers(columns, classes, values, rows)
+        return machines + rows * self._local_numbers(columns, classes, values)
+
+    def _local_numbers(self, columns: int, classes: int, values: float) -> float:
+        if not has_local_expert(columns, score_columns(classes)):
+            return 0.0
+        numbers = LocalExpert().row_numbers(columns, classes, values)
+        return numbers * self.numbers_per_second / LocalExpert.numbers_per_second
+
+    def state_bytes(self, columns: int, classes: int) -> int:
+        """Return the bytes of the state, if the stored rows have all features."""
+        machines = super().state_bytes(columns, classes)
+        outputs = score_columns(classes)
+        if not has_local_expert(columns, outputs):
+            return machines
+        return machines + local_bytes(columns, outputs)

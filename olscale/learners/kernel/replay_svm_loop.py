@@ -5,9 +5,9 @@ One row of two classes, once the width is known, with the machines of `replay_ma
 
     f = a @ K(x)                                  # score of the machine now
     g = f - s @ K(x) / t**3                       # score of the mean of its coefficients
-    score = sum(w * scores)                       # of f and g of each machine and of PA-I
-    w = w * exp(-0.5 * wrong); w /= w.sum(); w = (1 - 1e-3) * w + 1e-3 / len(w)
-    if min(y * f) < theta:                        # of any machine
+    score = sum(w * scores)                       # of f and g of each machine, PA-I, soft-lol
+    w = w * exp(-0.5 * wrong); w /= w.sum(); w = (1 - 1e-3) * w + 1e-3 * v / v.sum()
+    if min(y * f) < theta:                        # of any machine; v is 1, of soft-lol 1/2
         if full: a[landmarks] += a[i] * inv(K_aa + 1e-3 I) @ K(s_i), for the least needed row i
         store x, and step: a[x] = y * clip(1 - y * f, 0, C)
     for i in R random stored rows:
@@ -46,6 +46,7 @@ from olscale.compiled.support_vectors import (
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.kernel.linear_expert import learn_unit_row, score_unit_row
+from olscale.learners.kernel.local_expert import SHARE
 from olscale.learners.kernel.replay_experts import (
     end_race,
     judge,
@@ -75,29 +76,37 @@ SAMPLE = 400
 """Rows after which the width is final."""
 
 _LINEAR_STEP = 10.0
+_LOCAL = 2
+"""Place of the local expert behind the machines."""
+
 _NEVER = np.zeros(0, dtype=np.int64)
 
 
 class Experts(NamedTuple):
-    """The linear expert, and how far each expert is trusted.
+    """The linear expert and the scores of the local one, and how far each expert is trusted.
 
     Parameters
     ----------
     W, late : float64 array of shape (features + 1, outputs)
         Weights of the linear expert, and the sums of their steps times the third power of the
         step's row number. The last are those of the constant 1.
-    trust : float64 array of shape (2 machines + 2,)
-        Weights of the experts: each machine now, each machine's mean, the linear one and its mean.
+    trust : float64 array of shape (2 machines + 2,) or (2 machines + 3,)
+        Weights of the experts: each machine now, each machine's mean, the linear one, its mean, and
+        the local one, if there is one.
     errors : int64 array of shape (2, machines)
         Mistakes of the machines so far, now and of their mean.
-    scores : float64 array of shape (2, outputs)
-        Space for the scores of the linear expert and its mean.
+    local : float64 array of shape (rows, 1, outputs)
+        Scores of the local expert for the rows of a chunk, each before it is learned; of no rows
+        without such an expert.
+    scores : float64 array of shape (2, outputs) or (3, outputs)
+        Space for the scores of the linear expert, its mean and the local expert.
     """
 
     W: FloatArray
     late: FloatArray
     trust: FloatArray
     errors: NDArray[np.int64]
+    local: FloatArray
     scores: FloatArray
 
 
@@ -294,7 +303,7 @@ def learn_row(
     return stored
 
 
-def _score_linear(experts: Any, X: Any, i: int, length: float, rows: int) -> None:
+def _score_others(experts: Any, X: Any, i: int, length: float, rows: int) -> None:
     f = experts.scores[0]
     mean = experts.scores[1]
     t = max(1.0, float(rows))
@@ -302,17 +311,21 @@ def _score_linear(experts: Any, X: Any, i: int, length: float, rows: int) -> Non
     score_unit_row(X, i, experts.late, length, mean)
     for c in range(f.shape[0]):
         mean[c] = f[c] - mean[c] / (t * t * t)
+    if experts.scores.shape[0] > _LOCAL:
+        for c in range(f.shape[0]):
+            experts.scores[_LOCAL, c] = experts.local[i, 0, c]
 
 
 def _mix(experts: Any, alive: Any, runs: bool, space: Any, scores: Any) -> None:
     trust = experts.trust
-    linear = experts.scores
+    others = experts.scores
     for c in range(scores.shape[0]):
         if not runs:
-            scores[c] = linear[0, c]
+            scores[c] = others[0, c]
             continue
-        total = trust[2 * MACHINES] * linear[0, c]
-        total += trust[2 * MACHINES + 1] * linear[1, c]
+        total = trust[2 * MACHINES] * others[0, c]
+        for j in range(1, others.shape[0]):
+            total += trust[2 * MACHINES + j] * others[j, c]
         for e in range(MACHINES):
             if alive[e]:
                 total += trust[e] * space.current[e, c]
@@ -322,8 +335,12 @@ def _mix(experts: Any, alive: Any, runs: bool, space: Any, scores: Any) -> None:
 
 def _judge(experts: Any, alive: Any, runs: bool, space: Any, y: int) -> None:
     if runs:
+        others = experts.scores
+        last_share = 1.0
+        if others.shape[0] > _LOCAL:
+            last_share = SHARE
         trust_experts(
-            alive, runs, experts.trust, experts.errors, experts.scores, space, y
+            alive, runs, experts.trust, experts.errors, others, space, y, last_share
         )
 
 
@@ -343,7 +360,7 @@ mixes(
     Experts,
     {
         sit_out: _always_run,
-        score_others: _score_linear,
+        score_others: _score_others,
         mix_scores: _mix,
         judge: _judge,
         learn_others: _learn_linear,
