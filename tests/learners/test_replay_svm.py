@@ -14,6 +14,7 @@ from olscale.compiled.csr import read_only_csr
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import UNKNOWN
 from olscale.learners.kernel.replay_svm import ReplaySVM
+from olscale.learners.local.soft_lol import SoftLOL
 from tests.learners.plain_replay import PlainReplay
 
 FloatArray = NDArray[np.float64]
@@ -92,7 +93,7 @@ def test_a_restored_learner_goes_on_to_the_same_bits(at: int) -> None:
 
 
 class LateReplaySVM(ReplaySVM):
-    """The learner of version 1, whose machines opened once their width was final."""
+    """The learner with machines that open only once their width is final."""
 
     early_openings = ()
 
@@ -125,7 +126,7 @@ def test_a_hundred_rows_suffice_for_machines() -> None:
 
 
 @pytest.mark.parametrize("at", [60, 400])
-def test_a_model_of_version_1_goes_on(at: int) -> None:
+def test_the_state_of_a_learner_without_early_machines_goes_on(at: int) -> None:
     X, y = stream(600, 12, 3)
     late = LateReplaySVM()
     late.begin(12, 3)
@@ -194,3 +195,33 @@ def test_a_damaged_state_is_refused() -> None:
         other.begin(4, 2)
         with pytest.raises(ValueError, match="state does not fit learner replay-svm"):
             other.restore(state)
+
+
+def test_wide_rows_have_no_local_expert() -> None:
+    X, y = stream(600, 90, 2)
+    wide = np.zeros((600, 70_000))
+    wide[:, :90] = X
+    learner, scores = learned({"B": 20, "D": 10}, wide, y)
+    narrow, own_scores = learned({"B": 20, "D": 10}, X, y)
+    assert learner.local() is None
+    assert "local_V" in narrow.state_
+    # PA-I alone scores the first rows.
+    assert np.array_equal(scores[:25], own_scores[:25])
+    assert not np.array_equal(scores[25:], own_scores[25:])
+
+
+def test_rows_that_the_local_expert_cannot_place_have_scores() -> None:
+    # Rows so near to each other that rounding hides which prototype is the nearest.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    X[:, 0] += 1e8
+    y = np.arange(600) % 2
+    local = SoftLOL()
+    local.begin(3, 2)
+    assert not np.isfinite(local.learn(X, y)).all()
+    learner, scores = learned(SMALL, X, y)
+    assert np.isfinite(scores).all()
+    assert np.isfinite(learner.scores(X)).all()
+    cut, cut_scores = learned(SMALL, X, y, [1, 30, 31, 400, 555])
+    assert np.array_equal(cut_scores, scores)
+    assert same_state(cut, learner)
