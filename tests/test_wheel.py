@@ -126,6 +126,12 @@ def test_a_first_use_compiles_nothing(learner, wheel, tmp_path):
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     run([*olscale, "ingest", "sklearn:breast_cancer", str(tmp_path / "rows")], **home)
+    table = tmp_path / "table.csv"
+    # Longer than a block of text, which a library would read in the place of compiled loops.
+    table.write_text("a,colour,y\n" + "1.5,red,0\n-2,blue,1\n" * (1 << 18))
+    ingested = run([*olscale, "ingest", str(table), str(tmp_path / "table")], **home)
+    assert "524,288" in ingested
+    assert "compiled" not in ingested
     evaluate = [
         "evaluate",
         "--dataset",

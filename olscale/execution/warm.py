@@ -1,7 +1,8 @@
 """Machine code of learners, compiled ahead of time for images, nodes of a cluster and wheels.
 
 Each learner is evaluated on a few generated rows: of two and three classes or of targets, dense and
-sparse, in time order and permuted. This compiles the same loops as a first evaluation.
+sparse, in time order and permuted. This compiles the same loops as a first evaluation. A table that
+is longer than a block of text compiles those of a first large ingest.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from numba.core.caching import UserProvidedCacheLocator
 from sklearn.datasets import dump_svmlight_file
 
 from olscale.compiled.code_files import FOLDER, LEVEL, PACKAGE, STAMP_FILE
+from olscale.data.formats.table_parser import BLOCK_BYTES
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import ExecutionError
 from olscale.evaluation.experiment import parse_experiment
@@ -48,6 +50,7 @@ def warm(learners: Sequence[str] = ()) -> list[str]:
         If a learner is not registered.
     """
     names = list(learners) or list(LEARNERS)
+    _compile_text_loops()
     tasks = {name: learner_class(name).task for name in names}
     with tempfile.TemporaryDirectory() as folder:
         for task in dict.fromkeys(tasks.values()):
@@ -69,6 +72,16 @@ def warm(learners: Sequence[str] = ()) -> list[str]:
                     progress=False,
                 )
     return names
+
+
+def _compile_text_loops() -> None:
+    """Ingest a table of numbers and words that does not end within the first block."""
+    line = b"0.25,red,1\n-1.5,blue,0\n"
+    content = b"number,word,y\n" + line * (1 + BLOCK_BYTES // len(line))
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "table.csv"
+        table.write_bytes(content)
+        ingest([str(table)], str(Path(folder) / "dataset"))
 
 
 def _datasets(folder: Path, task: Task) -> Iterator[Path]:
