@@ -6,11 +6,13 @@ That weights of 1 change nothing, that no cut does, and the like are checks of e
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 import sklearn
+from numba.core.dispatcher import Dispatcher
 from numpy.typing import NDArray
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.linear_model import Ridge, SGDClassifier, SGDRegressor
@@ -20,6 +22,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import has_fit_parameter
 
 from olscale.compiled.csr import read_only
+from olscale.compiled.decorator import is_ours
 from olscale.errors import ParameterError
 from olscale.learners import LOL, OGD, PA, PA1, SGDR, Pegasos, Perceptron
 from olscale.learners.contract.capability import looks_ahead
@@ -27,10 +30,10 @@ from olscale.learners.contract.class_axes import class_axes
 from olscale.learners.contract.fused_settings import grid_key
 from olscale.learners.contract.learner import learn_rows
 from olscale.learners.contract.merged_sums import mergeable
-from olscale.learners.kernel.kernel_loop import learn_and_score
 from olscale.learners.linear.first_order import LinearLearner
 from olscale.learners.linear.passive_aggressive import PARule
 from olscale.learners.registry import learner_class, learner_names, make_learner
+from tests.few_trees import few_trees
 
 ROWS = 150
 RANDOM = np.random.default_rng(5)
@@ -359,8 +362,29 @@ def test_prototypes_move_by_rows_whatever_they_weigh() -> None:
     assert not light.decision_function(X).any()
 
 
-def test_a_kernel_rule_has_one_loop_with_weights_and_without() -> None:
-    learn_rows(begun("bpas"), X, Y)
-    loops = list(learn_and_score.signatures)  # type: ignore[attr-defined]
-    learn_rows(begun("bpas"), X, Y, WEIGHTS)
-    assert learn_and_score.signatures == loops  # type: ignore[attr-defined]
+def forms_of_loops() -> dict[str, int]:
+    """Return how many types of arguments each compiled loop has machine code for in this process."""
+    loops: dict[str, int] = {}
+    for module in [sys.modules[name] for name in sys.modules if is_ours(name)]:
+        for value in vars(module).values():
+            if isinstance(value, Dispatcher):
+                loops[f"{value.__module__}.{value.__name__}"] = len(value.signatures)
+    return loops
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in learner_names()
+        # a branch at each row takes a twentieth of its time
+        if learner_class(name).takes_weights and name != "pegasos"
+    ],
+)
+def test_rows_with_weights_need_no_machine_code_of_their_own(name: str) -> None:
+    learner = begun(name, **few_trees(name))
+    rows = np.abs(X) if not learner.takes_negative else X
+    learner.learn(rows, labels_of(name))
+    before = forms_of_loops()
+    learner.learn(rows, labels_of(name), WEIGHTS)
+    assert forms_of_loops() == before

@@ -11,7 +11,7 @@ from olscale.learners.bayes.multinomial_loop import WordCounts, learn_and_score
 from olscale.learners.contract.capability import ExplainsNoScore
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
-from olscale.learners.contract.learner import FloatArray, State
+from olscale.learners.contract.learner import FloatArray, State, array_of
 from olscale.learners.contract.parameters import Real, param
 from olscale.learners.contract.score_probabilities import LogProbabilityScores
 from olscale.learners.contract.weighted import WeightedClassifier
@@ -108,7 +108,7 @@ class MultinomialNaiveBayes(
         )
         form = (float(self.alpha), self.norm_limits(), learning)
         counts = (state["seen"], state["updates"])
-        learn_and_score(X, y, words, *form, *counts, scores, weights)
+        learn_and_score(X, y, words, *form, *counts, scores, array_of(weights))
 
     def learn(
         self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None

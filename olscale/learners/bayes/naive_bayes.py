@@ -7,7 +7,7 @@ from olscale.compiled.csr import Rows
 from olscale.learners.bayes.gaussian_loop import ClassMoments, learn_and_score
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
-from olscale.learners.contract.learner import FloatArray, State
+from olscale.learners.contract.learner import FloatArray, State, array_of
 from olscale.learners.contract.weighted import WeightedClassifier
 
 
@@ -81,6 +81,5 @@ class NaiveBayes(OnePassLearner, WeightedClassifier, EstimatesCost):
             state["falls"],
         )
         counts = (state["seen"], state["updates"])
-        learn_and_score(
-            X, y, moments, self.norm_limits(), learning, *counts, scores, weights
-        )
+        ends = (scores, array_of(weights))
+        learn_and_score(X, y, moments, self.norm_limits(), learning, *counts, *ends)

@@ -24,7 +24,7 @@ class CompilesLoops(Capability):
 def compile_loops(learner: Learner, X: Rows, weighted: bool = False) -> None:
     """Compile the loops of a begun learner for rows like `X`, so that no timing includes it.
 
-    `weighted` says whether rows have weights, which need other machine code.
+    `weighted` says whether rows have weights, for which some loops have other machine code.
     """
     if isinstance(learner, CompilesLoops):
         learner.compile(X)

@@ -25,6 +25,7 @@ from olscale.learners.contract.learner import (
     FloatArray,
     Learner,
     State,
+    array_of,
     frobenius_norm,
     score_columns,
 )
@@ -261,7 +262,7 @@ class FOGD(
                 *counts,
                 space,
                 scores,
-                weights,
+                array_of(weights),
             )
 
     def grid_key(self) -> object:

@@ -40,6 +40,7 @@ from olscale.learners.contract.learner import (
     FloatArray,
     Learner,
     State,
+    array_of,
     frobenius_norm,
     no_weights,
 )
@@ -369,7 +370,7 @@ class LinearModel(Estimator, FusesSettings, EstimatesCost):
             self.norm_limits(),
             *counts,
             scores,
-            weights,
+            array_of(weights),
         )
         return scores
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
 from olscale.compiled.elementary import falling_power
+from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.rows import add_row, borrowed_rows, row_scores, weight_of
 from olscale.learners.contract.class_axes import ClassAxes, class_axis
 from olscale.learners.contract.class_shards import count_update
@@ -48,6 +49,7 @@ def _learn(
     weights: Any,
 ) -> None:
     X, (low, high) = borrowed_rows(X), limits
+    weights = borrowed(weights)
     columns = scores.shape[1]
     outputs = columns // settings
     f = np.empty(columns)

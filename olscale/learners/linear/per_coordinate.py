@@ -30,6 +30,7 @@ from olscale.learners.contract.learner import (
     UNKNOWN,
     FloatArray,
     State,
+    array_of,
     frobenius_norm,
 )
 from olscale.learners.contract.usable_rows import unusable
@@ -218,7 +219,7 @@ class PerCoordinateLearner(LogLossLearner):
         kinds = np.uint64(self._kinds)
         form = (self._rule(), self.is_softmax(outputs), learning, self.norm_limits())
         counts = (state["seen"], state["updates"])
-        _learn(X, y, A.reshape(-1), kinds, *form, *counts, scores, weights)
+        _learn(X, y, A.reshape(-1), kinds, *form, *counts, scores, array_of(weights))
         return self.with_probabilities(scores)
 
     @property

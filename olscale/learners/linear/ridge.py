@@ -13,7 +13,12 @@ from olscale.compiled.row_layout import by_layout
 from olscale.compiled.rows import add_row, row_scores, weight_of
 from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.capability import LearnsTargets
-from olscale.learners.contract.learner import FloatArray, State, frobenius_norm
+from olscale.learners.contract.learner import (
+    FloatArray,
+    State,
+    array_of,
+    frobenius_norm,
+)
 from olscale.learners.contract.parameters import Choice, Real, param
 from olscale.learners.contract.regressor import OnePassRegressor
 from olscale.learners.contract.usable_rows import unusable
@@ -206,7 +211,7 @@ class Ridge(PairsFeatures, OnePassRegressor, WeightedRegressor, LearnsTargets):
             state["seen"],
             state["updates"],
             scores,
-            weights,
+            array_of(weights),
         )
         i = _pass(
             X,

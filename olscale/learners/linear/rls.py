@@ -10,7 +10,12 @@ from olscale.compiled.pages import aligned_zeros
 from olscale.compiled.simd.vectors import fill_vectors
 from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.capability import LearnsTargets
-from olscale.learners.contract.learner import FloatArray, State, frobenius_norm
+from olscale.learners.contract.learner import (
+    FloatArray,
+    State,
+    array_of,
+    frobenius_norm,
+)
 from olscale.learners.contract.parameters import Choice, Real, param
 from olscale.learners.contract.weighted import WeightedRegressor
 from olscale.learners.linear.feature_pairs import PairsFeatures
@@ -128,7 +133,7 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
             state["seen"],
             state["updates"],
             scores,
-            weights,
+            array_of(weights),
         )
         forget = float(self.forget)
         if self._pairs():

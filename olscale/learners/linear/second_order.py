@@ -37,6 +37,7 @@ from olscale.learners.contract.estimator import Classifier
 from olscale.learners.contract.learner import (
     FloatArray,
     State,
+    array_of,
     frobenius_norm,
     no_weights,
     score_columns,
@@ -207,7 +208,8 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         if weights is not None and not takes_weight(rule):
             raise ParameterError(no_weights(self.name))
         counts = (state["seen"], state["updates"])
-        arguments = (rule, max_score, self.norm_limits(), *counts, scores, weights)
+        ends = (scores, array_of(weights))
+        arguments = (rule, max_score, self.norm_limits(), *counts, *ends)
         if self.covariance == "full":
             reason, v, i = learn_full(
                 X, y, state["mean"], state["covariance"], *arguments

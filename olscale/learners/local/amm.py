@@ -16,7 +16,13 @@ from olscale.compiled.decorator import compiled
 from olscale.compiled.rows import add_column, borrowed_rows, row_scores, weight_of
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
-from olscale.learners.contract.learner import UNKNOWN, FloatArray, State, frobenius_norm
+from olscale.learners.contract.learner import (
+    UNKNOWN,
+    FloatArray,
+    State,
+    array_of,
+    frobenius_norm,
+)
 from olscale.learners.contract.parameters import Real, Whole, param
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.contract.weighted import WeightedClassifier
@@ -240,12 +246,13 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
     ) -> None:
         rule = AMMRule(float(self.lam), int(self.limit), int(self.k), float(self.c))
         counts = (state["seen"], state["updates"])
+        ends = (scores, array_of(weights))
         row = 0
         while True:
             planes = ClassPlanes(state["S"], state["owner"], state["count"])
             limits = self.norm_limits()
             row = _learn_and_score(
-                X, y, row, planes, rule, limits, *counts, learning, scores, weights
+                X, y, row, planes, rule, limits, *counts, learning, *ends
             )
             if row == len(scores):
                 return

@@ -24,7 +24,7 @@ from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
-from olscale.learners.contract.learner import FloatArray, Learner, State
+from olscale.learners.contract.learner import FloatArray, Learner, State, array_of
 from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.local.local_fused import FusedLocal
@@ -82,9 +82,8 @@ class FusedLOL(FusedLocal[LOLRule]):
             state = learner.state_
             planes = Hyperplanes(state["W"], state["U"])
             counts = (state["seen"], state["updates"])
-            learn_assigned(
-                X, y, planes, places, space, usable, rule, *counts, own_scores, weights
-            )
+            ends = (own_scores, array_of(weights))
+            learn_assigned(X, y, planes, places, space, usable, rule, *counts, *ends)
         return bool(usable == len(y))
 
 
@@ -218,7 +217,7 @@ class _Local(
             *counts,
             learning,
             scores,
-            weights,
+            array_of(weights),
         )
         learn_and_score(X, y, planes, prototypes, open_places(_ROWS), space, *arguments)
 

@@ -13,7 +13,13 @@ from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
-from olscale.learners.contract.learner import UNKNOWN, FloatArray, State, score_columns
+from olscale.learners.contract.learner import (
+    UNKNOWN,
+    FloatArray,
+    State,
+    array_of,
+    score_columns,
+)
 from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.contract.weighted import WeightedClassifier
@@ -228,4 +234,5 @@ class OLLC(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
             direction = -1.0
         settings = (float(self.beta), direction, self.norm_limits())
         counts = (state["seen"], state["updates"])
-        _learn_and_score(X, y, *arrays, *settings, learning, *counts, scores, weights)
+        ends = (scores, array_of(weights))
+        _learn_and_score(X, y, *arrays, *settings, learning, *counts, *ends)

@@ -15,7 +15,7 @@ from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
-from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
+from olscale.learners.contract.learner import UNKNOWN, FloatArray, State, array_of
 from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.contract.weighted import WeightedClassifier
@@ -391,7 +391,7 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
             classes_together,
             *counts,
             scores,
-            weights,
+            array_of(weights),
         )
 
     def _classes_together(self, X: Rows, theta: FloatArray) -> int:

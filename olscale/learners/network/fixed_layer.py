@@ -23,6 +23,7 @@ from olscale.learners.contract.learner import (
     FloatArray,
     Learner,
     State,
+    array_of,
     frobenius_norm,
     score_columns,
 )
@@ -243,7 +244,7 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         # Views of the state: the loop learns in place.
         model = LeastSquares(**{name: state[name] for name in LeastSquares._fields})
         more = float(self.forget), self.gathered_rows(), state["seen"], state["updates"]
-        own_weights = None if weights is None else weights[first : first + len(Z)]
+        own_weights = array_of(weights)[first : first + len(Z)]
         reason, i = learn_features(Z, T, model, *more, some, own_weights)
         if reason == FINE:
             return True

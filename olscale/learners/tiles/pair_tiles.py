@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows
 from olscale.learners.contract.cost import EstimatesCost, require_memory
 from olscale.learners.contract.estimator import OnePassLearner
-from olscale.learners.contract.learner import FloatArray, State, score_columns
+from olscale.learners.contract.learner import FloatArray, State, array_of, score_columns
 from olscale.learners.contract.parameters import Real, Whole, param
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.tiles.pair_tiles_loop import BINS, PAIR_CELLS, learn_and_score
@@ -118,10 +118,8 @@ class PairTiles(OnePassLearner, WeightedClassifier, EstimatesCost):
             float(self.rate),
         )
         counts = (state["seen"], state["updates"])
-        row = np.empty((self._columns, 1))
-        learn_and_score(
-            X, y, *tiles, self.norm_limits(), learning, *counts, row, scores, weights
-        )
+        ends = (np.empty((self._columns, 1)), scores, array_of(weights))
+        learn_and_score(X, y, *tiles, self.norm_limits(), learning, *counts, *ends)
 
 
 def singles_of(columns: int) -> int:
