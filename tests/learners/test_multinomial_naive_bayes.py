@@ -7,9 +7,10 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.naive_bayes import MultinomialNB
 
-from olscale.compiled.csr import read_only, to_csr
+from olscale.compiled.csr import CSR, read_only, slice_rows, to_csr
 from olscale.errors import ParameterError
 from olscale.learners import MultinomialNaiveBayes
+from olscale.learners.contract.learner import UNKNOWN
 from olscale.learners.contract.usable_rows import diverged_at
 from olscale.learners.registry import make_learner
 
@@ -62,6 +63,49 @@ def test_more_features_than_fit_a_block_of_logarithms(classes: int) -> None:
         np.testing.assert_allclose(
             centred, expected - expected.max(axis=1, keepdims=True), atol=1e-9
         )
+
+
+@pytest.mark.parametrize("huge", [1.0, 1e60], ids=["usual", "huge"])
+def test_two_classes_have_the_same_bits_in_all_layouts_and_chunks(huge: float) -> None:
+    """Rows longer than a block, of all kinds of values, with stored zeros, some without labels."""
+    rng = np.random.default_rng(5)
+    X = rng.choice([1.0, 2.0, 3.0, 4.0, 0.3, 1e-70], (90, 900)) * huge
+    X[rng.random(X.shape) < rng.random((90, 1))] = 0.0
+    X[:40] *= np.where(np.isin(X[:40] / huge, [1, 2, 3]), 1 / huge, 0.0)
+    y = rng.choice([UNKNOWN, 0, 1], 90)
+    weights = read_only(rng.choice([0.0, 1.0, 0.5], 90))
+    sparse = to_csr(X)
+    places = np.tile(np.arange(900, dtype=np.int32), 90)
+    stored = CSR(
+        read_only(np.arange(91) * 900), read_only(places), read_only(X.ravel())
+    )
+    results = []
+    for rows, step in ((read_only(X), 90), (sparse, 90), (sparse, 7), (stored, 90)):
+        learner = MultinomialNaiveBayes(alpha=0.5)
+        learner.begin(900, 2)
+        scores = [
+            learner.learn(
+                slice_rows(rows, i, i + step),
+                read_only(y[i : i + step]),
+                read_only(weights[i : i + step]),
+            )
+            for i in range(0, 90, step)
+        ]
+        state = {name: values.tolist() for name, values in learner.state().items()}
+        results.append((np.vstack(scores), learner.scores(rows), state))
+    first_scores, first_later, first_state = results[0]
+    assert np.isfinite(first_scores).all()
+    for scores, later, state in results[1:]:
+        np.testing.assert_array_equal(scores, first_scores)
+        np.testing.assert_array_equal(later, first_later)
+        assert state == first_state
+    expected = MultinomialNB(alpha=0.5)
+    known = y != UNKNOWN
+    expected.partial_fit(X[known], y[known], [0, 1], sample_weight=weights[known])
+    logs = expected.predict_joint_log_proba(X)
+    np.testing.assert_allclose(
+        first_later[:, 0], logs[:, 1] - logs[:, 0], rtol=1e-9, atol=1e-9
+    )
 
 
 def test_runs_of_it_and_of_scikit_learn_have_the_same_probabilities() -> None:

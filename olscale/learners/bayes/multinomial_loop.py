@@ -1,4 +1,4 @@
-"""The loop of multinomial naive Bayes: logarithms of counts, kept up as these grow.
+"""Multinomial naive Bayes of more than two classes: logarithms of counts, kept up as these grow.
 
 Arrays are feature-major. The logarithms of the counts of a row's features are computed anew once
 it is learned, for its class alone: a prediction is then a product of the row and these, as that of
@@ -16,12 +16,9 @@ from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.elementary import logarithm, quotient
 from olscale.compiled.intrinsics import borrowed, flat, prefetch
 from olscale.compiled.row_layout import (
-    ONE,
     PREFETCH_AHEAD,
     borrowed_rows,
     by_layout,
-    prefetch_rows,
-    prefetch_weights,
 )
 from olscale.compiled.rows import row_scores, weight_of
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
@@ -47,9 +44,8 @@ class WordCounts(NamedTuple):
         Sum of the weights of the rows of each class, and of all their counts.
     counts : float64 array of shape (columns, classes)
         Weighted counts of each feature in the rows of each class.
-    logs : float64 array of shape (columns, outputs)
-        ``log(count / alpha + 1)`` of each class; of two classes that of the second less that of
-        the first.
+    logs : float64 array of shape (columns, classes)
+        ``log(count / alpha + 1)`` of each class; of two classes nothing.
     """
 
     rows: FloatArray
@@ -75,77 +71,56 @@ def _score_counts(X: Rows, i: int, words: Any, f: FloatArray) -> Any:
         return square, length, is_negative
 
     def csr(X, i, words, f):
-        start = np.uint64(X.indptr[i])
-        stop = np.uint64(X.indptr[i + 1])
-        square = 0.0
+        square = row_scores(X, i, words.logs, f)
         length = 0.0
         is_negative = False
-        if words.logs.shape[1] == 1:
-            logs = flat(words.logs)
-            prefetch_rows(X, start, stop)
-            prefetch_weights(X, start, stop, logs)
-            score = 0.0
-            for p in range(start, stop):
-                value = X.data[p]
-                score += value * logs[np.uint32(X.indices[p])]
-                square += value * value
-                length += value
-                is_negative |= value < 0.0
-            f[0] = score
-        else:
-            square = row_scores(X, i, words.logs, f)
-            for p in range(start, stop):
-                length += X.data[p]
-                is_negative |= X.data[p] < 0.0
+        for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+            length += X.data[p]
+            is_negative |= X.data[p] < 0.0
         return square, length, is_negative
 
     return dense, csr
 
 
 @inlined
-def _set_logarithms(over: Any, under: Any, count: Any) -> None:
-    """Replace the first numbers `over` by the logarithms of their ratios to those `under`."""
+def _set_logarithms(numbers: Any, under: float, count: Any) -> None:
+    """Replace the first numbers by the logarithms of their ratios to the one `under`."""
     for q in range(count):
-        over[q] = logarithm(quotient(over[q], under[q]))
+        numbers[q] = logarithm(quotient(numbers[q], under))
 
 
 @by_layout
 def _add_row(
-    X: Rows, i: int, words: Any, c: int, weight: float, alpha: float, pairs: FloatArray
+    X: Rows,
+    i: int,
+    words: Any,
+    c: int,
+    weight: float,
+    alpha: float,
+    numbers: FloatArray,
 ) -> Any:
     """Add the counts of row `i` to class `c`.
 
-    The logarithms of `BLOCK` features at a time are vector code, in the space `pairs`.
+    The logarithms of `BLOCK` features at a time are vector code, in the space `numbers`.
     """
 
-    def dense(X, i, words, c, weight, alpha, pairs):
+    def dense(X, i, words, c, weight, alpha, numbers):
         x = X[i]
         counts = words.counts
-        is_pair = words.logs.shape[1] == 1
-        column = 0 if is_pair else c
-        over = pairs[0]
-        under = pairs[1]
         for start in range(0, x.shape[0], BLOCK):
             stop = min(start + BLOCK, x.shape[0])
             for j in range(start, stop):
                 counts[j, c] += weight * x[j]
-                over[j - start] = counts[j, 1 if is_pair else c] + alpha
-                under[j - start] = (counts[j, 0] if is_pair else 0.0) + alpha
-            _set_logarithms(over, under, stop - start)
+                numbers[j - start] = counts[j, c] + alpha
+            _set_logarithms(numbers, alpha, stop - start)
             for j in range(start, stop):
-                words.logs[j, column] = over[j - start]
+                words.logs[j, c] = numbers[j - start]
 
-    def csr(X, i, words, c, weight, alpha, pairs):
+    def csr(X, i, words, c, weight, alpha, numbers):
         counts = flat(words.counts)
         logs = flat(words.logs)
-        is_pair = words.logs.shape[1] == 1
         classes = np.uint64(words.counts.shape[1])
-        columns = np.uint64(words.logs.shape[1])
         own = np.uint64(c)
-        upper = ONE if is_pair else own
-        column = np.uint64(0) if is_pair else own
-        over = pairs[0]
-        under = pairs[1]
         end = np.uint64(X.indptr[i + 1])
         last = np.uint64(X.indices.shape[0])
         for p in range(
@@ -156,14 +131,13 @@ def _add_row(
         for start in range(np.uint64(X.indptr[i]), end, np.uint64(BLOCK)):
             size = min(np.uint64(BLOCK), end - start)
             for q in range(size):
-                first = np.uint64(np.uint32(X.indices[start + q])) * classes
-                counts[first + own] += weight * X.data[start + q]
-                over[q] = counts[first + upper] + alpha
-                under[q] = (counts[first] if is_pair else 0.0) + alpha
-            _set_logarithms(over, under, size)
+                place = np.uint64(np.uint32(X.indices[start + q])) * classes + own
+                counts[place] += weight * X.data[start + q]
+                numbers[q] = counts[place] + alpha
+            _set_logarithms(numbers, alpha, size)
             for q in range(size):
-                first = np.uint64(np.uint32(X.indices[start + q])) * columns
-                logs[first + column] = over[q]
+                place = np.uint64(np.uint32(X.indices[start + q])) * classes + own
+                logs[place] = numbers[q]
 
     return dense, csr
 
@@ -189,16 +163,6 @@ def _set_scores(
 ) -> None:
     """Complete the scores `f`, which are products of a row and the logarithms of counts."""
     classes = words.rows.shape[0]
-    if f.shape[0] == 1:
-        if words.rows[0] > 0.0 and words.rows[1] > 0.0:
-            f[0] += (log_rows[1] - log_rows[0]) - length * (
-                log_totals[1] - log_totals[0]
-            )
-        elif words.rows[1] > 0.0:
-            f[0] = -LEAST
-        else:
-            f[0] = LEAST
-        return
     log_all = 0.0
     if words.rows.sum() > 0.0:
         log_all = logarithm(words.rows.sum())
@@ -232,7 +196,7 @@ def learn_and_score(
     classes = words.rows.shape[0]
     log_rows = np.zeros(classes)
     log_totals = np.zeros(classes)
-    pairs = np.empty((2, BLOCK))
+    numbers = np.empty(BLOCK)
     for c in range(classes):
         _set_class(words, c, alpha, log_rows, log_totals)
     for i in range(scores.shape[0]):
@@ -256,6 +220,6 @@ def learn_and_score(
                     break
                 words.rows[c] += weight
                 words.totals[c] = total
-                _add_row(X, i, words, c, weight, alpha, pairs)
+                _add_row(X, i, words, c, weight, alpha, numbers)
                 _set_class(words, c, alpha, log_rows, log_totals)
                 updates[0] += 1
