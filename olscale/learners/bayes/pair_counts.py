@@ -54,7 +54,7 @@ _NEAR = 1 << 15
 """Features whose counts stay in the processor's second cache."""
 
 
-class Space(NamedTuple):
+class PairSpace(NamedTuple):
     """Arrays of the loop, which are arguments: it would count references to those of its own.
 
     Parameters
@@ -83,9 +83,9 @@ class Space(NamedTuple):
     values: FloatArray
 
 
-def new_space() -> Space:
+def new_space() -> PairSpace:
     """Return such arrays."""
-    return Space(
+    return PairSpace(
         np.empty(24),
         np.empty(8 * _KEPT),
         np.empty(8 * _KEPT),
@@ -252,7 +252,7 @@ def _fill(X: Rows, i: int, place: int, space: Any) -> Any:
     return dense, csr
 
 
-class Step(NamedTuple):
+class PairStep(NamedTuple):
     """How a row is multiplied: which one, and what is added to the counts of each class."""
 
     row: int
@@ -424,7 +424,7 @@ def learn_and_score_pairs(
                 unit = np.nan
             first_weight = weight if c == 0 else 0.0
             second_weight = weight if c == 1 else 0.0
-            step = Step(i, alpha, unit, first_weight, second_weight)
+            step = PairStep(i, alpha, unit, first_weight, second_weight)
             if is_plain:
                 product = _multiply_plain(X, i, counts, step, kept, space, scores)
             else:
