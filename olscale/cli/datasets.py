@@ -212,6 +212,7 @@ def _more(manifest: Manifest) -> Iterator[tuple[str, str]]:
         missing_lines,
         weights_line,
     )
+    from olscale.cli.doubtful_text import doubtful_text_lines
 
     for split in manifest.splits:
         if (classes := classes_line(manifest, split)) is not None:
@@ -220,6 +221,7 @@ def _more(manifest: Manifest) -> Iterator[tuple[str, str]]:
         yield "encoding", columns
     if (dates := dates_line(manifest)) is not None:
         yield "dates", dates
+    yield from doubtful_text_lines(manifest)
     if (weights := weights_line(manifest)) is not None:
         yield "weights", weights
     if manifest.index_base is not None:

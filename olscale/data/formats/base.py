@@ -344,9 +344,14 @@ def batches_of_arrays(
     target_names = _target_names(y, len(X))
     target = y if isinstance(y, list) else _target(source, y, bool(target_names))
     if len(X) != len(target):
-        raise FormatError(
-            source, f"{len(X)} rows of features but {len(target)} targets"
-        )
+        problem = f"{len(X)} rows of features but {len(target)} targets"
+        # MATLAB keeps images, and many programs their columns of samples, in this order.
+        if X.shape[-1] == len(target):
+            problem += (
+                f"; features are of shape {X.shape}, expected rows first: "
+                "numpy.moveaxis(X, -1, 0), or permute in MATLAB"
+            )
+        raise FormatError(source, problem)
     if len(X) == 0:
         raise NoRowsError(source, "no rows")
     columns = int(np.prod(X.shape[1:]))

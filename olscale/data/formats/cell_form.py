@@ -243,6 +243,35 @@ def single_quote_notes(
     return ()
 
 
+_LOOKED_AT = 20
+_LOOSE = re.compile(r'\s+"')
+
+
+def loose_quote_notes(
+    source: str, delimiter: str, rows: Sequence[Sequence[str]]
+) -> tuple[str, ...]:
+    """Return a note if quotes in the first of `rows` are part of cells that they seem to enclose.
+
+    Examples
+    --------
+    >>> print(*loose_quote_notes("t.csv", ",", [["1", ' "a"']]))
+    t.csv: a blank before a quote makes it part of the cell; take it out: sed 's/, *"/,"/g' FILE > NEW
+    >>> loose_quote_notes("t.txt", " ", [["x", "y"], ["1", "2"]])
+    ()
+    """
+    first = [cell for row in rows[:_LOOKED_AT] for cell in row]
+    if delimiter == WHITESPACE and any(cell.startswith('"') for cell in first):
+        problem = (
+            "quotes are part of cells where white space is between them; write commas"
+        )
+        return (f"{source}: {problem}: write.csv in R, to_csv of pandas",)
+    if delimiter != WHITESPACE and any(map(_LOOSE.match, first)):
+        problem = "a blank before a quote makes it part of the cell"
+        cure = f"sed 's/{delimiter} *\"/{delimiter}\"/g' FILE > NEW"
+        return (f"{source}: {problem}; take it out: {cure}",)
+    return ()
+
+
 class QuoteWatch:
     r"""Notes the first quoted cell that spans lines, and the first with a tab if tabs end cells.
 

@@ -47,6 +47,7 @@ from olscale.data.formats.cell_form import (
     WHITESPACE,
     CellForm,
     QuoteWatch,
+    loose_quote_notes,
     single_quote_notes,
 )
 from olscale.data.formats.cells import Column, Line, checked_rows, is_missing, is_number
@@ -253,6 +254,9 @@ def _batches(
     notes = single_quote_notes(
         source, columns.names[: columns.width], [row for _, row in body]
     )
+    if options.quoting is None:
+        first_cells = [names, *(row for _, row in body)]
+        notes = (*notes, *loose_quote_notes(source, delimiter, first_cells))
     columns.delimiter = delimiter
     columns.header = header
     columns.quoting = options.quoting

@@ -6,10 +6,11 @@ first bytes, the others by the form of all their first lines. If the format is g
 only if it begins as no table does, such as a page of HTML.
 """
 
+import csv
 import re
 from dataclasses import dataclass
 
-from olscale.data.formats.dialect import text_lines
+from olscale.data.formats.dialect import fits_number, text_lines
 from olscale.errors import FormatError
 
 _NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
@@ -55,6 +56,69 @@ class FirstLines:
         # All of them: a table may well have one such line.
         every = all(self.pattern.fullmatch(line.strip()) for line in lines.splitlines())
         return every and self.proof.search(lines) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ShortHeader:
+    """A table whose rows have one cell more than its first line has names: its name, the advice.
+
+    Row names of R come first and fill a cell; a delimiter at the end of each row makes an empty
+    last one. `empty` says which of the two is meant.
+    """
+
+    name: str
+    cure: str
+    empty: bool
+
+    def matches(self, head: bytes, lines: str) -> bool:
+        """Return whether a delimiter splits `lines` so, below names of columns of numbers."""
+        return not _is_even(lines) and any(
+            self._splits(lines, delimiter) for delimiter in " ,;\t"
+        )
+
+    def _splits(self, lines: str, delimiter: str) -> bool:
+        names, *rows = csv.reader(lines.splitlines() or [""], delimiter=delimiter)
+        width = len(names) + 1
+        if len(rows) < 2 or len(names) < 2 or any(len(row) != width for row in rows):
+            return False
+        columns = [*zip(*rows, strict=True)]
+        if self.empty != (not any(columns[-1])) or any(map(fits_number, names)):
+            return False
+        # Without a column of numbers it may be prose.
+        return any(all(map(fits_number, column)) for column in columns[1:-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Commented:
+    """A table below lines that begin with ``#``: its name, the advice."""
+
+    name: str
+    cure: str
+
+    def matches(self, head: bytes, lines: str) -> bool:
+        """Return whether only the lines without ``#`` at their beginning split evenly."""
+        every = lines.splitlines()
+        rows = [line for line in every if not line.startswith("#")]
+        # SVMlight text may begin with comments.
+        if not every or rows[:1] == every[:1] or _PAIR.search(lines):
+            return False
+        return not _is_even(lines) and any(_cells(rows, mark) > 1 for mark in ",;\t| ")
+
+
+_PAIR = re.compile(r"\s\d+:\S")
+
+
+def _is_even(lines: str) -> bool:
+    """Return whether a delimiter splits `lines` into equally many cells."""
+    return any(_cells(lines.splitlines(), delimiter) > 1 for delimiter in ",;\t|")
+
+
+def _cells(lines: list[str], delimiter: str) -> int:
+    """Return how many cells each of `lines` has, 0 if not all have equally many."""
+    widths = {len(row) for row in csv.reader(lines, delimiter=delimiter)}
+    if len(widths) != 1:
+        return 0
+    return widths.pop()
 
 
 def _magic(name: str, cure: str, pattern: bytes) -> FirstBytes:
@@ -183,6 +247,11 @@ LIKELY = (
         "write one record a line: jq -c . FILE > NEW.jsonl",
         rb'\{[ \t\r]*\n|\{\s*"[^\n]*[^\n}\s][ \t\r]*\n',
     ),
+    _begin(
+        "JSON of pandas for a whole table",
+        'write one record a line: table.to_json(FILE, orient="records", lines=True)',
+        rb'\{"[^"\n]*":\{"0":[^\n]*\n?\Z|\{"(?:columns|schema)":[\[{][^\n]*\n?\Z',
+    ),
     _lines(
         "dictionaries as Python prints them, whose quotes are not those of JSON",
         "write each with json.dumps",
@@ -293,6 +362,26 @@ LIKELY = (
         "text whose cells are apart by '::'",
         "write one character between them: sed 's/::/|/g' FILE > NEW.csv",
         r"[^:]+(?:::[^:]*(?::[^:]+)*)+",
+    ),
+    ShortHeader(
+        "a table with names of rows, as R writes them, and no name above them",
+        "write it with write.csv, or in Python: pandas.read_csv(FILE, sep=None).to_csv(NEW)",
+        empty=False,
+    ),
+    _lines(
+        "a table with blanks between cells, and in those with quotes",
+        "write commas: write.csv in R, to_csv of pandas",
+        r'(?:"[^"]*"|[^\s",;|]+)(?: +(?:"[^"]*"|[^\s",;|]+))+',
+        r'(?:^| )"[^"\n ]* [^"\n]*"(?: |$)',
+    ),
+    ShortHeader(
+        "a table whose rows end with a delimiter and its first line does not",
+        "take it out: sed 's/[,;\\t]\\r*$//' FILE > NEW",
+        empty=True,
+    ),
+    Commented(
+        "a table below lines that begin with #",
+        "take these out: grep -v '^#' FILE > NEW",
     ),
 )
 """Kinds that a table may resemble: such a file is read if its format is named."""

@@ -319,6 +319,14 @@ def test_arrays_that_are_no_features_are_refused_by_name(
         read(tmp_path / "t.npz")
 
 
+def test_samples_in_the_last_axis_are_named(tmp_path: Path) -> None:
+    np.savez(tmp_path / "t.npz", X=np.zeros((2, 5, 3)), y=[0, 1, 0])
+    with pytest.raises(
+        FormatError, match=r"2, 5, 3\), expected rows first: numpy.move"
+    ):
+        read(tmp_path / "t.npz")
+
+
 def test_a_bare_array_says_how_to_keep_features_and_labels(tmp_path: Path) -> None:
     np.save(tmp_path / "t.npy", np.eye(2))
     with pytest.raises(

@@ -311,6 +311,26 @@ def test_single_quotes_around_all_cells_of_a_column_are_noted(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('"x" "y"\n1.5 "a"\n2 "b"\n', "quotes are part of cells where white space is"),
+        (
+            'x, "y"\n1, "a"\n2, "b"\n',
+            "a blank before a quote makes it part of the cell",
+        ),
+    ],
+)
+def test_quotes_that_enclose_no_cell_are_noted(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    (note,) = notes_of(path)
+    assert problem in note
+    assert notes_of(path, quoting="none") == []
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         (

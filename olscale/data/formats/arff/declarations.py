@@ -147,6 +147,8 @@ def _letter(match: re.Match[str]) -> str:
 
 _NUMERIC = ("numeric", "real", "integer")
 _TEXT = ("string", "date")
+_OF_KEEL = ("@input", "@inputs", "@output", "@outputs")
+_LABELS_OF_MEKA = re.compile(r"\s-C\s+(-?\d{1,6})\b")
 _KEYWORD = re.compile(r"[\x00-\x20]*(@[^\x00-\x20'\"{%]*)", re.DOTALL)
 _NAME = re.compile(
     r"""[\x00-\x20]*+('(?:[^'\\]++|\\.|'')*+'|"(?:[^"\\]++|\\.|"")*+"|[^\x00-\x20'"{},%][^\x00-\x20{]*+)""",
@@ -217,8 +219,23 @@ class Attribute:
             readings[read] = value
 
 
-def declarations(source: str, lines: TextLines) -> list[Attribute]:
-    """Return the attributes declared in `lines`, and leave `lines` at the first row.
+class Header(NamedTuple):
+    """What stands before the rows.
+
+    Parameters
+    ----------
+    attributes : list of Attribute
+    labels : int
+        How many attributes MEKA takes for labels, by ``-C`` in the name of the relation: the first
+        ones, the last ones if it is negative; 0 where it says nothing.
+    """
+
+    attributes: list[Attribute]
+    labels: int
+
+
+def declarations(source: str, lines: TextLines) -> Header:
+    """Return what is declared in `lines`, and leave `lines` at the first row.
 
     Raises
     ------
@@ -226,6 +243,7 @@ def declarations(source: str, lines: TextLines) -> list[Attribute]:
         Names the line that is no declaration; also when there is no ``@data``.
     """
     attributes: list[Attribute] = []
+    labels = 0
     for line in lines:
         lines.begin_row()
         numeric = _PLAIN_NUMERIC.fullmatch(line)
@@ -245,13 +263,19 @@ def declarations(source: str, lines: TextLines) -> list[Attribute]:
                     f"got {extra_token.text[:40]!r} behind @data, expected it in the next line",
                     lines.number,
                 )
-            return attributes
+            return Header(attributes, labels)
         if match is not None and word == "@attribute":
             attributes.append(_attribute(source, line[match.end() :], lines))
-        elif (
-            word != "@relation"
-            and next(tokens(source, line, lines.number), None) is not None
-        ):
+        elif word == "@relation":
+            of_meka = _LABELS_OF_MEKA.search(line)
+            labels = int(of_meka[1]) if of_meka is not None else 0
+        elif word in _OF_KEEL:
+            problem = (
+                f"got {line.strip()[:40]!r}, which KEEL writes; take such lines out and name the "
+                r"label with --label: sed -E '/^@(in|out)puts?\b/d' FILE > NEW.arff"
+            )
+            raise FormatError(source, problem, lines.number)
+        elif next(tokens(source, line, lines.number), None) is not None:
             raise FormatError(
                 source,
                 f"got {line.strip()[:40]!r}, expected @attribute or @data",
@@ -280,7 +304,8 @@ def _attribute(source: str, text: str, lines: TextLines) -> Attribute:
         )
     if kind == Token("sign", "{"):
         return Attribute(name, "nominal", line, _values(source, name, following, lines))
-    word = kind.text.lower()
+    # KEEL writes the range of a number at once behind its type: real[0,1].
+    word = kind.text.lower().partition("[")[0]
     if word == "relational":
         problem = (
             f"attribute {name!r} is relational, a table in each row, which is not read; "

@@ -99,7 +99,7 @@ class _Reader:
         self._options = options
         self._lines = TextLines(text, ",")
         self._source = text.source
-        self._attributes = declarations(self._source, self._lines)
+        self._attributes, self._labels = declarations(self._source, self._lines)
         self._codings = parse_codings(options.encode)
         self._is_sparse = self._find_sparse()
         self._columns = self._make_columns()
@@ -150,6 +150,14 @@ class _Reader:
             note = (
                 f"{self._source}: the weights of {rows.weights:,} rows are ignored: all rows "
                 "count alike"
+            )
+            last = replace(last, notes=(*last.notes, note))
+        if self._labels and options.label is None and options.labelled:
+            place = "first" if self._labels > 0 else "last"
+            note = (
+                f"{self._source}: by -C in its relation MEKA takes the {place} "
+                f"{abs(self._labels)} attributes for labels of a row; --label says which one is "
+                f"read, else {columns.names[columns.label]!r}"
             )
             last = replace(last, notes=(*last.notes, note))
         yield last

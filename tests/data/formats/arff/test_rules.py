@@ -179,6 +179,28 @@ def test_the_type_of_the_label_says_what_is_to_be_learned(
     assert batch.regression is regression
 
 
+def test_labels_that_meka_names_are_noted_unless_one_is_chosen(tmp_path: Path) -> None:
+    text = (
+        "@relation 'Music: -C -2'\n@attribute a real\n@attribute l1 {0,1}\n"
+        "@attribute l2 {0,1}\n@data\n0.5,0,1\n0.25,1,0\n"
+    )
+    (note,) = read(tmp_path, text)[-1].notes
+    assert "takes the last 2 attributes for labels of a row" in note
+    assert "else 'l2'" in note
+    assert not read(tmp_path, text, label="l1")[-1].notes
+
+
+def test_ranges_of_keel_are_read_and_its_lists_of_inputs_refused(
+    tmp_path: Path,
+) -> None:
+    text = "@attribute a real[0.5,1]\n@attribute k{x,y}\n@data\n0.5,x\n1,y\n"
+    assert read(tmp_path, text)[0].target == ["x", "y"]
+    with pytest.raises(
+        FormatError, match=r"line 3: got '@inputs a', which KEEL writes"
+    ):
+        read(tmp_path, text.replace("@data", "@inputs a\n@data"))
+
+
 def test_weights_are_ignored_and_counted(tmp_path: Path) -> None:
     text = HEAD + "1,red,1,no,{5}\n2,red,1,no\n{0 1},{0.5}\n"
     batches = read(tmp_path, text, chunk_rows=2)
