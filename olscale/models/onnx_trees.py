@@ -119,7 +119,11 @@ def densities_of(
     `leaf` is how the `leaves`, nodes of the tree, predict.
     """
     slots, classes = tree.counts.shape
-    by_class = tree.moments.reshape(slots, 6, classes, -1)
+    moments = tree.moments
+    if moments.shape[1] == 0:
+        # Histograms give each value the density 0, as do moments of nothing.
+        moments = np.zeros((slots, 6, moments.shape[2]))
+    by_class = moments.reshape(slots, 6, classes, -1)
     parts = by_class.swapaxes(2, 3)
     means = doubles(parts[:, MEAN])
     falls = np.maximum(parts[:, FALL], _LEAST_FALL)

@@ -145,6 +145,7 @@ def test_every_learner_predicts_alike_or_says_that_it_has_no_form(
         ("naive-bayes", {}),
         ("hoeffding-tree", {"grace": 5, "confidence": 0.5, "tie": 0.5}),
         ("hoeffding-tree", {"grace": 5, "confidence": 0.5, "tie": 0.5, "leaf": "mc"}),
+        ("hoeffding-tree", {"grace": 5, "tie": 9.0, "splits": "histogram"}),
         ("arf", {"trees": 7}),
         ("hoeffding-adaptive-tree", {"grace": 5, "confidence": 0.5, "tie": 0.5}),
         ("oselm", {"activation": "rbf"}),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from olscale.compiled.adwin import Windows, are_windows, empty_windows, windows_of
 from olscale.compiled.java_random import java_random
 from olscale.learners.contract.learner import State
+from olscale.learners.tree.bins import empty_bins_like
 from olscale.learners.tree.tree_arrays import LEAF, Tree, tree_of
 from olscale.learners.tree.tree_pool import (
     Pool,
@@ -87,6 +88,7 @@ def grown_adaptive_tree(state: Mapping[str, NDArray[Any]], slots: int) -> State:
     classes = state["counts"].shape[1]
     columns = state["moments"].shape[2] // classes
     larger = empty_adaptive_tree(columns, classes, slots)
+    larger.update(empty_bins_like(state, slots))
     for name, array in larger.items():
         array[: len(state[name])] = state[name]
     return {**larger, **with_slots(state, slots)}

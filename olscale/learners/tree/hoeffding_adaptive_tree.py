@@ -23,6 +23,7 @@ from olscale.learners.tree.adaptive_tree_loop import (
     learn_and_score,
     node_space,
 )
+from olscale.learners.tree.bins import empty_bins
 from olscale.learners.tree.hoeffding_tree import PREDICTIONS, HoeffdingTree
 from olscale.learners.tree.row_blocks import go_through
 from olscale.learners.tree.tree_arrays import LEAF, branches_below
@@ -90,6 +91,7 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
         return {
             **empty_adaptive_tree(columns, classes, _LEAST_SLOTS),
             **empty_value_counts(self.nominal_columns(columns), classes, _LEAST_SLOTS),
+            **empty_bins(columns, classes, _LEAST_SLOTS, self.most_bins()),
         }
 
     def _pass(

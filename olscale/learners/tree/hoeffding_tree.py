@@ -12,6 +12,7 @@ from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State, array_of
 from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.weighted import WeightedClassifier
+from olscale.learners.tree.bins import empty_bins
 from olscale.learners.tree.hoeffding_loop import learn_and_score
 from olscale.learners.tree.leaves import (
     ADAPTIVE,
@@ -20,6 +21,7 @@ from olscale.learners.tree.leaves import (
     HoeffdingRule,
 )
 from olscale.learners.tree.nominal_columns import KnowsNominal
+from olscale.learners.tree.numeric_splits import SplitsNumeric
 from olscale.learners.tree.row_blocks import go_through
 from olscale.learners.tree.tree_arrays import (
     allow_sizes,
@@ -44,7 +46,9 @@ _NO_VALUES = np.zeros(1, dtype=np.int64)
 PREDICTIONS = {"mc": MAJORITY, "nb": BAYES, "nba": ADAPTIVE}
 
 
-class HoeffdingTree(KnowsNominal, OnePassLearner, WeightedClassifier, EstimatesCost):
+class HoeffdingTree(
+    KnowsNominal, SplitsNumeric, OnePassLearner, WeightedClassifier, EstimatesCost
+):
     """The Hoeffding tree (VFDT): leaves split where a test of a feature is surely the best.
 
     A row goes by the tests of the tree, ``x_j <= threshold``, to a leaf, which predicts it and
@@ -52,12 +56,14 @@ class HoeffdingTree(KnowsNominal, OnePassLearner, WeightedClassifier, EstimatesC
     compares splits by their gain of information, in bits. The best one is made if it gains more than
     the second best feature by ``epsilon = sqrt(R^2 log(1 / confidence) / (2 n))``, for n rows and
     ``R = log2 classes``, or if epsilon is below `tie`. Within a class a feature counts as normal;
-    its candidates are ten thresholds evenly between its least and greatest value. A split leaves
-    more than 1 % of the weight on both sides.
+    its candidates are ten thresholds evenly between its least and greatest value. With
+    ``splits="histogram"`` they are the bounds of `bins` that grow with the rows: a new value cuts
+    its bin until there are enough. A split leaves more than 1 % of the weight on both sides.
 
     Notes
     -----
-    It is MOA's ``trees.HoeffdingTree`` with its ``GaussianNumericAttributeClassObserver`` and
+    It is MOA's ``trees.HoeffdingTree`` with its ``GaussianNumericAttributeClassObserver``, or
+    ``VFMLNumericAttributeClassObserver -n bins`` for histograms, and
     ``NominalAttributeClassObserver``, and has the same predictions. What follows from that:
 
     - The scores of a leaf are shares of its classes, or of the products of shares and densities,
@@ -69,6 +75,8 @@ class HoeffdingTree(KnowsNominal, OnePassLearner, WeightedClassifier, EstimatesC
     - The density at a threshold counts as the probability of that very value.
     - Where no feature of a leaf has two values, its moments begin anew.
     - Of equally good features the last is taken.
+    - Histograms give each value the probability 0, so that their naive Bayes predicts the first
+      class in all leaves with rows; ``leaf="mc"`` does without it. What is at a bound goes above it.
     - A nominal column splits into a branch for each code up to the greatest that its leaf has seen,
       or parts one value from all others where that gains more. Its factor of naive Bayes is the
       share ``(n_v + 1) / (n + m)`` of the value in the class, m being one more than the greatest
@@ -86,8 +94,8 @@ class HoeffdingTree(KnowsNominal, OnePassLearner, WeightedClassifier, EstimatesC
     A row's weight multiplies what it adds to its leaf: one of weight 2 counts as two equal rows,
     except that splits are compared after both.
 
-    State: ``6 classes d`` numbers for each leaf and d features, and a number for each class and value
-    of nominal columns. Cost of a row: O(classes d), on sparse rows too.
+    State: ``6 classes d`` numbers for each leaf and d features, with histograms ``bins (classes + 4)
+    d``, and a number for each class and value of nominal columns. Cost of a row: O(classes d), on sparse rows too.
 
     References
     ----------
@@ -104,6 +112,9 @@ class HoeffdingTree(KnowsNominal, OnePassLearner, WeightedClassifier, EstimatesC
     >>> tree = HoeffdingTree(grace=50, confidence=0.1).fit(X, y)
     >>> int(tree.measures()["leaves"]) > 3, bool(tree.score(X, y) > 0.9)
     (True, True)
+    >>> bins = HoeffdingTree(splits="histogram", leaf="mc", grace=50).fit(X, X[:, 0] > 0.5)
+    >>> bool(bins.score(X, X[:, 0] > 0.5) > 0.9)
+    True
     >>> codes = np.arange(1000).reshape(-1, 1) % 5
     >>> HoeffdingTree(nominal="0").fit(codes, codes[:, 0] % 2).predict([[1], [2], [3]])
     array([1, 0, 1])
@@ -162,7 +173,12 @@ class HoeffdingTree(KnowsNominal, OnePassLearner, WeightedClassifier, EstimatesC
 
     def _leaf_bytes(self, columns: int, classes: int, values: int = 0) -> int:
         """Return the bytes of a leaf; nearly all are of moments and of counts of values."""
-        return 8 * (6 * columns + values) * max(2, classes)
+        numbers = (6 * columns + values) * max(2, classes)
+        if self.has_histograms():
+            # A bin has its classes, and four numbers beside.
+            bins = columns * self.most_bins() * (max(2, classes) + 4)
+            numbers = bins + values * max(2, classes)
+        return 8 * numbers
 
     def cheaper(self) -> str:
         """Return what to do if a run takes too much time or memory, as half a sentence."""
@@ -175,6 +191,7 @@ class HoeffdingTree(KnowsNominal, OnePassLearner, WeightedClassifier, EstimatesC
         return {
             **empty_tree(columns, classes, leaves=1),
             **empty_value_counts(self.nominal_columns(columns), classes, slots=1),
+            **empty_bins(columns, classes, 1, self.most_bins()),
         }
 
     def _pass(

@@ -6,6 +6,13 @@ import numpy as np
 
 from olscale.compiled.copies import copy_numbers
 from olscale.compiled.decorator import inlined, nested
+from olscale.learners.tree.bin_splits import (
+    best_bound,
+    forget_bins,
+    learn_bins,
+    part_at_bound,
+)
+from olscale.learners.tree.bins import has_bins
 from olscale.learners.tree.gaussian_splits import (
     best_threshold,
     entropy,
@@ -121,7 +128,11 @@ def set_bayes_votes(x: Any, tree: Tree, node: int, densities: Any, votes: Any) -
         vote = 0.0
         if counts[c] > 0.0:
             vote = votes[c]
-            set_densities(x, c, moments, densities)
+            if has_bins(tree.bins):
+                # As in MOA, whose histograms give each value the probability 0.
+                densities[:] = 0.0
+            else:
+                set_densities(x, c, moments, densities)
             set_value_shares(tree.values, x, c, tree.slot[node], densities)
             # One after the other, as MOA: what is too small for a number is so for both.
             for density in densities:
@@ -173,6 +184,26 @@ def begin_leaf(tree: Tree, node: int, slot: int) -> None:
         for k in range(moments.shape[1]):
             moments[part, k] = 0.0
     forget_values(tree.values, slot)
+    forget_bins(tree.bins, slot)
+
+
+@nested
+def _part_normal(
+    tree: Tree, slot: int, j: int, threshold: float, sides: Any, first: int
+) -> None:
+    """Set what is expected on both sides of a threshold, and their numbers of classes."""
+    counts = tree.counts[slot]
+    moments = tree.moments[slot]
+    classes = counts.shape[0]
+    columns = moments.shape[1] // classes
+    share_sides(moments, counts, j, threshold, sides)
+    for side in range(2):
+        tree.classes[first + side] = 0
+        for c in range(classes):
+            below = counts[c] > 0.0 and not threshold < moments[LOW, c * columns + j]
+            above = counts[c] > 0.0 and not threshold >= moments[HIGH, c * columns + j]
+            if (side == 0 and below) or (side == 1 and above):
+                tree.classes[first + side] = c + 1
 
 
 @nested
@@ -192,19 +223,12 @@ def split_leaf(
     it; `slot` is for the second, while the first has that of `node`.
     """
     own_slot = tree.slot[node]
-    counts = tree.counts[own_slot]
-    moments = tree.moments[own_slot]
-    classes = counts.shape[0]
-    columns = moments.shape[1] // classes
-    share_sides(moments, counts, j, threshold, sides)
+    if has_bins(tree.bins):
+        threshold = part_at_bound(tree.bins, tree, own_slot, j, threshold, sides, first)
+    else:
+        _part_normal(tree, own_slot, j, threshold, sides, first)
     for side in range(2):
-        tree.classes[first + side] = 0
-        for c in range(classes):
-            tree.weights[first + side, c] = sides[side, c]
-            below = counts[c] > 0.0 and not threshold < moments[LOW, c * columns + j]
-            above = counts[c] > 0.0 and not threshold >= moments[HIGH, c * columns + j]
-            if (side == 0 and below) or (side == 1 and above):
-                tree.classes[first + side] = c + 1
+        copy_numbers(sides[side], tree.weights[first + side], sides.shape[1])
     begin_leaf(tree, first, own_slot)
     begin_leaf(tree, first + 1, slot)
     tree.feature[node] = feature
@@ -242,6 +266,10 @@ def choose_split(
             # Possible even without a value, as in MOA.
             is_possible = True
             merit, threshold = best_of_values(tree.values, slot, k, before, sides)
+        elif has_bins(tree.bins):
+            is_possible, merit, threshold = best_bound(
+                tree.bins, slot, j, before, sides
+            )
         else:
             is_possible, merit, threshold = best_threshold(
                 tree.moments[slot], tree.counts[slot], j, before, sides
@@ -276,7 +304,11 @@ def add_row(
     tree.weights[node, c] += weight
     tree.classes[node] = max(tree.classes[node], c + 1)
     slot = tree.slot[node]
-    learn_moments(x, c, weight, tree.counts[slot], tree.moments[slot])
+    if has_bins(tree.bins):
+        tree.counts[slot, c] += weight
+        learn_bins(tree.bins, x, c, weight, slot)
+    else:
+        learn_moments(x, c, weight, tree.counts[slot], tree.moments[slot])
     if has_nominal(tree.values):
         learn_values(tree.values, x, c, weight, slot)
 

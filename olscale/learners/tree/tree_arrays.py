@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.learners.contract.learner import FloatArray, State
+from olscale.learners.tree.bins import are_bins, bins_of, empty_bins_like
 from olscale.learners.tree.value_counts import (
     FOLLOWS,
     NO_BRANCH,
@@ -51,11 +52,14 @@ class Tree(NamedTuple):
     counts : float64 array of shape (slots, classes)
         Weight of the rows of each class since the leaf began.
     moments : float64 array of shape (slots, 6, classes * columns)
-        Moments of these rows: of all features in class 0, then in class 1, and so on.
+        Moments of these rows: of all features in class 0, then in class 1, and so on. None, in shape
+        (slots, 0, classes * columns), where leaves have histograms.
     sizes : int64 array of shape (2,)
         Number of nodes, and of leaves.
     values : ValueCounts or tuple of nothing
         Values of nominal columns in these rows, if there are such columns.
+    bins : Bins or tuple of nothing
+        Histograms of these rows, if they are in place of moments.
     """
 
     feature: NDArray[np.int64]
@@ -70,6 +74,7 @@ class Tree(NamedTuple):
     moments: FloatArray
     sizes: NDArray[np.int64]
     values: Any
+    bins: Any
 
 
 def empty_tree(columns: int, classes: int, leaves: int) -> State:
@@ -99,8 +104,9 @@ def empty_tree(columns: int, classes: int, leaves: int) -> State:
 
 def tree_of(state: Mapping[str, NDArray[Any]]) -> Tree:
     """Return the tree of these arrays, ignoring others."""
-    arrays = {name: state[name] for name in Tree._fields if name != "values"}
-    return Tree(**arrays, values=value_counts_of(state))
+    names = set(Tree._fields) - {"values", "bins"}
+    arrays = {name: state[name] for name in names}
+    return Tree(**arrays, values=value_counts_of(state), bins=bins_of(state))
 
 
 def grown(state: Mapping[str, NDArray[Any]], leaves: int) -> State:
@@ -108,6 +114,7 @@ def grown(state: Mapping[str, NDArray[Any]], leaves: int) -> State:
     classes = state["counts"].shape[1]
     columns = state["moments"].shape[2] // classes
     larger = empty_tree(columns, classes, leaves)
+    larger.update(empty_bins_like(state, leaves))
     for name, array in larger.items():
         array[: len(state[name])] = state[name]
     return {**larger, **with_slots(state, leaves)}
@@ -157,4 +164,5 @@ def is_tree(tree: Tree, columns: int) -> bool:
         and (tree.classes >= 0).all()
         and (tree.classes <= classes).all()
         and are_value_counts(tree.values)
+        and are_bins(tree.bins)
     )

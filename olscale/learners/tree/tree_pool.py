@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled, nested
 from olscale.learners.contract.learner import State
+from olscale.learners.tree.bins import are_bins
 from olscale.learners.tree.leaves import begin_leaf
 from olscale.learners.tree.tree_arrays import LEAF, Tree, empty_tree
 from olscale.learners.tree.value_counts import (
@@ -202,6 +203,7 @@ def are_trees(tree: Tree, pool: Pool, roots: NDArray[np.int64], columns: int) ->
     marks = np.zeros(room[NODES], dtype=np.bool_), np.zeros(room[SLOTS], dtype=np.bool_)
     return bool(
         are_value_counts(tree.values)
+        and are_bins(tree.bins)
         and are_tests(tree.feature[:nodes], tree.values, columns)
         and _mark_trees(tree, pool, roots, *marks)
         and marks[NODES].sum() == nodes

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -10,6 +10,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.decorator import INLINED, inlined
+from olscale.compiled.optional import Loop, only_with
 from olscale.compiled.row_layout import is_tuple_of
 from olscale.learners.contract.learner import FloatArray, State
 
@@ -21,8 +22,6 @@ NO_BRANCH = 0
 
 FOLLOWS = -1
 """In place of the slot of a node that continues the test of the node before it."""
-
-Loop = TypeVar("Loop", bound=Callable[..., Any])
 
 _LAST_NUMERIC = -2
 _LEAST_ROOM = 2
@@ -90,24 +89,9 @@ def value_counts_of(state: Mapping[str, NDArray[Any]]) -> Any:
 def of_nominal(otherwise: Any = None) -> Callable[[Loop], Loop]:
     """Make a primitive, for compiled loops only, whose first argument are the counts of values.
 
-    For trees without nominal columns it is the constant `otherwise`, so that their machine code
-    has nothing of such columns: with calls that never do anything forests took three times as long.
+    For trees without nominal columns it is the constant `otherwise`.
     """
-
-    def decorate(loop: Loop) -> Loop:
-        @wraps(loop)
-        def primitive(*arguments: Any) -> Any:
-            raise TypeError("for compiled loops only")
-
-        @overload(primitive, strict=False, jit_options=INLINED)
-        def choose(values: types.Type, *others: types.Type) -> Callable[..., Any]:
-            if is_tuple_of(values, ValueCounts):
-                return loop
-            return lambda values, *others: otherwise
-
-        return primitive  # type: ignore[return-value]
-
-    return decorate
+    return only_with(ValueCounts, otherwise)
 
 
 def by_columns(loops: Callable[..., Any]) -> Callable[..., Any]:
