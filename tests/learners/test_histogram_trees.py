@@ -101,12 +101,9 @@ def test_mistakes_on_electricity_are_those_of_moa(
     assert counted == [pair[place] for pair in OF_ELECTRICITY]
 
 
-@pytest.mark.parametrize(
-    # Loops of both kinds of columns take seconds to compile.
-    "place",
-    [0, pytest.param(1, marks=pytest.mark.long)],
-    ids=TREES,
-)
+# Loops with both kinds of columns take seconds to compile.
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [0, 1], ids=TREES)
 def test_nominal_columns_stand_beside_histograms_as_in_moa(place: int):
     X, y = rows_of_words()
     assert mistakes(TREES[place], X, y, **SMALL) == OF_WORDS[place]
