@@ -29,8 +29,14 @@ from olscale.compiled.simd.vectors import (
     store_vector,
 )
 
-TOGETHER = 4
-"""Rows whose distances are computed at once."""
+TOGETHER = 8
+"""Rows whose distances are computed together."""
+
+_ROWS = 4
+"""Rows whose numbers are in registers."""
+
+_PLACES = 16
+"""Vectors of places that stay in the second cache while all rows are compared with them."""
 
 # The numbers of four rows at four features fill half of the registers. The sums go through the
 # first cache, but the lines of the features are read from start to end, as processors expect.
@@ -55,41 +61,56 @@ def set_distances_together(typing_context, X, rows, start, stop, squares):
         stop = arguments[3]
         width = builder.extract_value(lines.shape, 1)
         length = builder.extract_value(sums.shape, 1)
-        totals_at = [builder.mul(length, INT64(r)) for r in range(TOGETHER)]
 
-        def clear(j: Any) -> None:
-            for first in totals_at:
-                place = builder.add(first, j)
-                store_vector(builder, _DOUBLES(None), sums.data, place)
+        def compare(first_row: int, start: Any, stop: Any) -> None:
+            """Write the code for some rows and places."""
+            totals_at = [
+                builder.mul(length, INT64(first_row + r)) for r in range(_ROWS)
+            ]
 
-        def write(feature: Any, count: int) -> None:
-            features = [builder.add(feature, INT64(n)) for n in range(count)]
-            starts = [builder.mul(j, width) for j in features]
-            values = []
-            for j in features:
-                first = builder.mul(j, INT64(TOGETHER))
-                places = [builder.add(first, INT64(r)) for r in range(TOGETHER)]
-                of_rows = [load_number(builder, numbers.data, at) for at in places]
-                values.append([broadcast(builder, x, _DOUBLES) for x in of_rows])
+            def write(feature: Any, count: int) -> None:
+                features = [builder.add(feature, INT64(n)) for n in range(count)]
+                starts = [builder.mul(j, width) for j in features]
+                values = []
+                for j in features:
+                    first = builder.add(
+                        builder.mul(j, INT64(TOGETHER)), INT64(first_row)
+                    )
+                    places = [builder.add(first, INT64(r)) for r in range(_ROWS)]
+                    of_rows = [load_number(builder, numbers.data, at) for at in places]
+                    values.append([broadcast(builder, x, _DOUBLES) for x in of_rows])
+
+                with cgutils.for_range_slice(builder, start, stop, INT64(VECTOR)) as (
+                    place,
+                    _,
+                ):
+                    ends = [builder.add(begin, place) for begin in starts]
+                    read = [load_vector(builder, lines.data, at, VECTOR) for at in ends]
+                    for r, first in enumerate(totals_at):
+                        at = builder.add(first, place)
+                        total = load_vector(builder, sums.data, at, VECTOR)
+                        for of_rows, line in zip(values, read, strict=True):
+                            difference = builder.fsub(of_rows[r], line)
+                            square = builder.fmul(difference, difference)
+                            total = builder.fadd(total, square)
+                        store_vector(builder, total, sums.data, at)
 
             with cgutils.for_range_slice(builder, start, stop, INT64(VECTOR)) as (
                 place,
                 _,
             ):
-                ends = [builder.add(begin, place) for begin in starts]
-                read = [load_vector(builder, lines.data, at, VECTOR) for at in ends]
-                for r, first in enumerate(totals_at):
+                for first in totals_at:
                     at = builder.add(first, place)
-                    total = load_vector(builder, sums.data, at, VECTOR)
-                    for of_rows, line in zip(values, read, strict=True):
-                        difference = builder.fsub(of_rows[r], line)
-                        square = builder.fmul(difference, difference)
-                        total = builder.fadd(total, square)
-                    store_vector(builder, total, sums.data, at)
+                    store_vector(builder, _DOUBLES(None), sums.data, at)
+            for_tiles(builder, builder.extract_value(lines.shape, 0), _FEATURES, write)
 
-        with cgutils.for_range_slice(builder, start, stop, INT64(VECTOR)) as (place, _):
-            clear(place)
-        for_tiles(builder, builder.extract_value(lines.shape, 0), _FEATURES, write)
+        size = INT64(_PLACES * VECTOR)
+        with cgutils.for_range_slice(builder, start, stop, size) as (first_place, _):
+            end = builder.add(first_place, size)
+            is_last = builder.icmp_signed(">", end, stop)
+            end = builder.select(is_last, stop, end)
+            for first_row in range(0, TOGETHER, _ROWS):
+                compare(first_row, first_place, end)
         return context.get_dummy_value()
 
     return types.void(X, rows, types.intp, types.intp, squares), codegen

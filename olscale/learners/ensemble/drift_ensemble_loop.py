@@ -246,11 +246,36 @@ def _row_of(window: Any, i: int) -> Any:
 
 
 @compiled
+def _add_cells(tables: Any, cells: Any, p: Any) -> None:
+    """Set the sums of a row's cells in each of four tables, of one number a cell."""
+    first = 0.0
+    second = 0.0
+    third = 0.0
+    fourth = 0.0
+    # Together: each addition waits for the one before it in its own sum only.
+    for n in range(cells.shape[0]):
+        cell = np.uint64(cells[n])
+        first += tables[0, cell, 0]
+        second += tables[1, cell, 0]
+        third += tables[2, cell, 0]
+        fourth += tables[3, cell, 0]
+    p[0, 0] = first
+    p[1, 0] = second
+    p[2, 0] = third
+    p[3, 0] = fourth
+
+
+@compiled
 def _score_tiles(tiles: Any, x: Any, scores: Any) -> None:
     set_bins(x, tiles.bins)
     set_cells(tiles.bins, tiles.singles, tiles.pairs, tiles.cells)
+    if tiles.p.shape[1] == 1:
+        _add_cells(tiles.tables, tiles.cells, tiles.p)
     for a in range(tiles.tables.shape[0]):
-        set_probabilities(tiles.tables[a], tiles.cells, tiles.p[a])
+        if tiles.p.shape[1] == 1:
+            turn_into_probabilities(tiles.p[a])
+        else:
+            set_probabilities(tiles.tables[a], tiles.cells, tiles.p[a])
         set_scores(tiles.p[a], scores[a])
 
 
