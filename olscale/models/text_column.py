@@ -67,7 +67,8 @@ class TextColumn:
 
     def _code(self, cells: Sequence[Any]) -> CSR:
         assert self._coding is not None
-        words = [None if _is_empty(cell) else str(cell) for cell in cells]
+        # The likeliest word: a whole number without a point, as formats with types code it.
+        words = [None if _is_empty(cell) else next(words_of(cell)) for cell in cells]
         try:
             # A coding begun anew for each call: the first row of a call has no row
             # before it.

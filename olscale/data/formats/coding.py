@@ -63,6 +63,9 @@ class _Hashed(Coding):
         return f"{self.name}:features={len(self.parts)}"
 
     def encode(self, cells: Sequence[Cell]) -> CSR:
+        # scikit-learn's hasher fails without any.
+        if not cells:
+            return CSR(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))
         hashed = self._transform(["" if cell is None else cell for cell in cells])
         # Words of a cell that share a feature are added, and may cancel each other out.
         hashed.sum_duplicates()
