@@ -31,6 +31,7 @@ BENCHMARKS = {
     "peers": "olscale.bench.peers:figures",
     "permute": "olscale.bench.permute:figures",
     "workers": "olscale.bench.workers:figures",
+    "two-workers": "olscale.bench.two_workers:figures",
     "runs": "olscale.bench.runs:figures",
     "scale": "olscale.bench.scale:figures",
     "memory": "olscale.bench.memory:figures",

@@ -17,7 +17,7 @@ NUMBERS_A_SECOND = 1e9
 Accurate within a small factor: the state of a large model comes from memory.
 """
 
-ROW_NUMBERS = 50
+ROW_NUMBERS = 10
 """Cost of a row in addition to that of the learner: it is passed on, and its score counted."""
 
 LONG_SECONDS = 600.0

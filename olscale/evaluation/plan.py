@@ -30,7 +30,7 @@ from olscale.evaluation.run import Run, stream_keys
 from olscale.evaluation.run_group import StreamSource, stored_values
 from olscale.evaluation.run_plan import Roster, RunPlan, Search
 from olscale.learners.contract.capability import expect_batches, looks_ahead
-from olscale.learners.contract.cost import cost_of
+from olscale.learners.contract.cost import cost_of, learning_seconds
 from olscale.learners.contract.learner import Learner
 from olscale.learners.foresight import (
     REFERENCES,
@@ -414,12 +414,12 @@ def _cost(
     def numbers() -> tuple[float, float]:
         estimates = cost_of(learner)
         before = rows // 2
-        learned = float(estimates.stream_numbers(*size, rows))
-        first_half = float(estimates.stream_numbers(*size, before))
+        learned = learning_seconds(learner, *size, rows)
+        first_half = learning_seconds(learner, *size, before)
         last = (learned - first_half) / max(1, rows - before)
-        held = held_out * min(last, float(estimates.score_numbers(*size)))
-        scale = NUMBERS_A_SECOND / float(learner.numbers_per_second)
-        return scale * learned, scale * held
+        scored = float(estimates.score_numbers(*size)) / learner.numbers_per_second
+        held = held_out * min(last, scored + learner.row_seconds)
+        return NUMBERS_A_SECOND * learned, NUMBERS_A_SECOND * held
 
     learned, held = ask(name, "row_numbers", numbers)
     return learned + ROW_NUMBERS * rows, held + ROW_NUMBERS * held_out

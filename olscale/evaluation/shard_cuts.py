@@ -16,7 +16,7 @@ from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup, stored_values
 from olscale.learners.contract.class_axes import class_axes
 from olscale.learners.contract.class_shards import cut_ranges
-from olscale.learners.contract.cost import cost_of
+from olscale.learners.contract.cost import learning_seconds
 from olscale.learners.registry import ask, make_learner
 
 # Reading and prototypes are repeated in each shard: when any 16 classes made a shard, letter
@@ -71,7 +71,7 @@ def shard_efficiency(run: Run, dataset: Dataset, shards: int) -> float:
     ...     content = {"datasets": [{"path": digits.path}], "learners": [{"name": "lol"}]}
     ...     [run] = make_plan(parse_experiment(content | {"protocol": {"order": "time"}})).runs
     ...     round(shard_efficiency(run, digits, 2), 1)
-    0.4
+    0.5
     """
     learner = make_learner(run.learner, run.params)
     rows = max(1, dataset.rows("train"))
@@ -80,12 +80,11 @@ def shard_efficiency(run: Run, dataset: Dataset, shards: int) -> float:
         run.stream.transforms, dataset.columns, numbers / rows, dataset.manifest
     )
     classes = len(dataset.classes or ())
-    scale = NUMBERS_A_SECOND / learner.numbers_per_second
 
     def learning(of_classes: int) -> float:
         # Two classes have one score column, a shard of two has two.
-        numbers = cost_of(learner).row_numbers(columns, max(3, of_classes), values)
-        return scale * float(numbers)
+        size = (columns, max(3, of_classes), values)
+        return NUMBERS_A_SECOND * learning_seconds(learner, *size, rows) / rows
 
     every_shard = ROW_NUMBERS + BALLOT_NUMBERS + VALUE_NUMBERS * values
     in_one_piece = ROW_NUMBERS + VALUE_NUMBERS * values + learning(classes)

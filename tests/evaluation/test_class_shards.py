@@ -177,7 +177,7 @@ def test_runs_are_cut_when_workers_would_be_idle(faces: Path, shelf: Path) -> No
 
 def test_shards_that_repeat_much_are_not_made_unasked(faces: Path) -> None:
     """Prototypes are the most of LOL: two shards would each learn all of them."""
-    packed = packs(faces, ("lol", {"k": 500}), parts=4)
+    packed = packs(faces, ("lol", {"k": 5_000}), parts=4)
     lines: list[str] = []
     assert [pack.shards for pack in cut_shards(packed, 4, note=lines.append)] == [()]
     assert [

@@ -204,7 +204,7 @@ def test_long_runs_are_announced_with_what_to_do_instead(tmp_path: Path) -> None
     )
     (line,) = long_runs(plan, plan.runs)
     assert line.startswith(
-        "arow on wide may take 2 h a run (1 run): it goes through 6.3e+06 numbers for each of "
+        "arow on wide may take 71 min a run (1 run): it goes through 1.3e+07 numbers for each of "
         "1,600,000"
     )
     assert "covariance=diagonal" in line

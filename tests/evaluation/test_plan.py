@@ -341,19 +341,20 @@ def test_a_stream_that_is_read_from_disk_is_cut_into_slices_of_equal_time(
 
 def in_plans(learner: str, numbers: float) -> float:
     """Return as what `numbers` of a learner count in plans, which go by the time they take."""
-    return numbers * NUMBERS_A_SECOND / make_learner(learner, {}).numbers_per_second
+    made = make_learner(learner, {})
+    return NUMBERS_A_SECOND * (numbers / made.numbers_per_second + made.row_seconds)
 
 
 @pytest.mark.parametrize(
     ("learner", "params", "numbers"),
     [
-        ("pa1", {}, 3 * 12),
-        ("arow", {}, 3 * 12 + 12 * 12 / 10 + 200),
-        ("arow", {"multiclass": "ova"}, 3 * 12 + 3 * (12 * 12 / 10 + 200)),
-        ("arow", {"covariance": "diagonal"}, 3 * 12 + 12),
-        ("lol", {"k": 5}, 3 * 12 + 5 * 12),
-        ("soft-lol", {"k": 5, "m": 2}, 2 * 3 * 12 + 5 * 12),
-        ("pamo1", {"h": 4, "k": 2}, 4 * 2 * 3 * 12),
+        ("pa1", {}, 4 * 12 + 3 * 16),
+        ("arow", {}, 4 * 12 + 3 * 16 + 0.27 * 12 * 12 + 330),
+        ("arow", {"multiclass": "ova"}, 4 * 12 + 3 * 16 + 3 * (0.27 * 12 * 12 + 330)),
+        ("arow", {"covariance": "diagonal"}, 4 * 12 + 3 * 16 + 3 * 12),
+        ("lol", {"k": 15}, 12 * (3 + 2.4 / 4**1.4)),
+        ("soft-lol", {"k": 15, "m": 2}, 12 * (2 * 3 + 12 / 4**1.4)),
+        ("pamo1", {"h": 4, "k": 2}, 4 * 2 * 3 * (12 + 33)),
     ],
 )
 def test_a_run_costs_the_numbers_it_goes_through(
@@ -376,12 +377,18 @@ def test_a_run_costs_the_numbers_it_goes_through(
 
 
 @pytest.mark.parametrize(
-    ("transforms", "numbers"),
-    [([], 2), (["bias"], 3), (["standardize"], 9), (["standardize", "bias"], 10)],
+    ("transforms", "values", "looked_up"),
+    [
+        ([], 2, True),
+        (["bias"], 3, True),
+        (["standardize"], 9, False),
+        (["standardize", "bias"], 10, False),
+    ],
 )
 def test_sparse_rows_cost_the_values_that_are_stored(
-    tmp_path: Path, transforms: list[str], numbers: int
+    tmp_path: Path, transforms: list[str], values: int, looked_up: bool
 ) -> None:
+    """And to look their weights up: half a nanosecond each."""
     (tmp_path / "rows.svm").write_text(
         "".join(f"{sign} {i}:1 9:2\n" for i, sign in enumerate([1, -1] * 4, 1))
     )
@@ -392,7 +399,8 @@ def test_sparse_rows_cost_the_values_that_are_stored(
         transforms=transforms,
         protocol={"order": "time"},
     )
-    expected = 8 * (in_plans("pa1", numbers) + ROW_NUMBERS)
+    learning = in_plans("pa1", 2 * values + 16) + 0.5 * values * looked_up
+    expected = 8 * (learning + ROW_NUMBERS)
     assert [made.costs[run.id] for run in made.runs] == pytest.approx([expected])
 
 

@@ -192,6 +192,8 @@ class Learner(InitParameters):
     numbers_per_second : float
         How many of the numbers that `EstimatesCost` counts a core processes per second;
         ``olscale bench costs`` measures it. Plans and forecasts use it.
+    row_seconds : float
+        Seconds of a row in addition to its numbers, which rows of few features mostly take.
     update_params : tuple of str
         Parameters that affect only later updates, neither what `begin` allocates nor a score: they
         may be set between two calls of `learn`; `olscale.testing` checks it.
@@ -212,6 +214,7 @@ class Learner(InitParameters):
     baseline: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
     numbers_per_second: ClassVar[float] = 1e9
+    row_seconds: ClassVar[float] = 0.0
     update_params: ClassVar[tuple[str, ...]] = ()
     restorable: ClassVar[bool] = True
     state_: State

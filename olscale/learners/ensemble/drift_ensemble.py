@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, read_only_csr
+from olscale.learners.contract.cost import learning_seconds
 from olscale.learners.contract.learner import FloatArray, State, score_columns
 from olscale.learners.contract.parameters import Whole, param
 from olscale.learners.ensemble.drift_ensemble_loop import (
@@ -44,6 +45,9 @@ from olscale.learners.tiles.pair_tiles import (
     draw_pairs,
     singles_of,
 )
+
+_LONG_ROWS = 100_000
+"""Rows of a stream along which parts take their usual time: a window is full after few of them."""
 
 
 class DriftEnsemble(ReplayLearner):
@@ -284,16 +288,12 @@ class DriftEnsemble(ReplayLearner):
 
     def _part_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return the numbers of neighbours, tiles and linear experts, at the machines' speed."""
-        window = KNNWindow(window=self.window).row_numbers(columns, classes, values)
-        tiles = PairTiles().row_numbers(columns, classes, values) * len(TILE_RATES)
+        size = (columns, classes, values)
+        parts = [KNNWindow(window=self.window), expert_forest(seed=0)]
+        parts += [PairTiles() for _ in TILE_RATES]
+        seconds = sum(learning_seconds(part, *size, _LONG_ROWS) for part in parts)
         linear = 2.0 * (len(LARGEST_STEPS) + 1) * values * score_columns(classes)
-        forest = expert_forest(seed=0).row_numbers(columns, classes, values)
-        seconds = (
-            window / KNNWindow.numbers_per_second
-            + tiles / PairTiles.numbers_per_second
-            + forest / ExpertForest.numbers_per_second
-        )
-        return seconds * self.numbers_per_second + linear
+        return seconds / _LONG_ROWS * self.numbers_per_second + linear
 
     def state_bytes(self, columns: int, classes: int) -> int:
         """Return the bytes of the state, if the stored rows have all features."""

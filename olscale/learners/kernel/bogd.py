@@ -118,7 +118,7 @@ class BOGD(RandomVictims, WeightedClassifier):
     """
 
     name = "bogd"
-    numbers_per_second = 1.5e9
+    numbers_per_second = 1.65e9
     update_params = ("eta", "lam", "clip")
 
     B: int = param(100, Whole(2), "Most support vectors.")

@@ -111,7 +111,7 @@ class BPAS(KernelLearner, WeightedClassifier):
 
     name = "bpas"
     rule_type = BPASRule
-    numbers_per_second = 1.7e9
+    numbers_per_second = 1.9e9
     update_params = ("C",)
 
     B: int = param(100, Whole(1), "Most support vectors.")

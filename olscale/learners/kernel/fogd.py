@@ -17,7 +17,7 @@ from olscale.data.transforms.fourier import set_angles, set_features
 from olscale.data.transforms.matrix import MatrixRows, borrowed_kept
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update
-from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.cost import EstimatesCost, in_dense_values
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
 from olscale.learners.contract.learner import (
@@ -147,7 +147,7 @@ class FOGD(
     """
 
     name = "fogd"
-    numbers_per_second = 2.5e9
+    numbers_per_second = 3.85e9
     layout_exact = True
     takes_unknown = True
     checks_rows = True
@@ -274,10 +274,8 @@ class FOGD(
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: values and weights, times frequencies."""
-        del columns
-        return float(self.D) * (
-            0.2 * values + _SINE_NUMBERS + 0.4 * score_columns(classes)
-        )
+        products = 0.2 * in_dense_values(columns, values, 1.8)
+        return float(self.D) * (products + _SINE_NUMBERS + 0.4 * score_columns(classes))
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures, `norm_w` and `frequency_bytes`, of frequencies kept."""

@@ -129,7 +129,7 @@ class Forgetron(KernelLearner):
 
     name = "forgetron"
     rule_type = ForgetronRule
-    numbers_per_second = 1.9e9
+    numbers_per_second = 1.65e9
     kept_share = 0.2
     memory: ClassVar[int] = 2
 

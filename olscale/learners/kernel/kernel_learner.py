@@ -26,7 +26,7 @@ from olscale.compiled.support_arrays import (
 )
 from olscale.errors import ParameterError
 from olscale.learners.contract.capability import ShiftFree
-from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.cost import EstimatesCost, in_dense_values
 from olscale.learners.contract.detector import OnePassDetector
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
@@ -330,12 +330,13 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: its values times the vectors."""
-        del columns
         if hasattr(self, "state_"):
             vectors = int(self.state_["counts"][0])
         else:
             vectors = 0
-        return max(self._slots()[0], vectors) * self._vector_numbers(classes, values)
+        return max(self._slots()[0], vectors) * self._vector_numbers(
+            columns, classes, values
+        )
 
     def stream_numbers(
         self, columns: int, classes: int, values: float, rows: int
@@ -344,9 +345,9 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         count, mean = self._expected_vectors(rows)
         # The norm needs all kernel values between vectors.
         pairs = count**2 / 2.0 if count <= MOST_VECTORS else 0.0  # of `norm_w`
-        return rows * (3.0 * values + 100.0) + (
+        return rows * (3.0 * values + 40.0) + (
             rows * mean + pairs
-        ) * self._vector_numbers(classes, values)
+        ) * self._vector_numbers(columns, classes, values)
 
     def cheaper(self) -> str:
         """Return what to do instead of keeping ever more rows."""
@@ -373,11 +374,13 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         count = came * (filling / _USUAL_ROWS) ** power
         return count, count * (1.0 - filling / max(1, rows) * power / (1.0 + power))
 
-    def _vector_numbers(self, classes: int, values: float) -> float:
+    def _vector_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers a vector takes; of `values`, each may be looked up by itself."""
         outputs, (first, most) = score_columns(classes), self._slots()
         if first < most:
-            return 0.1 * values + 0.22 * outputs + 1.4
-        return 0.2 * values + 0.25 * outputs + 4.0  # includes the exchange of vectors
+            return 0.1 * in_dense_values(columns, values, 10.0) + 0.7 * outputs + 2.0
+        # The exchange of vectors takes as long as sums of outputs.
+        return 0.16 * in_dense_values(columns, values, 2.6) + 1.8 * outputs
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures, `support_vectors` and, of up to 2,000, `norm_w`.

@@ -72,7 +72,7 @@ class KernelPerceptron(KernelLearner, WeightedClassifier):
     """
 
     name = "kernel-perceptron"
-    numbers_per_second = 1.9e9
+    numbers_per_second = 2.2e9
     kept_share = 0.2
     kept_power = 0.8
 
@@ -111,7 +111,8 @@ class OGDKernel(KernelLearner, WeightedClassifier):
     """
 
     name = "ogd-kernel"
-    numbers_per_second = 0.95e9
+    numbers_per_second = 2.2e9
+    kept_share = 0.7
     update_params = ("eta",)
 
     eta: float = param(0.5, Real(0.0, open_="low"), "Step.")
@@ -177,7 +178,7 @@ class KernelPerceptronR(KernelRegressor, WeightedRegressor):
     """
 
     name = "kernel-perceptron-r"
-    numbers_per_second = 1.4e9
+    numbers_per_second = 2.2e9
     kept_share = 1.0
     update_params = ("eta",)
 

@@ -117,7 +117,7 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
 
     name = "nogd"
     rule_type = NOGDRule
-    numbers_per_second = 1.8e9
+    numbers_per_second = 2.3e9
     memory = 1
     update_params = ("eta",)
 

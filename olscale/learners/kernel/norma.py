@@ -164,7 +164,8 @@ class NORMA(FadingLearner, KernelLearner, WeightedClassifier):
 
     name = "norma"
     rule_type = NORMARule
-    numbers_per_second = 0.86e9
+    numbers_per_second = 2.2e9
+    kept_share = 0.7
     version = 2
     memory: ClassVar[int] = 1
 
@@ -256,9 +257,9 @@ class NORMAR(FadingLearner, KernelRegressor, WeightedRegressor):
     """
 
     name = "norma-r"
-    numbers_per_second = 2.6e9
+    numbers_per_second = 2.2e9
     version = 2
-    kept_share = 0.75
+    kept_share = 0.4
     memory: ClassVar[int] = 1
 
     loss: str = param(
@@ -344,7 +345,7 @@ class NORMAN(FadingLearner, KernelDetector):
 
     name = "norma-n"
     rule_type = NORMANoveltyRule
-    numbers_per_second = 1.7e9
+    numbers_per_second = 2.2e9
     version = 2
     kept_share = 0.1
 

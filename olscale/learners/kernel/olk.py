@@ -108,8 +108,8 @@ class OLK(KernelLearner, WeightedClassifier):
 
     name = "olk"
     rule_type = OLKRule
-    numbers_per_second = 1e9
-    kept_share = 0.75
+    numbers_per_second = 2.2e9
+    kept_share = 0.9
     update_params = ("C", "r", "threshold")
 
     C: float = param(1.0, Real(0.0, open_="low"), "Most that a row weighs.")
@@ -196,8 +196,8 @@ class OLKR(KernelRegressor, WeightedRegressor):
 
     name = "olk-r"
     rule_type = OLKRegressionRule
-    numbers_per_second = 2.1e9
-    kept_share = 0.75
+    numbers_per_second = 2.2e9
+    kept_share = 0.45
     update_params = ("C", "r", "epsilon", "threshold")
 
     C: float = param(1.0, Real(0.0, open_="low"), "Most that a row weighs.")
@@ -283,7 +283,7 @@ class OLKN(KernelDetector):
     """
 
     name = "olk-n"
-    numbers_per_second = 1.5e9
+    numbers_per_second = 2.2e9
     kept_share = 1.0
     update_params = ("C", "v", "r", "threshold")
 

@@ -70,7 +70,8 @@ class AROW(SecondOrderLearner, WeightedClassifier):
     """
 
     name = "arow"
-    numbers_per_second = 1.5e9
+    numbers_per_second = 5e9
+    _update_numbers = 330.0
     update_params = ("r",)
 
     r: float = param(

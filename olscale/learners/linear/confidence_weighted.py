@@ -141,7 +141,7 @@ class CW(SecondOrderLearner):
     """
 
     name = "cw"
-    numbers_per_second = 2e9
+    numbers_per_second = 6.5e9
     update_params = ("eta",)
 
     eta: float = param(0.7, Real(0.5, 1.0, open_="high"), "Confidence, a probability.")
@@ -225,7 +225,7 @@ class SCW1(SecondOrderLearner, WeightedClassifier):
     """
 
     name = "scw1"
-    numbers_per_second = 1.8e9
+    numbers_per_second = 6e9
     update_params = ("C", "eta")
 
     eta: float = param(0.75, Real(0.5, 1.0, open_="high"), "Confidence, a probability.")
@@ -281,7 +281,7 @@ class SCW2(SecondOrderLearner, WeightedClassifier):
     """
 
     name = "scw2"
-    numbers_per_second = 1.3e9
+    numbers_per_second = 5.5e9
     update_params = ("C", "eta")
 
     eta: float = param(0.9, Real(0.5, 1.0, open_="high"), "Confidence, a probability.")

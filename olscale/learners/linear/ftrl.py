@@ -6,6 +6,8 @@ import numpy as np
 
 from olscale.compiled.elementary import quotient
 from olscale.compiled.row_layout import THREE, TWO
+from olscale.learners.contract.cost import EstimatesCost, in_dense_values
+from olscale.learners.contract.learner import score_columns
 from olscale.learners.contract.parameters import Real, param
 from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.linear.per_coordinate import PerCoordinateLearner, moves_by
@@ -35,7 +37,7 @@ def _move(rule, A, at, stride, gradient):  # type: ignore[no-untyped-def]
     A[at + THREE * stride] = root
 
 
-class FTRL(PerCoordinateLearner):
+class FTRL(PerCoordinateLearner, EstimatesCost):
     """FTRL-Proximal on the log loss: a step for each weight, and weights that are exactly 0.
 
     With the gradient ``g = -([c is the class] - p_c) x`` of the row, for each coordinate::
@@ -72,7 +74,8 @@ class FTRL(PerCoordinateLearner):
     """
 
     name = "ftrl"
-    numbers_per_second = 1.8e8
+    numbers_per_second = 1.94e8
+    row_seconds = 45e-9
     _kinds = 4
 
     alpha: float = param(0.5, Real(0.0, open_="low"), "Scale of the steps.")
@@ -83,6 +86,11 @@ class FTRL(PerCoordinateLearner):
         0.0, Real(0.0), "Weight of the absolute values: the larger, the more are 0."
     )
     l2: float = param(0.0, Real(0.0), "Weight of the squares.")
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers a row goes through: a weight is worked out for each product."""
+        products = in_dense_values(columns, values, 0.75)
+        return products * (score_columns(classes) + 0.5)
 
     def _rule(self) -> NamedTuple:
         return rule_of(FTRLRule, self)

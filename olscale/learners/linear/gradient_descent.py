@@ -59,6 +59,7 @@ class OGD(AggressiveLearner, WeightedClassifier):
 
     name = "ogd"
     rule_type = OGDRule
-    numbers_per_second = 2.2e9
+    numbers_per_second = 6e9
+    row_seconds = 9e-9
 
     C: float = param(1.0, Real(0.0, open_="low"), "Step at the first row.")

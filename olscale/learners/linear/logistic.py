@@ -125,7 +125,8 @@ class Logistic(LogLossLearner, LinearModel):
 
     name = "logistic"
     rule_type = LogisticRule
-    numbers_per_second = 9.5e8
+    numbers_per_second = 3.3e9
+    row_seconds = 36e-9
     update_params = ("eta", "power")
 
     eta: float = param(0.1, Real(0.0, open_="low"), "Step at the first row.")

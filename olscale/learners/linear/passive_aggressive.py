@@ -72,7 +72,8 @@ class PA(LinearLearner):
 
     name = "pa"
     rule_type = PARule
-    numbers_per_second = 2.3e9
+    numbers_per_second = 6e9
+    row_seconds = 9e-9
 
 
 class PA1(AggressiveLearner, WeightedClassifier):
@@ -103,7 +104,8 @@ class PA1(AggressiveLearner, WeightedClassifier):
 
     name = "pa1"
     rule_type = PA1Rule
-    numbers_per_second = 2.3e9
+    numbers_per_second = 6e9
+    row_seconds = 9e-9
 
 
 class PA2(AggressiveLearner, WeightedClassifier):
@@ -134,6 +136,7 @@ class PA2(AggressiveLearner, WeightedClassifier):
 
     name = "pa2"
     rule_type = PA2Rule
-    numbers_per_second = 2.2e9
+    numbers_per_second = 6e9
+    row_seconds = 11e-9
 
     C: float = param(1.0, Real(0.0, open_="low"), "Aggressiveness.")

@@ -174,7 +174,8 @@ class Pegasos(WeightedClassifier, ShardsClasses, EstimatesCost):
     """
 
     name = "pegasos"
-    numbers_per_second = 2.2e9
+    numbers_per_second = 7e9
+    row_seconds = 24e-9
     layout_exact = True
     takes_unknown = True
     checks_rows = True

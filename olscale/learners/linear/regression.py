@@ -197,7 +197,8 @@ class PAR(TubeRegressor):
 
     name = "pa-r"
     rule_type = PARRule
-    numbers_per_second = 1.1e9
+    numbers_per_second = 4e9
+    row_seconds = 9e-9
     update_params = ("epsilon",)
 
 
@@ -227,7 +228,8 @@ class PA1R(TubeRegressor, WeightedRegressor):
 
     name = "pa1-r"
     rule_type = PA1RRule
-    numbers_per_second = 1.1e9
+    numbers_per_second = 4e9
+    row_seconds = 9e-9
     update_params = ("C", "epsilon")
 
     C: float = param(
@@ -262,7 +264,8 @@ class PA2R(PA1R):
 
     name = "pa2-r"
     rule_type = PA2RRule
-    numbers_per_second = 1.1e9
+    numbers_per_second = 4e9
+    row_seconds = 9e-9
 
     C: float = param(1.0, Real(0.0, open_="low"), "Aggressiveness.")
 
@@ -298,7 +301,8 @@ class SGDR(TubeRegressor, WeightedRegressor):
     """
 
     name = "sgd-r"
-    numbers_per_second = 0.96e9
+    numbers_per_second = 4e9
+    row_seconds = 9e-9
     version = 2
     update_params = ("eta", "power", "epsilon")
 

@@ -62,7 +62,8 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
     """
 
     name = "rls"
-    numbers_per_second = 7.9e9
+    numbers_per_second = 1.35e10
+    row_seconds = 45e-9
     layout_exact = True
     takes_unknown = True
     checks_rows = True

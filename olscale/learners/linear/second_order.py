@@ -17,7 +17,8 @@ covariance.
 """
 
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from math import sqrt
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,9 +58,7 @@ from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
 # of half a covariance, below which only its size sets the time of a row
-_NEAR_BYTES = 2.5e6
-# Measured on 5 to 22 columns: the square roots and divisions of an update, and its calls.
-_UPDATE_NUMBERS = 200.0
+_NEAR_BYTES = 1e6
 
 
 class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
@@ -68,6 +67,9 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
     layout_exact = True
     takes_unknown = True
     checks_rows = True
+    row_seconds = 15e-9
+    _update_numbers: ClassVar[float] = 950.0
+    """Numbers in the time of an update of a full covariance, beside those of its size."""
 
     covariance: str = param(
         "full",
@@ -107,25 +109,23 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         ) * np.dtype(self.dtype).itemsize
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers a row goes through: half a matrix, and what an update takes.
+        """Return how many numbers a row goes through: weights, and half a matrix of every other row.
 
-        Beyond the size of a near cache, reading it takes up to seven times as long.
+        Beyond the size of a near cache, reading it takes up to five times as long.
         """
         outputs = score_columns(classes)
-        # Measured: a covariance that leaves the caches costs up to seven times as much a
-        # number.
-        beyond = columns * columns / 2 * np.dtype(self.dtype).itemsize / _NEAR_BYTES
         if self.covariance == "full":
-            half = columns * columns / 10 * min(7.0, max(1.0, beyond))
-            numbers_of_one = half + _UPDATE_NUMBERS
+            size = columns * columns / 2 * np.dtype(self.dtype).itemsize
+            beyond = min(5.5, max(1.0, sqrt(size / _NEAR_BYTES)))
+            of_one = 0.27 * columns * columns * beyond + self._update_numbers
+            of_covariances = of_one * self._covariances(outputs)
         else:
-            numbers_of_one = values
-        return values * outputs + numbers_of_one * self._covariances(outputs)
+            of_covariances = values * outputs
+        return super().row_numbers(columns, classes, values) + of_covariances
 
     def score_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers the weights have."""
-        del columns
-        return values * score_columns(classes)
+        return super().row_numbers(columns, classes, values)
 
     def cheaper(self) -> str:
         """Return how to avoid a full covariance."""

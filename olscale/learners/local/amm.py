@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
 from olscale.compiled.rows import add_column, borrowed_rows, row_scores, weight_of
-from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.cost import EstimatesCost, in_dense_values
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import (
     UNKNOWN,
@@ -203,7 +203,8 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
     """
 
     name = "amm"
-    numbers_per_second = 21e9
+    numbers_per_second = 2.5e9
+    row_seconds = 75e-9
     layout_exact = True
     takes_unknown = True
     checks_rows = True
@@ -290,9 +291,8 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
         return has_each and super()._can_continue()
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers a row goes through: its values times the possible hyperplanes."""
-        del columns
-        return values * max(classes, 2) * int(self.limit)
+        """Return how many numbers a row goes through: a class has a few hyperplanes at most times."""
+        return in_dense_values(columns, values, 3.6) * (max(classes, 2) + 2.0)
 
     @property
     def coef_(self) -> FloatArray:

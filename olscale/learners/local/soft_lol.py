@@ -19,10 +19,16 @@ from olscale.compiled.prototypes import (
 )
 from olscale.compiled.simd.mixture import GROUPS
 from olscale.learners.contract.capability import ExplainsNoScore
-from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.cost import EstimatesCost, in_dense_values
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
-from olscale.learners.contract.learner import FloatArray, Learner, State, array_of
+from olscale.learners.contract.learner import (
+    FloatArray,
+    Learner,
+    State,
+    array_of,
+    score_columns,
+)
 from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.contract.weighted import WeightedClassifier
@@ -141,7 +147,9 @@ class SoftLOL(
     """
 
     name = "soft-lol"
-    numbers_per_second = 5.4e9
+    numbers_per_second = 6.5e9
+    row_seconds = 150e-9
+    row_seconds = 150e-9
     version = 2
     layout_exact = True
     takes_unknown = True
@@ -186,9 +194,9 @@ class SoftLOL(
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: prototypes, and `m` models."""
-        to_prototypes = values * int(self.k)
-        of_planes = int(self.m) * super().row_numbers(columns, classes, values)
-        return to_prototypes + of_planes
+        distances = 12.0 * (int(self.k) / 60.0) ** 1.4
+        a_value = distances + int(self.m) * score_columns(classes)
+        return in_dense_values(columns, values, 7.5) * a_value
 
     def _allocate(self, columns: int, outputs: int) -> State:
         k = int(self.k)

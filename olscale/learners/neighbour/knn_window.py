@@ -63,7 +63,7 @@ class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
     """
 
     name = "knn-window"
-    numbers_per_second = 6e9
+    numbers_per_second = 2.3e10
     layout_exact = True
     takes_unknown = True
     checks_rows = True
@@ -109,7 +109,7 @@ class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: all of a full window."""
         del classes, values
-        return float(self.window) * (columns + 4.0)
+        return float(self.window) * (columns + 34.0)
 
     def stream_numbers(
         self, columns: int, classes: int, values: float, rows: int
@@ -118,7 +118,7 @@ class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
         del classes, values
         filling = min(rows, int(self.window))
         compared = 0.5 * filling**2 + (rows - filling) * float(self.window)
-        return compared * (columns + 4.0)
+        return compared * (columns + 34.0)
 
     def state_bytes(self, columns: int, classes: int) -> int:
         """Return the bytes of the window."""

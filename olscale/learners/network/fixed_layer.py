@@ -166,7 +166,7 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: half of the matrix, features and scores."""
         count = self._count(columns)
-        return 0.4 * count * (values + 0.5 * count + 2.0 * self._columns_of(classes))
+        return 0.4 * count * (values + 1.75 * count + 2.0 * self._columns_of(classes))
 
     def score_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers features and scores go through."""

@@ -198,7 +198,7 @@ class OSELM(ChosenNodes, OnePassLearner, WeightedClassifier):
     """
 
     name = "oselm"
-    numbers_per_second = 2.8e9
+    numbers_per_second = 5.6e9
 
 
 class OSELMR(ChosenNodes, OnePassRegressor, WeightedRegressor, LearnsTargets):
@@ -224,7 +224,7 @@ class OSELMR(ChosenNodes, OnePassRegressor, WeightedRegressor, LearnsTargets):
     """
 
     name = "oselm-r"
-    numbers_per_second = 2.8e9
+    numbers_per_second = 5.6e9
 
 
 SAMPLE = 2_000
@@ -333,7 +333,7 @@ class SVDOSELM(RandomNodes, OnePassLearner, WeightedClassifier, LooksAhead):
     """
 
     name = "svd-oselm"
-    numbers_per_second = 2.8e9
+    numbers_per_second = 5.6e9
     looks_ahead = True
     first_rows_will_do = True
 

@@ -157,7 +157,7 @@ class RFFRLS(FourierLayer, OnePassLearner, WeightedClassifier):
     """
 
     name = "rff-rls"
-    numbers_per_second = 3.4e9
+    numbers_per_second = 12e9
 
 
 class RFFRLSR(FourierLayer, OnePassRegressor, WeightedRegressor, LearnsTargets):
@@ -183,7 +183,7 @@ class RFFRLSR(FourierLayer, OnePassRegressor, WeightedRegressor, LearnsTargets):
     """
 
     name = "rff-rls-r"
-    numbers_per_second = 3e9
+    numbers_per_second = 12e9
 
     features: int = 300
     linear: bool = True
