@@ -147,7 +147,7 @@ class _Local(
 
         Those of few prototypes take little time: most are left out after some features.
         """
-        distances = 2.4 * (int(self.k) / 60.0) ** 1.4
+        distances: float = 2.4 * (int(self.k) / 60.0) ** 1.4
         products = in_dense_values(columns, values, 4.0)
         return products * (score_columns(classes) + distances)
 

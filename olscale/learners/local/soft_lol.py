@@ -194,7 +194,7 @@ class SoftLOL(
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through: prototypes, and `m` models."""
-        distances = 12.0 * (int(self.k) / 60.0) ** 1.4
+        distances: float = 12.0 * (int(self.k) / 60.0) ** 1.4
         a_value = distances + int(self.m) * score_columns(classes)
         return in_dense_values(columns, values, 7.5) * a_value
 
