@@ -42,7 +42,15 @@ BENCHMARKS = {
     "costs": "olscale.bench.costs:figures",
 }
 
-ON_REQUEST = {"costs", "memory", "peers", "soft-local-wide", "tables", "views"}
+ON_REQUEST = {
+    "costs",
+    "memory",
+    "peers",
+    "soft-local-wide",
+    "tables",
+    "two-workers",
+    "views",
+}
 """Benchmarks that run only if they are named: they take long, or much memory or disk."""
 
 

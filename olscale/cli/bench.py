@@ -43,7 +43,7 @@ def bench(
 ) -> None:
     """Run the speed benchmarks NAME.
 
-    Without NAME all but costs, memory, peers, soft-local-wide, tables and views run.
+    Without NAME all but costs, memory, peers, soft-local-wide, tables, two-workers and views run.
 
     Each figure is measured in alternation with its peers, on one thread, and printed as a ratio to
     them; above one is faster. scale measures ingest, layouts and a stream through many learners;
