@@ -49,8 +49,8 @@ class EstimatesCost(Capability):
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through.
 
-        Beside `Learner.row_seconds`, time is about proportional to it: 1.3 times off at most, on
-        rows of 10 to 5,000 columns, for linear, local and budgeted kernel learners.
+        Beside `Learner.row_seconds`, time is about proportional to it: on rows of 10 to 5,000
+        columns within 1.3 times for most linear, local and budgeted kernel learners.
 
         Parameters
         ----------
