@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import inlined, nested
 from olscale.compiled.elementary import LEAST, exponential
 from olscale.compiled.intrinsics import lowest_bit
 from olscale.compiled.support_vectors import WIDTH
@@ -47,7 +47,7 @@ def all_places(support: Any, X: Any, i: int, at: Any, value: Any) -> int:
     return entries
 
 
-@compiled
+@nested
 def mend_distances(
     support: Any,
     gamma: float,
@@ -92,7 +92,7 @@ def _part(difference: float, absolute: bool) -> float:
     return abs(difference) if absolute else difference * difference
 
 
-@compiled
+@nested
 def _difference(
     support: Any,
     slot: int,
@@ -120,7 +120,7 @@ def _difference(
     return total
 
 
-@compiled
+@nested
 def _rest(support: Any, slot: int, absolute: bool, inside: Any, count: int) -> float:
     """Return the part of a distance at features that the vector has and the row lacks."""
     values = support.values[slot // WIDTH]
@@ -149,7 +149,7 @@ def _rest(support: Any, slot: int, absolute: bool, inside: Any, count: int) -> f
     return total
 
 
-@compiled
+@nested
 def finish_long_places(
     support: Any,
     gamma: float,
@@ -174,7 +174,7 @@ def finish_long_places(
         k[s] = exponential(-gamma * max(0.0, k[s]))
 
 
-@compiled
+@nested
 def finish_long_row(
     support: Any,
     gamma: float,

@@ -6,14 +6,14 @@ inverse is too.
 
 from typing import Any
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import nested
 from olscale.compiled.simd.columns import multiply_first
 
 LEAST_DISTANCE = 1e-8
 """Share of ``k(x, x)`` below which the vectors span a row: the inverse would be noise."""
 
 
-@compiled
+@nested
 def project(inverse: Any, count: int, k: Any, own: float, c: Any) -> float:
     """Set `c` to the coefficients of a row's projection on the vectors; return its distance.
 
@@ -28,7 +28,7 @@ def project(inverse: Any, count: int, k: Any, own: float, c: Any) -> float:
     return max(0.0, own - inside)
 
 
-@compiled
+@nested
 def border(inverse: Any, count: int, c: Any, distance: float) -> None:
     """Add a vector, whose projection `project` gave, as number `count`."""
     share = 1.0 / distance
@@ -42,7 +42,7 @@ def border(inverse: Any, count: int, c: Any, distance: float) -> None:
     inverse[count, count] = share
 
 
-@compiled
+@nested
 def strike(inverse: Any, count: int, slot: int, c: Any) -> None:
     """Remove vector `slot` of `count`; the last takes its number. `c` is space."""
     share = 1.0 / inverse[slot, slot]

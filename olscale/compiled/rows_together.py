@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import compiled, inlined, nested
 from olscale.compiled.simd.row_tiles import ROWS, multiply_rows
 from olscale.compiled.simd.vectors import VECTOR
 from olscale.compiled.support_vectors import WIDTH
@@ -147,7 +147,7 @@ def _multiply(support: Any, X: Any, i: int, length: int, at: Any, space: Any) ->
         )
 
 
-@compiled
+@nested
 def _multiply_changed(support: Any, X: Any, i: int, at: Any, space: Any) -> None:
     (position, _, K), first, products = space, X.indptr[i], 0
     length = X.indptr[i + 1] - first

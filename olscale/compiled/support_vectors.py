@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import compiled, inlined, nested
 from olscale.compiled.intrinsics import lowest_bit
 from olscale.compiled.simd.columns import multiply_places
 from olscale.compiled.simd.lowest import lowest_of
@@ -119,7 +119,7 @@ def products(support: Any, at: Any, value: Any, found: int, k: Any) -> None:
         )
 
 
-@compiled
+@nested
 def distances(
     support: Any, at: Any, value: Any, found: int, size: float, k: Any
 ) -> None:
@@ -277,7 +277,7 @@ def merge(support: Any, slot: int, other: int, share: float) -> None:
     support.changed[slot // VECTOR] = True
 
 
-@compiled
+@nested
 def vector_product(support: Any, one: int, other: int) -> float:
     """Return the product of two vectors of the set."""
     values = support.values[one // WIDTH]
@@ -294,7 +294,7 @@ def vector_product(support: Any, one: int, other: int) -> float:
     return total
 
 
-@compiled
+@nested
 def vector_places(support: Any, slot: int, at: Any, value: Any) -> int:
     """Set `at` and `value` to the places and values of a vector of the set; return their number.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -23,6 +24,8 @@ from olscale.learners.kernel.budget_maintenance import (
 from olscale.learners.kernel.kernel_model import KernelRow
 from tests.learners.exact import WIDTH, exact_rows, noted, params_of, rows_of_file
 from tests.learners.kernel_oracle import gaussian, is_close_call, rkhs_norm, vectors
+
+WAYS = tuple(map(numba.njit, (remove_lightest, project_lightest, merge_lightest)))
 
 
 @pytest.mark.parametrize(
@@ -293,9 +296,8 @@ def test_neither_projection_nor_merging_loses_more_than_removal(
     seed: int, classes: int
 ) -> None:
     """At the same state; and projection is the least squares solution of the best victim."""
-    ways = (remove_lightest, project_lightest, merge_lightest)
     removed, projected, merged = (
-        lost(*crowded(seed, classes), maintain) for maintain in ways
+        lost(*crowded(seed, classes), maintain) for maintain in WAYS
     )
     assert projected <= removed * (1 + 1e-9)
     assert merged <= removed * (1 + 1e-9)

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import nested
 from olscale.compiled.support_vectors import take_out
 from olscale.learners.contract.parameters import Choice, Flag, Real, Whole, param
 from olscale.learners.contract.update_rule import rule_of
@@ -56,7 +56,7 @@ def learn_bogd(rule: Any, model: Any, row: Any) -> bool:
     return moved
 
 
-@compiled
+@nested
 def clip_coefficients(model: Any, greatest: float, together: bool) -> None:
     """Shrink each output, or all by the same factor, until no coefficient is above `greatest`."""
     alpha = model.alpha

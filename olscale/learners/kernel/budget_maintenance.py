@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import inlined, nested
 from olscale.compiled.differences import is_long, mend_distances
 from olscale.compiled.elementary import exponential, quotient
 from olscale.compiled.inverse_gram import strike
@@ -73,7 +73,7 @@ def _loss(A: float, C: float, D: float, L: float, h: float) -> float:
     return of_vector + of_both + of_partner
 
 
-@compiled
+@nested
 def merging_losses(
     A: float, C: Any, D: Any, L: Any, h: Any, before: Any, losses: Any
 ) -> None:
@@ -96,7 +96,7 @@ def merging_losses(
         losses[s] = _loss(A, C[s], D[s], L[s], h[s])
 
 
-@compiled
+@nested
 def _solve(A: float, C: float, D: float, L: float, h: float, settled: float) -> float:
     for _ in range(MOST_STEPS):
         before = h
@@ -118,7 +118,7 @@ ORTHOGONAL = 1e-18
 """Squared cosine up to which coefficients of several classes count as orthogonal."""
 
 
-@compiled
+@nested
 def drop_vector(model: Any, slot: int) -> None:
     """Drop a support vector with its coefficients; the last moves into its slot."""
     last = drop(model.support, slot)
@@ -155,7 +155,7 @@ def oldest_of_least(values: Any, born: Any, count: int) -> int:
     return slot
 
 
-@compiled
+@nested
 def remove_lightest(model: Any, row: Any) -> None:
     """Drop the vector whose absence changes the model least."""
     support = model.support
@@ -166,7 +166,7 @@ def remove_lightest(model: Any, row: Any) -> None:
     drop_vector(model, oldest_of_least(row.other, support.born, count))
 
 
-@compiled
+@nested
 def project_lightest(model: Any, row: Any) -> None:
     """Drop the vector that the others can replace best, and move its part to them."""
     support = model.support
@@ -184,7 +184,7 @@ def project_lightest(model: Any, row: Any) -> None:
     drop_vector(model, slot)
 
 
-@compiled
+@nested
 def merge_lightest(model: Any, row: Any) -> None:
     """Merge the lightest vector with the partner that loses least; without one, drop it."""
     support = model.support

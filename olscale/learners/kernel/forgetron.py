@@ -4,7 +4,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import nested
 from olscale.compiled.support_vectors import take_out
 from olscale.learners.contract.parameters import Choice, Whole, param
 from olscale.learners.kernel.kernel_learner import KernelLearner
@@ -51,7 +51,7 @@ def learn_forgetron(rule: Any, model: Any, row: Any) -> bool:
     return True
 
 
-@compiled
+@nested
 def fading(model: Any, row: Any, slot: int) -> float:
     """Return the greatest factor up to 1 with which vector `slot` may go, and record the damage.
 

@@ -12,7 +12,7 @@ The width of a Gaussian has three names in the literature: ``gamma = 1 / (2 sigm
 
 from typing import Any, NamedTuple
 
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import inlined, nested
 from olscale.compiled.differences import finish_long_places, finish_long_row, is_long
 from olscale.compiled.elementary import exponential
 from olscale.compiled.simd.features import gaussian_values
@@ -59,7 +59,7 @@ def own_value(kernel: Any, size: float) -> float:
     return 1.0
 
 
-@compiled
+@nested
 def size_of(kernel: Any, X: Any, i: int, square: float) -> float:
     """Return the size of a row of squared norm `square`: that, or its sum of absolute values."""
     # Distances of the Laplacian are sums of absolute differences.
@@ -114,7 +114,7 @@ def _finish_short(kernel: Any, support: Any, size: float, k: Any) -> None:
             k[s] = _power(kernel.gamma * k[s] + kernel.coef0, kernel.degree)
 
 
-@compiled
+@nested
 def vector_row(
     kernel: Any, support: Any, slot: int, at: Any, value: Any, k: Any
 ) -> None:

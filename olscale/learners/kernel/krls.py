@@ -4,7 +4,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import nested
 from olscale.compiled.inverse_gram import LEAST_DISTANCE, border, project
 from olscale.compiled.simd.columns import multiply_dense
 from olscale.learners.contract.capability import LearnsTargets
@@ -53,7 +53,7 @@ def learn_krls(rule: Any, model: Any, row: Any) -> bool:
     return True
 
 
-@compiled
+@nested
 def _reduce(
     inverse: Any,
     P: Any,

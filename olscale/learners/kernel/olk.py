@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import nested
 from olscale.compiled.support_vectors import drop
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import State
@@ -56,7 +56,7 @@ def learn_olk(rule: Any, model: Any, row: Any) -> bool:
     return comes_in
 
 
-@compiled
+@nested
 def forget_small(model: Any, threshold: float) -> None:
     """Drop the vectors whose coefficients are all less than `threshold`."""
     alpha = model.alpha

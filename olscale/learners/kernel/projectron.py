@@ -3,7 +3,7 @@
 import math
 from typing import Any, ClassVar, NamedTuple
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import nested
 from olscale.compiled.inverse_gram import LEAST_DISTANCE, border, project
 from olscale.learners.contract.parameters import Choice, Maybe, Real, Whole, param
 from olscale.learners.kernel.gram_learner import GramLearner
@@ -70,7 +70,7 @@ def learn_projectron(rule: Any, model: Any, row: Any) -> bool:
     return moved
 
 
-@compiled
+@nested
 def _partial_step(rule: Any, row: Any, loss: float, distance: float) -> float:
     """Return how far to move along the projection of a row in the margin, 0 if that may harm."""
     # the two outputs of the max-score form share the loss

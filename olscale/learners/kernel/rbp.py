@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import nested
 from olscale.compiled.philox import philox
 from olscale.compiled.support_vectors import take_out
 from olscale.learners.contract.learner import State
@@ -19,7 +19,7 @@ from olscale.learners.kernel.kernel_loop import learns
 from olscale.learners.kernel.kernel_model import add
 
 
-@compiled
+@nested
 def random_slot(model: Any, row: Any) -> Any:
     """Return a slot in use, each with equal probability."""
     t = np.uint64(row.t)
