@@ -37,6 +37,7 @@ class Bomb:
         return Path.touch, (self.path,)  # type: ignore[return-value]
 
 
+@pytest.mark.long
 def test_no_module_loads_pickles():
     """Nothing is unpickled but what Dask sends, numba keeps and a user allows; NumPy never does."""
     # Machine code runs as it is: whoever can write it needs no pickle. numba keeps its index in

@@ -124,7 +124,7 @@ def test_text_is_read_as_the_obvious_parser_reads_it_whatever_the_blocks(
 
 
 @given(numbers=st.lists(decimals, min_size=1, max_size=50))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_values_have_the_bits_that_scikit_learn_reads(
     tmp_path_factory: pytest.TempPathFactory, numbers: list[str]
 ) -> None:
