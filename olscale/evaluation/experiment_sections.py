@@ -25,6 +25,7 @@ from olscale.data.transforms.on_columns import choice_text
 from olscale.data.transforms.pipeline import canonical_transform
 from olscale.errors import ParameterError, UnknownNameError
 from olscale.evaluation.protocol import ProtocolSpec
+from olscale.learners.registry import OTHER_NAMES
 from olscale.measures import MEASURES, OF_CLASSES, askable, base_name
 from olscale.system.paths import path_text
 from olscale.task import Task
@@ -239,6 +240,11 @@ class LearnerSpec(Section):
     permutations: int | None = Field(default=None, ge=1)
     label: Label = None
     optional: bool = False
+
+    @field_validator("name")
+    @classmethod
+    def _registered(cls, name: str) -> str:
+        return OTHER_NAMES.get(name, name)
 
     @field_validator("tune", mode="before")
     @classmethod

@@ -225,6 +225,10 @@ LEARNERS: Registry[Any] = Registry(
 )
 
 
+OTHER_NAMES = {"hoeffding-tree-r": "fimt-dd"}
+"""Names that are accepted in the place of a registered one, which runs and tables have."""
+
+
 def learner_names(task: Task | None = None) -> list[str]:
     """Return the registered names, grouped by family; all, or those of a task."""
     return [
@@ -260,6 +264,7 @@ def learner_path(name: str) -> str:
     """
     if ":" in name:
         return name
+    name = OTHER_NAMES.get(name, name)
     if "." in name and name not in LEARNERS:
         guess = ":".join(name.rsplit(".", 1))
         raise ParameterError(

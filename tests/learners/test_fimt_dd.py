@@ -12,8 +12,9 @@ import pytest
 
 from olscale.compiled.csr import read_only, to_csr
 from olscale.errors import ParameterError
+from olscale.evaluation.experiment_sections import LearnerSpec
 from olscale.learners import FIMTDD
-from olscale.learners.registry import make_learner
+from olscale.learners.registry import learner_class, learner_names, make_learner
 from olscale.learners.tree.regression_arrays import (
     ALTERNATE,
     ALTERNATES,
@@ -290,3 +291,9 @@ def test_a_tree_that_outgrows_the_memory_says_what_to_do(
     monkeypatch.setattr("olscale.learners.contract.cost.memory_bytes", lambda: 10**5)
     with pytest.raises(ParameterError, match=r"values of features, need"):
         learner.learn(X, y)
+
+
+def test_its_other_name_makes_the_same_runs() -> None:
+    assert learner_class("hoeffding-tree-r") is FIMTDD
+    assert LearnerSpec(name="hoeffding-tree-r") == LearnerSpec(name="fimt-dd")
+    assert "hoeffding-tree-r" not in learner_names()
