@@ -217,7 +217,7 @@ def test_a_window_beyond_the_memory_is_refused():
 
 def test_the_cost_of_a_stream_counts_the_rows_that_are_compared():
     learner = KNNWindow(window=100)
-    compared = sum(min(i, 100) for i in range(1_000)) * 14.0
+    compared = sum(min(i, 100) for i in range(1_000)) * 44.0
     assert cost_of(learner).stream_numbers(10, 2, 10.0, 1_000) == pytest.approx(
         compared, rel=1e-2
     )

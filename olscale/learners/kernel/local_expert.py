@@ -26,8 +26,9 @@ class LocalExpert(SoftLOL):
     >>> import numpy as np
     >>> expert = LocalExpert()
     >>> expert.begin(columns=2, classes=2)
-    >>> expert.scores_ahead(np.ones((3, 2)), np.ones(3, dtype=np.int64), learning=True).ravel()
-    array([0.  , 0.75, 0.75])
+    >>> X = np.ones((3, 2))
+    >>> expert.scores_ahead(X, np.ones(3, dtype=np.int64), learning=True).ravel()
+    array([0.       , 0.25     , 0.4140625])
     """
 
     name = "replay-svm"
