@@ -101,7 +101,7 @@ grand: .venv/installed
 # Without long enumerations: the page says what is missing, and the pipeline has the grids.
 grand-page:
 	sed '/^## Figures/q' $(PAGE) >$(GRAND)/page.md
-	echo >>$(GRAND)/page.md
+	printf '\n<!-- make grand-page -->\n\n' >>$(GRAND)/page.md
 	for metric in cumulative_error test_error; do \
 	    $(BIN)/olscale compare $(GRAND)/store --experiment grand --metric $$metric $(AS_PAGE) || exit; \
 	    echo >>$(GRAND)/page.md; \
@@ -119,6 +119,7 @@ grand-page:
 	done
 	printf '## On drifting streams\n\n' >>$(GRAND)/page.md
 	$(BIN)/olscale compare $(GRAND)/store --experiment grand-drift --metric cumulative_error --baseline drift-ensemble $(AS_PAGE)
+	printf '\n<!-- end -->\n' >>$(GRAND)/page.md
 	sed -E '/^- (Left out for want|No significant difference within|Tuned on)/d' $(GRAND)/page.md >$(PAGE)
 
 clean:
