@@ -25,7 +25,7 @@ from olscale.data.transforms.on_columns import choice_text
 from olscale.data.transforms.pipeline import canonical_transform
 from olscale.errors import ParameterError, UnknownNameError
 from olscale.evaluation.protocol import ProtocolSpec
-from olscale.learners.registry import OTHER_NAMES
+from olscale.learners.registry import registered_name
 from olscale.measures import MEASURES, OF_CLASSES, askable, base_name
 from olscale.system.paths import path_text
 from olscale.task import Task
@@ -244,7 +244,12 @@ class LearnerSpec(Section):
     @field_validator("name")
     @classmethod
     def _registered(cls, name: str) -> str:
-        return OTHER_NAMES.get(name, name)
+        return registered_name(name)
+
+    @field_validator("without")
+    @classmethod
+    def _all_registered(cls, without: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(registered_name, without))
 
     @field_validator("tune", mode="before")
     @classmethod

@@ -229,6 +229,17 @@ OTHER_NAMES = {"hoeffding-tree-r": "fimt-dd"}
 """Names that are accepted in the place of a registered one, which runs and tables have."""
 
 
+def registered_name(name: str) -> str:
+    """Return the name that runs and tables have in the place of one of `OTHER_NAMES`.
+
+    Examples
+    --------
+    >>> registered_name("hoeffding-tree-r"), registered_name("pa1")
+    ('fimt-dd', 'pa1')
+    """
+    return OTHER_NAMES.get(name, name)
+
+
 def learner_names(task: Task | None = None) -> list[str]:
     """Return the registered names, grouped by family; all, or those of a task."""
     return [
@@ -264,7 +275,7 @@ def learner_path(name: str) -> str:
     """
     if ":" in name:
         return name
-    name = OTHER_NAMES.get(name, name)
+    name = registered_name(name)
     if "." in name and name not in LEARNERS:
         guess = ":".join(name.rsplit(".", 1))
         raise ParameterError(
@@ -275,7 +286,7 @@ def learner_path(name: str) -> str:
 
 def is_ours(name: str) -> bool:
     """Return whether a learner is one of olscale's own."""
-    return name in LEARNERS.ours
+    return registered_name(name) in LEARNERS.ours
 
 
 def ask(name: str, what: str, call: Callable[[], T]) -> T:

@@ -14,7 +14,12 @@ from olscale.compiled.csr import read_only, to_csr
 from olscale.errors import ParameterError
 from olscale.evaluation.experiment_sections import LearnerSpec
 from olscale.learners import FIMTDD
-from olscale.learners.registry import learner_class, learner_names, make_learner
+from olscale.learners.registry import (
+    is_ours,
+    learner_class,
+    learner_names,
+    make_learner,
+)
 from olscale.learners.tree.regression_arrays import (
     ALTERNATE,
     ALTERNATES,
@@ -296,4 +301,7 @@ def test_a_tree_that_outgrows_the_memory_says_what_to_do(
 def test_its_other_name_makes_the_same_runs() -> None:
     assert learner_class("hoeffding-tree-r") is FIMTDD
     assert LearnerSpec(name="hoeffding-tree-r") == LearnerSpec(name="fimt-dd")
+    every = LearnerSpec(name="*", without=("hoeffding-tree-r",))
+    assert every == LearnerSpec(name="*", without=("fimt-dd",))
+    assert is_ours("hoeffding-tree-r")
     assert "hoeffding-tree-r" not in learner_names()

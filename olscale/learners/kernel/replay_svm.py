@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
+from olscale.learners.contract.cost import learning_seconds
 from olscale.learners.contract.learner import FloatArray, State, score_columns
 from olscale.learners.contract.parameters import Real, Whole, param
 from olscale.learners.kernel.local_expert import (
@@ -184,8 +185,8 @@ class ReplaySVM(ReplayLearner):
     def _local_numbers(self, columns: int, classes: int, values: float) -> float:
         if not has_local_expert(columns, score_columns(classes)):
             return 0.0
-        numbers = LocalExpert().row_numbers(columns, classes, values)
-        return numbers * self.numbers_per_second / LocalExpert.numbers_per_second
+        seconds = learning_seconds(LocalExpert(), columns, classes, values)
+        return seconds * self.numbers_per_second
 
     def state_bytes(self, columns: int, classes: int) -> int:
         """Return the bytes of the state, if the stored rows have all features."""
