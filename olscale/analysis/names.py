@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Any, NamedTuple
 
+from olscale.learners.adapter_version import own_version
 from olscale.results import Plan, PlannedDataset, PlannedLearner, canonical_json
 from olscale.results.plans import TUNING
 from olscale.results.settings import SettingKey, natural_name
@@ -16,10 +17,15 @@ UNPLACED = 2**31
 
 
 class Name(NamedTuple):
-    """Place among the names of all experiments, and label in one, empty without one."""
+    """Place among the names of all experiments, and label in one, empty without one.
+
+    `version` is what tables call a learner's version, where that is not the version of its runs: an
+    external learner has the adapter's version on some datasets of an experiment only.
+    """
 
     place: int = UNPLACED
     text: str = ""
+    version: str = ""
 
     def order(self) -> tuple[Any, ...]:
         """Return what names are sorted by; numbers in texts by their values."""
@@ -49,6 +55,7 @@ class Names:
         self._dataset_labels: dict[_DatasetKey, str] = {}
         self._learner_places: dict[tuple[str, _LearnerKey], int] = {}
         self._labels: dict[tuple[_DatasetKey, _LearnerKey], list[str]] = {}
+        self._versions: dict[tuple[_DatasetKey, _LearnerKey], str] = {}
         for plan in _in_order(plans):
             self._add(plan)
 
@@ -59,14 +66,20 @@ class Names:
             if dataset.label:
                 self._dataset_labels.setdefault(key, dataset.label)
         labels_of_plan: dict[tuple[_DatasetKey, _LearnerKey], list[str]] = {}
+        shown_versions = _shown_versions(plan)
         for learner in plan.learners:
             learner_key = _key_of_learner(learner)
-            labelled = (learner.label, learner_key)
-            self._learner_places.setdefault(labelled, len(self._learner_places))
+            shown_version = shown_versions.get(learner_key, "")
+            for version in (learner.version, shown_version or learner.version):
+                labelled = (learner.label, (learner.name, version, learner_key[2]))
+                self._learner_places.setdefault(labelled, len(self._learner_places))
             for place in learner.datasets:
-                labels = labels_of_plan.setdefault((datasets[place], learner_key), [])
+                setting = (datasets[place], learner_key)
+                labels = labels_of_plan.setdefault(setting, [])
                 if learner.label not in labels:
                     labels.append(learner.label)
+                if shown_version:
+                    self._versions[setting] = shown_version
         # The first label counts, and tuning takes the place of none.
         is_tuning = plan.experiment.endswith(TUNING)
         for setting, labels in labels_of_plan.items():
@@ -88,11 +101,13 @@ class Names:
         """
         learner = key[3:6]
         labels = self._labels.get((key[:3], learner), [""])
+        version = self._versions.get((key[:3], learner), "")
+        # Rows that are joined have one place.
+        placed = (key.learner, version or key.version, key.params)
         return tuple(
             sorted(
                 Name(
-                    self._learner_places.get((label, learner), UNPLACED),
-                    label,
+                    self._learner_places.get((label, placed), UNPLACED), label, version
                 )
                 for label in labels
             )
@@ -109,6 +124,25 @@ def _key_of_learner(learner: PlannedLearner) -> _LearnerKey:
         learner.version,
         canonical_json(dict(learner.params)),
     )
+
+
+def _shown_versions(plan: Plan) -> dict[_LearnerKey, str]:
+    """Return what tables call the versions of learners that the plan has in two.
+
+    Those differ in the adapter's part only, by what a dataset hands over. Runs of an older adapter
+    that the plan does not ask for keep a version of their own.
+    """
+    versions: dict[_LearnerKey, list[str]] = {}
+    for learner in plan.learners:
+        name, version, params = _key_of_learner(learner)
+        versions.setdefault((name, own_version(version), params), []).append(version)
+    shown = {}
+    for (name, _, params), of_learner in versions.items():
+        newest = max(of_learner, key=natural_name)
+        for version in of_learner:
+            if version != newest:
+                shown[name, version, params] = newest
+    return shown
 
 
 def _in_order(plans: Iterable[Plan]) -> Iterable[Plan]:

@@ -148,7 +148,13 @@ def rows_of(s: Summary) -> list[Row]:
     """Return the rows of a summary: several if an experiment labels the setting several times."""
     params = canonical_json(s.params)
     return [
-        Row(name.place, name.text or s.learner, s.learner, s.version, params)
+        Row(
+            name.place,
+            name.text or s.learner,
+            s.learner,
+            name.version or s.version,
+            params,
+        )
         for name in s.learner_names
     ]
 

@@ -55,7 +55,8 @@ def version_notes(shown: Iterable[Summary]) -> list[str]:
     versions: dict[str, set[str]] = defaultdict(set)
     last = {}
     for summary in shown:
-        versions[summary.learner].add(summary.version)
+        version = summary.learner_names[0].version or summary.version
+        versions[summary.learner].add(version)
         last[summary.learner] = summary.last_version
     # Without a time of its last run, no version can be called the newest.
     learners = [

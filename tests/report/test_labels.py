@@ -356,3 +356,34 @@ def test_what_tuning_compares_names_nothing_that_an_experiment_asks_for(
         {(1.0, "pa1"), (0.25, "pa1, tuned")},
         {(1.0, "pa1"), (0.25, "pa1, tuned"), (0.5, "pa1, tuned")},
     ]
+
+
+def test_an_external_learner_that_gets_names_on_some_datasets_is_one_row(
+    store: Store, fill: Any
+) -> None:
+    """An older adapter's runs, which the experiment does not ask for, are a row of their own."""
+    forest = "river.forest:ARFClassifier"
+    bee = PlannedDataset("bee", "f" * 64, ())
+    of = [
+        PlannedLearner(forest, "0.26.1", {}, (1,)),
+        learner("pa1"),
+        PlannedLearner(forest, "0.26.1+adapter2", {}, (0,)),
+    ]
+    ids = [
+        *fill("pa1", 0.3),
+        *fill(forest, 0.2, on=(ANT,), version="0.26.1"),
+        *fill(forest, 0.1, on=(ZOO,), version="0.26.1+adapter2"),
+    ]
+    write_plan(store, "demo", ids, (), (ZOO, ANT), of)
+
+    [table] = tables(summarise(store))
+    assert table.rows == (forest, "pa1")
+    assert not any("versions" in note for note in table.notes)
+
+    fill(forest, 0.4, on=(bee,), version="0.26.1")
+    [table] = tables(summarise(store))
+    assert set(table.rows) == {
+        f"{forest} v0.26.1",
+        f"{forest} v0.26.1+adapter2",
+        "pa1",
+    }
