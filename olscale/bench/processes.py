@@ -1,11 +1,22 @@
 """Whole Python processes, as a user starts them, and the processor time of them and children."""
 
+import json
 import os
 import resource
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+_LAUNCHER = """
+import json, os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(process.pid, 0)
+seconds = usage.ru_utime + usage.ru_stime
+print(json.dumps([os.waitstatus_to_exitcode(status), seconds, usage.ru_maxrss]))
+# So that its destructor does not wait for a process that has ended.
+process.returncode = 0
+"""
 
 
 def run_python(folder: Path, arguments: Sequence[str]) -> None:
@@ -21,17 +32,16 @@ def run_python(folder: Path, arguments: Sequence[str]) -> None:
 
 def python_usage(folder: Path, arguments: Sequence[str]) -> tuple[float, float]:
     """Run as `run_python`; return the processor seconds, and the largest process's megabytes."""
-    command = [sys.executable, *arguments]
-    process = subprocess.Popen(
-        command, cwd=folder, env=_environment(), stdout=subprocess.DEVNULL
+    # Linux counts what a process held before it became another program: a copy of a benchmark
+    # that filled a store would count all of that, so a small process starts the measured one.
+    command = [sys.executable, "-c", _LAUNCHER, sys.executable, *arguments]
+    launched = subprocess.run(
+        command, cwd=folder, env=_environment(), capture_output=True, check=True
     )
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / (
-        1e6 if sys.platform == "darwin" else 1e3
-    )
+    code, seconds, maximum = json.loads(launched.stdout)
+    if code:
+        raise subprocess.CalledProcessError(code, command[3:])
+    return seconds, maximum / (1e6 if sys.platform == "darwin" else 1e3)
 
 
 def children_seconds() -> float:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from olscale.addresses import redacted_name
 from olscale.analysis.aggregate import groups_of
@@ -17,6 +18,7 @@ from olscale.report.html import macros
 from olscale.report.labels import metric_text
 from olscale.report.run_page import names_of, run_html
 from olscale.results import Record, Store
+from olscale.results.arrow_arrays import arrow_array
 from olscale.results.settings import KEY_COLUMNS, SettingKey
 from olscale.results.store import OnDamage
 
@@ -81,7 +83,9 @@ def _first_runs(
     group, keys = groups_of(runs)
     wanted = np.array([key in settings for key in keys], dtype=np.bool_)
     [places] = np.nonzero(wanted[group]) if len(keys) else [np.zeros(0, dtype=np.int64)]
-    rows = runs.select(["protocol", "id"]).take(places).to_pylist()
+    # As an Arrow array: pyarrow imports pandas to look at any other.
+    chosen = runs.select(["protocol", "id"]).take(arrow_array(places, pa.int64()))
+    rows = chosen.to_pylist()
     first: dict[SettingKey, tuple[str, str]] = {}
     for number, row in zip(group[places].tolist(), rows, strict=True):
         place = (row["protocol"], row["id"])
