@@ -32,7 +32,7 @@ from olscale.learners.contract.usable_rows import (
     score_usable,
 )
 from olscale.testing.check_list import Check, check_plain_arrays, name_check
-from olscale.testing.other_values import goes_together
+from olscale.testing.other_values import two_settings
 from olscale.testing.small_streams import (
     CLASSES,
     COLUMNS,
@@ -369,15 +369,8 @@ def check_fused_settings_have_the_bits_of_settings_alone(
         "settings of which a number differs do not share a pass; grid_key is to be None then"
     )
     for varied in {tuple(numbers), *((name,) for name in numbers)}:
-        settings = [
-            {**params, **dict.fromkeys(varied, value)}
-            for value in (0.1, 0.9)
-            # Values that are in the domain of nearly all numbers; `goes_together` leaves
-            # out the others.
-        ]
-        settings = [
-            setting for setting in settings if goes_together(learner(**setting))
-        ]
+        # Numbers that are in the domain of nearly all parameters.
+        settings = two_settings(learner, params, varied, (0.1, 0.9))
         streams = list(product(class_counts(learner), ("dense", "csr")))
         if varied != tuple(numbers):
             # All numbers together go through each loop; one alone shows that it is passed on.

@@ -1,6 +1,6 @@
 """Alternative values of a learner's parameters, for checks of what depends on them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from olscale.errors import ParameterError
@@ -9,6 +9,8 @@ from olscale.learners.contract.parameters import Choice, Domain, Flag, Maybe, Wh
 
 _NUMBERS = (0.3, 0.95, 3.0)
 _WHOLE_NUMBERS = (1, 2, 5, 60)
+_BELOW_OTHERS = 0.02
+"""A number that also fits below the defaults of others, as a lower bound has to."""
 
 
 def other_values(learner: Learner) -> Iterator[tuple[str, Any]]:
@@ -30,6 +32,40 @@ def goes_together(learner: Learner) -> bool:
     except ParameterError:
         return False
     return True
+
+
+def two_settings(
+    learner: type[Learner],
+    params: dict[str, Any],
+    varied: Sequence[str],
+    numbers: tuple[float, float],
+) -> list[dict[str, Any]]:
+    """Return two settings, in which the parameters `varied` have one number and the other.
+
+    Where a learner refuses one of the numbers, a small one takes its place: a single setting has
+    nothing to be compared with.
+
+    Raises
+    ------
+    AssertionError
+        If the learner accepts fewer than two of them.
+
+    Examples
+    --------
+    >>> from olscale.learners.kernel.olk import OLKN
+    >>> two_settings(OLKN, {}, ["v"], (0.1, 0.9))
+    [{'v': 0.1}, {'v': 0.02}]
+    """
+    settings = [
+        {**params, **dict.fromkeys(varied, number)}
+        for number in (*numbers, _BELOW_OTHERS)
+    ]
+    accepted = [setting for setting in settings if goes_together(learner(**setting))]
+    assert len(accepted) >= 2, (
+        f"{learner.__name__} accepts {len(accepted)} of {settings}, expected two settings to "
+        "compare"
+    )
+    return accepted[:2]
 
 
 def _candidates(domain: Domain) -> tuple[Any, ...]:

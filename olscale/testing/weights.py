@@ -18,7 +18,7 @@ from olscale.learners.contract.estimator import Estimator
 from olscale.learners.contract.fused_settings import fuse, grid_key, learn_together
 from olscale.learners.contract.learner import Learner, learn_rows
 from olscale.testing.check_list import Check, check_list, name_check
-from olscale.testing.other_values import goes_together
+from olscale.testing.other_values import two_settings
 from olscale.testing.small_streams import (
     ANY_CUTS,
     CLASSES,
@@ -247,8 +247,7 @@ def check_fused_settings_take_weights(
     # The last one, as lam: with forget = 0.1 there would be nothing to compare behind the first
     # rows.
     varied = names[-1:]
-    settings = [{**params, **dict.fromkeys(varied, value)} for value in (0.1, 0.5)]
-    settings = [setting for setting in settings if goes_together(learner(**setting))]
+    settings = two_settings(learner, params, varied, (0.1, 0.5))
     for classes in class_counts(learner):
         chunk = stream(learner, classes, "dense")
         weights = _weights()

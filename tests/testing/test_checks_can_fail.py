@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,13 @@ from olscale.data.transforms.base import Transform
 from olscale.data.transforms.encoders import TargetEncode
 from olscale.data.transforms.projection import RandomProjection
 from olscale.data.transforms.scaling import RunningStandardize, UnitNorm
-from olscale.errors import FormatError
+from olscale.errors import FormatError, ParameterError
 from olscale.evaluation.metrics import FinalError as Final
 from olscale.evaluation.metrics import Metric, Prequential, StreamShape
 from olscale.evaluation.protocol import Scoring
+from olscale.learners.contract.fused_settings import FusedSettings
+from olscale.learners.contract.learner import Learner
+from olscale.learners.kernel.olk import OLKN
 from olscale.testing import (
     format_checks,
     layout_checks,
@@ -29,6 +32,10 @@ from olscale.testing import (
     transform_checks,
 )
 from olscale.testing.check_list import Check
+from olscale.testing.claims import (
+    check_fused_settings_have_the_bits_of_settings_alone,
+)
+from olscale.testing.other_values import two_settings
 
 
 def failures(checks: list[Check]) -> list[str]:
@@ -439,3 +446,34 @@ def test_a_source_of_too_few_rows_is_no_test_of_a_format(tmp_path: Path) -> None
     assert failures(format_checks(NpzFormat(), str(tmp_path / "rows.npz"))) == [
         "any batch size gives the same rows"
     ]
+
+
+class OneLowerBound(OLKN):
+    """Gives all settings of one C the `v` of the first of them."""
+
+    def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
+        settings: list[Any] = list(learners)
+        if len({setting.C for setting in settings}) == 1:
+            for setting in settings:
+                setting.v = settings[0].v
+        return super().fuse(learners)
+
+
+def test_the_check_of_fused_settings_compares_those_of_a_bound() -> None:
+    """A number that is at most another has two values below it that are compared."""
+    params = {"kernel": "linear"}
+    check_fused_settings_have_the_bits_of_settings_alone(OLKN, params)
+    with pytest.raises(AssertionError):
+        check_fused_settings_have_the_bits_of_settings_alone(OneLowerBound, params)
+
+
+def test_a_check_of_settings_has_two_of_them() -> None:
+    class Picky(OLKN):
+        def resolved_params(self) -> dict[str, Any]:
+            params = super().resolved_params()
+            if params["v"] != 0.1:
+                raise ParameterError("v was another number, expected 0.1")
+            return params
+
+    with pytest.raises(AssertionError, match="accepts 1 of"):
+        two_settings(Picky, {}, ["v"], (0.1, 0.9))
