@@ -42,6 +42,10 @@ def estimator_checks(learner: type[Learner]) -> list[Check]:
         checks.append(name_check(check_update_params_are_of_updates_only, learner))
     if learner.task == "classification":
         checks.append(name_check(check_later_classes_that_differ_are_refused, learner))
+    for params in choices(learner) if hasattr(learner, "predict_proba") else ():
+        words = ", ".join(map(str, params.values()))
+        check = check_the_predicted_class_is_the_likeliest
+        checks.append(name_check(check, learner, params, of=words))
     for params in choices(learner) if learner.task == "regression" else ():
         words = ", ".join(map(str, params.values()))
         check = check_several_targets_are_taken_as_the_tags_say
@@ -174,6 +178,37 @@ def check_later_classes_that_differ_are_refused(learner: type[Learner]) -> None:
         raise AssertionError(f"classes = {different} was accepted after {classes}")
     for name, array in model.state().items():
         np.testing.assert_array_equal(array, before[name])
+
+
+def check_the_predicted_class_is_the_likeliest(
+    learner: type[Learner], params: dict[str, Any]
+) -> None:
+    """`predict_proba` has a column for each of `classes_`, also those without rows; rows sum to 1.
+
+    No class is likelier than the one that `predict` gives.
+    """
+    chunk = stream(learner, class_counts(learner)[-1], "dense")
+    X = np.array(chunk.X)
+    y = np.array(chunk.y)
+    of_two = y < 2
+    first_row = [int(np.argmax(y == 0))]
+    streams = (
+        (X[first_row], y[first_row], [0, 1]),
+        (X[first_row], y[first_row], np.unique(y)),
+        (X[of_two], y[of_two], [0, 1]),
+        (X[of_two], y[of_two], [*np.unique(y), 99]),
+        (X, y, np.unique(y)),
+    )
+    for rows, labels, classes in streams:
+        model: Any = learner(**params)
+        _quietly(model.partial_fit, rows, labels, classes=classes)
+        probabilities = model.predict_proba(X)
+        assert probabilities.shape == (len(X), len(classes))
+        assert (probabilities >= 0.0).all()
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-9)
+        predicted = np.searchsorted(model.classes_, model.predict(X))
+        of_predicted = probabilities[np.arange(len(X)), predicted]
+        np.testing.assert_array_equal(of_predicted, probabilities.max(axis=1))
 
 
 def check_several_targets_are_taken_as_the_tags_say(

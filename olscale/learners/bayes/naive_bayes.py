@@ -8,10 +8,11 @@ from olscale.learners.bayes.gaussian_loop import ClassMoments, learn_and_score
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State, array_of
+from olscale.learners.contract.score_probabilities import LogProbabilities
 from olscale.learners.contract.weighted import WeightedClassifier
 
 
-class NaiveBayes(OnePassLearner, WeightedClassifier, EstimatesCost):
+class NaiveBayes(OnePassLearner, WeightedClassifier, LogProbabilities, EstimatesCost):
     """Gaussian naive Bayes: the features of a class are normal and independent of each other.
 
     Each class has its number of rows, and the mean and variance of each feature in them, which

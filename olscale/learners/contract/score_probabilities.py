@@ -8,12 +8,11 @@ import copy
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from olscale.compiled.decorator import compiled
 from olscale.compiled.elementary import exponential
 from olscale.learners.contract.capability import GivesProbabilities
-from olscale.learners.contract.estimator import Classifier
+from olscale.learners.contract.class_distribution import ClassDistribution
 from olscale.learners.contract.learner import FloatArray
 
 GREATEST = 700.0
@@ -66,14 +65,29 @@ def _set_probabilities(
                 p[c] /= total
 
 
-class LogProbabilityScores(Classifier, GivesProbabilities):
-    """Base of learners whose probabilities follow from their scores."""
+class LogProbabilities(ClassDistribution):
+    """Base of classifiers whose scores are logarithms of probabilities.
 
-    _shows_probabilities = False
+    Those of one-vs-all learners are divided by their sum.
+    """
 
     def is_softmax(self, outputs: int) -> bool:
         """Return whether so many score columns belong together."""
         return outputs > 1
+
+    def probabilities_of(self, scores: FloatArray) -> FloatArray:
+        if self._classes == 1:
+            return np.ones((len(scores), 1))
+        probabilities = np.empty((len(scores), max(2, scores.shape[1])))
+        softmax = self.is_softmax(scores.shape[1])
+        _set_probabilities(np.ascontiguousarray(scores), softmax, probabilities)
+        return probabilities
+
+
+class LogProbabilityScores(LogProbabilities, GivesProbabilities):
+    """Base of learners whose runs have the probabilities that follow from their scores."""
+
+    _shows_probabilities = False
 
     def show_probabilities(self) -> bool:
         self._shows_probabilities = True
@@ -91,19 +105,3 @@ class LogProbabilityScores(Classifier, GivesProbabilities):
         if not self._shows_probabilities:
             return scores
         return np.hstack([scores, self.probabilities_of(scores)])
-
-    def probabilities_of(self, scores: FloatArray) -> FloatArray:
-        """Return the probabilities of classes by scores, shape (rows, classes)."""
-        if self._classes == 1:
-            return np.ones((len(scores), 1))
-        probabilities = np.empty((len(scores), max(2, scores.shape[1])))
-        softmax = self.is_softmax(scores.shape[1])
-        _set_probabilities(np.ascontiguousarray(scores), softmax, probabilities)
-        return probabilities
-
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Return the probabilities of the classes, shape (n_samples, n_classes).
-
-        Those of one-vs-all learners are divided by their sum.
-        """
-        return self.probabilities_of(self._scores_of(X))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from olscale.compiled.adwin import are_windows, empty_windows, windows_of
 from olscale.compiled.csr import Rows
 from olscale.learners.contract.capability import ShiftFree
+from olscale.learners.contract.class_distribution import ClassShares
 from olscale.learners.contract.cost import EstimatesCost, require_memory
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State
@@ -22,7 +23,7 @@ from olscale.learners.neighbour.window_loop import (
 )
 
 
-class KNNWindow(OnePassLearner, EstimatesCost, ShiftFree):
+class KNNWindow(OnePassLearner, ClassShares, EstimatesCost, ShiftFree):
     """The k nearest neighbours among the last rows: they vote for the class of a row.
 
     The newest row takes the place of the oldest. What is older than the window does not count, so

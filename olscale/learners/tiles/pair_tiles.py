@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
+from olscale.learners.contract.class_distribution import ClassShares
 from olscale.learners.contract.cost import EstimatesCost, require_memory
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State, array_of, score_columns
@@ -20,7 +21,7 @@ MOST_PAIRS = 128
 """Pairs of features that have cells: all up to 16 features, drawn ones of more."""
 
 
-class PairTiles(OnePassLearner, WeightedClassifier, EstimatesCost):
+class PairTiles(OnePassLearner, WeightedClassifier, ClassShares, EstimatesCost):
     """Pair tiles: tables over single binned features and pairs of them, with constant steps.
 
     A row x lies in P cells: the bin of each feature (16 bins), the pair of bins of each pair of

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.java_random import java_random
+from olscale.learners.contract.class_distribution import ClassShares
 from olscale.learners.contract.cost import EstimatesCost, require_memory
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State, array_of
@@ -30,7 +31,9 @@ from olscale.learners.tree.row_blocks import go_through
 _SEEDS = 1 << 31
 
 
-class AdaptiveRandomForest(OnePassLearner, WeightedClassifier, EstimatesCost):
+class AdaptiveRandomForest(
+    OnePassLearner, WeightedClassifier, ClassShares, EstimatesCost
+):
     """The adaptive random forest: Hoeffding trees that vote, and are replaced where they drift.
 
     Each tree learns a row k times, k of the Poisson distribution with mean `rate`, and each of its

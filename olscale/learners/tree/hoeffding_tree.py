@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
+from olscale.learners.contract.class_distribution import ClassShares
 from olscale.learners.contract.cost import EstimatesCost, require_memory
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State, array_of
@@ -47,7 +48,12 @@ PREDICTIONS = {"mc": MAJORITY, "nb": BAYES, "nba": ADAPTIVE}
 
 
 class HoeffdingTree(
-    KnowsNominal, SplitsNumeric, OnePassLearner, WeightedClassifier, EstimatesCost
+    KnowsNominal,
+    SplitsNumeric,
+    OnePassLearner,
+    WeightedClassifier,
+    ClassShares,
+    EstimatesCost,
 ):
     """The Hoeffding tree (VFDT): leaves split where a test of a feature is surely the best.
 
