@@ -42,6 +42,8 @@ class FeatureNames:
         column of numbers, None for a text column. Sparse rows of other sources have none.
     words : mapping of int to (str, str)
         Features that stand for a word of a text column: number -> column and word.
+    codes : tuple of int
+        Features that are codes of categories, by number, ascending.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class FeatureNames:
     names: tuple[str, ...] = ()
     blank: Mapping[str, float | None] = field(default_factory=lambda: _NOTHING)
     words: Mapping[int, tuple[str, str]] = field(default_factory=lambda: _NOTHING)
+    codes: tuple[int, ...] = ()
 
     def rows(self, X: Rows) -> Iterator[NamedRow]:
         """Yield each row as a dictionary; a missing number is None."""
@@ -118,13 +121,16 @@ def feature_names(manifest: Manifest, steps: Sequence[Transform]) -> FeatureName
     if manifest.feature_names is None:
         return NAMELESS
     names = list(manifest.feature_names)
+    coded: frozenset[str] = frozenset()
     for step in steps:
+        coded = step.coded_names(names, coded)
         names = step.feature_names(names)
+    codes = tuple(i for i, name in enumerate(names) if name in coded)
     table = manifest.table
     if table is None:
-        return FeatureNames(_unlike(names))
+        return FeatureNames(_unlike(names), codes=codes)
     numbers = set(manifest.feature_names[: table.numeric])
-    always = {*numbers, *_parts_of_dates(manifest.feature_names, table)}
+    always = {*numbers, *coded, *_parts_of_dates(manifest.feature_names, table)}
     words: dict[int, tuple[str, str]] = {}
     if all(step.keeps_values for step in steps):
         words = _words(names, set(manifest.feature_names) - numbers, table)
@@ -136,7 +142,7 @@ def feature_names(manifest: Manifest, steps: Sequence[Transform]) -> FeatureName
         elif names[i] in always:
             # Sparse rows leave out zeros of numbers, which are values all the same.
             blank[name] = 0.0
-    return FeatureNames(unique_names, blank, words)
+    return FeatureNames(unique_names, blank, words, codes)
 
 
 def _value(value: float) -> float | None:

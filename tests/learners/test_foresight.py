@@ -39,6 +39,7 @@ NEEDED = {
     "svd": "svd:2",
     "ipca": "ipca:2,block=4",
     "frequency-encode": "frequency-encode@x0",
+    "ordinal-encode": "ordinal-encode@x0",
     "target-encode": "target-encode@x0",
 }
 """Transforms that need a parameter, with one."""

@@ -268,6 +268,7 @@ FORMS = {
     "svd": "svd:components=2",
     "ipca": "ipca:components=2",
     "frequency-encode": "frequency-encode@a+c",
+    "ordinal-encode": "ordinal-encode@a+c",
     "target-encode": "target-encode@a+c",
     "chosen columns": "running-standardize@a+c,missing-indicator@b,impute:mean@b+c,"
     "project:features=2@c",

@@ -84,6 +84,14 @@ class Transform(ABC):
             *(f"{self.name}{number}" for number in range(width - len(names))),
         ]
 
+    def coded_names(
+        self, names: Sequence[str], coded: frozenset[str]
+    ) -> frozenset[str]:
+        """Return which features after the transform are codes of categories, given those before it."""
+        if not self.keeps_values:
+            return frozenset()
+        return coded.intersection(self.feature_names(names))
+
     def size_after(self, columns: int, values: float) -> tuple[int, float]:
         """Return the numbers of features and of stored values per row after the transform."""
         width = self.width(columns)

@@ -1,4 +1,4 @@
-"""Categories as numbers, learned as rows come: how frequent they are, and what their labels were."""
+"""Categories as numbers, learned as rows come: codes, frequencies, and means of their labels."""
 
 from __future__ import annotations
 
@@ -58,6 +58,69 @@ class FrequencyEncode(CategoryTransform):
         learned = self.learned
         encode_frequencies(*slots, trains, learned["rows"], learned["counts"], out)
         return out
+
+
+class OrdinalEncode(CategoryTransform):
+    """The code 0, 1, ... of the category of a row, and -1 where it is missing or unknown.
+
+    A column of text becomes one feature, whose codes follow the order of its values in the dataset:
+    as declared, or sorted. Those of a column of numbers follow the rows that bring them. A learner
+    that knows nominal columns, as `hoeffding-tree`, splits on them as such; others take codes for
+    numbers. Where a row has several features of a column, as words of a text, it gets the mean of
+    their codes.
+
+    Examples
+    --------
+    >>> step = OrdinalEncode()
+    >>> step.begin(1)
+    >>> step.learn(np.array([[7.0], [3.0], [np.nan], [7.0]]), 1, np.ones(4, dtype=bool))[:, 0]
+    array([ 0.,  1., -1.,  0.])
+    """
+
+    name = "ordinal-encode"
+
+    def width(self, columns: int) -> int:
+        return self.columns_of(columns)
+
+    def feature_names(self, names: Sequence[str]) -> list[str]:
+        return self.column_names(names)
+
+    def coded_names(
+        self, names: Sequence[str], coded: frozenset[str]
+    ) -> frozenset[str]:
+        return frozenset(self.feature_names(names))
+
+    def empty_arrays(self, slots: int) -> Arrays:
+        return {}
+
+    def grow(self, slots: int) -> None:
+        # A code is a place among the values, which the base class keeps.
+        pass
+
+    def slot_values(self) -> tuple[FloatArray, FloatArray]:
+        column_of = self.learned["column"]
+        missing = np.full(len(self.learned["by_value"]), -1.0)
+        codes = [_places_within(column_of), missing]
+        codes.append(_places_within(self.learned["owners"]))
+        return np.concatenate(codes)[:, np.newaxis], np.array([-1.0])
+
+    def learn(self, X: Rows, columns: int, trains: NDArray[np.bool_]) -> FloatArray:
+        rows = rows_of(X)
+        width = self.width(columns)
+        known = len(self.slot_values()[0])
+        slots = self.slots_of(X, trains)
+        values, of_unknown = self.slot_values()
+        row = np.repeat(np.arange(rows), np.diff(slots.ends))
+        # A slot of -1 is that of a value that no row has taught: the last one here.
+        codes = np.append(values[:, 0], of_unknown)[slots.slots]
+        codes[_is_early(slots.slots - known, row, trains)] = of_unknown
+        cell = row * width + slots.columns
+        sums = np.bincount(cell, codes, rows * width)
+        # Each cell has a slot, that of a missing value if no other.
+        return (sums / np.bincount(cell, minlength=rows * width)).reshape(rows, width)
+
+    def can_continue(self) -> bool:
+        return True
 
 
 class TargetEncode(CategoryTransform):
@@ -267,6 +330,28 @@ def _as_numbers(y: NDArray[Any], width: int) -> FloatArray:
         return np.eye(width)[y.astype(np.int64)]
     numbers: FloatArray = y.reshape(len(y), width).astype(np.float64)
     return numbers
+
+
+def _is_early(
+    slot: NDArray[np.int64], row: NDArray[np.int64], trains: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return which slots, numbered from the first new one, stand before the row that teaches them."""
+    [new] = np.nonzero(slot >= 0)
+    first = np.full(int(slot.max(initial=-1)) + 1, len(trains))
+    teaches = new[trains[row[new]]]
+    np.minimum.at(first, slot[teaches], row[teaches])
+    is_early = np.zeros(len(slot), dtype=np.bool_)
+    is_early[new] = row[new] < first[slot[new]]
+    return is_early
+
+
+def _places_within(column_of: NDArray[np.int64]) -> FloatArray:
+    """Return the place of each item among those of its column."""
+    places = np.empty(len(column_of))
+    for column in np.unique(column_of).tolist():
+        own = column_of == column
+        places[own] = np.arange(np.count_nonzero(own))
+    return places
 
 
 def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:

@@ -164,6 +164,15 @@ class OnColumns(StreamingTransform):
             *made,
         ]
 
+    def coded_names(
+        self, names: Sequence[str], coded: frozenset[str]
+    ) -> frozenset[str]:
+        chosen = [names[place] for place in self.chosen]
+        if not chosen:
+            return coded
+        others = coded.difference(chosen)
+        return others | self.inner.coded_names(chosen, coded.intersection(chosen))
+
     def size_after(self, columns: int, values: float) -> tuple[int, float]:
         if not len(self.chosen):
             return columns, values

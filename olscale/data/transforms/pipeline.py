@@ -48,6 +48,7 @@ TRANSFORMS: Registry[type[Transform]] = Registry(
         "missing-indicator": "olscale.data.transforms.missing:MissingIndicator",
         "running-standardize": "olscale.data.transforms.scaling:RunningStandardize",
         "ipca": "olscale.data.transforms.principal:IPCA",
+        "ordinal-encode": "olscale.data.transforms.encoders:OrdinalEncode",
         "target-encode": "olscale.data.transforms.encoders:TargetEncode",
         "frequency-encode": "olscale.data.transforms.encoders:FrequencyEncode",
     },

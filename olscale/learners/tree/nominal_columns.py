@@ -92,19 +92,25 @@ class KnowsNominal(Learner, TakesNames, ExplainsNoScore):
         None,
         Maybe(ColumnList()),
         "Columns of codes 0, 1, ... that stand for values without an order, by number or name: "
-        "``3+5``, ``0-23``, ``car+zipcode``. A negative code is a missing value.",
+        "``3+5``, ``0-23``, ``car+zipcode``; without them those that ``ordinal-encode`` makes. A "
+        "negative code is a missing value.",
     )
     _feature_names = tuple[str, ...]()
+    _codes = tuple[int, ...]()
 
     def expect_names(self, features: FeatureNames, labels: Sequence[Label]) -> None:
-        """Let `nominal` name columns by these names."""
+        """Let `nominal` name columns by these names; features that are codes are its default."""
         del labels
         self._feature_names = tuple(features.names)
+        self._codes = features.codes
 
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form, nominal columns by number if names are known."""
         params = super().resolved_params()
         nominal = params["nominal"]
+        if nominal is None and self._codes:
+            params["nominal"] = "+".join(_ranges(self._codes))
+            return params
         if nominal is None:
             # Runs and models without nominal columns stay what they were.
             del params["nominal"]
@@ -124,7 +130,7 @@ class KnowsNominal(Learner, TakesNames, ExplainsNoScore):
             If there is no such column.
         """
         if self.nominal is None:
-            return np.zeros(0, dtype=np.int64)
+            return np.array(self._codes, dtype=np.int64)
         listed, names = _parsed(ColumnList().accept("nominal", self.nominal))
         listed.update(self._numbers_of(names))
         if max(listed) >= columns:

@@ -49,6 +49,7 @@ INNER = (
     "svd:2",
     "ipca:2,block=4",
     "frequency-encode",
+    "ordinal-encode",
     "target-encode",
 )
 
@@ -129,7 +130,14 @@ def test_it_keeps_the_contract_of_transforms(inner: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "inner", ["standardize", "running-standardize", "project:2", "frequency-encode"]
+    "inner",
+    [
+        "standardize",
+        "running-standardize",
+        "project:2",
+        "frequency-encode",
+        "ordinal-encode",
+    ],
 )
 def test_a_saved_state_gives_the_same_rows(inner: str) -> None:
     X = rows(gaps=False)
