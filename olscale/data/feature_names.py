@@ -42,8 +42,8 @@ class FeatureNames:
         column of numbers, None for a text column. Sparse rows of other sources have none.
     words : mapping of int to (str, str)
         Features that stand for a word of a text column: number -> column and word.
-    codes : tuple of int
-        Features that are codes of categories, by number, ascending.
+    codes : mapping of int to int
+        Features that are codes of categories: number -> how many there are, 0 if the stream says.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class FeatureNames:
     names: tuple[str, ...] = ()
     blank: Mapping[str, float | None] = field(default_factory=lambda: _NOTHING)
     words: Mapping[int, tuple[str, str]] = field(default_factory=lambda: _NOTHING)
-    codes: tuple[int, ...] = ()
+    codes: Mapping[int, int] = field(default_factory=lambda: _NOTHING)
 
     def rows(self, X: Rows) -> Iterator[NamedRow]:
         """Yield each row as a dictionary; a missing number is None."""
@@ -121,11 +121,11 @@ def feature_names(manifest: Manifest, steps: Sequence[Transform]) -> FeatureName
     if manifest.feature_names is None:
         return NAMELESS
     names = list(manifest.feature_names)
-    coded: frozenset[str] = frozenset()
+    coded: Mapping[str, int] = {}
     for step in steps:
-        coded = step.coded_names(names, coded)
+        coded = step.code_counts(names, coded)
         names = step.feature_names(names)
-    codes = tuple(i for i, name in enumerate(names) if name in coded)
+    codes = {i: coded[name] for i, name in enumerate(names) if name in coded}
     table = manifest.table
     if table is None:
         return FeatureNames(_unlike(names), codes=codes)

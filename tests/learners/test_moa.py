@@ -78,7 +78,8 @@ def mistakes(name: str, params: dict[str, Any], X: np.ndarray, y: np.ndarray) ->
 def mistakes_of_moa(command: str, X: np.ndarray, y: np.ndarray) -> int:
     """Return the mistakes that MOA's own loop and evaluator count on the same rows."""
     jpype = start_java()
-    header = jpype.JClass("RowLoop").header(X.shape[1], int(y.max()) + 1)
+    numeric = jpype.JArray.of(np.zeros(X.shape[1], dtype=np.int32))
+    header = jpype.JClass("RowLoop").header(numeric, int(y.max()) + 1)
     instances = jpype.JClass("com.yahoo.labs.samoa.instances.Instances")(header, 0)
     instances.setClassIndex(X.shape[1])
     dense = jpype.JClass("com.yahoo.labs.samoa.instances.DenseInstance")

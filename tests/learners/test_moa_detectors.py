@@ -103,7 +103,8 @@ def test_a_negative_score_is_a_vote_for_an_anomaly(rows: tuple[np.ndarray, np.nd
     ours.begin(4, 2, (0, 0))
     negative = ours.learn(X, zeros.astype(np.int64))[:, 0] < 0.0
     jpype = start_java()
-    header = jpype.JClass("RowLoop").header(4, 2)
+    numeric = jpype.JArray.of(np.zeros(4, dtype=np.int32))
+    header = jpype.JClass("RowLoop").header(numeric, 2)
     votes = jpype.JClass("RowLoop")(ours.make_model(header, 7), header, 4, 2)
     arrays = [jpype.JArray.of(values) for values in (X.reshape(-1), zeros)]
     answers = votes.run(arrays[0], None, None, arrays[1], None, ROWS)

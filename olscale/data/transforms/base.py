@@ -84,13 +84,22 @@ class Transform(ABC):
             *(f"{self.name}{number}" for number in range(width - len(names))),
         ]
 
-    def coded_names(
-        self, names: Sequence[str], coded: frozenset[str]
-    ) -> frozenset[str]:
-        """Return which features after the transform are codes of categories, given those before it."""
+    def code_counts(
+        self, names: Sequence[str], counts: Mapping[str, int]
+    ) -> Mapping[str, int]:
+        """Return which features are codes of categories after the transform, and how many codes.
+
+        Parameters
+        ----------
+        names : sequence of str
+            All features before it.
+        counts : mapping of str to int
+            Those of them that are codes; 0 where the number of codes is not known ahead.
+        """
         if not self.keeps_values:
-            return frozenset()
-        return coded.intersection(self.feature_names(names))
+            return {}
+        after = set(self.feature_names(names))
+        return {name: count for name, count in counts.items() if name in after}
 
     def size_after(self, columns: int, values: float) -> tuple[int, float]:
         """Return the numbers of features and of stored values per row after the transform."""

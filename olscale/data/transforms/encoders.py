@@ -85,10 +85,16 @@ class OrdinalEncode(CategoryTransform):
     def feature_names(self, names: Sequence[str]) -> list[str]:
         return self.column_names(names)
 
-    def coded_names(
-        self, names: Sequence[str], coded: frozenset[str]
-    ) -> frozenset[str]:
-        return frozenset(self.feature_names(names))
+    def code_counts(
+        self, names: Sequence[str], counts: Mapping[str, int]
+    ) -> Mapping[str, int]:
+        columns = self.column_names(names)
+        if self._column_of is None:
+            return dict.fromkeys(columns, 0)
+        features = np.bincount(self._column_of)
+        # A column of numbers has the codes that its rows bring.
+        features[self._by_value == 1] = 0
+        return dict(zip(columns, features.tolist(), strict=True))
 
     def empty_arrays(self, slots: int) -> Arrays:
         return {}

@@ -164,14 +164,17 @@ class OnColumns(StreamingTransform):
             *made,
         ]
 
-    def coded_names(
-        self, names: Sequence[str], coded: frozenset[str]
-    ) -> frozenset[str]:
+    def code_counts(
+        self, names: Sequence[str], counts: Mapping[str, int]
+    ) -> Mapping[str, int]:
         chosen = [names[place] for place in self.chosen]
         if not chosen:
-            return coded
-        others = coded.difference(chosen)
-        return others | self.inner.coded_names(chosen, coded.intersection(chosen))
+            return counts
+        of_chosen = {name: counts[name] for name in chosen if name in counts}
+        others = {
+            name: count for name, count in counts.items() if name not in of_chosen
+        }
+        return {**others, **self.inner.code_counts(chosen, of_chosen)}
 
     def size_after(self, columns: int, values: float) -> tuple[int, float]:
         if not len(self.chosen):

@@ -19,6 +19,7 @@ import java.io.ObjectOutputStream;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 import moa.classifiers.Classifier;
 import moa.classifiers.OneClassClassifier;
 import moa.core.Utils;
@@ -29,6 +30,7 @@ public final class RowLoop {
 
     private Classifier learner;
     private InstancesHeader header;
+    private int[] nominal;
     private final int columns;
     private final int classes;
 
@@ -38,29 +40,44 @@ public final class RowLoop {
      */
     public RowLoop(Classifier learner, InstancesHeader header, int columns, int classes) {
         this.learner = learner;
-        this.header = header;
         this.columns = columns;
         this.classes = classes;
+        setHeader(header);
     }
 
-    /** Returns the header of streams of numbers, whose classes are called 0, 1, ... */
-    public static InstancesHeader header(int columns, int classes) {
+    private void setHeader(InstancesHeader newHeader) {
+        header = newHeader;
+        nominal = IntStream.range(0, columns)
+                .filter(column -> newHeader.attribute(column).isNominal())
+                .toArray();
+    }
+
+    /**
+     * Returns the header of a stream, whose values and classes are called 0, 1, ...
+     *
+     * A column with `values` is nominal, and has so many; one with 0 is numeric.
+     */
+    public static InstancesHeader header(int[] values, int classes) {
+        int columns = values.length;
         List<Attribute> attributes = new ArrayList<>(columns + 1);
         for (int column = 0; column < columns; column++) {
-            attributes.add(new Attribute("x" + column));
+            attributes.add(attribute("x" + column, values[column]));
         }
-        if (classes == 0) {
-            attributes.add(new Attribute("y"));
-        } else {
-            List<String> labels = new ArrayList<>(classes);
-            for (int code = 0; code < classes; code++) {
-                labels.add(Integer.toString(code));
-            }
-            attributes.add(new Attribute("y", labels));
-        }
+        attributes.add(attribute("y", classes));
         Instances instances = new Instances("olscale", attributes, 0);
         instances.setClassIndex(columns);
         return new InstancesHeader(instances);
+    }
+
+    private static Attribute attribute(String name, int values) {
+        if (values == 0) {
+            return new Attribute(name);
+        }
+        List<String> codes = new ArrayList<>(values);
+        for (int code = 0; code < values; code++) {
+            codes.add(Integer.toString(code));
+        }
+        return new Attribute(name, codes);
     }
 
     /**
@@ -88,6 +105,11 @@ public final class RowLoop {
                 instance = sparse(values, indices, starts[row], starts[row + 1], label, weight);
             }
             instance.setDataset(header);
+            for (int column : nominal) {
+                if (instance.value(column) < 0.0) { // no code: the value is missing
+                    instance.setValue(column, Double.NaN);
+                }
+            }
             predict(instance, predictions, row * width);
             if (labels != null) {
                 learner.trainOnInstance(instance);
@@ -137,7 +159,7 @@ public final class RowLoop {
         }
         InstancesHeader context = learner.getModelContext();
         if (context != null) { // new instances share it with those that the learner keeps
-            header = context;
+            setHeader(context);
         }
     }
 }

@@ -9,6 +9,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -16,8 +17,14 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, rows_of, trim
 from olscale.compiled.java_random import java_seed
+from olscale.data.feature_names import FeatureNames
 from olscale.errors import ParameterError
-from olscale.learners.contract.capability import GivesProbabilities, RanksRows
+from olscale.learners.contract.capability import (
+    GivesProbabilities,
+    Label,
+    RanksRows,
+    TakesNames,
+)
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
 from olscale.learners.moa.java import java_errors, start_java
@@ -26,8 +33,11 @@ _TRIED = 200
 _STATE = {"seen": (1, "<i8"), "model": (1, "|u1")}
 
 
-class JavaLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
+class JavaLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows, TakesNames):
     """A learner of MOA; a subclass for each name says how it is made.
+
+    Features that are codes of the words of a column are nominal attributes, and a code less than 0
+    is a missing value.
 
     MOA's prediction is the class of the highest vote, the first one of equal votes. The score of an
     anomaly detector is its threshold less MOA's anomaly score. What a learner has
@@ -44,6 +54,7 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
 
     _ranks = False
     _ranked = 0
+    _values: Mapping[int, int] = MappingProxyType({})
 
     def __init__(self, **params: Any) -> None:
         self.params = params
@@ -79,7 +90,10 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
         self._shown = 0
         self._updates = 0
         row_loop = start_java().JClass("RowLoop")
-        header = row_loop.header(columns, self._classes)
+        values = np.zeros(columns, dtype=np.int32)
+        for column, count in self._values.items():
+            values[column] = count
+        header = row_loop.header(_to_java(values, np.int32), self._classes)
         seed = java_seed(entropy)
         try:
             with java_errors():
@@ -107,6 +121,11 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
     def norm_limits(self) -> tuple[float, float]:
         """Return no limits: lengths are for MOA to judge."""
         return 0.0, float("inf")
+
+    def expect_names(self, features: FeatureNames, labels: Sequence[Label]) -> None:
+        """Let features that are codes be nominal attributes."""
+        del labels
+        self._values = features.codes
 
     def expect_ranking(self) -> None:
         """Append the second class's share of the votes to the scores of two classes."""

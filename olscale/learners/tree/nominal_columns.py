@@ -102,7 +102,7 @@ class KnowsNominal(Learner, TakesNames, ExplainsNoScore):
         """Let `nominal` name columns by these names; features that are codes are its default."""
         del labels
         self._feature_names = tuple(features.names)
-        self._codes = features.codes
+        self._codes = tuple(features.codes)
 
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form, nominal columns by number if names are known."""

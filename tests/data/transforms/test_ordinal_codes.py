@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -71,19 +73,19 @@ def test_codes_follow_the_declared_values_and_a_missing_one_is_less_than_0(
 @pytest.mark.parametrize(
     ("transforms", "names", "codes"),
     [
-        (["ordinal-encode@onehot"], ("x", "colour"), (1,)),
-        (["ordinal-encode@onehot", "bias"], ("x", "colour", "bias2"), (1,)),
-        (["ordinal-encode@onehot", "standardize@x"], ("x", "colour"), (1,)),
-        (["ordinal-encode@onehot", "standardize@colour"], ("x", "colour"), ()),
-        (["ordinal-encode@onehot", "standardize"], ("x", "colour"), ()),
-        (["ordinal-encode@x"], (*(f"colour={word}" for word in COLOURS), "x"), (3,)),
+        (["ordinal-encode@onehot"], ("x", "colour"), {1: 3}),
+        (["ordinal-encode@onehot", "bias"], ("x", "colour", "bias2"), {1: 3}),
+        (["ordinal-encode@onehot", "standardize@x"], ("x", "colour"), {1: 3}),
+        (["ordinal-encode@onehot", "standardize@colour"], ("x", "colour"), {}),
+        (["ordinal-encode@onehot", "standardize"], ("x", "colour"), {}),
+        (["ordinal-encode@x"], (*(f"colour={word}" for word in COLOURS), "x"), {3: 0}),
     ],
 )
 def test_features_are_codes_until_their_values_change(
     tables: tuple[Dataset, Dataset],
     transforms: list[str],
     names: tuple[str, ...],
-    codes: tuple[int, ...],
+    codes: dict[int, int],
 ) -> None:
     known = names_after(tables[0], *transforms)
     assert known.codes == codes
@@ -93,12 +95,16 @@ def test_features_are_codes_until_their_values_change(
 
 
 def mistakes(
-    dataset: Dataset, params: dict[str, Any], folder: Path, *transforms: str
+    dataset: Dataset,
+    params: dict[str, Any],
+    folder: Path,
+    *transforms: str,
+    learner: str = "hoeffding-tree",
 ) -> float:
     experiment = parse_experiment(
         {
             "datasets": [{"path": dataset.path}],
-            "learners": [{"name": "hoeffding-tree", "params": params}],
+            "learners": [{"name": learner, "params": params}],
             "transforms": list(transforms),
             "protocol": {"order": "time"},
         }
@@ -117,3 +123,19 @@ def test_a_tree_splits_on_them_as_on_columns_that_are_named(
     named = {**quick, "nominal": "colour"}
     assert by_words == mistakes(with_codes, named, tmp_path / "codes")
     assert by_words != mistakes(with_codes, quick, tmp_path / "numbers")
+
+
+@pytest.mark.skipif(
+    find_spec("capymoa") is None or shutil.which("java") is None,
+    reason="needs Java and capymoa",
+)
+def test_they_are_nominal_attributes_of_moa(
+    tables: tuple[Dataset, Dataset], tmp_path: Path
+) -> None:
+    quick = {"grace": 50, "confidence": 0.05}
+    encoded = "ordinal-encode@onehot"
+    ours = mistakes(tables[0], quick, tmp_path / "ours", encoded)
+    name = "moa:trees.HoeffdingTree -g 50 -c 0.05"
+    assert ours == mistakes(tables[0], {}, tmp_path / "moa", encoded, learner=name)
+    as_numbers = mistakes(tables[1], {}, tmp_path / "numbers", learner=name)
+    assert ours != as_numbers
