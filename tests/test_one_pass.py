@@ -12,6 +12,7 @@ from tests.one_pass import (
     LARGER,
     PAGE,
     REPLAY,
+    REST,
     SOFT,
     SVM,
     Study,
@@ -27,10 +28,15 @@ def bits(wrong: NDArray[np.bool_]) -> NDArray[np.uint32]:
     return np.packbits(padded, bitorder="little").view(np.uint32)
 
 
-def study(replay: float, soft: float) -> Study:
-    """Return a study of one data set with errors of the learners, and of the machine 10 %."""
+def study(replay: float, soft: float, rest: float | None = None) -> Study:
+    """Return a study of one data set with errors of the learners, and of the machine 10 %.
+
+    `rest` is the error of the machine of one class against the rest, if there is one.
+    """
     rng = np.random.default_rng(0)
     means = {SVM: 0.1, REPLAY: replay, SOFT: soft}
+    if rest is not None:
+        means[REST] = rest
     places = {(name, "ring"): mean for name, mean in means.items()}
     return Study(
         ("ring", "letter"),
@@ -63,17 +69,28 @@ def test_a_condition_is_open_until_what_was_not_run_cannot_change_it() -> None:
     near = conditions(study(0.12, 0.2)).splitlines()
     assert [line.split(" | ")[1:] for line in near[2:]] == [
         ["1 of 1, 1 not run", "open |"],
+        ["1 of 1, 1 not run", "open |"],
+        ["0 of 0, 2 not run", "open |"],
         ["0 of 0, 2 not run", "open |"],
         ["none, 1 not run", "open |"],
     ]
     far = conditions(study(0.2, 0.1)).splitlines()
     assert far[2].endswith("0 of 1, 1 not run | does not hold |")
-    assert far[4].endswith("| ring, 1 not run | does not hold |")
+    assert far[6].endswith("| ring, 1 not run | does not hold |")
+
+
+@pytest.mark.parametrize(("rest", "near"), [(0.05, 0), (0.3, 1)])
+def test_the_better_of_two_machines_counts(rest: float, near: int) -> None:
+    lines = conditions(study(0.12, 0.2, rest)).splitlines()
+    assert "1 of 1" in lines[2]
+    assert f"{near} of 1" in lines[3]
 
 
 def test_a_set_that_was_not_run_has_empty_cells_and_comes_last() -> None:
     lines = errors(study(0.2, 0.1)).splitlines()
-    assert lines[2].startswith("| ring | 10.00 | 20.00 | **2.00** |  |  | 10.00 | > (")
+    assert lines[2].startswith(
+        "| ring | 10.00 |  | 20.00 | **2.00** |  |  | 10.00 | > ("
+    )
     assert set(lines[3].replace("letter", "")) == set("| ")
 
 
