@@ -110,7 +110,7 @@ def _note_workers(
     "--weights",
     metavar="COLUMN",
     help="Column of row weights, which is no feature; an array in NPZ and MAT, importance in VW "
-    "text.",
+    "text, instance for the braces behind rows of ARFF.",
 )
 @click.option(
     "--novel",

@@ -25,7 +25,7 @@ DIALECTS = (
     TextDialect("\t", '"', "."),
     TextDialect(",", '"', ".", escaped=True, words=(r"\N", "-", "#N/A")),
     TextDialect("\t", None, ".", escaped=True),
-    ArffDialect(),
+    ArffDialect(has_loop=True),
 )
 KINDS = (
     cell_kinds.NUMBER,

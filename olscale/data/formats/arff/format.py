@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.formats.arff.declarations import Attribute, declarations
-from olscale.data.formats.arff.rows import Allowed, ArffRows
+from olscale.data.formats.arff.rows import WEIGHTS, Allowed, ArffRows
 from olscale.data.formats.arff.sparse_parser import SparseParser
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.cells import TypedCells
@@ -37,8 +37,10 @@ class ArffFormat:
 
     Sparse rows (``{0 1.5, 7 red}``) stay sparse; what they leave out is 0 or the first declared
     value, and a left-out string is missing. Where at least a quarter of the numbers is not
-    zero, and no column is text, they are stored dense. Weights of rows are ignored, with a
-    note.
+    zero, and no column is text, they are stored dense.
+
+    The weight in braces behind a row (``1.5,red,{3}``) is that of the row with ``--weights
+    instance``, 1 where there is none; else it is not used, and a note says so.
     """
 
     name: ClassVar[str] = "arff"
@@ -77,8 +79,10 @@ class ArffDialect:
     """Cells of dense rows of ARFF, for `TableParser`."""
 
     decimal = "."
-    has_loop = True
     numbers = ()
+
+    def __init__(self, has_loop: bool) -> None:
+        self.has_loop = has_loop
 
     def loop(self) -> Callable[..., tuple[int, int, int, int, bool]]:
         """Return the loop over such rows."""
@@ -101,6 +105,12 @@ class _Reader:
         self._source = text.source
         self._attributes, self._labels = declarations(self._source, self._lines)
         self._codings = parse_codings(options.encode)
+        # An attribute of that name is a column of weights as in other tables.
+        self._has_weights = options.weights == WEIGHTS and all(
+            attribute.name != WEIGHTS for attribute in self._attributes
+        )
+        if self._has_weights:
+            self._options = replace(options, weights=None)
         self._is_sparse = self._find_sparse()
         self._columns = self._make_columns()
 
@@ -123,17 +133,20 @@ class _Reader:
             {i: frozenset(values) for i, values in words.items()},
             {i: a.numbers for i, a in used.items() if not columns.text[i]},
         )
-        rows = ArffRows(self._lines, allowed)
+        rows = ArffRows(self._lines, allowed, keeps_weights=self._has_weights)
+        # The loop knows no weights; rows with one would not be plain to it anyway.
+        has_loop = not self._has_weights
         if columns.sparse:
-            batches = SparseParser(self._text, rows.listed(), encoder, allowed).batches(
-                options.chunk_rows
+            sparse = SparseParser(
+                self._text, rows.listed(), encoder, allowed, has_loop=has_loop
             )
+            batches = sparse.batches(options.chunk_rows)
         else:
             dense = TableParser(
                 self._text,
                 rows.dense(),
                 encoder,
-                ArffDialect(),
+                ArffDialect(has_loop),
                 allowed.read,
                 allowed.numbers,
             )
@@ -144,12 +157,14 @@ class _Reader:
             if last is not None:
                 yield last
             last = replace(batch, regression=self._is_regression())
+            if self._has_weights:
+                last = replace(last, weights=rows.take_weights(len(batch)))
         if last is None:
             raise NoRowsError(self._source, "no rows")
-        if rows.weights:
+        if rows.weighted and not self._has_weights:
             note = (
-                f"{self._source}: the weights of {rows.weights:,} rows are ignored: all rows "
-                "count alike"
+                f"{self._source}: {rows.weighted:,} rows have a weight in braces, which is not used "
+                f"without --weights {WEIGHTS}"
             )
             last = replace(last, notes=(*last.notes, note))
         if self._labels and options.label is None and options.labelled:

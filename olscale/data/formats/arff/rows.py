@@ -5,6 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from olscale.data.formats.arff.declarations import (
     MOST_LETTERS,
     Attribute,
@@ -15,10 +18,14 @@ from olscale.data.formats.arff.declarations import (
 )
 from olscale.data.formats.cells import Cell, Row, is_number
 from olscale.data.formats.lines import TextLines
+from olscale.data.formats.row_weights import weight_problem
 from olscale.errors import FormatError
 
 Listed: TypeAlias = tuple[int, dict[int, Cell]]
 """A row of some cells, by position, with its one-based line."""
+
+WEIGHTS = "instance"
+"""The weight in braces behind a row, in ``--weights``: Weka calls it an instance weight."""
 
 _NO_VALUE = frozenset(("", "?"))
 _PLAIN_CELLS = re.compile(r"[!#$&(-z|~]+")
@@ -79,16 +86,26 @@ class ArffRows:
 
     Attributes
     ----------
-    weights : int
+    weighted : int
         Number of rows so far that have a weight.
     """
 
-    def __init__(self, lines: TextLines, allowed: Allowed) -> None:
+    def __init__(
+        self, lines: TextLines, allowed: Allowed, *, keeps_weights: bool
+    ) -> None:
         self._lines = lines
         self._allowed = allowed
         self._width = len(allowed.attributes)
         self._declared = {*allowed.words, *allowed.numbers}
-        self.weights = 0
+        self.weighted = 0
+        self._keeps_weights = keeps_weights
+        self._weights: list[float] = []
+
+    def take_weights(self, rows: int) -> NDArray[np.float64]:
+        """Return the weights of the next rows, 1 where a row has none, and forget them."""
+        weights = np.array(self._weights[:rows])
+        del self._weights[:rows]
+        return weights
 
     def dense(self) -> Iterator[Row]:
         """Yield line and all cells of each row."""
@@ -120,6 +137,8 @@ class ArffRows:
             self._lines.begin_row()
             cells = self._plain(text)
             if cells is not None:
+                if self._keeps_weights:
+                    self._weights.append(1.0)
                 yield line, cells
                 continue
             row = [*tokens(self._allowed.source, text, line)]
@@ -128,8 +147,9 @@ class ArffRows:
             cells, extra_tokens = (
                 self._pairs(row, line) if row[0].text == "{" else self._cells(row, line)
             )
-            if extra_tokens:
-                self._weigh(extra_tokens, line)
+            weight = self._weight(extra_tokens, line) if extra_tokens else 1.0
+            if self._keeps_weights:
+                self._weights.append(weight)
             yield line, cells
 
     def _plain(self, text: str) -> list[Cell] | dict[int, Cell] | None:
@@ -234,14 +254,19 @@ class ArffRows:
             0
         ].text == "," else extra_tokens
 
-    def _weigh(self, extra_tokens: Sequence[Token], line: int) -> None:
+    def _weight(self, extra_tokens: Sequence[Token], line: int) -> float:
         if not is_weight(extra_tokens):
             problem = (
                 f"got {extra_tokens[0].text[:40]!r} behind the cells, expected the end of the "
                 "row, or a weight in braces"
             )
             raise FormatError(self._allowed.source, problem, line)
-        self.weights += 1
+        self.weighted += 1
+        weight = float(extra_tokens[1].text)
+        if self._keeps_weights and not 0.0 <= weight < np.inf:
+            problem = weight_problem(weight, WEIGHTS)
+            raise FormatError(self._allowed.source, problem, line)
+        return weight + 0.0  # -0 becomes 0
 
 
 def _is_spaced(row: Sequence[Token]) -> bool:

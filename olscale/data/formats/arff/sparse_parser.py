@@ -203,6 +203,8 @@ class SparseParser:
         Line and listed cells, by position, of the rows of `text`; it reads no further than asked.
     encoder : TableEncoder
     allowed : Allowed
+    has_loop : bool
+        Whether the compiled loop reads plain rows, which `rows` then do not yield.
     """
 
     def __init__(
@@ -211,6 +213,8 @@ class SparseParser:
         rows: Iterator[Listed],
         encoder: TableEncoder,
         allowed: Allowed,
+        *,
+        has_loop: bool,
     ) -> None:
         self._text = text
         self._encoder = encoder
@@ -236,6 +240,7 @@ class SparseParser:
         }
         self._turns: Turns[SparseCells, Listed] = Turns(rows, self._put, _FEW_ROWS)
         self._loop: _Loop | None = None
+        self._has_loop = has_loop
 
     def batches(self, chunk_rows: int) -> Iterator[Batch]:
         """Yield all rows as batches of `chunk_rows`, smaller if rows have many entries."""
@@ -252,10 +257,8 @@ class SparseParser:
     def _parse(self, cells: SparseCells) -> None:
         """Fill in some rows of the text."""
         if self._loop is None:
-            if (
-                not table_parser.pays(self._text)
-                and self._text.stop - self._text.pos < FEW_BYTES
-            ):
+            is_short = self._text.stop - self._text.pos < FEW_BYTES
+            if not self._has_loop or (is_short and not table_parser.pays(self._text)):
                 self._turns.exact(cells)
                 return
             self._loop = _Loop(self._encoder, self._places, self._needed, self._allowed)

@@ -201,13 +201,51 @@ def test_ranges_of_keel_are_read_and_its_lists_of_inputs_refused(
         read(tmp_path, text.replace("@data", "@inputs a\n@data"))
 
 
-def test_weights_are_ignored_and_counted(tmp_path: Path) -> None:
+def test_weights_are_counted_where_nobody_asks_for_them(tmp_path: Path) -> None:
     text = HEAD + "1,red,1,no,{5}\n2,red,1,no\n{0 1},{0.5}\n"
     batches = read(tmp_path, text, chunk_rows=2)
     assert batches[0].notes == ()
     assert batches[1].notes == (
-        f"{tmp_path / 'rows'}: the weights of 2 rows are ignored: all rows count alike",
+        f"{tmp_path / 'rows'}: 2 rows have a weight in braces, which is not used without "
+        "--weights instance",
     )
+
+
+@pytest.mark.parametrize("chunk_rows", [1, 2, 100])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_weights_in_braces_are_those_of_the_rows(
+    tmp_path: Path, is_sparse: bool, chunk_rows: int
+) -> None:
+    """Rows that the compiled loop could read, and more than are read at once, among them."""
+    rows = ["1,red,1,no,{5}", "2,red,1,no", "{0 1,3 yes},{0.5}", "3,green,2,yes, {0}"]
+    if is_sparse:
+        rows = ["{0 1} , {5}", "{0 2}", "{0 1,3 yes},{0.5}", "3,green,2,yes,{0}"]
+    text = HEAD + "\n".join(rows * 300) + "\n"
+    batches = read(tmp_path, text, chunk_rows=chunk_rows, weights="instance")
+    weights = np.concatenate([batch.weights for batch in batches])
+    assert weights.tolist() == [5.0, 1.0, 0.5, 0.0] * 300
+    assert [label for batch in batches for label in batch.target] == [
+        "no",
+        "no",
+        "yes",
+        "yes",
+    ] * 300
+    assert not any(batch.notes for batch in batches)
+    plain = read(tmp_path, text, chunk_rows=chunk_rows)
+    for one, other in zip(batches, plain, strict=True):
+        assert other.weights is None
+        np.testing.assert_array_equal(
+            to_dense(one.X, one.columns), to_dense(other.X, other.columns)
+        )
+
+
+def test_a_weight_in_braces_that_is_none_is_named_with_its_line(tmp_path: Path) -> None:
+    for weight in ("-1", "nan", "inf"):
+        text = HEAD + f"1,red,1,no\n1,red,1,no,{{{weight}}}\n"
+        with pytest.raises(FormatError, match=r"line 10: the weight is .*'instance'"):
+            read(tmp_path, text, weights="instance")
+    named = HEAD.replace("size", "instance") + "3,red,1,no,{5}\n"
+    assert read(tmp_path, named, weights="instance")[0].weights == [3.0]
 
 
 @pytest.mark.parametrize(
