@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.formats.cells import is_missing, is_number
+from olscale.data.formats.spellings import is_truth_word
 from olscale.errors import ParameterError
 
 _NO_VALUES = frozenset(("NoneType", "NAType", "NaTType"))
@@ -76,9 +77,12 @@ def number_of(cell: Any, column: str, row: int) -> float:
             return float(cell)
         except (TypeError, ValueError):
             pass  # the error below names row and column
+    cure = ""
+    if is_truth_word(str(cell).strip()):
+        cure = "; truth values are True and False, or 1 and 0, not words"
     raise ParameterError(
         f"column {column!r} of X was {str(cell)[:40]!r} in row {row}, expected a number as the "
-        "model learned"
+        f"model learned{cure}"
     )
 
 

@@ -34,6 +34,7 @@ from olscale.models.pickled import PICKLE
 from olscale.models.raw_rows import Encoded, RowEncoder
 from olscale.models.skops_format import SKOPS
 from olscale.models.source import ModelSource
+from olscale.models.unknown_values import warn_of_unknown_in_dataset
 from olscale.models.write import learner_arrays, write_model
 from olscale.storage.open import open_output
 from olscale.system.paths import path_text
@@ -213,7 +214,8 @@ class FinalModel:
         ----------
         X : data frame, dict, sequence of dict, Dataset, Chunk, sparse matrix or array-like
             Raw rows, as `olscale.models.raw_rows` takes them: columns with names in any order. Of a
-            `Dataset` the test split is read, where there is one.
+            `Dataset` the test split is read, where there is one. Values of text columns that the
+            model never met are ignored, with a warning that counts them.
         encoded : bool
             Whether the columns are those of `feature_names_in_` already, in this order. Needed for
             an array or matrix where the model's columns have names.
@@ -300,8 +302,9 @@ class FinalModel:
     def _encoded_blocks(self, X: Any, encoded: bool) -> Iterator[Rows]:
         """Yield rows of any kind as those of the model; a dataset is read chunk by chunk."""
         if isinstance(X, Dataset):
-            for rows in ModelSource(self.about.columns, X.path):
-                yield rows.X
+            source = ModelSource(self.about.columns, X.path)
+            yield from (rows.X for rows in source)
+            warn_of_unknown_in_dataset(source.unknown, source.unknown_indices)
         else:
             yield self._encoder.rows(X, encoded)
 

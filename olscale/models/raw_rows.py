@@ -25,6 +25,7 @@ from olscale.learners.contract.estimator import to_rows
 from olscale.models.about import ColumnsEntry, place_of
 from olscale.models.cell_values import cells_in, number_of, numbers_in
 from olscale.models.text_column import TextColumn
+from olscale.models.unknown_values import warn_of_unknown
 from olscale.system.plain_arrays import refuse_masked
 
 ColumnOf: TypeAlias = Callable[[str], Any]
@@ -71,6 +72,9 @@ class RowEncoder:
     def rows(self, X: Any, encoded: bool = False) -> Rows:
         """Return rows of any kind, except a `Dataset`, as those of the model.
 
+        Values of text columns that the model never met are ignored, with a warning that counts
+        them.
+
         Parameters
         ----------
         X : dict, sequence of dict, data frame, Chunk, sparse matrix or array-like
@@ -85,6 +89,19 @@ class RowEncoder:
         """
         if isinstance(X, Encoded):
             return X.X
+        rows = self._rows(X, encoded)
+        if self._columns.text:
+            warn_of_unknown(self._take_unknown())
+        return rows
+
+    def _take_unknown(self) -> dict[str, int]:
+        """Return how many cells of each text column were unknown since the last call."""
+        counts = {name: column.unknown for name, column in self._text}
+        for _, column in self._text:
+            column.unknown = 0
+        return counts
+
+    def _rows(self, X: Any, encoded: bool) -> Rows:
         refuse_masked(X, "X")
         if isinstance(X, Mapping):
             return self._of_dicts([X])

@@ -33,7 +33,9 @@ from olscale.models.source_encoding import (
     check_codings,
     check_index_base,
     check_values,
+    column_of,
     listed_names,
+    spelled_feature,
 )
 from olscale.models.table_plan import TablePlan, TablePlanner
 from olscale.storage.open import open_storage
@@ -373,7 +375,8 @@ class ModelSource:
         new = [
             name
             for name in names
-            if name not in known and values and name.startswith(values)
+            if values and name.startswith(values)
+            if spelled_feature(name, columns.text, known) is None
         ]
         if new:
             self._columns = with_values(columns, new)
@@ -393,7 +396,7 @@ class ModelSource:
             name for name in names if name not in places and not name.startswith(values)
         ]
         if odd:
-            unknown = [*dict.fromkeys(_column_of(name, tables or ()) for name in odd)]
+            unknown = [*dict.fromkeys(column_of(name, tables or ()) for name in odd)]
             raise ModelError(
                 f"{self._source} has columns that the model does not know: {listed_names(unknown)}; "
                 "leave them out with --drop"
@@ -405,8 +408,12 @@ class ModelSource:
             f"{column}=": places.get(f"{column}={OTHER}", -1)
             for column in columns.bounded
         }
+        known_names = [spelled_feature(name, columns.text, places) for name in names]
         return np.array(
-            [places.get(name, _prefixed(name, other_values)) for name in names],
+            [
+                _prefixed(name, other_values) if known is None else places[known]
+                for name, known in zip(names, known_names, strict=True)
+            ],
             dtype=np.int64,
         )
 
@@ -428,7 +435,7 @@ class ModelSource:
         if self._refuse_unknown and len(new):
             name = names[indices[new[0]]]
             what = f"the feature {name!r}"
-            if _column_of(name, self._columns.text) != name:
+            if column_of(name, self._columns.text) != name:
                 column, value = value_of(name, self._columns.text)
                 what = f"{value!r} in column {column!r}"
             raise ModelError(
@@ -470,13 +477,6 @@ def _columns_of(batch: Batch) -> Sequence[str] | None:
         if columns is None
         else [columns.names[place] for place in columns.features]
     )
-
-
-def _column_of(feature: str, tables: Sequence[str]) -> str:
-    """Return the column that a feature is, or is a value of."""
-    if feature in tables:
-        return feature
-    return next((name for name in tables if feature.startswith(f"{name}=")), feature)
 
 
 def _prefixed(feature: str, places: Mapping[str, int]) -> int:

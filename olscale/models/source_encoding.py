@@ -4,9 +4,10 @@ A source of another index base or coding has features of another meaning under t
 names: predictions would be wrong without an error.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Container, Mapping, Sequence, Set
 
 from olscale.data.formats.coding import OTHER
+from olscale.data.formats.spellings import other_spellings
 from olscale.errors import ModelError
 from olscale.models.about import ColumnsEntry
 
@@ -67,7 +68,11 @@ def check_values(model: ColumnsEntry, source: str, names: Set[str]) -> None:
     """Refuse a dataset whose `OTHER` may hide values that the model distinguishes."""
     for column in model.bounded:
         lost = [
-            value for value in model.values(column) if f"{column}={value}" not in names
+            value
+            for value in model.values(column)
+            if not any(
+                f"{column}={word}" in names for word in (value, *other_spellings(value))
+            )
         ]
         # A lost value was counted as `OTHER` at ingest, and cannot be recovered from the
         # features.
@@ -77,6 +82,25 @@ def check_values(model: ColumnsEntry, source: str, names: Set[str]) -> None:
                 "values, where the model has a "
                 "feature for each; predict the table that the dataset was made of"
             )
+
+
+def column_of(feature: str, tables: Sequence[str]) -> str:
+    """Return the column that a feature is, or is a value of."""
+    if feature in tables:
+        return feature
+    return next((name for name in tables if feature.startswith(f"{name}=")), feature)
+
+
+def spelled_feature(
+    feature: str, columns: Sequence[str], known: Container[str]
+) -> str | None:
+    """Return the feature of the same value of a text column that is known, None if none is."""
+    if feature in known:
+        return feature
+    column = column_of(feature, columns)
+    others = other_spellings(feature.removeprefix(f"{column}="))
+    spelled = (f"{column}={word}" for word in others if column != feature)
+    return next((name for name in spelled if name in known), None)
 
 
 def listed_names(names: Sequence[str]) -> str:

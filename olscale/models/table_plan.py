@@ -76,7 +76,12 @@ class TablePlanner:
             text = tuple(name in model.text for name in model.table)
             first_values = {name: model.values(name) for name in model.bounded}
             table = TableColumns(
-                model.table, UNLABELLED, text, kept=first_values, sparse=None
+                model.table,
+                UNLABELLED,
+                text,
+                kept=first_values,
+                sparse=None,
+                truth_in_text=True,
             )
             encode = tuple(
                 f"{column}={coding}" for column, coding in model.coded.items()

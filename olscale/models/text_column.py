@@ -12,13 +12,26 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR
 from olscale.data.formats.cells import is_missing
 from olscale.data.formats.coding import OTHER, Coding, CodingError, parse_codings
+from olscale.data.formats.spellings import spelled_as_in
 from olscale.errors import ParameterError
 from olscale.models.about import ColumnsEntry
 from olscale.models.cell_values import is_no_value, words_of
 
+_MISSING = -1
+"""In place of the feature of a cell without a value."""
+
+_UNKNOWN = -2
+"""In place of the feature of a value that the model never met."""
+
 
 class TextColumn:
-    """A raw column of text: the features of its words, or those of its coding."""
+    """A raw column of text: the features of its words, or those of its coding.
+
+    Attributes
+    ----------
+    unknown : int
+        Cells so far whose value has no feature.
+    """
 
     def __init__(
         self, name: str, model: ColumnsEntry, places: Mapping[str, int]
@@ -47,23 +60,24 @@ class TextColumn:
         # None where no row of the model's dataset had another value: the cell then is
         # no feature.
         self._other = self._features.get(OTHER) if name in model.bounded else None
-        self._place_of: dict[Any, int | None] = {}
+        self.unknown = 0
 
     @property
     def in_order(self) -> bool:
         """Whether features of a row depend on the rows before it."""
         return self._coding is not None and self._coding.in_order
 
-    def _place(self, cell: Any) -> int | None:
-        """Return the feature of a cell, or None where it has none."""
+    def _place(self, cell: Any) -> int:
+        """Return the feature of a cell, `_MISSING` or `_UNKNOWN` where it has none."""
         if is_no_value(cell):
-            return None
+            return _MISSING
         for word in words_of(cell):
-            if word in self._features:
-                return self._features[word]
+            known = spelled_as_in(word, self._features)
+            if known is not None:
+                return self._features[known]
         if isinstance(cell, str) and (is_missing(cell) or cell.strip() in self._words):
-            return None
-        return self._other
+            return _MISSING
+        return _UNKNOWN if self._other is None else self._other
 
     def _code(self, cells: Sequence[Any]) -> CSR:
         assert self._coding is not None
@@ -97,7 +111,8 @@ class TextColumn:
                 entries[int(self._part_places[part])] = value
             return
         place = self._place(cell)
-        if place is not None:
+        self.unknown += place == _UNKNOWN
+        if place >= 0:
             entries[place] = 1.0
 
     def entries(
@@ -114,10 +129,10 @@ class TextColumn:
             # Most cells recur often; 1, 1.0 and True are the same key and not the same word.
             key = (type(cell), cell)
             if key not in known:
-                place = self._place(cell)
-                known[key] = -1 if place is None else place
+                known[key] = self._place(cell)
             places.append(known[key])
         features = np.array(places, dtype=np.int64)
+        self.unknown += int(np.count_nonzero(features == _UNKNOWN))
         row = np.flatnonzero(features >= 0)
         return row, features[row], np.ones(len(row))
 

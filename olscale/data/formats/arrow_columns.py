@@ -75,6 +75,35 @@ def text_fields(
     return tuple(name in texts for name in names)
 
 
+def refuse_truth_after_text(
+    source: str, fields: Mapping[str, Any], before: TableColumns | None
+) -> None:
+    """Refuse truth values where the source `before` has text, such as the words true and false.
+
+    Parameters
+    ----------
+    source : str
+        Named in errors.
+    fields : mapping of str to (pyarrow.Field or None)
+        The features that have one feature a value, by name; None for those that are not read.
+    before : TableColumns, optional
+    """
+    from pyarrow import types
+
+    if before is None or before.truth_in_text:
+        return
+    was_text = dict(zip(before.names, before.text, strict=True))
+    for name, field in fields.items():
+        if field is None or not was_text.get(name, False):
+            continue
+        if types.is_boolean(_value_type(field.type)):
+            raise FormatError(
+                source,
+                f"column {name!r} is true or false, expected text as in the source before; write "
+                "both as text, or both as truth values",
+            )
+
+
 def declared_categories(metadata: Mapping[bytes, bytes]) -> frozenset[str]:
     """Return the columns that Arrow or pandas declared as categories.
 

@@ -21,6 +21,7 @@ from olscale.compiled.csr import CSR
 from olscale.data.formats.cell_coding import Coding, CodingError
 from olscale.data.formats.cells import Cell
 from olscale.data.formats.date_coding import Date
+from olscale.data.formats.spellings import canonical_word
 from olscale.errors import ParameterError
 
 __all__ = [
@@ -82,6 +83,8 @@ class _Hashed(Coding):
 class Hash(_Hashed):
     """A category of many values: 1 or -1 in the feature that the hash of the cell selects.
 
+    Words of one value have one hash: ``7.0`` that of ``7``, ``True`` that of ``true``.
+
     Examples
     --------
     >>> Hash(8).encode(["cook", None, "cook"])
@@ -94,7 +97,9 @@ class Hash(_Hashed):
         from sklearn.feature_extraction import FeatureHasher
 
         hasher = FeatureHasher(len(self.parts), input_type="string")
-        return hasher.transform([cell] if cell else [] for cell in cells)
+        return hasher.transform(
+            [canonical_word(cell)] if cell else [] for cell in cells
+        )
 
 
 class Words(_Hashed):

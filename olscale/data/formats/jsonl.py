@@ -24,7 +24,7 @@ import numpy as np
 
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.cells import Column, TypedCells
-from olscale.data.formats.coding import parse_codings
+from olscale.data.formats.coding import AsNumber, parse_codings
 from olscale.data.formats.csv import SAMPLE_ROWS
 from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines
 from olscale.data.formats.table_columns import (
@@ -96,11 +96,15 @@ class JsonLinesFormat:
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """The treatment of a key's values: their type, and whether they are read or carried along."""
+    """The treatment of a key's values: their type, and whether they are read or carried along.
+
+    A key of another type than text is read `as_words` where a coding or a model asks for them.
+    """
 
     type: str
     is_read: bool
     as_written: bool
+    as_words: bool = False
 
 
 class _Records:
@@ -151,14 +155,26 @@ class _Records:
         types = self._types(
             {name for name, read in zip(keys, is_read, strict=True) if read}
         )
+        coded = {
+            name
+            for name, coding in parse_codings(options.encode).items()
+            if not isinstance(coding, AsNumber)
+        }
         for place, name in enumerate(keys):
-            self._check_before(name, types, before, is_label=place in labels)
+            if place not in labels and name not in coded:
+                self._check_before(name, types, before)
+        matched = _matched_as_text(before)
         self._keys = {
-            name: _Key(types.get(name, NUMBER), read, place in as_written)
+            name: _Key(
+                types.get(name, NUMBER),
+                read,
+                place in as_written,
+                name in coded or (name in matched and types.get(name) == TRUTH),
+            )
             for place, (name, read) in enumerate(zip(keys, is_read, strict=True))
         }
         is_text = [
-            key.as_written or (key.is_read and key.type == TEXT)
+            key.as_written or (key.is_read and (key.as_words or key.type == TEXT))
             for key in self._keys.values()
         ]
         is_text += [
@@ -326,8 +342,6 @@ class _Records:
         name: str,
         types: dict[str, str],
         before: TableColumns | None,
-        *,
-        is_label: bool,
     ) -> None:
         """Refuse a key that changed between text and numbers since the previous source."""
         if before is None or name not in before.names:
@@ -336,7 +350,9 @@ class _Records:
         expected = TEXT if was_text else NUMBER
         if name not in types:
             types[name] = expected
-        elif was_text != (types[name] == TEXT) and not is_label:
+        elif was_text and types[name] == TRUTH and before.truth_in_text:
+            return
+        elif was_text != (types[name] == TEXT):
             problem = f"key {name[:40]!r} is {types[name]}, expected {expected} as in the source before"
             raise FormatError(self._text.source, problem)
 
@@ -418,6 +434,15 @@ class _Records:
         return columns, range(first, first + lines)
 
 
+def _matched_as_text(before: TableColumns | None) -> set[str]:
+    """Return the text columns in which a model takes truth values for their words."""
+    if before is None or not before.truth_in_text:
+        return set()
+    return {
+        name for name, is_text in zip(before.names, before.text, strict=True) if is_text
+    }
+
+
 def _may_come_late(word: str, names: Sequence[str]) -> bool:
     """Return whether `word` of ``--drop`` names a key of records that are still to come."""
     if word in names or "," in word:
@@ -441,6 +466,8 @@ def _column(values: Sequence[Any], key: _Key) -> Column:
         return ()
     if key.type == TEXT:
         return values
+    if key.as_words:
+        return [None if value is None else _coded_word(value) for value in values]
     return np.array(
         [np.nan if value is None else value for value in values], dtype=np.float64
     )
@@ -457,10 +484,17 @@ def _word(value: object) -> str:
     return json.dumps(value)
 
 
+def _coded_word(value: object) -> str:
+    """Return a value as the word that is coded: a whole number as such, and true or false."""
+    if isinstance(value, bool):
+        return json.dumps(value)
+    return _word(value)
+
+
 def _arrow_column(column: Any, key: _Key) -> Column:
     """Return the cells of a column read by Arrow."""
-    if key.type == TEXT:
-        return column.to_pylist()  # type: ignore[no-any-return]
+    if key.type == TEXT or key.as_words:
+        return _column(column.to_pylist(), key)
     if key.type == TRUTH:
         column = column.cast("uint8")
     return np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)

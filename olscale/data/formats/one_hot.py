@@ -15,6 +15,7 @@ from olscale.compiled.plain_code import PlainLoop
 from olscale.data.formats.cells import Cell
 from olscale.data.formats.coding import OTHER, Coding, CodingError, FirstValues
 from olscale.data.formats.feature_order import sorted_places
+from olscale.data.formats.spellings import spelled_as_in
 from olscale.errors import FormatError
 
 _ABSENT = np.iinfo(np.int32).max
@@ -212,6 +213,7 @@ class OneHot:
         """Return the value of a bounded column that has a feature for `value`, or `OTHER`."""
         numbers = self._declared[j]
         first_values = self._kept[j]
+        value = spelled_as_in(value, numbers) or value
         if value not in numbers:
             full = len(first_values) - (OTHER in numbers) >= self._bounds[j]
             if full:

@@ -17,6 +17,7 @@ from olscale.data.formats.arrow_columns import (
     declared_categories,
     holds_words,
     number_cells,
+    refuse_truth_after_text,
     text_cells,
     text_fields,
 )
@@ -139,6 +140,15 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
         name for name, coding in codings.items() if isinstance(coding, Date)
     )
     text = text_fields(source, fields, names[:width], options.table, dated)
+    unmatched = {
+        name: field
+        for position, (name, field) in enumerate(
+            zip(names[:width], fields, strict=True)
+        )
+        if position not in labels and position not in as_written
+        if name not in codings
+    }
+    refuse_truth_after_text(source, unmatched, options.table)
     text += tuple(constant.text for constant in added)
     chosen = [
         name in categories and position not in labels

@@ -13,6 +13,7 @@ from olscale.data.formats.cells import (
     point_cure,
 )
 from olscale.data.formats.row_weights import first_wrong_weight, weight_problem
+from olscale.data.formats.spellings import is_truth_word
 from olscale.data.formats.table_columns import TableColumns
 from olscale.errors import FormatError
 
@@ -119,6 +120,8 @@ class RowChecks:
                 if mark != ".":
                     cure = point_cure(cell)
                 problem += "" if cure is None else f"; with --decimal , {cure}"
+                if is_truth_word(cell.strip()):
+                    problem += "; among numbers true and false are 1 and 0"
                 raise FormatError(self._source, problem, lines[i])
         return numbers
 

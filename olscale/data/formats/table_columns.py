@@ -81,6 +81,9 @@ class TableColumns:
         Position of the column of row weights, one of the dropped.
     declared : frozenset of str
         Text columns whose values the source declares, in an order of its own.
+    truth_in_text : bool
+        Whether a later source may have truth values in a column of text: whoever reads it knows
+        them by any of their words.
     """
 
     names: tuple[str, ...]
@@ -105,6 +108,7 @@ class TableColumns:
     sparse: bool | None = False
     weights: int | None = None
     declared: frozenset[str] = frozenset()
+    truth_in_text: bool = False
 
     @property
     def width(self) -> int:
