@@ -30,9 +30,12 @@ COMMANDS = {
     "ingest": ("olscale.cli.ingest", "Convert source files to a chunked dataset."),
     "datasets": (
         "olscale.cli.datasets",
-        "List, show, verify, export and generate datasets.",
+        "List, show, verify, export, fetch and generate datasets.",
     ),
-    "learners": ("olscale.cli.learners", "List, show and check learners."),
+    "learners": (
+        "olscale.cli.learners",
+        "List and describe learners, check one of your own.",
+    ),
     "evaluate": (
         "olscale.cli.evaluate",
         "Evaluate learners on datasets; results go to a metrics store.",
@@ -61,7 +64,7 @@ COMMANDS = {
     ),
     "models": ("olscale.cli.models", "Save, show and export the final models of runs."),
     "predict": ("olscale.cli.predict", "Predict rows with a saved model."),
-    "store": ("olscale.cli.store", "Remove runs from a metrics store."),
+    "store": ("olscale.cli.store", "Compare, merge and clear metrics stores."),
     "jobs": ("olscale.cli.jobs", "Run nightly benchmark jobs and report regressions."),
     "cluster": ("olscale.cli.cluster", "Print scripts and manifests for clusters."),
     "bench": ("olscale.cli.bench", "Run speed benchmarks, as ratios to peers."),

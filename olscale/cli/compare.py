@@ -87,6 +87,7 @@ def compare(
 
     Tests over datasets need at least five; with fewer, they are over the folds or permutations of
     each dataset. Only runs that all learners have are compared; the output names the others.
+    Learners of several stores are compared in one that olscale store merge makes of them.
     """
     if baseline and test == "nemenyi":
         raise click.UsageError(

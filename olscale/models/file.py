@@ -271,6 +271,11 @@ def _refusing(file: str) -> Iterator[None]:
         raise ModelError(
             f"{file} does not exist; expected a model, as olscale models save writes it"
         ) from None
+    except IsADirectoryError:
+        raise ModelError(
+            f"{file} is a folder, expected a model file; olscale models save writes that of a run in "
+            "a store"
+        ) from None
     except LaterFormatError as fault:
         raise ModelError(f"{file} cannot be read: {fault}") from None
     except OSError as fault:

@@ -30,6 +30,16 @@ def commands(
 COMMANDS = dict(commands(olscale, click.Context(olscale, info_name="olscale")))
 
 
+def test_the_first_help_says_of_groups_what_their_own_says() -> None:
+    context = click.Context(olscale, info_name="olscale")
+    lines = run("--help").stdout.splitlines()
+    for name in olscale.list_commands(context):
+        group = olscale.get_command(context, name)
+        if isinstance(group, click.Group):
+            [line] = [line for line in lines if line.split()[:1] == [name]]
+            assert line.split(maxsplit=1)[1] == group.get_short_help_str(limit=200)
+
+
 def test_each_command_has_two_examples() -> None:
     assert COMMANDS.keys() == EXAMPLES.keys()
     assert {len(set(examples)) for examples in EXAMPLES.values()} == {2}

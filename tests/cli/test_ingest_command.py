@@ -123,6 +123,7 @@ FAULTS = {
     "--no-header out",
     "absent.svm p/q/D": "source absent.svm does not exist",
     "absent*.svm D": "source absent*.svm does not exist",
+    "- D": "source - would be standard input, which is not read: write it to a file first",
     "nosuch://a/b D": "nosuch://a/b cannot be opened (Protocol not known: nosuch)",
     "sklearn:irs D": "unknown scikit-learn data set 'irs'; did you mean 'iris'?",
     "mixed D": "source mixed holds files of different kinds (.csv, .svm); name the data files "

@@ -70,6 +70,11 @@ def test_a_learner_of_ones_own_is_imported_only_where_it_is_named(
         olscale.load_model(written(tmp_path, {b'"pa1"': b'"os:system"'}), "os:system")
 
 
+def test_a_store_in_place_of_a_model_is_refused_by_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="is a folder, expected a model file; olscale"):
+        olscale.load_model(tmp_path)
+
+
 def test_a_file_is_no_larger_than_it_says(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "bomb.olm", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("model.json.npy", bytes(1 << 24))

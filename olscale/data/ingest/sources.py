@@ -205,6 +205,10 @@ def _expand_one(source: str, note: Callable[[str], None]) -> list[Source]:
     matches = (
         sorted(map(str, fs.glob(path)), key=natural_key) if _MAGIC.search(path) else []
     )
+    if source == "-":
+        raise DatasetError(
+            "source - would be standard input, which is not read: write it to a file first"
+        )
     if not matches:
         raise DatasetError(f"source {source} does not exist")
     root = path[: _MAGIC.search(path).start()].rpartition("/")[0]  # type: ignore[union-attr]
