@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, read_only_rows, to_csr, to_dense
 from olscale.data.chunk import Chunk
-from olscale.data.dataset import Dataset
 from olscale.data.formats.cells import is_number
 from olscale.errors import ParameterError
 from olscale.learners.contract.estimator import to_rows
 from olscale.models.about import ColumnsEntry, place_of
 from olscale.models.cell_values import cells_in, number_of, numbers_in
+from olscale.models.rows_at_hand import refuse_rows_elsewhere
 from olscale.models.text_column import TextColumn
 from olscale.models.unknown_values import warn_of_unknown
 from olscale.system.plain_arrays import refuse_masked
@@ -102,15 +102,12 @@ class RowEncoder:
         return counts
 
     def _rows(self, X: Any, encoded: bool) -> Rows:
+        refuse_rows_elsewhere(X)
         refuse_masked(X, "X")
         if isinstance(X, Mapping):
             return self._of_dicts([X])
         if isinstance(X, Chunk):
             return self._of_chunk(X)
-        if isinstance(X, Dataset):
-            raise ParameterError(
-                "X is a Dataset, expected rows; give its chunks, dataset.chunks(split)"
-            )
         if (frame := _frame(X)) is not None:
             return self._of_frame(*frame, encoded)
         if (

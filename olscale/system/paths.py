@@ -39,7 +39,8 @@ def path_text(path: Any, what: str = "path") -> str:
 
 def _cure(given: Any) -> str:
     """Return what to do with rows in memory, where `given` is some."""
-    for method in ("to_parquet", "write_parquet"):
+    # A lazy frame of polars would resolve its query to say what its schema is.
+    for method in ("to_parquet", "write_parquet", "sink_parquet"):
         if hasattr(given, method):
             return f" to files: write it to one, rows.{method}('rows.parquet'), and give that"
     if hasattr(given, "schema"):

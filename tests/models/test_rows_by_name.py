@@ -188,6 +188,24 @@ def test_labels_come_along_with_rows(model: FinalModel) -> None:
         model.partial_fit({"a": 1.0, "b": 4.0})
 
 
+class LazyFrame(Frame):
+    """Runs its query when it is collected, as that of polars."""
+
+    def collect(self) -> Frame:
+        return Frame(ROWS, ["a", "b"])
+
+
+def test_what_has_no_rows_in_memory_is_refused_by_what_gives_them(
+    model: FinalModel,
+) -> None:
+    lazy = LazyFrame(ROWS, ["a", "b"])
+    with pytest.raises(ParameterError, match=r"LazyFrame .* not in memory.*X\.collect"):
+        model.predict(lazy)
+    assert model.predict(lazy.collect()).shape == (2,)
+    with pytest.raises(ParameterError, match="X is a path, expected rows"):
+        model.predict("new.csv")
+
+
 def test_what_is_no_number_is_refused(model: FinalModel) -> None:
     hidden = np.ma.array(ROWS, mask=[[True, False], [False, False]])
     for rows, said in (
