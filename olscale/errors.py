@@ -187,6 +187,8 @@ class UnknownNameError(OlscaleError, LookupError):
     --------
     >>> str(UnknownNameError("parameter", "c", ["C", "dtype"]))
     "unknown parameter 'c'; did you mean 'C'? there are: C, dtype"
+    >>> str(UnknownNameError("learner", "knn", ["knn-window", "olk-n"]))
+    "unknown learner 'knn'; did you mean 'knn-window'? there are: knn-window, olk-n"
     """
 
     def __init__(self, kind: str, got: str, known: Iterable[str]) -> None:
@@ -197,10 +199,17 @@ class UnknownNameError(OlscaleError, LookupError):
         self.known = tuple(sorted(known))
         # The nearest name of `c` is `C`, which differs in every character otherwise.
         folded = {name.casefold(): name for name in self.known}
+        begun = [
+            name for name in folded if len(got) > 1 and name.startswith(got.casefold())
+        ]
         nearest = [
             folded[name]
             for name in difflib.get_close_matches(
-                got.casefold(), folded, n=1, cutoff=0.5
+                # `knn` is the beginning of `knn-window`, however many letters `olk-n` shares.
+                got.casefold(),
+                begun or folded,
+                n=1,
+                cutoff=0.0 if begun else 0.5,
             )
         ]
         hint = ";"

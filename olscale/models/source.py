@@ -23,7 +23,12 @@ from olscale.data.formats.coding import OTHER
 from olscale.data.formats.svmlight import index_range
 from olscale.data.formats.table_columns import Carried, value_of
 from olscale.data.ingest.archive import is_archive
-from olscale.data.ingest.selection import SVMLIGHT, check_form, drop_columns
+from olscale.data.ingest.selection import (
+    SVMLIGHT,
+    check_form,
+    drop_columns,
+    refuse_label,
+)
 from olscale.data.ingest.sources import Source, expand, partition_names, with_partitions
 from olscale.data.manifest import MANIFEST
 from olscale.errors import FormatError, ModelError, NoRowsError, UnknownNameError
@@ -215,6 +220,7 @@ class ModelSource:
                 check_codings(model, self._source, model.coded)
                 plan = TablePlanner(model, options, self._keep).plan(path, format)
             else:
+                refuse_label(path, format.name, options)
                 plan = self._plan_without_columns(path, format, zero_based)
             self._note(plan.notes)
             for batch in format.read(path, plan.options):

@@ -119,6 +119,8 @@ FAULTS = {
     "good.svm D --segments c": "good.svm does not name its columns",
     "noise.bin p/q/D": "noise.bin: looks like none of the formats arff, csv,",
     "good.svm p/q/D --format svmlite": "unknown format 'svmlite'; did you mean 'svmlight'?",
+    "good.svm D --label c": "good.svm: is svmlight, whose labels are not in a column 'c' of a table; "
+    "leave --label out",
     "good.svm D --no-header": "good.svm: is svmlight and has no row of names to choose; leave "
     "--no-header out",
     "absent.svm p/q/D": "source absent.svm does not exist",

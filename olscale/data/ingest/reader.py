@@ -20,7 +20,12 @@ from olscale.data.ingest.archive import is_archive
 from olscale.data.ingest.claim import Earlier, Journal
 from olscale.data.ingest.data_files import listed
 from olscale.data.ingest.members import Member, read_member, spill_archive
-from olscale.data.ingest.selection import SVMLIGHT, check_form, drop_columns
+from olscale.data.ingest.selection import (
+    SVMLIGHT,
+    check_form,
+    drop_columns,
+    refuse_label,
+)
 from olscale.data.ingest.sources import Source
 from olscale.data.stored_rows import DEFAULT_CHUNK_ROWS
 from olscale.errors import DatasetError, FormatError, NoRowsError
@@ -204,6 +209,7 @@ class Reader:
         if format.name in TABLE_FORMATS:
             return batches
         self._check_unused(member, format.name)
+        refuse_label(member.name, format.name, self._first)
         names = {constant.name for constant in member.constants}
         drop = [word for word in options.drop if word not in names]
         if not drop:

@@ -79,6 +79,25 @@ def check_form(source: str, format: str, options: ReadOptions) -> None:
             )
 
 
+def refuse_label(source: str, format: str, options: ReadOptions) -> None:
+    """Refuse the name or position of a label in a source without columns of a table.
+
+    Raises
+    ------
+    FormatError
+        When `options` have one.
+    """
+    if options.label is None:
+        return
+    cure = "leave --label out"
+    if format in ARRAY_FORMATS:
+        cure = "name its array with --arrays X=NAME,y=NAME"
+    raise FormatError(
+        source,
+        f"is {format}, whose labels are not in a column {options.label!r} of a table; {cure}",
+    )
+
+
 def drop_columns(batch: Batch, words: Iterable[str], source: str) -> Batch:
     """Return dense `batch`, not from a table, without the columns that `words` name.
 
