@@ -90,8 +90,11 @@ class RowEncoder:
         if isinstance(X, Encoded):
             return X.X
         rows = self._rows(X, encoded)
-        if self._columns.text:
-            warn_of_unknown(self._take_unknown())
+        # Rows that are encoded already need no columns of text, which may have no known coding.
+        for _, column in vars(self).get("_text", ()):
+            if column.unknown:
+                warn_of_unknown(self._take_unknown())
+                break
         return rows
 
     def _take_unknown(self) -> dict[str, int]:
@@ -102,10 +105,10 @@ class RowEncoder:
         return counts
 
     def _rows(self, X: Any, encoded: bool) -> Rows:
-        refuse_rows_elsewhere(X)
-        refuse_masked(X, "X")
         if isinstance(X, Mapping):
             return self._of_dicts([X])
+        refuse_rows_elsewhere(X)
+        refuse_masked(X, "X")
         if isinstance(X, Chunk):
             return self._of_chunk(X)
         if (frame := _frame(X)) is not None:
