@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from numba import types
 from numba.extending import overload
@@ -16,8 +16,8 @@ Loop = TypeVar("Loop", bound=Callable[..., Any])
 def only_with(arrays: type, otherwise: Any) -> Callable[[Loop], Loop]:
     """Make a primitive, for compiled loops only, whose first argument may be the named tuple `arrays`.
 
-    Given anything else it is the constant `otherwise`, so that machine code has nothing of arrays
-    that a state lacks: with calls that never do anything forests took three times as long.
+    Given anything else it is the constant `otherwise`, or that loop, so that machine code has nothing
+    of arrays that a state lacks: with calls that never do anything forests took three times as long.
     """
 
     def decorate(loop: Loop) -> Loop:
@@ -29,6 +29,8 @@ def only_with(arrays: type, otherwise: Any) -> Callable[[Loop], Loop]:
         def choose(first: types.Type, *others: types.Type) -> Callable[..., Any]:
             if is_tuple_of(first, arrays):
                 return loop
+            if callable(otherwise):
+                return cast(Loop, otherwise)
             return lambda first, *others: otherwise
 
         return primitive  # type: ignore[return-value]

@@ -8,15 +8,22 @@ import numpy as np
 
 from olscale.learners.tree.adaptive_forest import AdaptiveRandomForest
 from olscale.learners.tree.adaptive_forest_r import AdaptiveRandomForestR
-from olscale.learners.tree.forest_arrays import NOT_DRAWN, Forest, forest_of
+from olscale.learners.tree.forest_arrays import Forest, forest_of
+from olscale.learners.tree.leaf_features import NOT_DRAWN
 from olscale.learners.tree.regression_pieces import LinearPieces
 from olscale.learners.tree.tree_arrays import LEAF, Tree
 from olscale.models.onnx_graph import Value, doubles
-from olscale.models.onnx_trees import add_scores, densities_of, levels_of
+from olscale.models.onnx_trees import (
+    add_scores,
+    densities_of,
+    levels_of,
+    require_numeric,
+)
 
 
 def add_forest(learner: AdaptiveRandomForest, rows: Value) -> Value:
     """Add the shares of the votes of all trees; of two classes the difference."""
+    require_numeric(learner)
     weights = _weights_of(forest_of(learner.state_))
     of_trees = weights[:, np.newaxis]
     weighted = _add_shares(learner, rows, learner.leaf) * of_trees
@@ -104,12 +111,12 @@ def _add_leaves(
 def _add_parts(forest: Forest, rows: Value, slot: Value) -> Value:
     """Add the features that each row's leaves look at, shape (rows, trees, features, 1)."""
     trees = len(forest.front)
-    subspace = forest.features.shape[1]
-    is_drawn = forest.features != NOT_DRAWN
+    features = forest.tree.drawn.features
+    subspace = features.shape[1]
     # Leaves that have drawn no features have density 1 whatever they look at.
-    drawn = np.where(is_drawn, forest.features, 0)
-    features = rows.graph.add("Gather", drawn, slot)
-    flat = features.reshape(-1, trees * subspace)
+    looked_at = np.where(features != NOT_DRAWN, features, 0)
+    own_features = rows.graph.add("Gather", looked_at, slot)
+    flat = own_features.reshape(-1, trees * subspace)
     values = rows.graph.add("GatherElements", rows, flat, axis=1)
     return values.reshape(-1, trees, subspace, 1)
 

@@ -8,6 +8,7 @@ from olscale.errors import ModelError
 from olscale.learners.tree.fimt_dd import FIMTDD
 from olscale.learners.tree.hoeffding_tree import HoeffdingTree
 from olscale.learners.tree.leaves import TIE
+from olscale.learners.tree.nominal_columns import KnowsNominal
 from olscale.learners.tree.regression_pieces import LinearPieces
 from olscale.learners.tree.tree_arrays import FALL, HEIGHT, LEAF, MEAN, Tree, tree_of
 from olscale.models.onnx_graph import Value, doubles
@@ -15,14 +16,19 @@ from olscale.models.onnx_graph import Value, doubles
 _LEAST_FALL = 1e-300
 
 
-def add_tree(learner: HoeffdingTree, rows: Value) -> Value:
-    """Add the shares of the votes in the leaf of a row; of two classes the difference."""
+def require_numeric(learner: KnowsNominal) -> None:
+    """Refuse trees that split nominal columns."""
     if learner.nominal is not None:
         raise ModelError(
             f"learner {learner.name} has nominal columns ({learner.nominal}), and only trees of "
             "numeric ones are written as ONNX; learn with the columns one-hot, or predict with "
             "olscale predict"
         )
+
+
+def add_tree(learner: HoeffdingTree, rows: Value) -> Value:
+    """Add the shares of the votes in the leaf of a row; of two classes the difference."""
+    require_numeric(learner)
     tree = tree_of(learner.state_)
     graph = rows.graph
     levels = levels_of(tree, np.zeros(1, dtype=np.int64))

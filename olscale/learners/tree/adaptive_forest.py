@@ -24,15 +24,17 @@ from olscale.learners.tree.forest_arrays import (
     is_forest,
 )
 from olscale.learners.tree.forest_loop import ForestRule, learn_and_score, row_space
+from olscale.learners.tree.growing import GrowsLeaves
 from olscale.learners.tree.hoeffding_tree import PREDICTIONS
 from olscale.learners.tree.row_blocks import go_through
+from olscale.learners.tree.value_counts import LEAST_ROOM
 
 # Options of MOA are whole numbers of 32 bits.
 _SEEDS = 1 << 31
 
 
 class AdaptiveRandomForest(
-    OnePassLearner, WeightedClassifier, ClassShares, EstimatesCost
+    GrowsLeaves, OnePassLearner, WeightedClassifier, ClassShares, EstimatesCost
 ):
     """The adaptive random forest: Hoeffding trees that vote, and are replaced where they drift.
 
@@ -154,22 +156,29 @@ class AdaptiveRandomForest(
 
     def state_bytes(self, columns: int, classes: int) -> int:
         """Return the bytes of the least forest that has learned: how many leaves come is unknown."""
-        return self._forest_bytes(columns, classes, 4 * int(self.trees))
+        values = len(self.nominal_columns(columns)) * LEAST_ROOM
+        return self._forest_bytes(columns, classes, 4 * int(self.trees), values)
 
     def check_memory(self, columns: int, classes: int) -> None:
         """Refuse trees of which this machine cannot hold one more leaf each."""
         self._check_room(columns, classes, 4 * int(self.trees))
 
-    def _check_room(self, columns: int, classes: int, leaves: int) -> None:
+    def _check_room(
+        self, columns: int, classes: int, leaves: int, values: int = 0
+    ) -> None:
         what = (
             f"{leaves:,} leaves of {self._subspace(columns):,} features and "
             f"{classes:,} classes need"
         )
-        require_memory(self, self._forest_bytes(columns, classes, leaves), what)
+        needed = self._forest_bytes(columns, classes, leaves, values)
+        require_memory(self, needed, what)
 
-    def _forest_bytes(self, columns: int, classes: int, leaves: int) -> int:
-        """Return the bytes of so many leaves; nearly all are of moments."""
-        return 8 * 6 * self._subspace(columns) * max(2, classes) * leaves
+    def _forest_bytes(
+        self, columns: int, classes: int, leaves: int, values: int = 0
+    ) -> int:
+        """Return the bytes of so many leaves; nearly all are of moments and of counts of values."""
+        numbers = 6 * self._subspace(columns) + values
+        return 8 * numbers * max(2, classes) * leaves
 
     def cheaper(self) -> str:
         """Return what to do if a run takes too much time or memory, as half a sentence."""
@@ -178,7 +187,9 @@ class AdaptiveRandomForest(
     def _allocate(self, columns: int, outputs: int) -> State:
         subspace = self._subspace(columns)
         seed = self.java_seed()
-        return empty_forest(int(self.trees), columns, subspace, max(2, outputs), seed)
+        nominal = self.nominal_columns(columns)
+        classes = max(2, outputs)
+        return empty_forest(int(self.trees), subspace, classes, seed, nominal)
 
     def _pass(
         self,
@@ -221,6 +232,7 @@ class AdaptiveRandomForest(
             self._subspace(self._columns),
             max(2, self._classes),
             int(self.trees),
+            len(self.nominal_columns(self._columns)),
         )
 
         def learn(block: FloatArray, first: int, start: int) -> int:
@@ -229,12 +241,15 @@ class AdaptiveRandomForest(
             return learn_and_score(block, first, start, y, forest, *form, *ends)
 
         def grow() -> None:
-            # Twice as many each time, so that a leaf is copied about once.
-            leaves = 2 * len(state["counts"])
-            self._check_room(self._columns, self._classes, leaves)
-            state.update(grown_forest(state, leaves))
+            self._make_room(state, space.spans)
 
         go_through(X, self._columns, learn, grow)
+
+    def _more_leaves(self, state: State, values: int) -> State:
+        # Twice as many each time, so that a leaf is copied about once.
+        leaves = 2 * len(state["counts"])
+        self._check_room(self._columns, self._classes, leaves, values)
+        return grown_forest(state, leaves)
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, whose trees may need more room than the current ones."""

@@ -32,15 +32,9 @@ from olscale.learners.tree.leaves import (
     largest,
     set_scores,
     set_votes,
-    split_leaf,
 )
-from olscale.learners.tree.nominal_branches import (
-    branches_of,
-    part_leaf,
-    split_by_values,
-)
+from olscale.learners.tree.nominal_branches import make_split, pairs_of_split
 from olscale.learners.tree.nominal_values import (
-    ALL_VALUES,
     are_codes,
     most_branches,
     needs_values,
@@ -61,7 +55,6 @@ from olscale.learners.tree.value_counts import (
     NO_BRANCH,
     column_of_test,
     has_nominal,
-    nominal_place,
 )
 
 _LEAST_WIDTH = 300
@@ -209,21 +202,11 @@ def _split(
     bits: int,
 ) -> None:
     tree = adaptive.tree
-    pool = adaptive.pool
-    values = tree.values
-    k = nominal_place(values, j)
-    if k < 0:
-        first = take_pair(tree, pool)
-        slot = take_slot(tree, pool)
-        split_leaf(tree, node, j, j, threshold, space.sides, first, slot)
-    elif threshold == ALL_VALUES:
-        split_by_values(values, tree, pool, node, k, space.sides)
-    else:
-        part_leaf(values, tree, pool, node, k, int(threshold), space.sides)
+    make_split(tree, adaptive.pool, node, j, threshold, space.sides)
     _begin_node(adaptive, node, bits)
     end = node
     # All nodes of a chain begin, the last of which has no children.
-    while end == node or (has_nominal(values) and tree.slot[end] == FOLLOWS):
+    while end == node or (has_nominal(tree.values) and tree.slot[end] == FOLLOWS):
         first = tree.child[end]
         if first == NO_BRANCH:
             break
@@ -262,13 +245,12 @@ def _learn_leaf(
     if splits_left(tree, adaptive.pool) < 1:
         return STAYS, 0.0
     j, threshold = choose_split(tree, node, space.x.shape[0], rule, space.sides)
-    k = nominal_place(tree.values, j)
-    if k >= 0 and threshold == ALL_VALUES:
-        branches = branches_of(tree.values, tree.slot[node], k)
-        new_slots = branches - 1
+    if j >= 0:
+        pairs = pairs_of_split(tree.values, tree, node, j, threshold)
+        # By all values of a column there is a leaf less than pairs.
         if (
-            used + new_slots > rule.max_leaves
-            or splits_left(tree, adaptive.pool) < branches
+            used + pairs - 1 > rule.max_leaves
+            or splits_left(tree, adaptive.pool) < pairs
         ):
             return STAYS, 0.0
     return j, threshold

@@ -10,6 +10,7 @@ from olscale.compiled.adwin import Windows, are_windows, empty_windows, windows_
 from olscale.compiled.decorator import inlined
 from olscale.compiled.java_random import java_random
 from olscale.learners.contract.learner import FloatArray, State
+from olscale.learners.tree.leaf_features import are_features, empty_features
 from olscale.learners.tree.tree_arrays import Tree, tree_of
 from olscale.learners.tree.tree_pool import (
     NODES,
@@ -19,9 +20,12 @@ from olscale.learners.tree.tree_pool import (
     empty_pooled_trees,
     pool_of,
 )
-
-NOT_DRAWN = -1
-"""In place of the first feature of a leaf that has not drawn its features."""
+from olscale.learners.tree.value_counts import (
+    NO_COLUMNS,
+    empty_value_counts,
+    with_room_of,
+    with_slots,
+)
 
 TREE_SEED = 1
 """Seed of each tree's generator, also of one that begins anew."""
@@ -44,10 +48,8 @@ class Forest(NamedTuple):
     Parameters
     ----------
     tree : Tree
-        The nodes of all places; moments of a slot are those of the slot's features.
+        The nodes of all places. Leaves look at drawn features, and have moments of these.
     pool : Pool
-    features : int64 array of shape (slots, features of a leaf)
-        Features that a leaf looks at, ascending; `NOT_DRAWN` before its first row.
     tree_bits : uint64 array of shape (2 trees,)
         The generator of each place.
     leaves : int64 array of shape (2 trees,)
@@ -68,7 +70,6 @@ class Forest(NamedTuple):
 
     tree: Tree
     pool: Pool
-    features: NDArray[np.int64]
     tree_bits: NDArray[np.uint64]
     leaves: NDArray[np.int64]
     front: NDArray[np.int64]
@@ -91,13 +92,17 @@ def features_of_leaf(columns: int, share: float) -> int:
 
 
 def empty_forest(
-    trees: int, columns: int, subspace: int, classes: int, seed: int
+    trees: int,
+    subspace: int,
+    classes: int,
+    seed: int,
+    nominal: NDArray[np.int64] = NO_COLUMNS,
 ) -> State:
     """Return the arrays of a forest of empty trees, whose leaves look at `subspace` features.
 
     Examples
     --------
-    >>> empty_forest(trees=10, columns=9, subspace=5, classes=2, seed=1)["moments"].shape
+    >>> empty_forest(trees=10, subspace=5, classes=2, seed=1)["moments"].shape
     (40, 6, 10)
     """
     places = 2 * trees
@@ -115,14 +120,14 @@ def empty_forest(
         **empty_windows(places)._asdict(),
         "alarms": np.zeros((trees, 2), dtype=np.int64),
         "forest_bits": java_random(seed).bits,
+        **empty_value_counts(nominal, classes, 2 * places),
     }
 
 
 def _empty_trees(slots: int, subspace: int, classes: int) -> State:
     # Twice the slots, of which half are roots from the beginning: an even number.
     state = empty_pooled_trees(subspace, classes, 2 * slots, slots)
-    features = np.full((slots, subspace), NOT_DRAWN, dtype=np.int64)
-    return {**state, "features": features}
+    return {**state, **empty_features(slots, subspace)}
 
 
 def forest_of(state: Mapping[str, NDArray[Any]]) -> Forest:
@@ -142,7 +147,7 @@ def grown_forest(state: Mapping[str, NDArray[Any]], slots: int) -> State:
     larger = _empty_trees(slots, subspace, state["counts"].shape[1])
     for name, array in larger.items():
         array[: len(state[name])] = state[name]
-    return larger
+    return {**larger, **with_slots(state, slots)}
 
 
 def allow_slots(state: State, other: Mapping[str, NDArray[Any]]) -> None:
@@ -152,22 +157,19 @@ def allow_slots(state: State, other: Mapping[str, NDArray[Any]]) -> None:
         state["counts"]
     ):
         state.update(grown_forest(state, len(counts)))
+    state.update(with_room_of(state, other))
 
 
 def is_forest(forest: Forest, columns: int) -> bool:
     """Return whether loops that follow the trees stay within their arrays, and end."""
     trees = len(forest.front)
     places = np.arange(2 * trees)
-    features = forest.features
-    # What other leaves have there is overwritten when they draw.
-    drawn = features[:, 0] != NOT_DRAWN
     return bool(
         are_trees(forest.tree, forest.pool, places, columns)
         and (forest.front % trees == np.arange(trees)).all()
         and (forest.front >= 0).all()
         and (forest.front < 2 * trees).all()
-        and (features[drawn] >= 0).all()
-        and (features[drawn] < columns).all()
+        and are_features(forest.tree.drawn, columns)
         and are_windows(forest.windows)
         and (forest.leaves >= 1).all()
         and forest.tree.sizes[NODES] >= 2 * trees

@@ -12,8 +12,9 @@ from olscale.compiled.java_random import JavaRandom
 from olscale.compiled.nearest import nearest_exponential
 from olscale.compiled.rows import weight_of
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
-from olscale.learners.tree.forest_arrays import NOT_DRAWN, Forest, place_behind
+from olscale.learners.tree.forest_arrays import Forest, place_behind
 from olscale.learners.tree.forest_draws import draw_features, draw_poisson
+from olscale.learners.tree.leaf_features import NOT_DRAWN
 from olscale.learners.tree.leaves import (
     BEGINS_ANEW,
     STAYS,
@@ -26,16 +27,22 @@ from olscale.learners.tree.leaves import (
     set_bayes_votes,
     set_scores,
     set_votes,
-    split_leaf,
+)
+from olscale.learners.tree.nominal_branches import (
+    NOWHERE,
+    branch_of_value,
+    make_split,
+    pairs_of_split,
+)
+from olscale.learners.tree.nominal_values import (
+    are_codes,
+    most_branches,
+    needs_values,
 )
 from olscale.learners.tree.row_blocks import take_row
-from olscale.learners.tree.tree_arrays import Tree
-from olscale.learners.tree.tree_pool import (
-    begin_tree,
-    splits_left,
-    take_pair,
-    take_slot,
-)
+from olscale.learners.tree.tree_arrays import LEAF, Tree
+from olscale.learners.tree.tree_pool import begin_tree, slots_used, splits_left
+from olscale.learners.tree.value_counts import has_nominal
 
 _SCALE = 2.0**200
 
@@ -77,6 +84,10 @@ class RowSpace(NamedTuple):
         Leaf of each tree, its class of most votes, and that of its naive Bayes.
     spare : float64 array of shape (2,)
         Of the generators; they draw no Gaussians.
+    spans : int64 array of shape (nominal columns,)
+        How many values a row needs of each.
+    next_tree : int64 array of shape (1,)
+        The first tree that has not learned the row; 0 also before it is predicted.
     """
 
     row: FloatArray
@@ -90,9 +101,13 @@ class RowSpace(NamedTuple):
     top: NDArray[np.int64]
     by_bayes: NDArray[np.int64]
     spare: FloatArray
+    spans: NDArray[np.int64]
+    next_tree: NDArray[np.int64]
 
 
-def row_space(columns: int, subspace: int, classes: int, trees: int) -> RowSpace:
+def row_space(
+    columns: int, subspace: int, classes: int, trees: int, nominal: int = 0
+) -> RowSpace:
     """Return space for a row of so many features, of which a leaf sees `subspace`."""
     of_trees = np.empty((3, trees), dtype=np.int64)
     return RowSpace(
@@ -107,13 +122,18 @@ def row_space(columns: int, subspace: int, classes: int, trees: int) -> RowSpace
         of_trees[1],
         of_trees[2],
         np.zeros(2),
+        np.zeros(nominal, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
     )
 
 
 @inlined
 def _take_part(forest: Forest, node: int, space: RowSpace) -> None:
     """Set the row as a leaf sees it; one that has no features yet looks at none."""
-    features = forest.features[forest.tree.slot[node]]
+    tree = forest.tree
+    if has_nominal(tree.values) and tree.feature[node] != LEAF:
+        return
+    features = tree.drawn.features[tree.slot[node]]
     if features[0] == NOT_DRAWN:
         return
     for j in range(features.shape[0]):
@@ -177,20 +197,17 @@ def _split(
 ) -> None:
     """Split a leaf if its best candidate is sure enough."""
     tree = forest.tree
-    subspace = forest.features.shape[1]
+    subspace = tree.drawn.features.shape[1]
     j, threshold = choose_split(tree, node, subspace, rule, space.sides)
-    slot = tree.slot[node]
     if j == BEGINS_ANEW:
-        begin_leaf(tree, node, slot)
-        forest.features[slot, 0] = NOT_DRAWN
+        begin_leaf(tree, node, tree.slot[node])
     elif j != STAYS:
-        feature = forest.features[slot, j]
-        first = take_pair(tree, forest.pool)
-        second_slot = take_slot(tree, forest.pool)
-        split_leaf(tree, node, j, feature, threshold, space.sides, first, second_slot)
-        forest.features[slot, 0] = NOT_DRAWN
-        forest.features[second_slot, 0] = NOT_DRAWN
-        forest.leaves[place] += 1
+        pairs = pairs_of_split(tree.values, tree, node, j, threshold)
+        # By all values of a column there is a leaf less than pairs.
+        if forest.leaves[place] + pairs - 1 <= rule.max_leaves:
+            before = slots_used(tree, forest.pool)
+            make_split(tree, forest.pool, node, j, threshold, space.sides)
+            forest.leaves[place] += slots_used(tree, forest.pool) - before
 
 
 @nested
@@ -205,22 +222,31 @@ def _learn_leaf(
     space: RowSpace,
 ) -> None:
     """Let the leaf of a tree learn a row, and split."""
-    slot = forest.tree.slot[node]
-    if forest.features[slot, 0] == NOT_DRAWN:
+    tree = forest.tree
+    if has_nominal(tree.values) and tree.feature[node] != LEAF:
+        if forest.leaves[place] >= rule.max_leaves:
+            return
+        row = space.row
+        sides = space.sides
+        node = branch_of_value(tree.values, tree, forest.pool, node, row, sides[0])
+        if node == NOWHERE:
+            return
+        forest.leaves[place] += 1
+    slot = tree.slot[node]
+    if tree.drawn.features[slot, 0] == NOT_DRAWN:
         random = JavaRandom(forest.tree_bits[place : place + 1], space.spare)
         columns = space.row.shape[0]
-        draw_features(random, columns, space.numbers, forest.features[slot])
+        draw_features(random, columns, space.numbers, tree.drawn.features[slot])
     _take_part(forest, node, space)
-    add_row(space.part, c, weight, forest.tree, node, by_bayes, rule.leaf)
-    grace = max(float(rule.grace), rule.growth * forest.tree.evaluated[node])
-    if forest.leaves[place] < rule.max_leaves and is_due(forest.tree, node, grace):
+    add_row(space.part, c, weight, tree, node, by_bayes, rule.leaf)
+    grace = max(float(rule.grace), rule.growth * tree.evaluated[node])
+    if forest.leaves[place] < rule.max_leaves and is_due(tree, node, grace):
         _split(forest, place, node, rule, space)
 
 
 @nested
 def _begin_place(forest: Forest, place: int, rule: ForestRule) -> None:
     begin_tree(forest.tree, forest.pool, place)
-    forest.features[forest.tree.slot[place], 0] = NOT_DRAWN
     forest.tree_bits[place] = rule.tree_bits
     forest.leaves[place] = 1
 
@@ -280,6 +306,54 @@ def _learn_tree(
     _watch(forest, t, mistake, rule)
 
 
+@inlined
+def _vote(
+    forest: Forest,
+    leaf: int,
+    learned: bool,
+    space: RowSpace,
+    tree_scores: FloatArray,
+    i: int,
+) -> None:
+    """Add the votes of all trees, and set the scores of each for row `i` if they are asked for."""
+    space.combined[:] = 0.0
+    for t in range(forest.front.shape[0]):
+        node, by_bayes = _set_tree_votes(forest, forest.front[t], leaf, learned, space)
+        space.leaf[t] = node
+        space.by_bayes[t] = by_bayes
+        space.top[t] = largest(space.votes)
+        _add_votes(forest.hits[t], space.votes, space.combined)
+        if tree_scores.shape[0] > 0:
+            _set_tree_scores(forest.tree, node, t, space, tree_scores[i])
+
+
+@inlined
+def _learn(
+    forest: Forest,
+    c: int,
+    weight: float,
+    power: float,
+    rule: ForestRule,
+    space: RowSpace,
+) -> bool:
+    """Let the trees learn a row from `next_tree` on; return whether there was room for all to do so.
+
+    Nominal columns may bring many leaves at a split. The room is of one tree: that of all may be
+    many times what the forest needs.
+    """
+    tree = forest.tree
+    for t in range(space.next_tree[0], forest.front.shape[0]):
+        if has_nominal(tree.values):
+            # A leaf for a value without a branch, and its split, in the tree and the one behind.
+            most = 2 * (most_branches(tree.values) + 1)
+            if splits_left(tree, forest.pool) < most:
+                space.next_tree[0] = t
+                return False
+        _learn_tree(forest, t, c, weight, power, rule, space)
+    space.next_tree[0] = 0
+    return True
+
+
 @compiled
 def learn_and_score(
     block: FloatArray,
@@ -301,7 +375,7 @@ def learn_and_score(
 
     `first` is the first row of the `block`. Set the scores of each tree too, and behind them those
     by naive Bayes, shape (rows, 2 trees, outputs), unless `tree_scores` has no rows. Return what
-    `go_through` asks for.
+    `go_through` asks for; `space` then has what the row needs, and goes on with it.
     """
     low, high = limits
     # Counting references took five sixths of the time.
@@ -313,7 +387,10 @@ def learn_and_score(
     power = nearest_exponential(rule.rate)
     last: int = first + block.shape[0]
     for i in range(start, last):
-        if not take_row(block, i - first, space.row, low, high):
+        is_usable = take_row(block, i - first, space.row, low, high)
+        if has_nominal(forest.tree.values):
+            is_usable &= are_codes(forest.tree.values, space.row)
+        if not is_usable:
             scores[i:] = np.nan
             return len(scores)
         weight = weight_of(weights, i) if learning else 0.0
@@ -321,22 +398,16 @@ def learn_and_score(
         # Each tree may split, and so may the one behind it.
         if learned and splits_left(forest.tree, forest.pool) < 2 * trees:
             return i
-        space.combined[:] = 0.0
-        for t in range(trees):
-            node, by_bayes = _set_tree_votes(
-                forest, forest.front[t], rule.leaf, learned, space
-            )
-            space.leaf[t] = node
-            space.by_bayes[t] = by_bayes
-            space.top[t] = largest(space.votes)
-            _add_votes(forest.hits[t], space.votes, space.combined)
-            if tree_scores.shape[0] > 0:
-                _set_tree_scores(forest.tree, node, t, space, tree_scores[i])
-        set_scores(space.combined, scores[i])
+        counts = learned and has_nominal(forest.tree.values)
+        if counts and needs_values(forest.tree.values, space.row, space.spans):
+            return i
+        if space.next_tree[0] == 0:
+            _vote(forest, rule.leaf, learned, space, tree_scores, i)
+            set_scores(space.combined, scores[i])
         if learned:
-            seen[0] += 1
             if weight > 0.0:
+                if not _learn(forest, y[i], weight, power, rule, space):
+                    return i
                 updates[0] += 1
-                for t in range(trees):
-                    _learn_tree(forest, t, y[i], weight, power, rule, space)
+            seen[0] += 1
     return last

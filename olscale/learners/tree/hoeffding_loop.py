@@ -19,28 +19,22 @@ from olscale.learners.tree.leaves import (
     leaf_of,
     set_scores,
     set_votes,
-    split_leaf,
 )
 from olscale.learners.tree.nominal_branches import (
-    add_branch,
-    branches_of,
-    part_leaf,
-    split_by_values,
+    NOWHERE,
+    branch_of_value,
+    make_split,
+    pairs_of_split,
 )
 from olscale.learners.tree.nominal_values import (
-    ALL_VALUES,
     are_codes,
     most_branches,
     needs_values,
 )
 from olscale.learners.tree.row_blocks import take_row
 from olscale.learners.tree.tree_arrays import LEAF, Tree
-from olscale.learners.tree.tree_pool import NODES, Pool, take_pair, take_slot
-from olscale.learners.tree.value_counts import (
-    column_of_test,
-    has_nominal,
-    nominal_place,
-)
+from olscale.learners.tree.tree_pool import NODES, Pool
+from olscale.learners.tree.value_counts import has_nominal
 
 
 @inlined
@@ -58,18 +52,8 @@ def _try_to_split(
     j, threshold = choose_split(tree, node, columns, rule, sides)
     if j == BEGINS_ANEW:
         begin_leaf(tree, node, tree.slot[node])
-    elif j != STAYS:
-        k = nominal_place(tree.values, j)
-        if k < 0:
-            first = take_pair(tree, pool)
-            slot = take_slot(tree, pool)
-            split_leaf(tree, node, j, j, threshold, sides, first, slot)
-        elif threshold != ALL_VALUES:
-            part_leaf(tree.values, tree, pool, node, k, int(threshold), sides)
-        else:
-            branches = branches_of(tree.values, tree.slot[node], k)
-            if branches <= left:
-                split_by_values(tree.values, tree, pool, node, k, sides)
+    elif j != STAYS and pairs_of_split(tree.values, tree, node, j, threshold) <= left:
+        make_split(tree, pool, node, j, threshold, sides)
 
 
 @nested
@@ -101,13 +85,11 @@ def _learn(
 ) -> None:
     most = min(rule.max_leaves, tree.counts.shape[0])
     if has_nominal(tree.values) and tree.feature[node] != LEAF:
-        value = int(x[column_of_test(tree.feature[node])])
-        if value < 0 or _branches_left(tree.sizes, most) < 1:
-            # As in MOA, a row whose value is missing is learned nowhere.
+        if _branches_left(tree.sizes, most) < 1:
             return
-        sides[0, :] = 0.0
-        slot = take_slot(tree, pool)
-        node = add_branch(tree, pool, node, value, slot, sides[0], 0)
+        node = branch_of_value(tree.values, tree, pool, node, x, sides[0])
+        if node == NOWHERE:
+            return
     add_row(x, c, weight, tree, node, by_bayes, rule.leaf)
     # Room as well: of weights beyond 1e16 the sum is not the one that `_has_room` looked at.
     left = _branches_left(tree.sizes, most)

@@ -14,6 +14,7 @@ from olscale.learners.contract.learner import FloatArray, State, array_of
 from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.tree.bins import empty_bins
+from olscale.learners.tree.growing import GrowsLeaves
 from olscale.learners.tree.hoeffding_loop import learn_and_score
 from olscale.learners.tree.leaves import (
     ADAPTIVE,
@@ -21,7 +22,6 @@ from olscale.learners.tree.leaves import (
     MAJORITY,
     HoeffdingRule,
 )
-from olscale.learners.tree.nominal_columns import KnowsNominal
 from olscale.learners.tree.numeric_splits import SplitsNumeric
 from olscale.learners.tree.row_blocks import go_through
 from olscale.learners.tree.tree_arrays import (
@@ -33,10 +33,7 @@ from olscale.learners.tree.tree_arrays import (
     tree_of,
 )
 from olscale.learners.tree.tree_pool import NODES, SLOTS, Pool
-from olscale.learners.tree.value_counts import (
-    empty_value_counts,
-    with_values,
-)
+from olscale.learners.tree.value_counts import empty_value_counts
 
 _NONE = np.zeros(0, dtype=np.int64)
 _NO_POOL = Pool(_NONE, _NONE, np.zeros(2, dtype=np.int64))
@@ -48,7 +45,7 @@ PREDICTIONS = {"mc": MAJORITY, "nb": BAYES, "nba": ADAPTIVE}
 
 
 class HoeffdingTree(
-    KnowsNominal,
+    GrowsLeaves,
     SplitsNumeric,
     OnePassLearner,
     WeightedClassifier,
@@ -232,24 +229,7 @@ class HoeffdingTree(
 
         go_through(X, self._columns, learn, grow)
 
-    def _no_spans(self) -> NDArray[np.int64]:
-        """Return a place for how many values of each nominal column a row needs."""
-        return np.zeros(len(self.nominal_columns(self._columns)), dtype=np.int64)
-
-    def _make_room(self, state: State, spans: NDArray[np.int64]) -> None:
-        """Enlarge the tree: for so many values of nominal columns, or if there is room for leaves."""
-        larger = with_values(state, spans)
-        if larger:
-            values = int(larger["value_starts"][-1])
-            slots = len(state["counts"])
-            self._check_room(self._columns, self._classes, slots, values)
-        else:
-            values = int(state.get("value_starts", _NO_VALUES)[-1])
-            larger = self._more_leaves(state, values)
-        state.update(larger)
-
     def _more_leaves(self, state: State, values: int) -> State:
-        """Return the arrays with room for more leaves, which have so many `values`."""
         # At once as many as the nominal column with most values may bring.
         rooms = np.diff(state.get("value_starts", _NO_VALUES))
         ends = (int(state["sizes"][NODES]) + 1) // 2

@@ -21,10 +21,13 @@ from olscale.learners.tree.gaussian_splits import (
     set_densities,
     share_sides,
 )
+from olscale.learners.tree.leaf_features import column_at, forget_features
 from olscale.learners.tree.nominal_values import (
+    are_all_nominal,
     best_of_values,
     forget_values,
     learn_values,
+    multiply_by_shares,
     set_value_shares,
 )
 from olscale.learners.tree.tree_arrays import HIGH, LEAF, LOW, Tree
@@ -111,7 +114,8 @@ def largest(votes: Any) -> int:
 @nested
 def set_bayes_votes(x: Any, tree: Tree, node: int, densities: Any, votes: Any) -> None:
     """Set the votes of a leaf's naive Bayes: shares of the classes times densities of features."""
-    counts = tree.counts[tree.slot[node]]
+    slot = tree.slot[node]
+    counts = tree.counts[slot]
     classes = votes.shape[0]
     total = 0.0
     observed = False
@@ -123,7 +127,12 @@ def set_bayes_votes(x: Any, tree: Tree, node: int, densities: Any, votes: Any) -
     # Before its first row a leaf knows no feature.
     if not observed:
         return
-    moments = tree.moments[tree.slot[node]]
+    if are_all_nominal(tree.values, tree.drawn, x.shape[0], slot):
+        for c in range(classes):
+            votes[c] = votes[c] if counts[c] > 0.0 else 0.0
+        multiply_by_shares(tree.values, tree.drawn, x, slot, votes)
+        return
+    moments = tree.moments[slot]
     for c in range(classes):
         vote = 0.0
         if counts[c] > 0.0:
@@ -133,7 +142,7 @@ def set_bayes_votes(x: Any, tree: Tree, node: int, densities: Any, votes: Any) -
                 densities[:] = 0.0
             else:
                 set_densities(x, c, moments, densities)
-            set_value_shares(tree.values, x, c, tree.slot[node], densities)
+            set_value_shares(tree.values, tree.drawn, x, c, slot, densities)
             # One after the other, as MOA: what is too small for a number is so for both.
             for density in densities:
                 vote *= density
@@ -185,6 +194,7 @@ def begin_leaf(tree: Tree, node: int, slot: int) -> None:
             moments[part, k] = 0.0
     forget_values(tree.values, slot)
     forget_bins(tree.bins, slot)
+    forget_features(tree.drawn, slot)
 
 
 @nested
@@ -261,7 +271,7 @@ def choose_split(
     best_feature = LEAF
     best_at = 0.0
     for j in range(columns):
-        k = nominal_place(tree.values, j)
+        k = nominal_place(tree.values, column_at(tree.drawn, slot, j))
         if k >= 0:
             # Possible even without a value, as in MOA.
             is_possible = True
@@ -310,7 +320,7 @@ def add_row(
     else:
         learn_moments(x, c, weight, tree.counts[slot], tree.moments[slot])
     if has_nominal(tree.values):
-        learn_values(tree.values, x, c, weight, slot)
+        learn_values(tree.values, tree.drawn, x, c, weight, slot)
 
 
 @nested

@@ -10,8 +10,10 @@ from typing import Any
 
 from olscale.compiled.copies import copy_numbers
 from olscale.compiled.decorator import nested
-from olscale.learners.tree.leaves import begin_leaf
+from olscale.learners.tree.leaf_features import column_at
+from olscale.learners.tree.leaves import begin_leaf, split_leaf
 from olscale.learners.tree.nominal_values import (
+    ALL_VALUES,
     part_value,
     set_classes_of_value,
     values_of_leaf,
@@ -22,9 +24,14 @@ from olscale.learners.tree.value_counts import (
     FOLLOWS,
     NO_BRANCH,
     ValueCounts,
+    column_of_test,
+    nominal_place,
     of_nominal,
     values_test,
 )
+
+NOWHERE = -1
+"""In place of a leaf: no leaf learns a row without the value that a test asks for."""
 
 
 @nested
@@ -55,15 +62,37 @@ def add_branch(
     return first
 
 
+@of_nominal(NOWHERE)
+def branch_of_value(
+    values: ValueCounts, tree: Tree, pool: Pool, node: int, x: Any, weights: Any
+) -> int:
+    """Give the test that a row does not pass a leaf for its value; return it, `NOWHERE` without a value.
+
+    There must be room. `weights` is space for the classes that are expected there: none.
+    """
+    value = int(x[column_of_test(tree.feature[node])])
+    if value < 0:
+        # As in MOA, a row whose value is missing is learned nowhere.
+        return NOWHERE
+    weights[:] = 0.0
+    return add_branch(tree, pool, node, value, take_slot(tree, pool), weights, 0)
+
+
 @of_nominal(1)
-def branches_of(values: ValueCounts, slot: int, k: int) -> int:
-    """Return how many branches a leaf gets by a split of the nominal column `k` by all values."""
+def pairs_of_split(
+    values: ValueCounts, tree: Tree, node: int, j: int, threshold: float
+) -> int:
+    """Return how many pairs of nodes a leaf gets by the split that it has chosen."""
+    slot = tree.slot[node]
+    k = nominal_place(values, column_at(tree.drawn, slot, j))
+    if k < 0 or threshold != ALL_VALUES:
+        return 1
     # In MOA a column without any value leads to a test without branches.
     return max(1, values_of_leaf(values, slot, k))
 
 
 @of_nominal()
-def split_by_values(
+def _split_by_values(
     values: ValueCounts, tree: Tree, pool: Pool, node: int, k: int, sides: Any
 ) -> None:
     """Make of a leaf a test of the nominal column `k` with a branch for each value."""
@@ -81,7 +110,7 @@ def split_by_values(
 
 
 @of_nominal()
-def part_leaf(
+def _part_leaf(
     values: ValueCounts,
     tree: Tree,
     pool: Pool,
@@ -108,3 +137,20 @@ def part_leaf(
     tree.feature[node] = values_test(values.nominal[k])
     tree.threshold[node] = value
     tree.child[node] = first
+
+
+@nested
+def make_split(
+    tree: Tree, pool: Pool, node: int, j: int, threshold: float, sides: Any
+) -> None:
+    """Make of a leaf the test that it has chosen, with its branches; there must be room."""
+    column = column_at(tree.drawn, tree.slot[node], j)
+    k = nominal_place(tree.values, column)
+    if k < 0:
+        first = take_pair(tree, pool)
+        slot = take_slot(tree, pool)
+        split_leaf(tree, node, j, column, threshold, sides, first, slot)
+    elif threshold == ALL_VALUES:
+        _split_by_values(tree.values, tree, pool, node, k, sides)
+    else:
+        _part_leaf(tree.values, tree, pool, node, k, int(threshold), sides)

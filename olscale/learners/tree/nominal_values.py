@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from olscale.compiled.decorator import nested
+from olscale.compiled.decorator import inlined, nested
 from olscale.compiled.elementary import quotient
 from olscale.learners.tree.gaussian_splits import (
     LEAST_SHARE,
     entropy,
     merit_of_sides,
 )
+from olscale.learners.tree.leaf_features import is_at, place_from
 from olscale.learners.tree.value_counts import MOST_VALUES, ValueCounts, of_nominal
 
 ALL_VALUES = -1.0
@@ -41,11 +42,15 @@ def needs_values(values: ValueCounts, x: Any, spans: Any) -> bool:
 
 
 @of_nominal()
-def learn_values(values: ValueCounts, x: Any, c: int, weight: float, slot: int) -> None:
-    """Count the values of a row of class `c`."""
+def learn_values(
+    values: ValueCounts, drawn: Any, x: Any, c: int, weight: float, slot: int
+) -> None:
+    """Count the values of a row of class `c`, of which `x` is what the leaf looks at."""
+    place = 0
     for k in range(values.nominal.shape[0]):
-        value = int(x[values.nominal[k]])
-        if value < 0:
+        place = place_from(drawn, slot, values.nominal[k], place)
+        value = int(x[place])
+        if value < 0 or not is_at(drawn, slot, values.nominal[k], place):
             continue
         start = values.value_starts[k]
         counts = values.value_counts[slot, c]
@@ -59,28 +64,63 @@ def learn_values(values: ValueCounts, x: Any, c: int, weight: float, slot: int) 
         values.value_totals[slot, c, k] = total
 
 
+@inlined
+def _share_of_value(
+    values: ValueCounts, slot: int, c: int, k: int, value: int
+) -> float:
+    """Return Laplace's share of a value in a class."""
+    span = values.value_spans[slot, c, k]
+    # No row of the class has had a value.
+    if span == 0:
+        return 0.0
+    count = 0.0
+    if value < span:
+        count = values.value_counts[slot, c, values.value_starts[k] + value]
+    # Each class adds 1 for each code up to its own greatest one: as in MOA.
+    total = values.value_totals[slot, c, k] + span
+    return float(quotient(count + 1.0, total))
+
+
 @of_nominal()
 def set_value_shares(
-    values: ValueCounts, x: Any, c: int, slot: int, densities: Any
+    values: ValueCounts, drawn: Any, x: Any, c: int, slot: int, densities: Any
 ) -> None:
-    """Set the densities of nominal columns: Laplace's shares of the values in a class."""
+    """Set the densities of nominal columns: shares of the values in a class."""
+    j = 0
     for k in range(values.nominal.shape[0]):
-        j = values.nominal[k]
+        j = place_from(drawn, slot, values.nominal[k], j)
+        if not is_at(drawn, slot, values.nominal[k], j):
+            continue
         value = int(x[j])
         densities[j] = 1.0
-        if value < 0:
+        if value >= 0:
+            densities[j] = _share_of_value(values, slot, c, k, value)
+
+
+@of_nominal(False)
+def are_all_nominal(values: ValueCounts, drawn: Any, columns: int, slot: int) -> bool:
+    """Return whether all the columns at which a leaf looks, so many, are nominal."""
+    count = 0
+    place = 0
+    for column in values.nominal:
+        place = place_from(drawn, slot, column, place)
+        count += is_at(drawn, slot, column, place)
+    return count == columns
+
+
+@of_nominal()
+def multiply_by_shares(
+    values: ValueCounts, drawn: Any, x: Any, slot: int, votes: Any
+) -> None:
+    """Multiply the votes of all classes by the shares of the values, one column after the other."""
+    place = 0
+    for k in range(values.nominal.shape[0]):
+        place = place_from(drawn, slot, values.nominal[k], place)
+        value = int(x[place])
+        if value < 0 or not is_at(drawn, slot, values.nominal[k], place):
             continue
-        count = 0.0
-        span = values.value_spans[slot, c, k]
-        if span == 0:
-            # No row of the class has had a value.
-            densities[j] = 0.0
-            continue
-        if value < span:
-            count = values.value_counts[slot, c, values.value_starts[k] + value]
-        # Each class adds 1 for each code up to its own greatest one: as in MOA.
-        total = values.value_totals[slot, c, k] + span
-        densities[j] = quotient(count + 1.0, total)
+        for c in range(votes.shape[0]):
+            votes[c] *= _share_of_value(values, slot, c, k, value)
 
 
 @of_nominal()
@@ -164,7 +204,9 @@ def best_of_values(
     span = values_of_leaf(values, slot, k)
     best = _merit_of_branches(values, slot, k, span, before, sides[0])
     best_value = ALL_VALUES
-    for value in range(span):
+    # To part one of two values from the other has the merit of their branches, to the last bit.
+    parted = span if span > 2 else 0
+    for value in range(parted):
         part_value(values, slot, k, value, sides)
         merit = merit_of_sides(before, sides)
         # Where no two branches have 1 % of the rows each, one value against all others may.

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.tree.bins import are_bins, bins_of, empty_bins_like
+from olscale.learners.tree.leaf_features import features_of
 from olscale.learners.tree.value_counts import (
     FOLLOWS,
     NO_BRANCH,
@@ -60,6 +61,8 @@ class Tree(NamedTuple):
         Values of nominal columns in these rows, if there are such columns.
     bins : Bins or tuple of nothing
         Histograms of these rows, if they are in place of moments.
+    drawn : LeafFeatures or tuple of nothing
+        Columns at which leaves look, if not at all: what leaves have of features is of these.
     """
 
     feature: NDArray[np.int64]
@@ -75,6 +78,7 @@ class Tree(NamedTuple):
     sizes: NDArray[np.int64]
     values: Any
     bins: Any
+    drawn: Any
 
 
 def empty_tree(columns: int, classes: int, leaves: int) -> State:
@@ -104,9 +108,13 @@ def empty_tree(columns: int, classes: int, leaves: int) -> State:
 
 def tree_of(state: Mapping[str, NDArray[Any]]) -> Tree:
     """Return the tree of these arrays, ignoring others."""
-    names = set(Tree._fields) - {"values", "bins"}
-    arrays = {name: state[name] for name in names}
-    return Tree(**arrays, values=value_counts_of(state), bins=bins_of(state))
+    names = set(Tree._fields) - {"values", "bins", "drawn"}
+    return Tree(
+        **{name: state[name] for name in names},
+        values=value_counts_of(state),
+        bins=bins_of(state),
+        drawn=features_of(state),
+    )
 
 
 def grown(state: Mapping[str, NDArray[Any]], leaves: int) -> State:

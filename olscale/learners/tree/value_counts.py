@@ -23,8 +23,12 @@ NO_BRANCH = 0
 FOLLOWS = -1
 """In place of the slot of a node that continues the test of the node before it."""
 
+NO_COLUMNS = np.zeros(0, dtype=np.int64)
+"""The numbers of the nominal columns where all are numeric."""
+
 _LAST_NUMERIC = -2
-_LEAST_ROOM = 2
+LEAST_ROOM = 2
+"""Values of a nominal column for which there is room before the first row."""
 
 
 class ValueCounts(NamedTuple):
@@ -68,7 +72,7 @@ def empty_value_counts(
     if columns == 0:
         return {}
     starts = np.zeros(columns + 1, dtype=np.int64)
-    starts[1:] = np.cumsum(rooms or columns * [_LEAST_ROOM])
+    starts[1:] = np.cumsum(rooms or columns * [LEAST_ROOM])
     shape = (slots, classes, columns)
     return {
         "nominal": nominal.copy(),
