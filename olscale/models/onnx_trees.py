@@ -18,9 +18,10 @@ _LEAST_FALL = 1e-300
 
 def require_numeric(learner: KnowsNominal) -> None:
     """Refuse trees that split nominal columns."""
-    if learner.nominal is not None:
+    nominal = learner.resolved_params().get("nominal")
+    if nominal is not None:
         raise ModelError(
-            f"learner {learner.name} has nominal columns ({learner.nominal}), and only trees of "
+            f"learner {learner.name} has nominal columns ({nominal}), and only trees of "
             "numeric ones are written as ONNX; learn with the columns one-hot, or predict with "
             "olscale predict"
         )
