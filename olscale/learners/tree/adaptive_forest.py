@@ -46,14 +46,16 @@ class AdaptiveRandomForest(
 
     Notes
     -----
-    It is MOA's ``meta.AdaptiveRandomForest`` with its defaults, number for number on numeric
-    features: draws are those of ``java.util.Random``. What follows from that:
+    It is MOA's ``meta.AdaptiveRandomForest`` with its defaults, number for number: draws are those of
+    ``java.util.Random``, and columns that `nominal` names are its nominal attributes, as in
+    `hoeffding-tree`. What follows from that:
 
     - A mistake counts for a drift if it is still one after the row was learned.
     - A tree without a correct row has the weight of a percent.
     - All trees, and those that begin later, draw the same features for their first leaf, by
       generators of the same seed; the rows that they learn differ.
     - A tree without another behind it begins anew where it drifts.
+    - A leaf that a new value of a nominal column makes draws features of its own.
 
     Where all votes of a tree are below 6e-309, MOA's forest predicts the first class; here the tree
     votes as any other.
@@ -62,8 +64,8 @@ class AdaptiveRandomForest(
     `warning` and `drift`. Trees stop to grow at `max_leaves`; MOA's instead switch leaves off as
     memory fills.
 
-    State: ``6 classes share d`` numbers for each leaf. Cost of a row: O(trees classes share d), on
-    sparse rows too. A row's weight multiplies k.
+    State: ``6 classes share d`` numbers for each leaf, and one for each class and value of all nominal
+    columns. Cost of a row: O(trees classes share d), on sparse rows too. A row's weight multiplies k.
 
     References
     ----------
@@ -79,6 +81,9 @@ class AdaptiveRandomForest(
     >>> forest = AdaptiveRandomForest(trees=10).fit(X, y)
     >>> bool(forest.score(X[1500:], y[1500:]) > 0.9), forest.measures()["replaced"] > 0
     (True, True)
+    >>> codes = np.arange(1000).reshape(-1, 1) % 5
+    >>> AdaptiveRandomForest(trees=10, nominal="0").fit(codes, codes[:, 0] % 2).predict([[1], [2], [3]])
+    array([1, 0, 1])
     """
 
     name = "arf"
