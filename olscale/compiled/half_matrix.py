@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, nested
 from olscale.compiled.simd.triangle import (
     PANEL,
     multiply_panel,
@@ -41,7 +41,7 @@ def half_of_diagonal(diagonal: NDArray[np.float64]) -> NDArray[np.float64]:
     return half
 
 
-@compiled
+@nested
 def multiply(half: Any, Z: Any, count: int, G: Any) -> None:
     """Set the first `count` rows of `G` to the products with those of `Z`, each panel read once."""
     width = Z.shape[1]
@@ -55,7 +55,7 @@ def multiply(half: Any, Z: Any, count: int, G: Any) -> None:
         start += PANEL * (width - first)
 
 
-@compiled
+@nested
 def subtract(half: Any, H: Any, count: int) -> None:
     """Subtract ``h h'`` for the first `count` rows h of `H`, one after the other."""
     width = H.shape[1]

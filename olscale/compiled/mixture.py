@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import nested
 from olscale.compiled.row_layout import by_layout
 from olscale.compiled.simd.mixture import (
     GROUPS,
@@ -39,7 +39,7 @@ class Mixture(NamedTuple):
     gates: NDArray[np.float64]
 
 
-@compiled
+@nested
 def set_gates(
     distances: NDArray[np.float64], few: int, sharpness: int, gates: NDArray[np.float64]
 ) -> None:

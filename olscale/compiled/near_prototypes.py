@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from olscale.compiled.csr import Rows
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import inlined, nested
 from olscale.compiled.prototypes import Array, Prototypes
 from olscale.compiled.row_layout import by_layout
 from olscale.compiled.simd.lowest import lowest
@@ -76,7 +76,7 @@ def _are_all_above(distances: Array, count: int, least: float) -> bool:
     return answer
 
 
-@compiled
+@nested
 def _nearest_by_differences(
     prototypes: Prototypes, X: Any, i: int, square: float, place: int
 ) -> int:
@@ -134,7 +134,7 @@ def are_blurred(
     return bool(_all_differ_little(prototypes, X, i, scale, existing))
 
 
-@compiled
+@nested
 def _all_differ_little(
     prototypes: Prototypes, X: Any, i: int, scale: float, existing: int
 ) -> bool:

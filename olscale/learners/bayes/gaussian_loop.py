@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, nested
 from olscale.compiled.elementary import logarithm
 from olscale.compiled.rows import set_column, weight_of
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
@@ -45,7 +45,7 @@ class ClassMoments(NamedTuple):
     falls: FloatArray
 
 
-@compiled
+@nested
 def _set_logs(x: Any, moments: Any, logs: Any) -> None:
     """Set the log of prior times density for each class."""
     classes = logs.shape[0]
@@ -68,7 +68,7 @@ def _set_logs(x: Any, moments: Any, logs: Any) -> None:
             logs[c] = LEAST * (x.shape[0] + 1) - c
 
 
-@compiled
+@nested
 def _learn(x: Any, c: int, weight: float, moments: Any) -> None:
     """Move the moments of class `c` towards `x`, and what its densities need of them."""
     count = moments.counts[c] + weight

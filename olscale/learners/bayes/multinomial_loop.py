@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import compiled, inlined, nested
 from olscale.compiled.elementary import logarithm, quotient
 from olscale.compiled.intrinsics import borrowed, flat, prefetch
 from olscale.compiled.row_layout import (
@@ -142,7 +142,7 @@ def _add_row(
     return dense, csr
 
 
-@compiled
+@nested
 def _set_class(
     words: Any, c: int, alpha: float, log_rows: FloatArray, log_totals: FloatArray
 ) -> None:
@@ -153,7 +153,7 @@ def _set_class(
         log_rows[c] = logarithm(words.rows[c])
 
 
-@compiled
+@nested
 def _set_scores(
     words: Any,
     length: float,

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.copies import copy_numbers
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import nested
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.ensemble.expert_forest import VOTES
 from olscale.learners.kernel.linear_expert import learn_unit_row, score_unit_row
@@ -207,7 +207,7 @@ class DriftExperts(NamedTuple):
     p: FloatArray
 
 
-@compiled
+@nested
 def _score_linear(
     X: Any, i: int, W: Any, late: Any, length: float, rows: int, scores: Any
 ) -> None:
@@ -220,7 +220,7 @@ def _score_linear(
         mean[c] = scores[0, c] - mean[c] / (t * t * t)
 
 
-@compiled
+@nested
 def _score_neighbours(window: Any, X: Any, i: int, rows: int, scores: Any) -> None:
     capacity = window.rows.shape[1]
     count = min(rows, capacity)
@@ -239,13 +239,13 @@ def _score_neighbours(window: Any, X: Any, i: int, rows: int, scores: Any) -> No
         set_votes(window.labels, window.voting, *known, size, window.votes, scores[n])
 
 
-@compiled
+@nested
 def _row_of(window: Any, i: int) -> Any:
     """Return row `i`, which is one of those whose distances are known."""
     return window.ahead.rows[:, i - window.ahead.bounds[0]]
 
 
-@compiled
+@nested
 def _add_cells(tables: Any, cells: Any, p: Any) -> None:
     """Set the sums of a row's cells in each of four tables, of one number a cell."""
     first = 0.0
@@ -265,7 +265,7 @@ def _add_cells(tables: Any, cells: Any, p: Any) -> None:
     p[3, 0] = fourth
 
 
-@compiled
+@nested
 def _score_tiles(tiles: Any, x: Any, scores: Any) -> None:
     set_bins(x, tiles.bins)
     set_cells(tiles.bins, tiles.singles, tiles.pairs, tiles.cells)
@@ -290,13 +290,13 @@ def _score_others(experts: Any, X: Any, i: int, length: float, rows: int) -> Non
         copy_numbers(votes[v], others[FIRST_VOTE + v], votes.shape[1])
 
 
-@compiled
+@nested
 def _clip(scores: Any, clipped: Any) -> None:
     for c in range(scores.shape[0]):
         clipped[c] = min(max(scores[c], -LARGEST_SCORE), LARGEST_SCORE)
 
 
-@compiled
+@nested
 def _clip_scores(alive: Any, runs: bool, space: Any, others: Any, clipped: Any) -> None:
     """Set the scores of all experts as they are mixed; a machine that does not run has 0."""
     for e in range(MACHINES):
@@ -310,7 +310,7 @@ def _clip_scores(alive: Any, runs: bool, space: Any, others: Any, clipped: Any) 
         _clip(others[j], clipped[2 * MACHINES + j])
 
 
-@compiled
+@nested
 def _score_stack(stack: Any, clipped: Any, p: Any, scores: Any) -> None:
     for c in range(p.shape[0]):
         total = 0.0
@@ -334,7 +334,7 @@ def _mix(experts: Any, alive: Any, runs: bool, space: Any, scores: Any) -> None:
         scores[c] = total
 
 
-@compiled
+@nested
 def _note_lapses(
     alive: Any, runs: bool, space: Any, neighbours: Any, lapses: Any, y: int
 ) -> bool:
@@ -352,12 +352,12 @@ def _note_lapses(
     return bool(fewest < least)
 
 
-@compiled
+@nested
 def _note_lapse(lapses: Any, k: int, wrong: bool) -> None:
     lapses[k] += ((1.0 if wrong else 0.0) - lapses[k]) * _LAPSE_SHARE
 
 
-@compiled
+@nested
 def _learn_stack(stack: Any, clipped: Any, p: Any, y: int) -> None:
     outputs = p.shape[0]
     for k in range(stack.shape[0]):
@@ -387,7 +387,7 @@ def _judge(experts: Any, alive: Any, runs: bool, space: Any, y: int) -> None:
         experts.resting[0] = experts.worth[0] < bound
 
 
-@compiled
+@nested
 def _worth_now(trust: Any, stack: Any, clipped: Any) -> float:
     """Return the part of the machines in the mixture, by themselves and in the stack."""
     of_machines = 0.0
@@ -410,7 +410,7 @@ def _rest(experts: Any, rows: int) -> bool:
     return bool(experts.resting[0] and rows >= experts.rests_from and rows % PROBE != 0)
 
 
-@compiled
+@nested
 def _learn_linear(
     X: Any, i: int, W: Any, late: Any, length: float, rows: int, scores: Any, y: int
 ) -> None:
@@ -422,7 +422,7 @@ def _learn_linear(
         )
 
 
-@compiled
+@nested
 def _learn_neighbour(window: Any, i: int, rows: int, y: int) -> None:
     place = (rows - 1) % window.rows.shape[1]
     x = _row_of(window, i)
@@ -432,7 +432,7 @@ def _learn_neighbour(window: Any, i: int, rows: int, y: int) -> None:
     note_learned(window.ahead, i, place)
 
 
-@compiled
+@nested
 def _learn_tiles(tiles: Any, y: int) -> None:
     for a in range(tiles.tables.shape[0]):
         step(tiles.tables[a], tiles.cells, y, TILE_RATES[a], tiles.p[a], tiles.change)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, nested
 from olscale.compiled.intrinsics import flat
 from olscale.compiled.row_layout import by_layout
 from olscale.compiled.rows import row_scores, weight_of
@@ -32,7 +32,7 @@ from olscale.learners.linear.second_order_rule import (
 )
 
 
-@compiled
+@nested
 def subtract_outer(S: Any, h: FloatArray) -> None:
     """Subtract ``h h'`` from `S`."""
     for j in range(S.shape[0]):

@@ -5,7 +5,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import nested
 from olscale.learners.contract.class_axes import ShardsClasses
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import FloatArray
@@ -19,7 +19,7 @@ from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.linear.first_order import FusedLinear
 
 
-@compiled
+@nested
 def set_residuals(
     f: FloatArray, first: int, outputs: int, label: int, softmax: bool, r: FloatArray
 ) -> None:

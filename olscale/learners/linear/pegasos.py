@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, rows_of
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, nested
 from olscale.compiled.rows import add_column, borrowed_rows, row_scores, weight_of
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update
@@ -30,7 +30,7 @@ FOLD_BELOW = 1e-12
 """Product of projections below which it is multiplied into the weights: ``1/c`` must fit."""
 
 
-@compiled
+@nested
 def _project(
     V: Any, c: FloatArray, norms: FloatArray, lam: float, t: int, k: int
 ) -> None:
@@ -42,7 +42,7 @@ def _project(
         c[k] *= radius / norm
 
 
-@compiled
+@nested
 def _fold(V: Any, c: FloatArray, norms: FloatArray) -> None:
     """Multiply the projections into `V`."""
     for k in range(V.shape[1]):

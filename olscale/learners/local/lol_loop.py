@@ -20,7 +20,7 @@ from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from olscale.compiled.decorator import INLINED, compiled, inlined
+from olscale.compiled.decorator import INLINED, compiled, inlined, nested
 from olscale.compiled.dot import copy_square, dot, dot_both
 from olscale.compiled.intrinsics import borrowed, flat
 from olscale.compiled.near_prototypes import NONE, nearest
@@ -108,7 +108,7 @@ def _one_vs_all_step(
     return target * min(C, loss / square), loss > 0.0
 
 
-@compiled
+@nested
 def _set_one_vs_all_steps(
     f: FloatArray, label: int, C: float, square: float, step: FloatArray
 ) -> bool:
@@ -125,7 +125,7 @@ def _set_one_vs_all_steps(
     return active
 
 
-@compiled
+@nested
 def _set_max_score_steps(
     f: FloatArray, label: int, C: float, square: float, step: FloatArray
 ) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import compiled, inlined, nested
 from olscale.compiled.elementary import exponential, logarithm_of_sum
 from olscale.compiled.rows import add_row, row_scores, set_column, weight_of
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
@@ -25,7 +25,7 @@ from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.contract.weighted import WeightedClassifier
 
 
-@compiled
+@nested
 def _decay(v: float) -> float:
     """Return ``exp(-|v|)``, from which softplus and logistic function of v are computed."""
     if v != v:  # the exponential of NaN would be 0

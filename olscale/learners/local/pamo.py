@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, values_of
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, nested
 from olscale.compiled.many_columns import move_multiply, multiply
 from olscale.compiled.pages import aligned_zeros
 from olscale.compiled.rows import add_row, weight_of
@@ -35,7 +35,7 @@ _WORTH_COPYING = 8
 
 # Of alpha = 0 the paper says that only w is modified, while Algorithm 1 alone would still pull
 # the projection of a row to unit length. Here the projection then stays as it was drawn.
-@compiled
+@nested
 def _project(
     g: FloatArray,
     first: int,
@@ -69,7 +69,7 @@ def _project(
     return bool(norm > 0.0)
 
 
-@compiled
+@nested
 def _move(
     w: FloatArray, z: FloatArray, y: float, loss: float, C: float, alpha: float
 ) -> None:
@@ -92,7 +92,7 @@ def _move(
             z[m] += remaining / square * y * w[m]
 
 
-@compiled
+@nested
 def _learn_classes(
     X: Any,
     y: NDArray[np.int64],

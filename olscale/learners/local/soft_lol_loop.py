@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import compiled, inlined, nested
 from olscale.compiled.dot import copy_square
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.mixture import Mixture, add_mixed, mixed_scores, set_gates
@@ -59,7 +59,7 @@ class SoftLOLRule(NamedTuple):
     averaging: int
 
 
-@compiled
+@nested
 def _step(f: FloatArray, code: int, norm: float, C: float, step: FloatArray) -> bool:
     """Set the step of each score for a row of class `code`; False if the row has no loss.
 
@@ -88,7 +88,7 @@ def _step(f: FloatArray, code: int, norm: float, C: float, step: FloatArray) -> 
     return bool(loss > 0.0)
 
 
-@compiled
+@nested
 def _power(t: float, exponent: int) -> float:
     power = t
     for _ in range(exponent - 1):
@@ -96,7 +96,7 @@ def _power(t: float, exponent: int) -> float:
     return power
 
 
-@compiled
+@nested
 def _errs(f: FloatArray, form: int, code: int) -> bool:
     """Return whether the scores ``f[:, form]`` predict another class than `code`."""
     if f.shape[0] == 1:
@@ -110,7 +110,7 @@ def _errs(f: FloatArray, form: int, code: int) -> bool:
 
 # The mean of the weights is better on data at rest and lags behind data that change. A lead in
 # errors needs two integers and no setting; on rows in random order the mean stays in force.
-@compiled
+@nested
 def _compare(f: FloatArray, code: int, force: NDArray[np.int64]) -> None:
     """Count a row for the form that alone is right; `_LEAD` rows ahead, it takes over.
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import nested
 from olscale.compiled.rows import set_column
 from olscale.compiled.simd.distances import TOGETHER, set_distances_together
 from olscale.compiled.simd.vectors import VECTOR
@@ -42,7 +42,7 @@ def no_rows_ahead(columns: int, places: int) -> RowsAhead:
     )
 
 
-@compiled
+@nested
 def set_distances(x: Any, scale: Any, rows: Any, count: int, squares: Any) -> None:
     """Set the squared distances of `x` to the first `count` places, of scaled features."""
     for s in range(count):
@@ -68,7 +68,7 @@ def set_distances(x: Any, scale: Any, rows: Any, count: int, squares: Any) -> No
             squares[s] += a * a
 
 
-@compiled
+@nested
 def look_ahead(
     ahead: Any, X: Any, i: int, last: int, window: Any, count: int, scale: Any
 ) -> int:
@@ -92,7 +92,7 @@ def look_ahead(
     return 0
 
 
-@compiled
+@nested
 def note_learned(ahead: Any, i: int, place: int) -> None:
     """Set the distances of the rows after row `i`, which is at a place of the window now."""
     own = i - ahead.bounds[0]
@@ -100,7 +100,7 @@ def note_learned(ahead: Any, i: int, place: int) -> None:
         ahead.squares[r, place] = _distance(ahead.rows, r, ahead.rows, own)
 
 
-@compiled
+@nested
 def _set_together(ahead: Any, window: Any, count: int) -> None:
     places = window.shape[1]
     full = places - places % VECTOR
@@ -111,7 +111,7 @@ def _set_together(ahead: Any, window: Any, count: int) -> None:
             ahead.squares[r, s] = _distance(ahead.rows, r, window, s)
 
 
-@compiled
+@nested
 def _distance(X: Any, r: int, rows: Any, s: int) -> float:
     total = 0.0
     for j in range(X.shape[0]):

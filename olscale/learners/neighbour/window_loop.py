@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.adwin import WIDTH, Windows, add_to_window
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, nested
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.neighbour.rows_ahead import look_ahead, note_learned
@@ -83,7 +83,7 @@ class Voting(NamedTuple):
     gamma: float
 
 
-@compiled
+@nested
 def _take_places(
     squares: Any, start: int, stop: int, k: int, nearest: Any, places: Any, size: int
 ) -> int:
@@ -109,7 +109,7 @@ def _take_places(
     return size
 
 
-@compiled
+@nested
 def take_nearest(
     squares: Any,
     newest: int,
@@ -134,7 +134,7 @@ def take_nearest(
     return _take_places(squares, start, behind - last + 1, k, nearest, places, size)
 
 
-@compiled
+@nested
 def set_votes(
     labels: Any,
     voting: Any,
@@ -165,7 +165,7 @@ def set_votes(
         scores[0] = (votes[1] - votes[0]) / total
 
 
-@compiled
+@nested
 def _widen(window: Any, j: int, value: float, old: float, length: int) -> None:
     """Keep up the range of feature `j`, whose value `old` the row has just overwritten.
 
@@ -190,7 +190,7 @@ def _widen(window: Any, j: int, value: float, old: float, length: int) -> None:
     window.high[j] = max(window.high[j], value)
 
 
-@compiled
+@nested
 def _set_scale(window: Any, by_range: bool, scale: Any) -> None:
     for j in range(scale.shape[0]):
         scale[j] = 1.0
@@ -201,7 +201,7 @@ def _set_scale(window: Any, by_range: bool, scale: Any) -> None:
                 scale[j] = 1.0 / width
 
 
-@compiled
+@nested
 def _set_ranges(window: Any, newest: int, length: int) -> None:
     """Set the ranges of features anew, of the newest rows."""
     rows = window.rows
@@ -216,7 +216,7 @@ def _set_ranges(window: Any, newest: int, length: int) -> None:
         window.high[j] = high
 
 
-@compiled
+@nested
 def _shorten(shortening: Any, knows: bool) -> bool:
     """Tell ADWIN whether a row's class is known; return whether fewer rows count from now on."""
     windows = shortening.windows

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, nested
 from olscale.compiled.dot import vector_dot
 from olscale.compiled.half_matrix import invert, multiply, place, subtract
 from olscale.compiled.rows import weight_of
@@ -120,7 +120,7 @@ def learn_features(
     return FINE, -1
 
 
-@compiled
+@nested
 def _flush(model: Any) -> None:
     """Subtract what is pending; read the variances from the matrix, as separate sums drift."""
     variances = model.variances
@@ -131,7 +131,7 @@ def _flush(model: Any) -> None:
         variances[j] = model.half[place(width, j, j)]
 
 
-@compiled
+@nested
 def _gather(z: Any, t: Any, root: float, model: Any) -> None:
     W = model.W
     pending = model.pending
@@ -174,7 +174,7 @@ def solve(model: Any) -> int:
     return FINE
 
 
-@compiled
+@nested
 def _learn_block(model: Any, forget: float, G: Any) -> int:
     """Learn the waiting rows, at most 16 between two passes over the matrix."""
     waiting = model.waiting
@@ -201,7 +201,7 @@ def _learn_block(model: Any, forget: float, G: Any) -> int:
     return reason
 
 
-@compiled
+@nested
 def _learn_row(z: Any, t: Any, g: Any, forget: float, model: Any) -> int:
     """Learn a row whose product with the matrix is `g`, without the pending updates."""
     W = model.W
@@ -245,7 +245,7 @@ def _learn_row(z: Any, t: Any, g: Any, forget: float, model: Any) -> int:
     return reason
 
 
-@compiled
+@nested
 def _multiply_scale(model: Any, G: Any, first: int, stop: int) -> None:
     """Multiply the scale into the matrix and into products with it that are still needed."""
     half = model.half

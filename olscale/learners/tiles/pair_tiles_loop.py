@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, nested
 from olscale.compiled.elementary import exponential
 from olscale.compiled.rows import set_column, weight_of
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
@@ -29,7 +29,7 @@ PAIR_CELLS = BINS * BINS + COARSE * COARSE
 """Cells of a pair, fine and coarse ones."""
 
 
-@compiled
+@nested
 def set_bins(x: Any, bins: Any) -> None:
     """Set the bin of each standardized feature."""
     for j in range(x.shape[0]):
@@ -38,7 +38,7 @@ def set_bins(x: Any, bins: Any) -> None:
         bins[j] = int(min(max(place, 0.0), BINS - 1.0))
 
 
-@compiled
+@nested
 def set_cells(bins: Any, singles: int, pairs: Any, cells: Any) -> None:
     """Set the numbers of the cells that a row is in."""
     for j in range(singles):
@@ -55,7 +55,7 @@ def set_cells(bins: Any, singles: int, pairs: Any, cells: Any) -> None:
         at += 2
 
 
-@compiled
+@nested
 def set_probabilities(table: Any, cells: Any, p: Any) -> None:
     """Set the probability of each class, or of the second one where a cell has one number."""
     outputs = p.shape[0]
@@ -84,7 +84,7 @@ def set_probabilities(table: Any, cells: Any, p: Any) -> None:
     turn_into_probabilities(p)
 
 
-@compiled
+@nested
 def turn_into_probabilities(p: Any) -> None:
     """Replace sums by their softmax, a single one by its sigmoid."""
     outputs = p.shape[0]
@@ -106,7 +106,7 @@ def turn_into_probabilities(p: Any) -> None:
         p[c] /= total
 
 
-@compiled
+@nested
 def set_scores(p: Any, scores: Any) -> None:
     """Set the scores of a row: its probabilities, ``2 p - 1`` of two classes."""
     if p.shape[0] == 1:
@@ -116,7 +116,7 @@ def set_scores(p: Any, scores: Any) -> None:
         scores[c] = p[c]
 
 
-@compiled
+@nested
 def step(table: Any, cells: Any, label: int, rate: float, p: Any, change: Any) -> None:
     """Move the cells of a row toward its label, by `rate` together."""
     outputs = p.shape[0]
