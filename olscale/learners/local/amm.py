@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, nested
 from olscale.compiled.rows import add_column, borrowed_rows, row_scores, weight_of
 from olscale.learners.contract.cost import EstimatesCost, in_dense_values
 from olscale.learners.contract.estimator import OnePassLearner
@@ -45,7 +45,7 @@ class ClassPlanes(NamedTuple):
     counts: NDArray[np.int64]
 
 
-@compiled
+@nested
 def _find_best(f: FloatArray, planes: ClassPlanes, best: NDArray[np.int64]) -> None:
     """Set the hyperplane with the greatest score of each class, the first among equals."""
     best[:] = -1
@@ -55,7 +55,7 @@ def _find_best(f: FloatArray, planes: ClassPlanes, best: NDArray[np.int64]) -> N
             best[k] = h
 
 
-@compiled
+@nested
 def _prune(planes: ClassPlanes, most: float) -> None:
     """Drop the shortest hyperplanes while their squares sum to at most `most`.
 
@@ -70,15 +70,22 @@ def _prune(planes: ClassPlanes, most: float) -> None:
     for h in range(counts[0]):
         members[owner[h]] += 1
     stays = np.ones(counts[0], np.bool_)
+    judged = np.zeros(counts[0], np.bool_)
     total = 0.0
-    # Stable: hyperplanes of equal length go in the order of arrival, on every machine.
-    for h in np.argsort(squares, kind="mergesort"):
-        total += squares[h]
+    # The shortest one by one: few go, and numba takes a second to compile a sort. Of equal ones the
+    # first to arrive goes first, on every machine.
+    for _ in range(counts[0]):
+        shortest = -1
+        for h in range(counts[0]):
+            if not judged[h] and (shortest < 0 or squares[h] < squares[shortest]):
+                shortest = h
+        judged[shortest] = True
+        total += squares[shortest]
         if total > most:
             break
-        if members[owner[h]] > 1:
-            members[owner[h]] -= 1
-            stays[h] = False
+        if members[owner[shortest]] > 1:
+            members[owner[shortest]] -= 1
+            stays[shortest] = False
     last = 0
     for h in range(counts[0]):
         if stays[h]:
