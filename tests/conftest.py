@@ -36,13 +36,12 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+OF_LEARNERS = ("tests/learners/", "tests/models/", "olscale/learners/")
 ALL_LEARNERS = {
-    "test_foresight.py",
-    "test_onnx.py",
+    "test_checkpoints.py",
+    "test_forecast.py",
     "test_protocol.py",
     "test_run_state.py",
-    "test_saved_models.py",
-    "test_scikit_learn.py",
     "test_unusable_rows.py",
     "test_weights.py",
 }
@@ -51,18 +50,17 @@ ALL_LEARNERS = {
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the largest file, and beside it with clusters, whose tests wait most of their time: all end together.
 
-    Others that go through all learners come when most is done. They need the machine code that the
-    contract of learners has made by then; at the same time, two processes would make it.
+    Those of learners come last, with others that go through all of them. They need the machine code
+    that the contract of learners, the largest file, has made by then; at the same time, two
+    processes would make it.
     """
     sizes = Counter(item.path for item in items)
     largest = {path for path, _ in sizes.most_common(1)}
-    for path in sizes:
-        if path.name in ALL_LEARNERS:
-            sizes[path] = 15
     items.sort(
         key=lambda item: (
             item.path not in largest,
             item.path.parent.name != "clusters",
+            item.nodeid.startswith(OF_LEARNERS) or item.path.name in ALL_LEARNERS,
             -sizes[item.path],
         )
     )
