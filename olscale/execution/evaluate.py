@@ -206,7 +206,7 @@ def evaluate(
     if not asks_for_workers:
         start_seconds = settings.start_seconds
     bounds = (
-        settings.many_runs,
+        settings.shared_runs,
         worker_bytes,
         in_process or scheduler is None,
         start_seconds,

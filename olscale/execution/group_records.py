@@ -21,9 +21,9 @@ from olscale.results.record import Record
 from olscale.results.scratch import Scratch
 from olscale.results.store import Store, model_file
 
-# With many small runs two Parquet files a run took 60 % of its 7.1 ms of processor time. So
-# from `Settings.many_runs` on, a run group writes one compacted file and one of timings, both
-# flushed before the group is reported.
+# Two Parquet files a run took 60 % of the processor time of small runs, and waits for the disk
+# many times as long. So of several runs a group or bundle writes one compacted file and one of
+# timings, both flushed before it is reported.
 
 
 def write_lost(group: RunGroup, store: str, reason: str) -> list[str]:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 
 from olscale.data.dataset import Dataset
 from olscale.errors import ExecutionError, StoreError
@@ -40,6 +41,10 @@ from olscale.results.version import WITH_COMPACTED
 RETRIES = ("lost", "failed", "all")
 """Runs that are computed again although the store has them."""
 
+# Compacting takes as long as the store is large: a small part of its runs may wait for more.
+_LOOSE_RUNS = 500
+_SHARE = 0.05
+
 
 @dataclass
 class Job:
@@ -56,7 +61,7 @@ class Job:
     memory_limit: int | None
     budget: Budget
     retry: str
-    many_runs: int
+    shared_runs: int
     worker_bytes: float | None = None
     own_workers: bool = True
     start_seconds: float = 0.0
@@ -145,7 +150,7 @@ class Job:
                 digest != after.get(id) for id, digest in before.items()
             )
             self._renewed |= {run.id for run in missing}
-            self._compact(1 if self._together(plan) else self.many_runs)
+            self._compact(_SHARE if self._together(plan) else inf)
 
     def _note_models(self, plan: RunPlan, missing: list[Run]) -> None:
         """Report which of the requested models cannot be saved."""
@@ -163,7 +168,7 @@ class Job:
     def _again(self, plan: RunPlan) -> set[str]:
         """Return the runs to compute again, whose records stay until then; set damage aside."""
         ids = {run.id for run in plan.runs}
-        self._compact(self.many_runs)
+        self._compact()
         aside = set_damaged_aside(self.store, ids)
         self._note_damage(*aside)
         again: set[str] = set()
@@ -197,12 +202,17 @@ class Job:
 
     def _together(self, plan: RunPlan) -> bool:
         """Return whether groups share files of records, which are compacted when all have ended."""
-        return len(plan.runs) >= self.many_runs and self.store.version >= WITH_COMPACTED
+        is_shared = len(plan.runs) >= self.shared_runs
+        return is_shared and self.store.version >= WITH_COMPACTED
 
-    def _compact(self, least: int) -> None:
-        """Compact the store if many runs are in small files, which every reader opens."""
+    def _compact(self, share: float = inf) -> None:
+        """Compact the store if many runs, or a `share` of all, are in small files.
+
+        Every reader opens each of these.
+        """
         try:
-            self._note_damage(*compact_many(self.store, least).damaged)
+            compaction = compact_many(self.store, _LOOSE_RUNS, share)
+            self._note_damage(*compaction.damaged)
         except StoreError as fault:  # writing the results would meet it again
             self.progress.note(f"not compacted: {fault}")
 

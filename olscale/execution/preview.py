@@ -163,7 +163,7 @@ def preview(
             limit,
             experiment.budget,
             retry,
-            SETTINGS.many_runs,
+            SETTINGS.shared_runs,
             own_workers=not on_cluster,
             start_seconds=start_seconds,
         )

@@ -51,8 +51,9 @@ class ExecutionSettings:
         Time that compiling may take in addition to a limited budget.
     alarm_seconds : float
         Time between two alarms: a learner may catch the first one.
-    many_runs : int
-        Number of runs from which on their records do not stay in single files.
+    shared_runs : int
+        Number of runs of an experiment from which on they share files of records: two files a run
+        take longer than many a run.
     """
 
     connect_seconds: float = 10
@@ -73,7 +74,7 @@ class ExecutionSettings:
     grace_seconds: float = 2.0
     compile_seconds: float = 300.0
     alarm_seconds: float = 1.0
-    many_runs: int = 500
+    shared_runs: int = 24
 
     @property
     def least_checkpoint_seconds(self) -> float:

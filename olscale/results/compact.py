@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from math import inf
 
 import pyarrow as pa
 
@@ -97,11 +98,12 @@ def compact(store: Store) -> Compaction:
     return result
 
 
-def compact_many(store: Store, least: int) -> Compaction:
-    """Compact a store that has had compacted files before, if `least` runs or more ask for it.
+def compact_many(store: Store, least: int, share: float = inf) -> Compaction:
+    """Compact a store that has had compacted files before, if enough runs ask for it.
 
-    Those are the runs in single files, and in compacted files that are not what compaction would
-    make of the whole. Timings in more files than runs ask for it too: runs were computed again.
+    Enough are `least`, or this `share` of those that do not ask. Those that ask are the runs in
+    single files, and in compacted files that are not what compaction would make of the whole.
+    Timings in more files than runs ask for it too: runs were computed again.
     """
     if store.version < WITH_COMPACTED or not store.files.is_writable():
         return Compaction()
@@ -116,7 +118,9 @@ def compact_many(store: Store, least: int) -> Compaction:
         if len(prefix_of(name)) == depth and files_of[prefix_of(name)] == 1
     )
     has_more_timings = len(store.compacted_files("timings")) > max(1, len(rows))
-    if not has_more_timings and runs - compact_rows < least:
+    asking = runs - compact_rows
+    is_enough = asking >= least or 0 < asking >= share * compact_rows
+    if not has_more_timings and not is_enough:
         return Compaction()
     return compact(store)
 

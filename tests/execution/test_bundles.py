@@ -37,7 +37,7 @@ from olscale.execution.workers import Workers
 from olscale.results import Store, open_store
 from olscale.results.compact import compact
 from tests.cluster import Cluster
-from tests.execution.test_many_runs import MANY, experiment, results
+from tests.execution.test_many_runs import FEW, MANY, experiment, results
 
 two_workers = gen_cluster(
     client=True,
@@ -53,7 +53,10 @@ stores = count()
 def expected(shelf: Path) -> dict[str, Any]:
     """Results of the runs of 8 groups, a file each, that were compacted."""
     store = evaluate(
-        experiment(shelf, 8, 2), "memory://bundles/expected", in_process=True
+        experiment(shelf, 8, 2),
+        "memory://bundles/expected",
+        in_process=True,
+        settings=FEW,
     ).store
     compact(store)
     return results(store)

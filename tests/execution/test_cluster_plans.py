@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -18,6 +19,7 @@ from olscale.execution import group_calls
 from olscale.execution.evaluate import evaluate
 from olscale.execution.on_worker import run_as_task
 from olscale.execution.progress import Silent, Work
+from olscale.execution.settings import SETTINGS
 from olscale.execution.task_report import TaskReport
 from tests.cluster import Cluster
 
@@ -60,6 +62,8 @@ def test_each_of_eight_workers_has_work(
             experiment(shelf, 58),
             tmp_path / "store",
             scheduler=scheduler.address,
+            # Bundles would be for runs that are as short as these are without their sleep.
+            settings=replace(SETTINGS, shared_runs=1_000),
         )
         assert done.outcomes == {"ok": 58}
         assert busy == {worker.address for worker in workers}

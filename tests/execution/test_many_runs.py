@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from olscale.evaluation.experiment import Experiment, parse_experiment
+from olscale.execution import phases
 from olscale.execution.evaluate import evaluate
 from olscale.execution.progress import Silent
 from olscale.execution.settings import SETTINGS
@@ -25,7 +26,8 @@ from olscale.results.version import version_bytes
 from olscale.system.interrupts import UserInterrupt
 from tests.cluster import Cluster
 
-MANY = replace(SETTINGS, many_runs=12)
+MANY = replace(SETTINGS, shared_runs=12)
+FEW = replace(SETTINGS, shared_runs=1_000)
 
 
 def experiment(shelf: Path, permutations: int = 3, settings: int = 3) -> Experiment:
@@ -52,7 +54,8 @@ def results(store: Store) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def expected(shelf: Path) -> dict[str, Any]:
     """Results of few runs, a file each, that were compacted."""
-    store = evaluate(experiment(shelf), "memory://many/expected", in_process=True).store
+    path = "memory://many/expected"
+    store = evaluate(experiment(shelf), path, in_process=True, settings=FEW).store
     assert len(store.single_files("runs")) == 18
     compact(store)
     return results(store)
@@ -145,12 +148,13 @@ def test_the_rest_of_many_runs_ends_in_the_same_files(
 
 
 def test_many_loose_runs_are_compacted_when_they_are_looked_through(
-    shelf: Path, expected: dict[str, Any]
+    shelf: Path, expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    evaluate(experiment(shelf), "memory://many/loose", in_process=True)
-    done = evaluate(
-        experiment(shelf, 1, 1), "memory://many/loose", in_process=True, settings=MANY
-    )
+    where = {"store": "memory://many/loose", "in_process": True, "settings": FEW}
+    loose = evaluate(experiment(shelf), **where).store
+    assert len(loose.single_files("runs")) == 18
+    monkeypatch.setattr(phases, "_LOOSE_RUNS", 18)
+    done = evaluate(experiment(shelf, 1, 1), **where)
     assert done.computed == 0
     assert results(done.store) == expected
 
