@@ -155,6 +155,9 @@ class TableEntry:
         A backslash removes the meaning of the next character; None if it does not.
     missing : tuple of str, optional
         Words that mean "no value", in addition to those of all tables.
+    hashed : {'values'}, optional
+        Hashed cells of one value, as 7 and 7.0, share a feature; None where nothing is hashed, or
+        by an olscale that hashed cells as they are written.
     """
 
     numeric: Count
@@ -173,6 +176,7 @@ class TableEntry:
     quoting: Literal["none"] | None = field(default=None, metadata=LATER)
     escape: Literal["backslash"] | None = field(default=None, metadata=LATER)
     missing: tuple[str, ...] | None = field(default=None, metadata=LATER)
+    hashed: Literal["values"] | None = field(default=None, metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

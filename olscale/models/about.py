@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from olscale.data.formats.coding import FirstValues
+from olscale.data.formats.coding import FirstValues, Hash, HashAsWritten
 from olscale.data.manifest import Manifest
 from olscale.version import __version__
 
@@ -67,6 +67,8 @@ class ColumnsEntry(_Entry):
     quoting, escape : str, optional
     missing : tuple of str
         How the cells of CSV and TSV are written, if an option said so.
+    hashed : {'values'}, optional
+        As in `olscale.data.manifest.TableEntry`.
     """
 
     count: Annotated[int, Field(ge=1, le=2**31 - 1)]
@@ -91,6 +93,9 @@ class ColumnsEntry(_Entry):
         default=None, exclude_if=lambda escape: not escape
     )
     missing: tuple[str, ...] = Field(default=(), exclude_if=lambda missing: not missing)
+    hashed: Literal["values"] | None = Field(
+        default=None, exclude_if=lambda hashed: not hashed
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> ColumnsEntry:
@@ -129,7 +134,20 @@ class ColumnsEntry(_Entry):
             quoting=table.quoting if table else None,
             escape=table.escape if table else None,
             missing=(table.missing or ()) if table else (),
+            hashed=table.hashed if table else None,
         )
+
+    @property
+    def codings(self) -> tuple[str, ...]:
+        """The codings of columns as ``--encode`` takes them, those of earlier versions by name."""
+        texts = []
+        for column, coding in self.coded.items():
+            name, colon, argument = coding.partition(":")
+            # All features of Vowpal Wabbit's text are hashed as it does itself.
+            if name == Hash.name and self.hashed is None and column != "*":
+                name = HashAsWritten.name
+            texts.append(f"{column}={name}{colon}{argument}")
+        return tuple(texts)
 
     def values(self, column: str) -> list[str]:
         """Return the values of a column of text that have features."""

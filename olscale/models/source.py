@@ -258,10 +258,7 @@ class ModelSource:
         if format.name == SVMLIGHT:
             options = replace(options, zero_based=zero_based)
         if format.name in ENCODED_FORMATS:
-            encode = tuple(
-                f"{column}={coding}" for column, coding in self._columns.coded.items()
-            )
-            options = replace(options, encode=encode)
+            options = replace(options, encode=self._columns.codings)
         return TablePlan(options)
 
     def _labels(

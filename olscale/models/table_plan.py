@@ -83,10 +83,7 @@ class TablePlanner:
                 sparse=None,
                 truth_in_text=True,
             )
-            encode = tuple(
-                f"{column}={coding}" for column, coding in model.coded.items()
-            )
-            options = replace(options, table=table, encode=encode)
+            options = replace(options, table=table, encode=model.codings)
         if model.has_given_names:
             plan = self._by_names(path, format, options)
         else:

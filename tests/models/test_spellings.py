@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,23 @@ def test_ids_with_a_point_are_those_without(tmp_path: Path, encode: str) -> None
             for frame in frames(cells):
                 rows = to_dense(encoder.rows(frame), plain.columns)
                 np.testing.assert_array_equal(rows, expected)
+
+
+def test_models_of_earlier_datasets_hash_cells_as_they_are_written(
+    tmp_path: Path,
+) -> None:
+    cells = ["7", "7.0", "True", "true"]
+    encode = "c=hash:features=1024"
+    source = write(tmp_path, "csv", cells)
+    dataset = made(tmp_path, source, encode)
+    assert len(np.unique(own_rows(dataset)[:, 1:], axis=0)) == 2
+    entry = dataset.manifest.table
+    assert entry is not None
+    before = replace(dataset.manifest, table=replace(entry, hashed=None))
+    columns = ColumnsEntry.of(before)
+    [of_file] = ModelSource(columns, str(source))
+    for X in (of_file.X, *map(RowEncoder(columns).rows, frames(cells)[:2])):
+        assert len(np.unique(to_dense(X, columns.count)[:, 1:], axis=0)) == 4
 
 
 def test_names_that_begin_with_a_zero_are_no_numbers(tmp_path: Path) -> None:

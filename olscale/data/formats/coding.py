@@ -34,6 +34,7 @@ __all__ = [
     "Date",
     "FirstValues",
     "Hash",
+    "HashAsWritten",
     "Words",
     "coded_as_text",
     "parse_codings",
@@ -97,9 +98,26 @@ class Hash(_Hashed):
         from sklearn.feature_extraction import FeatureHasher
 
         hasher = FeatureHasher(len(self.parts), input_type="string")
-        return hasher.transform(
-            [canonical_word(cell)] if cell else [] for cell in cells
-        )
+        return hasher.transform([self._word(cell)] if cell else [] for cell in cells)
+
+    def _word(self, cell: str) -> str:
+        """Return the word that is hashed for a cell."""
+        return canonical_word(cell)
+
+
+class HashAsWritten(Hash):
+    """The same with cells as they are written: that of datasets and models up to olscale 0.3.0.
+
+    Examples
+    --------
+    >>> Hash(8).encode(["7", "7.0"]).indices, HashAsWritten(8).encode(["7", "7.0"]).indices
+    (array([0, 0], dtype=int32), array([0, 1], dtype=int32))
+    """
+
+    name = "hash-as-written"
+
+    def _word(self, cell: str) -> str:
+        return cell
 
 
 class Words(_Hashed):
@@ -143,7 +161,8 @@ AnyCoding: TypeAlias = Coding | FirstValues | AsNumber
 
 
 CODINGS: dict[str, type[AnyCoding]] = {
-    coding.name: coding for coding in (Hash, Words, Date, FirstValues, AsNumber)
+    coding.name: coding
+    for coding in (Hash, HashAsWritten, Words, Date, FirstValues, AsNumber)
 }
 """Codings by name."""
 

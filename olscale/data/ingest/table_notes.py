@@ -1,5 +1,6 @@
 """Facts about the columns of tables, gathered during the build, and missing or infinite values."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
 from olscale.data.formats.base import Batch
+from olscale.data.formats.coding import Hash
 from olscale.data.formats.column_watch import RoundedColumns
 from olscale.data.formats.feature_order import has_order, sorted_places
 from olscale.data.formats.table_columns import TableColumns, value_of
@@ -195,6 +197,7 @@ class TableNotes:
             quoting="none" if table.quoting else None,
             escape="backslash" if table.escape else None,
             missing=table.missing or None,
+            hashed="values" if _hashes(table.coded.values()) else None,
         )
 
 
@@ -226,3 +229,8 @@ def _check_alike(first: TableColumns, later: TableColumns, source: str) -> None:
     raise DatasetError(
         f"{source} has {new_kind} in column {name!r}, the sources before it have {old_kind}"
     )
+
+
+def _hashes(codings: Iterable[str]) -> bool:
+    """Return whether a column is hashed by the value of its cells."""
+    return any(coding.partition(":")[0] == Hash.name for coding in codings)

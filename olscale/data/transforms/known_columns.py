@@ -22,7 +22,7 @@ GROUPS = ("numeric", "onehot", "hashed", "gaps")
 
 _PATTERN = frozenset("*?[")
 # Codings of text columns whose features are not one per value.
-_HASHED = ("hash", "text", "")
+_HASHED = ("hash", "hash-as-written", "text", "")
 _NUMBERS = ("date",)
 
 
