@@ -19,6 +19,7 @@ def warn_of_unknown(counts: Mapping[str, int], stacklevel: int = 6) -> None:
     Examples
     --------
     >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
     ...     warn_of_unknown({"color": 2, "size": 0})
     >>> str(caught[0].message)
     "text cells of X with values that the model has never seen are ignored: 2 of 'color'"

@@ -294,7 +294,10 @@ def test_an_exception_of_any_kind_ends_as_that_run(
     learners = [*OURS, *(f"{hostile}:{name}" for name in (*FINE, *RAISING))]
     before = np.geterr()
     filters = list(warnings.filters)
-    eager = ExecutionSettings(checkpoint_seconds=0.0, checkpoint_ratio=0.0)
+    # A file a run, as of those that nothing disturbs.
+    eager = ExecutionSettings(
+        checkpoint_seconds=0.0, checkpoint_ratio=0.0, shared_runs=1_000
+    )
     done = evaluate(experiment(shelf, *learners), "store", **where, settings=eager)
     assert ends(done.store) == {
         **{name: {("ok", "")} for name in (*OURS, *FINE)},

@@ -209,7 +209,9 @@ class Reader:
         if format.name in TABLE_FORMATS:
             return batches
         self._check_unused(member, format.name)
-        refuse_label(member.name, format.name, self._first)
+        # A label names a column of tables, where any source before is one.
+        if self.formats.isdisjoint(TABLE_FORMATS):
+            refuse_label(member.name, format.name, self._first)
         names = {constant.name for constant in member.constants}
         drop = [word for word in options.drop if word not in names]
         if not drop:
