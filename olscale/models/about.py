@@ -137,17 +137,18 @@ class ColumnsEntry(_Entry):
             hashed=table.hashed if table else None,
         )
 
+    def coding_of(self, column: str) -> str:
+        """Return the coding of a column; that of an earlier version has a name of its own now."""
+        name, colon, argument = self.coded[column].partition(":")
+        # All features of Vowpal Wabbit's text are hashed as it does itself.
+        if name == Hash.name and self.hashed is None and column != "*":
+            name = HashAsWritten.name
+        return f"{name}{colon}{argument}"
+
     @property
     def codings(self) -> tuple[str, ...]:
-        """The codings of columns as ``--encode`` takes them, those of earlier versions by name."""
-        texts = []
-        for column, coding in self.coded.items():
-            name, colon, argument = coding.partition(":")
-            # All features of Vowpal Wabbit's text are hashed as it does itself.
-            if name == Hash.name and self.hashed is None and column != "*":
-                name = HashAsWritten.name
-            texts.append(f"{column}={name}{colon}{argument}")
-        return tuple(texts)
+        """The codings of all coded columns, as ``--encode`` takes them."""
+        return tuple(f"{column}={self.coding_of(column)}" for column in self.coded)
 
     def values(self, column: str) -> list[str]:
         """Return the values of a column of text that have features."""

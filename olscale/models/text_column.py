@@ -54,7 +54,7 @@ class TextColumn:
         # The first values of a column are features by name, as all values of a column
         # without a coding are.
         if coding is not None and name not in model.bounded:
-            parsed = parse_codings(model.codings)[name]
+            parsed = parse_codings([f"{name}={model.coding_of(name)}"])[name]
             assert isinstance(parsed, Coding)
             self._coding = parsed
         # None where no row of the model's dataset had another value: the cell then is

@@ -66,8 +66,7 @@ class OrdinalEncode(CategoryTransform):
     A column of text becomes one feature, whose codes follow the order of its values in the dataset:
     as declared, or sorted. Those of a column of numbers follow the rows that bring them. A learner
     that knows nominal columns, as `hoeffding-tree`, splits on them as such; others take codes for
-    numbers. Where a row has several features of a column, as words of a text, it gets the mean of
-    their codes.
+    numbers. Hashed columns are refused: their values are not known.
 
     Examples
     --------
@@ -78,6 +77,17 @@ class OrdinalEncode(CategoryTransform):
     """
 
     name = "ordinal-encode"
+
+    def bound_to(
+        self, known: KnownColumns, chosen: NDArray[np.int64]
+    ) -> CategoryTransform:
+        hashed = known.groups.get("hashed", frozenset())
+        if any(known.names[place] in hashed for place in chosen.tolist()):
+            raise ParameterError(
+                "transform ordinal-encode: the values of a hashed column are not known; choose "
+                "columns of one feature per value, as with ordinal-encode@onehot"
+            )
+        return super().bound_to(known, chosen)
 
     def width(self, columns: int) -> int:
         return self.columns_of(columns)

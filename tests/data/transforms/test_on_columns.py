@@ -276,3 +276,8 @@ def test_a_group_without_columns_changes_nothing() -> None:
     X = np.ones((2, 2))
     assert step.width(2) == 2
     np.testing.assert_array_equal(step.apply(X, 2), X)
+
+
+def test_codes_of_a_hashed_column_are_refused(table: Dataset) -> None:
+    with pytest.raises(ParameterError, match="values of a hashed column are not known"):
+        make_plan(experiment(table, "ordinal-encode@city"))
