@@ -7,8 +7,15 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Any, NamedTuple
 
+from olscale.analysis.joined_columns import (
+    DatasetKey,
+    LearnerKey,
+    joined_columns,
+    key_of_dataset,
+    key_of_learner,
+)
 from olscale.learners.adapter_version import own_version
-from olscale.results import Plan, PlannedDataset, PlannedLearner, canonical_json
+from olscale.results import Plan
 from olscale.results.plans import TUNING
 from olscale.results.settings import SettingKey, natural_name
 
@@ -34,12 +41,6 @@ class Name(NamedTuple):
 
 UNNAMED = Name()
 
-# Name, fingerprint and transforms.
-_DatasetKey = tuple[str, str, tuple[str, ...]]
-
-# Name, version and parameters.
-_LearnerKey = tuple[str, str, str]
-
 
 class Names:
     """The names of datasets and learners, from the plans of a store.
@@ -51,24 +52,26 @@ class Names:
     """
 
     def __init__(self, plans: Iterable[Plan]) -> None:
-        self._dataset_places: dict[_DatasetKey, int] = {}
-        self._dataset_labels: dict[_DatasetKey, str] = {}
-        self._learner_places: dict[tuple[str, _LearnerKey], int] = {}
-        self._labels: dict[tuple[_DatasetKey, _LearnerKey], list[str]] = {}
-        self._versions: dict[tuple[_DatasetKey, _LearnerKey], str] = {}
-        for plan in _in_order(plans):
+        self._dataset_places: dict[DatasetKey, int] = {}
+        self._dataset_labels: dict[DatasetKey, str] = {}
+        self._learner_places: dict[tuple[str, LearnerKey], int] = {}
+        self._labels: dict[tuple[DatasetKey, LearnerKey], list[str]] = {}
+        self._versions: dict[tuple[DatasetKey, LearnerKey], str] = {}
+        in_order = list(_in_order(plans))
+        for plan in in_order:
             self._add(plan)
+        self._columns = joined_columns(in_order)
 
     def _add(self, plan: Plan) -> None:
-        datasets = [_key_of_dataset(dataset) for dataset in plan.datasets]
+        datasets = [key_of_dataset(dataset) for dataset in plan.datasets]
         for key, dataset in zip(datasets, plan.datasets, strict=True):
             self._dataset_places.setdefault(key, len(self._dataset_places))
             if dataset.label:
                 self._dataset_labels.setdefault(key, dataset.label)
-        labels_of_plan: dict[tuple[_DatasetKey, _LearnerKey], list[str]] = {}
+        labels_of_plan: dict[tuple[DatasetKey, LearnerKey], list[str]] = {}
         shown_versions = _shown_versions(plan)
         for learner in plan.learners:
-            learner_key = _key_of_learner(learner)
+            learner_key = key_of_learner(learner)
             shown_version = shown_versions.get(learner_key, "")
             for version in (learner.version, shown_version or learner.version):
                 labelled = (learner.label, (learner.name, version, learner_key[2]))
@@ -87,9 +90,13 @@ class Names:
             if earlier is None or not (is_tuning or any(earlier)):
                 self._labels[setting] = labels
 
+    def column(self, key: SettingKey) -> tuple[str, ...]:
+        """Return the transforms of the column that a setting stands in: mostly its own."""
+        return self._columns.get((key[:3], key[3:6]), key.transforms)
+
     def dataset(self, key: SettingKey) -> Name:
-        """Return the name of the dataset of a setting under its transforms."""
-        dataset = key[:3]
+        """Return the name of the dataset of a setting under the transforms of its column."""
+        dataset = (key.dataset, key.fingerprint, self.column(key))
         place = self._dataset_places.get(dataset, UNPLACED)
         return Name(place, self._dataset_labels.get(dataset, ""))
 
@@ -114,27 +121,15 @@ class Names:
         )
 
 
-def _key_of_dataset(dataset: PlannedDataset) -> _DatasetKey:
-    return dataset.name, dataset.fingerprint, dataset.transforms
-
-
-def _key_of_learner(learner: PlannedLearner) -> _LearnerKey:
-    return (
-        learner.name,
-        learner.version,
-        canonical_json(dict(learner.params)),
-    )
-
-
-def _shown_versions(plan: Plan) -> dict[_LearnerKey, str]:
+def _shown_versions(plan: Plan) -> dict[LearnerKey, str]:
     """Return what tables call the versions of learners that the plan has in two.
 
     Those differ in the adapter's part only, by what a dataset hands over. Runs of an older adapter
     that the plan does not ask for keep a version of their own.
     """
-    versions: dict[_LearnerKey, list[str]] = {}
+    versions: dict[LearnerKey, list[str]] = {}
     for learner in plan.learners:
-        name, version, params = _key_of_learner(learner)
+        name, version, params = key_of_learner(learner)
         versions.setdefault((name, own_version(version), params), []).append(version)
     shown = {}
     for (name, _, params), of_learner in versions.items():

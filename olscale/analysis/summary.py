@@ -71,6 +71,9 @@ class Summary:
         Those of `olscale.measures.CAUTIONS` that one of the runs has.
     prepared : bool
         Whether the learner was shown rows ahead of the stream.
+    joined : tuple of str, optional
+        Transforms of the column that tables have it in, where an experiment gives the learner
+        transforms of its own.
     """
 
     dataset: str
@@ -93,6 +96,14 @@ class Summary:
     replicates: int = 0
     warned: tuple[str, ...] = ()
     prepared: bool = False
+    joined: tuple[str, ...] | None = None
+
+    @property
+    def column_transforms(self) -> tuple[str, ...]:
+        """The transforms of most learners in its column."""
+        if self.joined is None:
+            return self.transforms
+        return self.joined
 
     @property
     def key(self) -> SettingKey:
@@ -217,6 +228,8 @@ def summarise(
         setting = (*key[:5], params(key.params), protocols(key.protocol))
         last_version = last_versions.get(key.learner, "")
         runs = (failures, chosen, is_tuning, datasets[i], learners[i], last_version)
+        column = names.column(key)
+        joined = column if column != key.transforms else None
         for figure in figures[i] or [_NO_FIGURE]:
             summaries.append(
                 Summary(
@@ -229,6 +242,7 @@ def summarise(
                     figure.replicates,
                     cautions[i],
                     is_prepared,
+                    joined,
                 )
             )
     return summaries

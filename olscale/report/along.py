@@ -27,7 +27,13 @@ from olscale.errors import UnknownNameError
 from olscale.measures import figure_of
 from olscale.printable import csv_cells
 from olscale.report.choice import labelled, streams
-from olscale.report.labels import column_of, heading, protocol_text, transforms_note
+from olscale.report.labels import (
+    column_of,
+    heading,
+    own_transforms_note,
+    protocol_text,
+    transforms_note,
+)
 from olscale.report.marks import (
     caution_marks,
     look_ahead_mark,
@@ -208,6 +214,9 @@ def along_tables(lines: Sequence[AlongStream], name: str) -> list[Table]:
         notes = [
             f"Protocol: {protocol_text(s.protocol)}.",
             *transforms_note([column_of(s)], [s.dataset_label]),
+            *own_transforms_note(
+                (label, line.summary) for label, line in labels.items()
+            ),
         ]
         notes += count_notes(set(runs))
         if name not in (SEGMENTS, *CONFUSIONS):

@@ -18,7 +18,7 @@ from olscale.analysis.standing import is_comparable
 from olscale.analysis.summary import Summary
 from olscale.errors import ReportError, UnknownNameError
 from olscale.measures import HEADLINES, measure_of, metric_words
-from olscale.report.labels import protocol_text
+from olscale.report.labels import own_transforms_note, protocol_text
 from olscale.report.left_out import (
     ArrangedSettings,
     Candidates,
@@ -395,7 +395,16 @@ def _by_metric(
     ]
     return replace(
         comparison,
-        notes=(*left_out_notes(entries, metric), *copies, *_averages(comparison)),
+        notes=(
+            *left_out_notes(entries, metric),
+            *copies,
+            *_averages(comparison),
+            *own_transforms_note(
+                (name, s)
+                for name, settings in comparison.behind_all().items()
+                for s in settings
+            ),
+        ),
     )
 
 

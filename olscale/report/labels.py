@@ -19,6 +19,22 @@ PART_WORDS = {
 }
 """Names of the parts in which rows are held out."""
 
+_ONE_PART = {"half": "a random half", "stratified-half": "a stratified half"}
+
+
+def parts_text(count: int, split: str) -> str:
+    """Return the words for the parts in which rows are held out.
+
+    Examples
+    --------
+    >>> parts_text(10, "half"), parts_text(1, "half"), parts_text(5, "kfold")
+    ('10 random halves', 'a random half', '5 folds')
+    """
+    if count == 1 and split in _ONE_PART:
+        return _ONE_PART[split]
+    return f"{count} {PART_WORDS[split]}"
+
+
 # Hexadecimal digits of a model that tables show.
 _DIGEST_DIGITS = 12
 
@@ -97,7 +113,8 @@ def protocol_parts(protocol: Mapping[str, Any]) -> list[str]:
 class Column(NamedTuple):
     """A dataset under its transforms; columns sort in the order of the store's experiments.
 
-    Those of no experiment sort by their labels, with numbers in them by value.
+    Those of no experiment sort by their labels, with numbers in them by value. `transforms` are
+    those of most learners: an experiment may give a learner its own.
     """
 
     place: int
@@ -140,7 +157,7 @@ def column_of(s: Summary) -> Column:
         s.dataset_label,
         s.dataset,
         s.fingerprint,
-        s.transforms,
+        s.column_transforms,
     )
 
 
@@ -251,3 +268,21 @@ def transforms_note(columns: Sequence[Column], labels: Sequence[str]) -> list[st
     if parts:
         return [f"Transforms: {'; '.join(parts)}."]
     return []
+
+
+def own_transforms_note(settings: Iterable[tuple[str, Summary | None]]) -> list[str]:
+    """Name the learners that met other transforms than most in their columns.
+
+    Parameters
+    ----------
+    settings : iterable of (str, Summary or None)
+        The name of a learner, and one of its settings.
+    """
+    learners: dict[str, dict[str, None]] = defaultdict(dict)
+    for learner, s in settings:
+        if s is not None and s.transforms != s.column_transforms:
+            learners[", ".join(s.transforms) or "none"][learner] = None
+    if not learners:
+        return []
+    parts = [f"{kind} ({', '.join(of)})" for kind, of in learners.items()]
+    return [f"Learners with their own transforms: {'; '.join(parts)}."]

@@ -17,6 +17,7 @@ from olscale.report.labels import (
     Row,
     column_of,
     metric_text,
+    own_transforms_note,
     protocol_text,
     row_labels,
     rows_of,
@@ -101,7 +102,7 @@ def stream_table(
                 entries[i][j] = entries[i][j].as_alike()
 
     protocol = summaries[0].protocol
-    transforms = ", ".join(summaries[0].transforms)
+    transforms = ", ".join(summaries[0].column_transforms)
     counts = {
         summary.n
         for line in grid
@@ -124,6 +125,9 @@ def stream_table(
             *untested_notes(untested),
             *count_notes(counts),
             *([f"Transforms: {transforms}."] if transforms else []),
+            *own_transforms_note(
+                (line.name, next(iter(line.by_metric.values()))) for line in lines
+            ),
             *partial_notes(names, [metric_text(metric) for metric in metrics], grid),
             *own_setting_notes(own, grid),
             *version_notes(next(iter(line.by_metric.values())) for line in lines),
@@ -190,7 +194,7 @@ def _against_best(
         metric,
         direction == "higher",
         names[best],
-        reference.transforms,
+        reference.column_transforms,
     )
     if within is None:
         return f"one run of each learner, and at least {LEAST} are needed"

@@ -8,7 +8,7 @@ from typing import Any
 
 from olscale.analysis.ledger import Cell
 from olscale.printable import printable
-from olscale.report.labels import PART_WORDS
+from olscale.report.labels import parts_text
 from olscale.report.reproduction import (
     LEGEND,
     counts,
@@ -230,11 +230,11 @@ def _tuned(cell: Cell) -> str:
         how = cell.setting.tuned
     if how is None:
         return ""
-    parts = PART_WORDS[how["split"]]
+    parts = parts_text(how["folds"], how["split"])
     grid = ", ".join(
         f"{name} ({_values(values)})" for name, values in how["grid"].items()
     )
-    return f"{grid} on {how['folds']} {parts}"
+    return f"{grid} on {parts}"
 
 
 def _values(values: list[Any] | Mapping[str, float]) -> str:

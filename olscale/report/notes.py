@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from olscale.analysis.status import ExperimentProgress
 from olscale.analysis.summary import Summary
 from olscale.measures import metric_words
-from olscale.report.labels import PART_WORDS
+from olscale.report.labels import parts_text
 
 
 def partial_notes(
@@ -79,14 +79,14 @@ def tuned_notes(grid: list[list[Summary | None]]) -> list[str]:
     for summary in (summary for line in grid for summary in line):
         if summary is not None and summary.tuned:
             how = summary.tuned
-            parts = PART_WORDS[how["split"]]
+            parts = parts_text(how["folds"], how["split"])
             by = metric_words(how["metric"])
             search = ""
             if "search" in how:
                 search = f"{_SEARCHES[how['search']]} {how['budget']} candidates "
-            by_sentence[
-                f"{search}on {how['folds']} {parts} of the training split, by {by}"
-            ][summary.label] |= set(how["grid"])
+            by_sentence[f"{search}on {parts} of the training split, by {by}"][
+                summary.label
+            ] |= set(how["grid"])
     notes = []
     for sentence, learners in sorted(by_sentence.items()):
         which = ", ".join(

@@ -18,7 +18,7 @@ from olscale.analysis.curves import (
 )
 from olscale.analysis.standing import is_comparable, looked_ahead, why_incomparable
 from olscale.analysis.status import Status
-from olscale.analysis.summary import Summary, by_setting
+from olscale.analysis.summary import Summary, by_setting, one_of_each_setting
 from olscale.learners.foresight import ahead_text
 from olscale.measures import base_name, metric_words
 from olscale.report.choice import stream_key, streams_of_settings
@@ -35,7 +35,12 @@ from olscale.report.figures.curves import BANDS
 from olscale.report.figures.segments import heat_figure
 from olscale.report.gallery import Gallery, Part
 from olscale.report.html import chips_html, escape, paragraphs, rows_html, table_html
-from olscale.report.labels import column_of, protocol_parts, transforms_note
+from olscale.report.labels import (
+    column_of,
+    own_transforms_note,
+    protocol_parts,
+    transforms_note,
+)
 from olscale.report.panels import Chosen, legible
 from olscale.report.papers.base import FigureSource
 from olscale.report.sweep_figures import sweep_figures
@@ -213,6 +218,9 @@ def stream_sections(
             s = group[0]
             notes = [
                 *transforms_note([column_of(s)], [title]),
+                *own_transforms_note(
+                    (one.label, one) for one in one_of_each_setting(group)
+                ),
                 *_standing_notes(measured_on[stream]),
             ]
             head = f"<p>{chips_html(protocol_parts(s.protocol))}</p>"

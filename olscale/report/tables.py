@@ -26,6 +26,7 @@ from olscale.report.labels import (
     column_labels,
     column_of,
     heading,
+    own_transforms_note,
     protocol_parts,
     protocol_text,
     row_labels,
@@ -294,6 +295,9 @@ def _table(
         notes=(
             *count_notes(counts),
             *transforms_note(columns, labels_of),
+            *own_transforms_note(
+                (name, s) for name, line in zip(names, grid, strict=True) for s in line
+            ),
             *partial_notes(names, labels_of, grid),
             *own_setting_notes(own, grid),
             *version_notes(
