@@ -20,8 +20,17 @@ from olscale.system.memory import default_limit
 GROUP_NUMBERS = 2e8
 """Most numbers (values of rows times runs) in a group of several runs on a permutation or fold."""
 
-READING = 600
-"""Numbers per value read at which a group spends a twentieth of its time on reading."""
+READ_NUMBERS = 2.0
+"""Numbers that a learner goes through in the time in which a value is read."""
+
+ROW_READ_NUMBERS = 10.0
+"""The same for a row in the order of its file, in addition to its values."""
+
+SHUFFLED_ROW_NUMBERS = 100.0
+"""The same for a row that is taken out of turn."""
+
+READING = 20.0
+"""A group that learns so many times as long as it reads spends a twentieth of its time on that."""
 
 LEAST_COST = 1e9
 """Numbers that a group should process, in a quarter of a second: less would be mostly messages."""
@@ -90,12 +99,18 @@ def cut_groups(
         source = sources[key.fingerprint]
         return source.numbers * length(key) / max(1, source.rows)
 
+    def reading(key: StreamKey) -> float:
+        in_turn = key.shuffle is None and key.part is None
+        a_row = ROW_READ_NUMBERS if in_turn else SHUFFLED_ROW_NUMBERS
+        return max(1.0, a_row * length(key) + READ_NUMBERS * values(key))
+
     def cost(run: Run) -> float:
         return costs.get(run.id, values(run.stream))
 
     remaining = sum(map(cost, runs))
     # On a cluster each worker gets something, however little work there is.
     fair = inf if groups_a_part == 1 else remaining / (2 * pieces)
+    has_stream_for_each = len(streams) >= parts
     cut: list[tuple[float, RunGroup]] = []
     for (key, restorable), stream_runs in sorted(
         streams.items(),
@@ -111,20 +126,18 @@ def cut_groups(
             size = min(
                 equal, max(most, 1 if key.projection is None else PROJECTED_RUNS)
             )
+            least = fair
+            if has_stream_for_each:
+                # Slices that read longer than they learn would gain nothing.
+                least = max(fair, reading(key))
             # Runs with a projection share its cost, so only the size limits their groups.
-            least = (
-                max(READING * values(key), LEAST_COST)
-                if key.projection is None
-                else inf
-            )
-            shares = _guided(
-                stream_runs, cost, size, remaining, pieces, min(least, fair)
-            )
+            if key.projection is None:
+                least = min(least, max(READING * reading(key), LEAST_COST))
+            shares = _guided(stream_runs, cost, size, remaining, pieces, least)
         else:
             # Each group reads these rows from disk anew.
             # So many groups spend at most a twentieth of their time on reading.
-            reading = READING * max(1.0, values(key))
-            cheap = int(sum(map(cost, stream_runs)) / reading)
+            cheap = int(sum(map(cost, stream_runs)) / (READING * reading(key)))
             shares = _dealt(
                 stream_runs,
                 cost,

@@ -307,12 +307,25 @@ def test_a_stream_is_not_read_more_often_than_there_are_workers_where_reading_is
     """A linear learner goes through a value about once: each further slice would double what its runs cost."""
     runs = [Run(StreamKey("d", "0" * 64, (), None), "pa", i, {}) for i in range(58)]
     source = StreamSource("d", 1000, 30_000)
-    for numbers, groups in ((30_000.0, 8), (6_000_000.0, 19), (60_000_000.0, 24)):
+    for numbers, groups in ((30_000.0, 8), (460_000.0, 19), (60_000_000.0, 24)):
         costs = {run.id: numbers for run in runs}
         assert (
             len(cut_groups(runs, {"0" * 64: source}, 8, costs=costs, groups_a_part=3))
             == groups
         )
+
+
+def test_a_permutation_is_not_cut_for_learners_that_take_less_time_than_reading_it() -> (
+    None
+):
+    """Two workers have four permutations each: a second task on one would permute the rows again."""
+    source = StreamSource("d", 1_000_000, 10_000_000)
+    keys = [StreamKey("d", "0" * 64, (), Shuffle(0, i)) for i in range(8)]
+    runs = [Run(key, name, i, {}) for key in keys for i, name in enumerate("ab")]
+    for numbers, groups in ((1e7, 8), (1e9, 16)):
+        costs = {run.id: numbers for run in runs}
+        cut = cut_groups(runs, {"0" * 64: source}, 2, costs=costs, groups_a_part=3)
+        assert len(cut) == groups
 
 
 @given(
