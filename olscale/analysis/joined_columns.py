@@ -42,13 +42,14 @@ def key_of_learner(learner: PlannedLearner) -> LearnerKey:
 def joined_columns(plans: Iterable[Plan]) -> dict[SettingOnRows, tuple[str, ...]]:
     """Return, by setting, the transforms of the column that it stands in, if not its own.
 
-    That is the column of most learners of its experiment. A setting that another experiment
-    compares with learners of its own transforms stays with these.
+    That is the column of most learners of its experiment, in all forms that this had: learners may
+    be evaluated one after another. A setting that another experiment compares with learners of its
+    own transforms stays with these.
 
     Parameters
     ----------
     plans : iterable of Plan
-        The first one counts.
+        The first experiment counts.
 
     Examples
     --------
@@ -59,13 +60,15 @@ def joined_columns(plans: Iterable[Plan]) -> dict[SettingOnRows, tuple[str, ...]
     >>> joined_columns([Plan("study", (), (), datasets, (*learners, tree))])
     {(('wine', '0f', ()), ('hoeffding-tree', '1', '{}')): ('standardize',)}
     """
-    joined: dict[SettingOnRows, tuple[str, ...]] = {}
-    apart: set[SettingOnRows] = set()
+    experiments: dict[str, list[Plan]] = defaultdict(list)
     for plan in plans:
         # Candidates of tuning meet each other, not the learners of the experiment.
-        if plan.experiment.endswith(TUNING):
-            continue
-        for parts in _by_dataset(plan):
+        if not plan.experiment.endswith(TUNING):
+            experiments[plan.experiment].append(plan)
+    joined: dict[SettingOnRows, tuple[str, ...]] = {}
+    apart: set[SettingOnRows] = set()
+    for forms in experiments.values():
+        for parts in _by_dataset(forms):
             column = max(parts, key=lambda part: len(part.names))
             names = set(column.names)
             for part in parts:
@@ -82,19 +85,20 @@ def joined_columns(plans: Iterable[Plan]) -> dict[SettingOnRows, tuple[str, ...]
     }
 
 
-def _by_dataset(plan: Plan) -> Iterable[list[_Part]]:
-    """Return the parts of each data set of a plan, in its order."""
+def _by_dataset(forms: Iterable[Plan]) -> Iterable[list[_Part]]:
+    """Return the parts of each data set of an experiment, in its order."""
     parts: dict[tuple[str, str, str], dict[tuple[str, ...], _Part]] = defaultdict(dict)
-    parts_at: list[_Part] = []
-    for dataset in plan.datasets:
-        of_dataset = parts[dataset.name, dataset.fingerprint, dataset.label]
-        part = _Part(dataset.transforms, set(), set())
-        parts_at.append(of_dataset.setdefault(dataset.transforms, part))
-    for learner in plan.learners:
-        for place in learner.datasets:
-            part = parts_at[place]
-            part.names.add(learner.label or learner.name)
-            part.settings.add(
-                (key_of_dataset(plan.datasets[place]), key_of_learner(learner))
-            )
+    for plan in forms:
+        parts_at: list[_Part] = []
+        for dataset in plan.datasets:
+            of_dataset = parts[dataset.name, dataset.fingerprint, dataset.label]
+            part = _Part(dataset.transforms, set(), set())
+            parts_at.append(of_dataset.setdefault(dataset.transforms, part))
+        for learner in plan.learners:
+            for place in learner.datasets:
+                part = parts_at[place]
+                part.names.add(learner.label or learner.name)
+                part.settings.add(
+                    (key_of_dataset(plan.datasets[place]), key_of_learner(learner))
+                )
     return [list(of_dataset.values()) for of_dataset in parts.values()]

@@ -95,8 +95,8 @@ class Names:
         return self._columns.get((key[:3], key[3:6]), key.transforms)
 
     def dataset(self, key: SettingKey) -> Name:
-        """Return the name of the dataset of a setting under the transforms of its column."""
-        dataset = (key.dataset, key.fingerprint, self.column(key))
+        """Return the name of the dataset of a setting under its transforms."""
+        dataset = key[:3]
         place = self._dataset_places.get(dataset, UNPLACED)
         return Name(place, self._dataset_labels.get(dataset, ""))
 

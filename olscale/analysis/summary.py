@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
@@ -200,7 +200,11 @@ def summarise(
         plan for plan in plans if plan.experiment in experiments or not experiments
     )
     figures, cautions = _figures_and_cautions(groups)
-    datasets = [names.dataset(key) for key in groups.keys]
+    columns = _columns(groups.keys, names)
+    datasets = [
+        names.dataset(key._replace(transforms=column))
+        for key, column in zip(groups.keys, columns, strict=True)
+    ]
     learners = [names.learner(key) for key in groups.keys]
     places = [
         (datasets[i].place, learners[i][0].place, key.order())
@@ -228,8 +232,7 @@ def summarise(
         setting = (*key[:5], params(key.params), protocols(key.protocol))
         last_version = last_versions.get(key.learner, "")
         runs = (failures, chosen, is_tuning, datasets[i], learners[i], last_version)
-        column = names.column(key)
-        joined = column if column != key.transforms else None
+        joined = columns[i] if columns[i] != key.transforms else None
         for figure in figures[i] or [_NO_FIGURE]:
             summaries.append(
                 Summary(
@@ -246,6 +249,19 @@ def summarise(
                 )
             )
     return summaries
+
+
+def _columns(keys: Sequence[SettingKey], names: Names) -> list[tuple[str, ...]]:
+    """Return the transforms of the column that each setting stands in."""
+    own = {key._replace(protocol="") for key in keys}
+    columns = []
+    for key in keys:
+        column = names.column(key)
+        # One place in a table has one figure: what was run with both transforms keeps two columns.
+        if key._replace(transforms=column, protocol="") in own:
+            column = key.transforms
+        columns.append(column)
+    return columns
 
 
 def one_of_each_setting(summaries: Iterable[Summary]) -> Iterator[Summary]:

@@ -1,6 +1,8 @@
 """Learners with transforms of their own stand in the columns of the others, and are compared."""
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -65,6 +67,12 @@ def test_a_setting_compared_on_its_own_rows_elsewhere_stays_there():
     assert joined_columns([MIXED, candidates])
 
 
+def test_learners_of_an_experiment_may_be_evaluated_one_after_another():
+    scaled = _plan(("pa1", ON_SCALED, ""), ("arow", ON_SCALED, ""))
+    trees = _plan(("arf", ON_RAW, ""), ("hoeffding-tree", ON_RAW, ""))
+    assert set(_names(joined_columns([scaled, trees]))) == {"arf", "hoeffding-tree"}
+
+
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mixed")
@@ -104,3 +112,19 @@ def test_all_are_compared_and_the_page_says_on_what(store):
     assert ranks["left_out"] == []
     assert any("none (hoeffding-tree)" in note for note in ranks["notes"])
     assert {len(within["pairs"]) for within in ranks["within"]} == {3}
+
+
+def test_what_was_run_with_both_transforms_keeps_two_columns(store, tmp_path):
+    both = tmp_path / "store"
+    shutil.copytree(store, both)
+    first = f"{Path(store).parent}/first"
+    options = ["--learner", "hoeffding-tree", "--permutations", "5", "--in-process"]
+    done = run(
+        *("evaluate", "--dataset", first, *options),
+        *("--transform", "running-standardize", "--store", both),
+    )
+    assert not done.returncode, done.stderr
+    text = run("results", both).stdout
+    assert "first [raw]" in text
+    assert "first [running-standardize]" in text
+    assert "second [" not in text
