@@ -413,6 +413,7 @@ def _object(one: Compared, within: Sequence[Within]) -> dict[str, Any]:
             for name in o.datasets
         },
         "left_out": [asdict(omission) for omission in one.left_out],
+        "own_transforms": _own_transforms(one),
         "looks_ahead": _looked_ahead(one),
         "beside": _beside(one.beside),
         "notes": [*one.notes, *verdicts(one)],
@@ -422,6 +423,20 @@ def _object(one: Compared, within: Sequence[Within]) -> dict[str, Any]:
             if any(s.cautions for s in one.behind(name))
         },
     }
+
+
+def _own_transforms(one: Compared) -> dict[str, dict[str, list[str]]]:
+    """Return, by learner and data set, transforms that are not those of its column."""
+    transforms = {
+        name: {
+            dataset: list(s.transforms)
+            for dataset in one.outcome.datasets
+            for s in one.settings(name, dataset)
+            if s.joined is not None
+        }
+        for name in one.outcome.learners
+    }
+    return {name: own for name, own in transforms.items() if own}
 
 
 def _beside(other: Compared | None) -> dict[str, Any] | None:

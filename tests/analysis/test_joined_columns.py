@@ -111,6 +111,7 @@ def test_all_are_compared_and_the_page_says_on_what(store):
     assert sorted(ranks["learners"]) == ["arow", "hoeffding-tree", "pa1"]
     assert ranks["left_out"] == []
     assert any("none (hoeffding-tree)" in note for note in ranks["notes"])
+    assert ranks["own_transforms"] == {"hoeffding-tree": {"first": [], "second": []}}
     assert {len(within["pairs"]) for within in ranks["within"]} == {3}
 
 
