@@ -1,4 +1,4 @@
-"""Build hook: a wheel has the machine code that `olscale warm --for-wheel` has made, and then a name that says so."""
+"""Build hook: a wheel has the code that `olscale warm --for-wheel` made, and its name says so."""
 
 import importlib.util
 import sys
@@ -22,7 +22,8 @@ class MachineCodeHook(BuildHookInterface):
         for stamp in levels:
             if stamp.read_text() != _digest(package):
                 raise ValueError(
-                    f"{stamp.parent} is of other sources: make it anew with olscale warm --for-wheel"
+                    f"{stamp.parent} is of other sources: make it anew with olscale warm "
+                    "--for-wheel"
                 )
         build_data["artifacts"].append("olscale/machine_code/**")
         build_data["pure_python"] = False
@@ -32,7 +33,7 @@ class MachineCodeHook(BuildHookInterface):
 
 
 def _digest(package: Path) -> str:
-    """Return the digest of the package's sources as it computes it itself, without its dependencies."""
+    """Return the digest that the package computes of its sources, without its dependencies."""
     spec = importlib.util.spec_from_file_location(
         "source_digest", package / "system" / "source_digest.py"
     )

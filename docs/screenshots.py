@@ -38,20 +38,24 @@ COLOURS = 200
 
 LEARNERS = ("perceptron", "pa1", "arow", "lol", "no-change")
 
-_STYLE = """<meta name="viewport" content="width=device-width"><style>:root { color-scheme: light dark; }
-body { font: 15px/1.5 system-ui; max-width: 60rem; margin: 1rem auto; padding: 0 1rem; } img { max-width: 100%; }
-pre { background: light-dark(#f0f0f0, #222); padding: .6rem; overflow-x: auto; } .out { overflow-x: auto; }</style>"""
+_STYLE = """<meta name="viewport" content="width=device-width"><style>
+:root { color-scheme: light dark; }
+body { font: 15px/1.5 system-ui; max-width: 60rem; margin: 1rem auto; padding: 0 1rem; }
+img { max-width: 100%; } .out { overflow-x: auto; }
+pre { background: light-dark(#f0f0f0, #222); padding: .6rem; overflow-x: auto; }</style>"""
 
 LOOKS = """(() => {
   const said = new Set();
   const wide = document.documentElement.scrollWidth - innerWidth;
   if (wide > 0) said.add(`${wide} pixels are beyond the right edge`);
   const light = (text) => {
-    const [r, g, b] = text.match(/[\\d.]+/g).slice(0, 3).map((one) => one / (text.startsWith("color") ? 1 : 255));
+    const most = text.startsWith("color") ? 1 : 255;
+    const [r, g, b] = text.match(/[\\d.]+/g).slice(0, 3).map((one) => one / most);
     const of = (one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4);
     return 0.2126 * of(r) + 0.7152 * of(g) + 0.0722 * of(b);
   };
-  const bare = matchMedia("(prefers-color-scheme: dark)").matches ? "rgb(18, 18, 18)" : "rgb(255, 255, 255)";
+  const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const bare = isDark ? "rgb(18, 18, 18)" : "rgb(255, 255, 255)";
   const isClear = (text) => text === "transparent" || / 0\\)$|\\/ 0\\)$/.test(text);
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {

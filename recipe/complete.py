@@ -1,4 +1,7 @@
-"""Print recipe.yaml for a release: ``python recipe/complete.py SDIST --home URL --maintainer NAME``."""
+"""Print recipe.yaml for a release.
+
+``python recipe/complete.py SDIST --home URL --maintainer NAME``
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""``python -m docs.site FOLDER``: build the site of the documentation, for a browser without network.
+"""``python -m docs.site FOLDER``: build the documentation's site, for a browser without network.
 
 ``python -m docs.site words`` counts the words of its pages.
 
-Pages of ``docs`` stand beside pages made from the code: learners, commands, keys of files, names, API.
-A link to nowhere is an error.
+Pages of ``docs`` stand beside pages made from the code: learners, commands, keys of files, names,
+API. A link to nowhere is an error.
 """
 
 from __future__ import annotations

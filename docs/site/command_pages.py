@@ -12,7 +12,7 @@ from olscale.cli import olscale as olscale_command
 
 
 def command_pages() -> Iterator[tuple[str, str]]:
-    """Yield name and text of the pages: an overview, then one for each command of the first level."""
+    """Yield name and text of the pages: an overview, then one for each first-level command."""
     context = click.Context(olscale_command, info_name="olscale")
     rows = []
     for name in olscale_command.list_commands(context):

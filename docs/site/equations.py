@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 _TOKEN = re.compile(
-    r"(\s*)(\d+(?:\.\d+)?(?:e-?\d+)?|[A-Za-z]+\d*|\+=|-=|\*=|\+-|<=|>=|!=|->|[-+*/^_'|()\[\],=<>~.])"
+    r"(\s*)(\d+(?:\.\d+)?(?:e-?\d+)?|[A-Za-z]+\d*"
+    r"|\+=|-=|\*=|\+-|<=|>=|!=|->|[-+*/^_'|()\[\],=<>~.])"
 )
 
 _GREEK = frozenset(

@@ -65,7 +65,8 @@ def tables_of(text: str) -> Iterator[Figures]:
 
     Examples
     --------
-    >>> page = "### Error (%), permuted order\n\n|  | iris |\n| --- | --- |\n| pa | **3**^ |\n| arow | 4 |\n"
+    >>> rows = "|  | iris |\n| --- | --- |\n| pa | **3**^ |\n| arow | 4 |\n"
+    >>> page = f"### Error (%), permuted order\n\n{rows}"
     >>> [found] = tables_of(page)
     >>> found.title, found.sets, found.ranks("arow")
     ('Error (%)', ('iris',), {'iris': 2.0})
@@ -111,8 +112,9 @@ def figures_of(learner: str) -> str:
     ]
     parts = [
         "## Figures",
-        "From the [grand comparison](../grand-comparison.md), with its marks: `^` looks ahead. Ranks "
-        "are among all learners there, at their defaults and tuned; the least error has rank 1.",
+        "From the [grand comparison](../grand-comparison.md), with its marks: `^` looks ahead. "
+        "Ranks are among all learners there, at their defaults and tuned; the least error has "
+        "rank 1.",
         table(("", "Defaults", "Tuned"), summary),
     ]
     parts += [_errors(one, learner) for one in errors if len(one.sets) > 1]

@@ -1,4 +1,4 @@
-"""Addresses of names that the API takes from Python and other libraries, and a hook of mkdocs that links them.
+"""Addresses of names that the API takes from other libraries, and a hook of mkdocs that links them.
 
 The inventories of these sites say the same, but need a network.
 """

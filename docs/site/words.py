@@ -5,7 +5,7 @@ from __future__ import annotations
 from docs.site.repository import ROOT
 
 LIMIT = 30_000
-"""Most words of prose in all pages together: neither tables, blocks of code nor what commands write."""
+"""Most words of prose in all pages: neither tables, blocks of code nor what commands write."""
 
 
 def prose_words(text: str) -> int:

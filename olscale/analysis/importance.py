@@ -72,7 +72,7 @@ def importance(
 
 
 def _groups(values: Sequence[Any]) -> IntArray:
-    """Return the number of the group of each value: its own, or of many numbers one of five bins."""
+    """Return the group number of each value: its own, or of many numbers one of five bins."""
     texts = [canonical_json(value) for value in values]
     distinct = dict.fromkeys(texts)
     are_numbers = all(

@@ -1,4 +1,4 @@
-"""Costs: the seconds that a plan says a learner takes, next to those it takes, by shape of the rows.
+"""Costs: the seconds a plan says a learner takes, next to those it takes, by shape of the rows.
 
 Plans are cut for workers by these estimates: `learning_seconds`, from the numbers a row goes
 through, the speed `Learner.numbers_per_second` and `Learner.row_seconds`. How many rows a kernel

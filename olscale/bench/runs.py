@@ -274,7 +274,8 @@ def group_size_figures(here: Path, two_workers: str, rounds: int) -> Iterator[Fi
 
 
 def _words(learners: int, permutations: int) -> str:
-    return f"{learners} {'learner' if learners == 1 else 'learners'} on {permutations:,} permutations"
+    noun = "learner" if learners == 1 else "learners"
+    return f"{learners} {noun} on {permutations:,} permutations"
 
 
 def _sized_experiment(dataset: Path, learners: int, permutations: int) -> Experiment:

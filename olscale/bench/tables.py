@@ -1,8 +1,8 @@
 """Tables: whole ingests, from text files to datasets, against pyarrow and pandas with Parquet.
 
 An ingest parses, hashes the source and the rows, and writes chunks with checksums; the peers parse
-and write. Processes of their own, start included, read text of several sizes, by compiled loops whose
-bare machine code they load without numba.
+and write. Processes of their own, start included, read text of several sizes, by compiled loops
+whose bare machine code they load without numba.
 """
 
 import shutil

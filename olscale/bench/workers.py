@@ -344,7 +344,8 @@ def _simulated(costs: Costs) -> list[Figure]:
             pause = max(SETTINGS.report_seconds, workers / SETTINGS.most_reports)
             load = Load(seconds, reports=1 + int(seconds / pause))
             expected = forecast([load] * (10 * workers), workers, costs)
-            note = f"{expected.bottleneck} busy {expected.busy[expected.bottleneck]:.0%} of the time"
+            busy = expected.busy[expected.bottleneck]
+            note = f"{expected.bottleneck} busy {busy:.0%} of the time"
             name = f"simulated: {workers} workers, groups of {seconds:g} s"
             results.append(
                 Figure(name, 100 * expected.efficiency, "% of ideal", note=note)

@@ -271,8 +271,8 @@ def advise_compaction(store: Store) -> None:
     loose = store.run_files["runs"].single_count
     if loose >= _MANY_LOOSE:
         say(
-            f"olscale: {loose:,} runs of {store.path} are in separate files, which are slow to read; "
-            f"olscale compact {store.path} merges them",
+            f"olscale: {loose:,} runs of {store.path} are in separate files, which are slow "
+            f"to read; olscale compact {store.path} merges them",
             err=True,
         )
 

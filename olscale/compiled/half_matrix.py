@@ -37,7 +37,8 @@ def half_of_diagonal(diagonal: NDArray[np.float64]) -> NDArray[np.float64]:
     [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
     """
     half = np.zeros(packed_size(len(diagonal)))
-    half[[place.py_func(len(diagonal), j, j) for j in range(len(diagonal))]] = diagonal  # type: ignore[attr-defined]
+    place_of: Any = place.py_func  # type: ignore[attr-defined]
+    half[[place_of(len(diagonal), j, j) for j in range(len(diagonal))]] = diagonal
     return half
 
 

@@ -14,10 +14,11 @@ Loop = TypeVar("Loop", bound=Callable[..., Any])
 
 
 def only_with(arrays: type, otherwise: Any) -> Callable[[Loop], Loop]:
-    """Make a primitive, for compiled loops only, whose first argument may be the named tuple `arrays`.
+    """Make a primitive of compiled loops whose first argument may be the named tuple `arrays`.
 
-    Given anything else it is the constant `otherwise`, or that loop, so that machine code has nothing
-    of arrays that a state lacks: with calls that never do anything forests took three times as long.
+    Given anything else it is the constant `otherwise`, or that loop, so that machine code has
+    nothing of arrays that a state lacks: with calls that never do anything forests took three times
+    as long.
     """
 
     def decorate(loop: Loop) -> Loop:

@@ -1,10 +1,10 @@
 """Sums for measures, added up row by row: any split of rows into chunks gives the same bits.
 
-Each row comes with the predictions of trivial baselines, `baseline`. Unless `given` they follow from
-`base`, what those baselines know, and are written if there is room; if `frozen` the baselines learn
-no more. Rows count by their `weights`, or 1 each without weights; to the baselines all rows are
-equal. Sums fade by `alpha` with each row, and are copied to the rows of `found` after as many rows
-as `marks` says.
+Each row comes with the predictions of trivial baselines, `baseline`. Unless `given` they follow
+from `base`, what those baselines know, and are written if there is room; if `frozen` the baselines
+learn no more. Rows count by their `weights`, or 1 each without weights; to the baselines all rows
+are equal. Sums fade by `alpha` with each row, and are copied to the rows of `found` after as many
+rows as `marks` says.
 """
 
 from math import inf, nan, sqrt
@@ -34,7 +34,7 @@ def _most_after(code: int, most: int, base: Any) -> Any:
 
 @compiled
 def follow_classes(labels: Any, asked: Any, base: Any, baseline: Any) -> None:
-    """Learn class codes except negative ones; set `baseline` to the classes predicted before `asked`.
+    """Learn class codes of 0 or more; set `baseline` to the classes predicted before `asked`.
 
     `asked` are events.
     """

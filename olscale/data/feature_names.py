@@ -47,7 +47,8 @@ class FeatureNames:
 
     Examples
     --------
-    >>> names = FeatureNames(("size", "colour=red"), {"size": 0.0, "colour": None}, {1: ("colour", "red")})
+    >>> sources = {"size": 0.0, "colour": None}
+    >>> names = FeatureNames(("size", "colour=red"), sources, {1: ("colour", "red")})
     >>> import numpy as np
     >>> list(names.rows(np.array([[2.5, 1.0], [0.0, 0.0]])))
     [{'size': 2.5, 'colour': 'red'}, {'size': 0.0, 'colour': None}]

@@ -135,7 +135,8 @@ class PackedRows:
     --------
     >>> blocks = PackedRows(2, 2)
     >>> for index in (7, 3):
-    ...     blocks.add(CSR(np.array([0, 1]), np.array([index], np.int32), np.array([0.5])), np.zeros(1))
+    ...     row = CSR(np.array([0, 1]), np.array([index], np.int32), np.array([0.5]))
+    ...     blocks.add(row, np.zeros(1))
     >>> rows, label = blocks.rows()
     >>> unpack(rows, np.array([1, 0])).indices
     array([3, 7], dtype=int32)

@@ -245,7 +245,8 @@ def open_streams(
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/rotating-xor"
     >>> dataset = generate("rotating-xor", path, seed=0)
-    >>> streams = open_streams(path, ["bias"], Shuffle(seed=0, index=0), Part("kfold", seed=0, fold=0, folds=5))
+    >>> part = Part("kfold", seed=0, fold=0, folds=5)
+    >>> streams = open_streams(path, ["bias"], Shuffle(seed=0, index=0), part)
     >>> streams.train.rows, streams.train.columns, streams.test.rows
     (800, 3, 200)
     """

@@ -123,9 +123,9 @@ class Experiment(Section):
             for name, values in learner.tune.items():
                 if self.tuning.search == "grid" and isinstance(values, Range):
                     raise ExperimentError(
-                        f"{_SOURCE.get()}: tune.{name} of {learner.name} is a range, but a grid has "
-                        'listed values: list them, or write tuning = { search = "random" } or '
-                        '"halving"'
+                        f"{_SOURCE.get()}: tune.{name} of {learner.name} is a range, but a "
+                        "grid has listed values: list them, or write tuning = "
+                        '{ search = "random" } or "halving"'
                     )
         return self
 

@@ -113,8 +113,8 @@ class DatasetSpec(Section):
         Most rows of each split; a larger dataset is sampled, and its name then includes this
         number.
     test_share : float, optional
-        Share of the rows that are drawn to be the test split of a dataset without one; its name then
-        includes this number.
+        Share of the rows that are drawn to be the test split of a dataset without one; its name
+        then includes this number.
     optional : bool
         Whether to continue without the dataset if it is unavailable.
     """

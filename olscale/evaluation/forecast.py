@@ -99,9 +99,9 @@ def check_workers(
         size = bytes_of.get(run.id, 0)
         if size > memory:
             raise ParameterError(
-                f"learner {labels.learner(run)} on {labels.dataset(run)}: its model takes {size / 1e9:.3g} "
-                "GB, a worker has "
-                f"{memory / 1e9:.3g} GB; use fewer workers{_cheaper(run)}"
+                f"learner {labels.learner(run)} on {labels.dataset(run)}: its model takes "
+                f"{size / 1e9:.3g} GB, a worker has {memory / 1e9:.3g} GB; use fewer "
+                f"workers{_cheaper(run)}"
             )
 
 

@@ -42,7 +42,10 @@ def check_begins(
     """
     about = model.about
     columns = ColumnsEntry.of(dataset.manifest)
-    cure = "ingest its sources with --like the model's dataset, or let olscale models learn read them"
+    cure = (
+        "ingest its sources with --like the model's dataset, or let olscale models learn read "
+        "them"
+    )
     was = about.columns
     if (columns.count, columns.kind, columns.names) != (was.count, was.kind, was.names):
         raise ExperimentError(

@@ -264,8 +264,8 @@ class ProtocolSpec(ScoringOptions, StreamOptions):
         if self.order != "permuted" or self.split != "given":
             raise ExperimentError(
                 f"permutations of a learner was {permutations}, where protocol.order is "
-                f"{self.order!r} and protocol.split {self.split!r}; expected 'permuted' and 'given': "
-                "leave permutations out"
+                f"{self.order!r} and protocol.split {self.split!r}; expected 'permuted' and "
+                "'given': leave permutations out"
             )
         return replace(self, permutations=min(self.repeats(), permutations))
 

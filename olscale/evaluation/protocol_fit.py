@@ -73,9 +73,9 @@ def check_waits(learner: str, protocol: ProtocolSpec) -> None:
     """
     if protocol.delay and learner in REFERENCES:
         raise ExperimentError(
-            f"learner {learner}: protocol.delay was {protocol.delay!r}, and a batch reference would "
-            "be trained anew for every label that comes late; expected 0 for it: leave delay out, "
-            f"give protocol.batch, or take {REFERENCES[learner]}"
+            f"learner {learner}: protocol.delay was {protocol.delay!r}, and a batch reference "
+            "would be trained anew for every label that comes late; expected 0 for it: leave "
+            f"delay out, give protocol.batch, or take {REFERENCES[learner]}"
         )
 
 

@@ -1,4 +1,4 @@
-"""What a run has counted, and what its record has of it: results of metrics, and the environment."""
+"""What a run has counted, and what its record has of it: results of metrics, the environment."""
 
 import os
 import platform

@@ -51,9 +51,8 @@ class LiveJournal(LiveProgress):
         self._files = store.files
         began = strftime("%Y%m%dT%H%M%S", gmtime())
         # The random part keeps evaluations of one process and second apart.
-        self._name = f"{FOLDER}/{began}-{platform.node() or 'host'}-{os.getpid()}-{token_hex(2)}".replace(
-            " ", "-"
-        )
+        name = f"{began}-{platform.node() or 'host'}-{os.getpid()}-{token_hex(2)}"
+        self._name = f"{FOLDER}/{name}".replace(" ", "-")
         self._lock = Lock()
         self._ended = Event()
         self._line: dict[str, Any] = {}

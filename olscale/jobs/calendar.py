@@ -1,4 +1,4 @@
-"""The nights of a job as a calendar: a column per week, a cell per day, in the colours of states."""
+"""The nights of a job as a calendar: a column per week, a cell per day, in colours of states."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Errors across versions of the code: an edited learner, a raised version, a new library.
 
-A run of another version has another id, so its bytes are held against nothing. Its setting (dataset,
-transforms, learner, parameters, protocol) is the same, and so are the rows: what its error was
-before the change of code is known.
+A run of another version has another id, so its bytes are held against nothing. Its setting
+(dataset, transforms, learner, parameters, protocol) is the same, and so are the rows: what its
+error was before the change of code is known.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ _METRICS = {
     "error": "errors",
 }
 _LEGEND = (
-    "A point is a night; a hollow one began under load and does not count. An orange line is a level, "
-    "a dotted one marks other code or data."
+    "A point is a night; a hollow one began under load and does not count. An orange line is a "
+    "level, a dotted one marks other code or data."
 )
 # Worst first: a page of two hundred series is read from its top.
 _ORDER = ("slower", "higher", "faster", "lower", "steady", "unstable", "not enough")

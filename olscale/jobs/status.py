@@ -139,7 +139,8 @@ def _going_on(home: JobHome, now: float) -> list[str]:
         if evaluation.state(now) == "running"
     ]
     return [
-        f"{evaluation.name}: {evaluation.done} of {evaluation.total} runs, {speed_text(evaluation.rows_per_second)}"
+        f"{evaluation.name}: {evaluation.done} of {evaluation.total} runs, "
+        f"{speed_text(evaluation.rows_per_second)}"
         for evaluation in evaluations
     ]
 

@@ -171,8 +171,10 @@ def first_predicted(learner: str, protocol: Mapping[str, Any]) -> int:
 
     Examples
     --------
-    >>> first_predicted("pa1", {}), first_predicted("svm", {}), first_predicted("svm", {"delay": 10})
-    (0, 64, 0)
+    >>> first_predicted("pa1", {}), first_predicted("svm", {})
+    (0, 64)
+    >>> first_predicted("svm", {"delay": 10})
+    0
     """
     comes_late = bool(protocol.get("delay") or protocol.get("batch"))
     is_tested_apart = comes_late or str(protocol.get("split", "")).startswith(

@@ -131,7 +131,8 @@ def _no_name(target: str, holder: Any, name: str) -> str:
         file = f" ({holder.__file__})"
     else:
         file = ""
-    return f"learner {target!r} cannot be imported ({kind}{file} has no attribute {name!r}){hint}{few}"
+    lacking = f"{kind}{file} has no attribute {name!r}"
+    return f"learner {target!r} cannot be imported ({lacking}){hint}{few}"
 
 
 T = TypeVar("T")
@@ -167,10 +168,14 @@ LEARNERS: Registry[Any] = Registry(
         "pamo2": "olscale.learners.local.pamo:PAMO2",
         "amm": "olscale.learners.local.amm:AMM",
         "naive-bayes": "olscale.learners.bayes.naive_bayes:NaiveBayes",
-        "multinomial-naive-bayes": "olscale.learners.bayes.multinomial_naive_bayes:MultinomialNaiveBayes",
+        "multinomial-naive-bayes": (
+            "olscale.learners.bayes.multinomial_naive_bayes:MultinomialNaiveBayes"
+        ),
         "knn-window": "olscale.learners.neighbour.knn_window:KNNWindow",
         "hoeffding-tree": "olscale.learners.tree.hoeffding_tree:HoeffdingTree",
-        "hoeffding-adaptive-tree": "olscale.learners.tree.hoeffding_adaptive_tree:HoeffdingAdaptiveTree",
+        "hoeffding-adaptive-tree": (
+            "olscale.learners.tree.hoeffding_adaptive_tree:HoeffdingAdaptiveTree"
+        ),
         "arf": "olscale.learners.tree.adaptive_forest:AdaptiveRandomForest",
         "pair-tiles": "olscale.learners.tiles.pair_tiles:PairTiles",
         "drift-ensemble": "olscale.learners.ensemble.drift_ensemble:DriftEnsemble",

@@ -273,8 +273,8 @@ def _refusing(file: str) -> Iterator[None]:
         ) from None
     except IsADirectoryError:
         raise ModelError(
-            f"{file} is a folder, expected a model file; olscale models save writes that of a run in "
-            "a store"
+            f"{file} is a folder, expected a model file; olscale models save writes that of a run "
+            "in a store"
         ) from None
     except LaterFormatError as fault:
         raise ModelError(f"{file} cannot be read: {fault}") from None

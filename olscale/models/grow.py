@@ -46,7 +46,7 @@ GROWS_FEATURES = frozenset(
 """Learners whose models can get features; tests compare each with one that had them before."""
 
 _PADDED = ("covariance", "P")
-"""Arrays of one row per feature whose rows have as many columns, and zeros up to a multiple of 8."""
+"""Arrays of a row and a column per feature, with columns of zeros up to a multiple of 8."""
 
 GROWS_CLASSES = frozenset((*_LINEAR, "majority"))
 """Learners whose models of three or more classes can get classes."""

@@ -19,7 +19,7 @@ _NEARLY_CERTAIN = 1e-9
 
 
 def add_probabilities(model: FinalModel, scores: Value) -> Value | None:
-    """Add the probabilities of `scores`, the learner's own or calibrated; None if there are none."""
+    """Add the probabilities of `scores`, the learner's own or calibrated; None without any."""
     known = model.probabilities
     if known is None and isinstance(model.learner, LogProbabilityScores):
         return _of_log_probabilities(

@@ -52,9 +52,8 @@ class RowEncoder:
 
     Examples
     --------
-    >>> columns = ColumnsEntry(
-    ...     count=3, kind="dense", names=("age", "job=cook", "job=smith"), text=("job",), label="pay"
-    ... )
+    >>> names = ("age", "job=cook", "job=smith")
+    >>> columns = ColumnsEntry(count=3, kind="dense", names=names, text=("job",), label="pay")
     >>> RowEncoder(columns).rows([{"job": "smith", "age": 31}, {"age": 40, "job": None}])
     array([[31.,  0.,  1.],
            [40.,  0.,  0.]])

@@ -27,7 +27,7 @@ def refuse_rows_elsewhere(X: Any) -> None:
     >>> refuse_rows_elsewhere("new.csv")
     Traceback (most recent call last):
     ...
-    olscale.errors.ParameterError: X is a path, expected rows; read it as a data frame, or call olscale predict
+    olscale.errors.ParameterError: X is a path, expected rows; read it as a data frame, or ...
     """
     if isinstance(X, str | os.PathLike):
         raise ParameterError(

@@ -401,8 +401,8 @@ class ModelSource:
         if odd:
             unknown = [*dict.fromkeys(column_of(name, tables or ()) for name in odd)]
             raise ModelError(
-                f"{self._source} has columns that the model does not know: {listed_names(unknown)}; "
-                "leave them out with --drop"
+                f"{self._source} has columns that the model does not know: "
+                f"{listed_names(unknown)}; leave them out with --drop"
             )
         present = {*names, *(tables or ())}
         if lacking := [name for name in columns.table if name not in present]:

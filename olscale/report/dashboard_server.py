@@ -104,7 +104,8 @@ async def serve(
     dashboard = Dashboard(stores, pages, latest, names)
     server = PageServer(application(dashboard, prefix, hosts))
     server.add_sockets(sockets)
-    # What the first visitor asks for is made before; locks make him wait instead of making it twice.
+    # What the first visitor asks for is made before; locks make him wait, or it would be made
+    # twice.
     first = asyncio.create_task(asyncio.to_thread(_warm, dashboard))
     bound = sockets[0].getsockname()[1]
     ready(

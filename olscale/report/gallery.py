@@ -178,7 +178,7 @@ class Gallery:
         # Names of users' learners and data sets become names of files on any system.
         stem = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")
         if len(stem) > _LONGEST:
-            # The end says what the figure shows, and the digest tells data sets of long names apart.
+            # The end says what the figure shows; the digest tells data sets of long names apart.
             digest = hashlib.sha256(name.encode()).hexdigest()[:8]
             stem = f"{stem[: _LONGEST - 34]}-{digest}-{stem[-24:]}"
         free = next(

@@ -74,7 +74,7 @@ class Leaderboard(TableView):
         return list(self._tables)
 
     def figure(self, cost: str = "rows_per_cpu_second") -> Figure:
-        """Draw the first metric against a cost, with a line through what nothing else beats in both.
+        """Draw the first metric against a cost, with a line through what nothing beats in both.
 
         Figures are means over the data sets.
 

@@ -61,7 +61,10 @@ def footnotes(marked: Iterable[Iterable[Mark]]) -> tuple[str, ...]:
 
 def runs_mark(runs: int) -> Mark:
     """Return the mark of a mean over other runs than the rest of its column."""
-    sentence = "is the mean of n runs, not those of the rest of its column, and is not marked as the best."
+    sentence = (
+        "is the mean of n runs, not those of the rest of its column, and is not marked as the "
+        "best."
+    )
     return Mark(f"({runs})", sentence, "(n)")
 
 

@@ -21,7 +21,10 @@ _WARNING = (
     "learner: prequential "
     "folds, compared by Wilcoxon's test, are the better answer (Bifet et al. 2015)."
 )
-_OF_PASSES = " A row counts once in each of {} passes, though these are not independent: p is too small."
+_OF_PASSES = (
+    " A row counts once in each of {} passes, though these are not independent: p is too "
+    "small."
+)
 _OF_TEST_ROWS = (
     "The test speaks of these two final models, not of learners trained on other rows."
 )
@@ -89,7 +92,8 @@ def rows_compared(
                     if passes > 1:
                         note += _OF_PASSES.format(passes)
                 if late:
-                    note += f" Left out, as they predict nothing by the first rows: {', '.join(late)}."
+                    names = ", ".join(late)
+                    note += f" Left out, as they predict nothing by the first rows: {names}."
                 if pairs:
                     note = " ".join([note, *one.cautions("error", learners)])
                 # Learners are in the order of their mean ranks.

@@ -1,4 +1,4 @@
-"""Tables of an experiment on generated streams: means over seeds, and where its first learner loses."""
+"""Tables of an experiment on generated streams: means over seeds, losses of its first learner."""
 
 import math
 from collections.abc import Collection, Sequence

@@ -1,4 +1,4 @@
-"""What stands out of a store on the dashboard: runs, failures, workers, experiments with their state."""
+"""What stands out of a store on the dashboard: runs, failures, workers, state of experiments."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ class PageServer(HTTPServer):
         self.handle_stream(stream, address)
 
     def _look_later(self, listening: socket.socket) -> None:
-        # The socket stays readable, so a handler that takes nothing would be called without a pause.
+        # The socket stays readable: a handler that takes nothing would be called without a pause.
         IOLoop.current().remove_handler(listening)
         IOLoop.current().call_later(_SECONDS_BETWEEN_LOOKS, self._listen, listening)
 
@@ -187,7 +187,8 @@ class _OnceForAKind(logging.Filter):
         if kind in self._kinds or len(self._kinds) >= _MOST_KINDS:
             return False
         self._kinds.add(kind)
-        record.msg = f"olscale dashboard: {printable(text)[:300]} (others of this kind are not shown)"
+        shown = printable(text)[:300]
+        record.msg = f"olscale dashboard: {shown} (others of this kind are not shown)"
         record.args = record.exc_info = record.exc_text = None
         return True
 

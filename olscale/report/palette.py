@@ -44,8 +44,8 @@ _SHADES = (0.0, 0.35, 0.55, 0.7)
 def series_look(learner: int, setting: int = 0) -> Look:
     """Return the look of a learner, by its number, in one of its settings.
 
-    Colour and mark belong to the learner: no two of the first 100 share both. Of the first 40 no two
-    share colour and dash, nor dash and mark, which is what grey print leaves.
+    Colour and mark belong to the learner: no two of the first 100 share both. Of the first 40 no
+    two share colour and dash, nor dash and mark, which is what grey print leaves.
 
     Examples
     --------

@@ -289,7 +289,8 @@ def _settings(count: int) -> str:
 
 
 def _trial(trial: Trial, usual: Setting | None) -> str:
-    return f"{_unlike(trial.setting, usual)}: {with_deviation(trial.summary.mean, trial.summary.std)}"
+    error = with_deviation(trial.summary.mean, trial.summary.std)
+    return f"{_unlike(trial.setting, usual)}: {error}"
 
 
 def _unlike(setting: Setting, usual: Setting | None) -> str:

@@ -266,7 +266,7 @@ def _replicate(text: str) -> str:
 
 
 def table_of_runs(runs: Sequence[ListedRun], query: Query, number: int = 0) -> str:
-    """Return one page of the runs that a query selects, as HTML, of store `number` of the dashboard."""
+    """Return one page of the runs of store `number` that a query selects, as HTML."""
     words = query.words.lower().split()[:_MOST_WORDS]
     selected = [
         run

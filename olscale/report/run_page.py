@@ -163,7 +163,7 @@ def compare_runs(store: Store, ids: Sequence[str], number: int = 0) -> str:
 
 
 def _labels(records: Sequence[Record], named: Sequence[NamedSetting]) -> list[str]:
-    """Return a label for each run: its number, its learner, and data set and replicate if they differ."""
+    """Return a label for each run: number, learner, and data set and replicate if they differ."""
     one_set = len({name.dataset for name in named}) == 1
     replicates = []
     for record in records:

@@ -117,7 +117,7 @@ def _importance(
 
 
 def _distance(metric: str, point: Point) -> tuple[bool, float, float]:
-    """Return a sort key: the best of those that learned the whole stream first, failed ones last."""
+    """Return a sort key: the best that learned the whole stream first, failed ones last."""
     if point.error is None:
         return True, 0.0, 0.0
     return False, -point.share, distance_from_best(metric, point.error)
@@ -138,7 +138,7 @@ def _kind(point: Point, place: int, is_chosen: bool) -> str:
 
 
 def _points(heights: Sequence[float], steps: int) -> str:
-    """Return the points of a line, in percent of the picture; a failed one ends before the score."""
+    """Return the points of a line, in percent of the picture; a failed one lacks the score."""
     return " ".join(
         f"{100 * i / steps:.2f},{height:.2f}" for i, height in enumerate(heights)
     )

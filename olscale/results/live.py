@@ -5,8 +5,8 @@ r"""The live journal of an evaluation: what it is doing now, as lines of JSON in
     STORE/live/<when>-<host>-<pid>-<random>.<part>.jsonl
 
 The process that drives the evaluation writes it (`olscale.execution.journal`), terminals, notebooks
-and pages read it (`olscale.results.live_reader`); no result depends on it, and it may be deleted at any time. A line
-is an object with the seconds since 1970 as ``t`` and one or more of
+and pages read it (`olscale.results.live_reader`); no result depends on it, and it may be deleted at
+any time. A line is an object with the seconds since 1970 as ``t`` and one or more of
 
 - ``begin``: host, process id and version of the writer;
 - ``start``: name and runs of what begins, how many are in the store, its run groups with what they
@@ -351,7 +351,7 @@ class LiveEvaluation:
 
     @property
     def share_done(self) -> float:
-        """Share of the work that is done, by its estimated cost; in hand is what has been learned."""
+        """Share of the work done, by its estimated cost, with what runs in hand have learned."""
         total, done, _ = self._work()
         if not total:
             return 1.0

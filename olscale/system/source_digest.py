@@ -21,7 +21,7 @@ def text_digest(texts: Iterable[tuple[str, bytes]]) -> str:
     """
     digest = hashlib.sha256()
     for name, text in texts:
-        # Zero bytes, which no source has, keep the end of one text from being the begin of the next.
+        # Zero bytes, which no source has, keep the end of one text from being the next one's begin.
         digest.update(b"%s\0%s\0" % (name.encode(), text))
     return digest.hexdigest()
 

@@ -377,7 +377,7 @@ def _learned(
 
 
 def check_any_cut_into_chunks_learns_the_same_bits_from_labels(make: Make) -> None:
-    """Rows whose labels arrive late get the same bits from any chunk size, if it `learns_labels`."""
+    """Rows whose labels arrive late get the same bits at any chunk size, if it `learns_labels`."""
     labels = _stream_labels()
     expected = _learned(begin(make), labels, 0, ROWS)
     for cuts in CUTS:

@@ -39,7 +39,7 @@ EXAMPLES: dict[
     "olk-2013-fig12": (indoor, MODELS, (45, 70, 95), 51),
     "olk-2013-fig13": (indoor_nine, FEW, (5, 7, 9), 5),
 }
-"""Of each figure: frames, models, numbers of the frames that it shows, and the first that counts."""
+"""Of each figure: frames, models, numbers of the frames it shows, and the first that counts."""
 
 
 def main(folder: Path) -> None:

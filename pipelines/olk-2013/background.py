@@ -86,7 +86,7 @@ class BackgroundModel(ABC):
         self.state_: dict[str, NDArray[Any]] = {}
 
     def learn(self, frame: NDArray[Any]) -> Mask:
-        """Return the mask of a frame, True for foreground, as it is before the frame is learned; then learn it.
+        """Return the mask of a frame, True for foreground, from the frames before; then learn it.
 
         Parameters
         ----------
@@ -135,21 +135,23 @@ class BackgroundModel(ABC):
         }
 
     def _weights(self, seen: int) -> FloatArray:
-        """Return what the coefficients of the frames have faded to, 0 where there is no frame; shape (terms,)."""
+        """Return what the frames' coefficients have faded to, 0 without a frame; shape (terms,)."""
         age = (seen - 1 - np.arange(self.terms)) % self.terms
         return np.where(np.arange(self.terms) < seen, self._faded(age), 0.0)
 
     @abstractmethod
     def _faded(self, age: NDArray[np.int64]) -> FloatArray:
-        """Return the share of a coefficient that is left when `age` more frames have been learned after its own."""
+        """Return the share of a coefficient that is left `age` frames after its own."""
 
     @abstractmethod
     def _step(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return scores, negative for foreground, and the new coefficients of pixels whose expansions are `f`."""
+        """Return scores, below 0 for foreground, and new coefficients; `f` are the expansions."""
 
 
 class OLKBackground(BackgroundModel):
-    """OLK-N for each pixel, with rho = 0: see the learner `olk-n`. At least the first ``1 / C`` frames are all foreground.
+    """OLK-N for each pixel, with rho = 0: see the learner `olk-n`.
+
+    At least the first ``1 / C`` frames are all foreground.
 
     Parameters
     ----------

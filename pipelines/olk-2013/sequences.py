@@ -76,7 +76,7 @@ def indoor(
 
 
 def indoor_nine() -> Frames:
-    """Return nine frames of `indoor` with their masks, in the first of which the body is there already."""
+    """Return nine frames of `indoor` with their masks, the body being in the first already."""
     return islice(indoor(), *NINE)
 
 
@@ -87,7 +87,10 @@ def cross(
     height: int,
     width: int,
 ) -> Frames:
-    """Yield frames of `background`, a function of the frame's number, with noise and the body, and their masks."""
+    """Yield frames of `background` with noise and the body, and their masks.
+
+    The background is a function of the frame's number.
+    """
     generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
     grain = generator.uniform(-1.0, 1.0, size=_BODY)
     for t in range(count):

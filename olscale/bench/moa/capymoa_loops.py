@@ -1,7 +1,7 @@
 """Loops of CapyMOA and of olscale over its classes, in the Python that has CapyMOA.
 
-``PYTHON -m olscale.bench.moa.capymoa_loops`` says where MOA is, then answers each line of its input, a
-`Request` as JSON, with one line: the processor seconds of the loop, and the mistakes.
+``PYTHON -m olscale.bench.moa.capymoa_loops`` says where MOA is, then answers each line of its
+input, a `Request` as JSON, with one line: the processor seconds of the loop, and the mistakes.
 """
 
 import json

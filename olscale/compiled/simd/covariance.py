@@ -13,7 +13,8 @@ everything is in double precision.
 A diagonal takes four features of a sparse row at once. Mean and variance of a feature are read and
 written together, and four divisions take the time of two. Intermediate numbers are double precision
 for any precision of the state, with each operation rounded separately and sums in ascending order
-of the features: the bits are those of one feature after another. In numpy, with `A` as ``[[mean, variance], ...]``:
+of the features: the bits are those of one feature after another. In numpy, with `A` as
+``[[mean, variance], ...]``:
 
 >>> def sum_moments(A, x):
 ...     return x @ A[:, 0], (x * x) @ A[:, 1], x @ x

@@ -188,8 +188,8 @@ class ReadOptions:
         Of CSV and TSV: words that mean "no value", in addition to those that do so in all tables.
     weights : str, optional
         Column of a table, or array of a file of arrays, with the weights of the rows; for VW text
-        ``importance``, for the braces behind rows of ARFF ``instance``. It is no feature; its values
-        go to `Batch.weights`.
+        ``importance``, for the braces behind rows of ARFF ``instance``. It is no feature; its
+        values go to `Batch.weights`.
     """
 
     chunk_rows: int = 8192

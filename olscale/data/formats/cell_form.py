@@ -1,6 +1,6 @@
 """How the cells of CSV and TSV are written: quotes, backslashes, and words for "no value".
 
-A quoted cell ends only at the next quote, so that one quote may swallow rows; `QuoteWatch` notes it.
+A quoted cell ends only at the next quote, so one quote may swallow rows; `QuoteWatch` notes it.
 """
 
 import csv
@@ -233,13 +233,15 @@ def single_quote_notes(
 
     Examples
     --------
-    >>> single_quote_notes("t.csv", ["x", "y"], [["1", "'a'"], ["2", "'b'"]])
-    ("t.csv: the cells of column 'y' stand between single quotes, which are part of them; write double ones if not",)
+    >>> [note] = single_quote_notes("t.csv", ["x", "y"], [["1", "'a'"], ["2", "'b'"]])
+    >>> note[: note.index(",")]
+    "t.csv: the cells of column 'y' stand between single quotes"
     """
     for name, cells in zip(names, zip(*rows, strict=True), strict=True):
         if all(map(_SINGLE.fullmatch, cells)):
-            problem = f"the cells of column {name!r} stand between single quotes, which are part of them"
-            return (f"{source}: {problem}; write double ones if not",)
+            problem = f"the cells of column {name!r} stand between single quotes"
+            cure = "which are part of them; write double ones if not"
+            return (f"{source}: {problem}, {cure}",)
     return ()
 
 
@@ -254,8 +256,9 @@ def loose_quote_notes(
 
     Examples
     --------
-    >>> print(*loose_quote_notes("t.csv", ",", [["1", ' "a"']]))
-    t.csv: a blank before a quote makes it part of the cell; take it out: sed 's/, *"/,"/g' FILE > NEW
+    >>> [note] = loose_quote_notes("t.csv", ",", [["1", ' "a"']])
+    >>> print(note.partition("; ")[-1])
+    take it out: sed 's/, *"/,"/g' FILE > NEW
     >>> loose_quote_notes("t.txt", " ", [["x", "y"], ["1", "2"]])
     ()
     """
@@ -318,7 +321,10 @@ class QuoteWatch:
     def add_span(self, first: int, last: int) -> None:
         """Note a cell that begins in line `first` and ends in line `last`."""
         if self.span_note is None:
-            self.span_note = f"the quote that opens a cell in line {first} closes in line {last}; {CURE}"
+            self.span_note = (
+                f"the quote that opens a cell in line {first} closes in line {last}; "
+                f"{CURE}"
+            )
             self._notes.append(f"{self._source}: {self.span_note}")
 
     def add_tab(self, line: int) -> None:

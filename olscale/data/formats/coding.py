@@ -178,7 +178,8 @@ def coded_as_text(
 
     Examples
     --------
-    >>> coded_as_text(["id", "day", "x"], [False, True, False], parse_codings(["id=hash", "day=number"]))
+    >>> codings = parse_codings(["id=hash", "day=number"])
+    >>> coded_as_text(["id", "day", "x"], [False, True, False], codings)
     (True, False, False)
     """
     return tuple(

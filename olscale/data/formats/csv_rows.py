@@ -1,4 +1,4 @@
-"""The rows of CSV text as cells, the exact way: by Python's csv, or faster where text has no quotes."""
+"""The rows of CSV text as exact cells: by Python's csv, or faster where text has no quotes."""
 
 import csv
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Dates and times as features: their parts, places in day, week and year, and the time between rows.
+"""Dates and times as features: parts, places in day, week and year, and the time between rows.
 
 Parts are those of the clock that wrote the cell. Differences and seconds since 1970 count from one
 moment to another; a time without a zone is taken as UTC for them.
@@ -54,8 +54,10 @@ class Date(Coding):
     --------
     >>> Date().encode(["2024-01-31 10:30"]).data
     array([2.024e+03, 1.000e+00, 3.100e+01, 2.000e+00, 1.000e+01, 3.000e+01])
-    >>> str(Date("weekday,hour")), Date("since-last").encode(["2024-01-31", None, "2024-02-01"]).data
-    ('date:parts=weekday,hour', array([86400.]))
+    >>> Date("since-last").encode(["2024-01-31", None, "2024-02-01"]).data
+    array([86400.])
+    >>> str(Date("weekday,hour"))
+    'date:parts=weekday,hour'
     """
 
     name = "date"

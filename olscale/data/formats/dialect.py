@@ -25,8 +25,8 @@ def has_decimal_commas(cells: Sequence[str]) -> bool:
 
     Examples
     --------
-    >>> has_decimal_commas(["1,5", "2", "?"]), has_decimal_commas(["1", "2"]), has_decimal_commas(["1,5", "x"])
-    (True, False, False)
+    >>> [has_decimal_commas(cells) for cells in (["1,5", "2", "?"], ["1", "2"], ["1,5", "x"])]
+    [True, False, False]
     """
     has_comma = False
     for cell in cells:

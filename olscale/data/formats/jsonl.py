@@ -353,8 +353,8 @@ class _Records:
         elif was_text and types[name] == TRUTH and before.truth_in_text:
             return
         elif was_text != (types[name] == TEXT):
-            problem = f"key {name[:40]!r} is {types[name]}, expected {expected} as in the source before"
-            raise FormatError(self._text.source, problem)
+            problem = f"key {name[:40]!r} is {types[name]}, expected {expected}"
+            raise FormatError(self._text.source, f"{problem} as in the source before")
 
     def _columns_of(
         self, records: Sequence[Record]

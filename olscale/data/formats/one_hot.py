@@ -284,8 +284,7 @@ def refuse_shared_names(source: str, names: Iterable[str], text: Iterable[str]) 
     >>> refuse_shared_names("t.csv", ["size", "color=red"], ["color"])
     Traceback (most recent call last):
     ...
-    olscale.errors.FormatError: t.csv: column 'color=red' is called as a value of column 'color' is; rename one of \
-them in the file, or leave one out with --drop
+    olscale.errors.FormatError: t.csv: column 'color=red' is called as a value of column 'color' ...
     """
     columns = set(text)
     # Names may have many equal signs, columns have few lengths.

@@ -62,7 +62,8 @@ class RowChecks:
         """Refuse the first label of the column `position` that is absent."""
         if True in absent:
             name = self._names[position] if self._columns.more else self._label_name
-            problem = f"the label is missing (column {name if isinstance(name, int) else repr(name)})"
+            column = name if isinstance(name, int) else repr(name)
+            problem = f"the label is missing (column {column})"
             cure = "take the row out, or name another column with --label"
             raise FormatError(
                 self._source, f"{problem}; {cure}", lines[absent.index(True)]

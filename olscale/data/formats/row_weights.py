@@ -31,8 +31,11 @@ def weight_problem(weight: float, column: str) -> str:
 
     Examples
     --------
-    >>> weight_problem(-1.0, "w")
-    "the weight is -1 (column 'w'), expected a finite number, 0 or more; mend it, or take the row out"
+    >>> problem, cure = weight_problem(-1.0, "w").split("; ")
+    >>> problem
+    "the weight is -1 (column 'w'), expected a finite number, 0 or more"
+    >>> cure
+    'mend it, or take the row out'
     """
     if np.isnan(weight):
         return (

@@ -35,7 +35,8 @@ class SklearnFormat:
 
         Examples
         --------
-        >>> [len(batch) for batch in SklearnFormat().read("sklearn:iris", ReadOptions(chunk_rows=100))]
+        >>> batches = SklearnFormat().read("sklearn:iris", ReadOptions(chunk_rows=100))
+        >>> [len(batch) for batch in batches]
         [100, 50]
         """
         name = source.removeprefix(_PREFIX)

@@ -1,8 +1,8 @@
 """Rows of cells, from text to batches: by a compiled loop, or row by row where it stops.
 
 Both ways give the same bytes. Only the slow one (Python's csv, or ARFF's own) reports what is
-wrong. They take turns: the loop stops before a row that is not plain; the exact way then reads a few
-rows, and more and more as long as the loop makes no progress.
+wrong. They take turns: the loop stops before a row that is not plain; the exact way then reads a
+few rows, and more and more as long as the loop makes no progress.
 """
 
 import io
@@ -72,7 +72,7 @@ def different_cells(
 
 
 BLOCK_BYTES = 1 << 22
-"""Bytes of text parsed at a time, about as many as Python's csv reads while numba starts, if it must."""
+"""Bytes of text parsed at a time: about what Python's csv reads while numba starts, if it must."""
 
 # Cells of a batch: 8 MB of numbers.
 _MOST_CELLS = 1 << 20

@@ -1,4 +1,4 @@
-"""Two ways to read rows that take turns: a fast loop, and an exact way for the rows where it stops."""
+"""Two ways to read rows that take turns: a fast loop, and an exact way for rows where it stops."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice

@@ -36,7 +36,7 @@ class ConceptStream(ABC):
 
     @abstractmethod
     def take(self, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the next `count` rows, of shape (count, columns), and the numbers of their classes."""
+        """Return the next `count` rows, of shape (count, columns), and their classes' numbers."""
 
 
 _DRIFT = """position : int, optional
@@ -135,10 +135,10 @@ def _stream(
             f"{_given(position, period)}; several concepts need position, for changes that stay, "
             "or period, for concepts that recur"
         )
-    concepts = [
-        kind(seed + number, **{**chosen, **dict(zip(several, values, strict=True))})  # type: ignore[call-arg]
-        for number, values in enumerate(zip(*several.values(), strict=True))
-    ]
+    concepts = []
+    for number, values in enumerate(zip(*several.values(), strict=True)):
+        options = {**chosen, **dict(zip(several, values, strict=True))}
+        concepts.append(kind(seed + number, **options))  # type: ignore[call-arg]
     width = whole("width", width, 1)
     if period is not None:
         choice = RecurringConcepts(

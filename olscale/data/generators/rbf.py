@@ -2,8 +2,8 @@
 
 The centroids are uniform in the unit cube, with a class, a standard deviation and a weight each,
 all drawn by ``model_seed``. A row is of a centroid chosen by weight, at a Gaussian distance in a
-random direction. With a ``speed`` the first ``drifting`` centroids move so far before each row, each
-along its own direction, and turn back at the walls of the cube.
+random direction. With a ``speed`` the first ``drifting`` centroids move so far before each row,
+each along its own direction, and turn back at the walls of the cube.
 
 The rows are those of MOA's ``RandomRBFGeneratorDrift -r MODEL_SEED -i SEED``, with speed 0 also
 those of ``RandomRBFGenerator``, bit for bit.

@@ -463,8 +463,8 @@ def _damaged(archive: str, error: Exception) -> FormatError:
     if isinstance(error, RuntimeError) and "password" in str(error):
         return FormatError(archive, "is encrypted; unpack it, and name the data files")
     if isinstance(error, NotImplementedError):
-        problem = f"is compressed in a way that is not read ({error}); unpack it, and name the data files"
-        return FormatError(archive, problem)
+        problem = f"is compressed in a way that is not read ({error})"
+        return FormatError(archive, f"{problem}; unpack it, and name the data files")
     reason = str(error) or repr(error)
     return FormatError(
         archive, f"is no zip archive or is damaged ({reason}); get it again"

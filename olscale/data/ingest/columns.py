@@ -130,9 +130,9 @@ class Columns:
         names = batch.feature_names
         if names is not None and names != self.names:
             if self._names is None or sorted(names) != sorted(self._names):
-                cure = "name them alike, or, of CSV and TSV, give --no-header if first rows are data"
                 raise DatasetError(
-                    f"{source} has other column names than the sources before it; {cure}"
+                    f"{source} has other column names than the sources before it; name them alike, "
+                    "or, of CSV and TSV, give --no-header if first rows are data"
                 )
             X = X[:, [names.index(name) for name in self._names]]
         return X.astype(stored, copy=False)

@@ -181,7 +181,8 @@ def _say_nothing(line: str) -> None:
 def _expand_one(source: str, note: Callable[[str], None]) -> list[Source]:
     # Without fsspec where possible: to import it takes as long as to read a small table.
     place = local_path(source)
-    if place is not None and os.path.isfile(place):  # noqa: PTH113 - Path.is_file raises where it may not look
+    # Path.is_file raises where it may not look.
+    if place is not None and os.path.isfile(place):  # noqa: PTH113
         return [_file(source, place)]
     fs, path = split_url(source)
     if fs.exists(path):

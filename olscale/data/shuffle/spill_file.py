@@ -172,7 +172,8 @@ class SpillFile:
     Examples
     --------
     >>> buckets = SpillFile(positions=4, size=2, room=100, title="four numbers")
-    >>> buckets.add(np.array([3, 0, 1, 2]), Block(np.array([[30], [0], [10], [20]], dtype=np.uint8), np.zeros(4)))
+    >>> X = np.array([[30], [0], [10], [20]], dtype=np.uint8)
+    >>> buckets.add(np.array([3, 0, 1, 2]), Block(X, np.zeros(4)))
     >>> rows, where = buckets.rows(1, buckets.read(1, buckets.memory(1)))
     >>> rows.take(where).X.tolist()
     [[20], [30]]
@@ -196,7 +197,8 @@ class SpillFile:
         with self._one_line_errors():
             folder = scratch_folder()
             folder.mkdir(parents=True, exist_ok=True)
-            self._file: Any = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 - open as long as we are
+            # Open as long as this object lives: a block would close it.
+            self._file: Any = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
         weakref.finalize(self, self._file.close)
 
     def __len__(self) -> int:

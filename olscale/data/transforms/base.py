@@ -61,7 +61,8 @@ class Transform(ABC):
     is_random: bool = False
     projection: int = 0
 
-    def fit(self, chunks: Callable[[], Iterator[Any]], columns: int) -> None:  # noqa: B027 (most need no fit)
+    # Not abstract: most need no fit.
+    def fit(self, chunks: Callable[[], Iterator[Any]], columns: int) -> None:  # noqa: B027
         """Learn from the training rows; `chunks` starts a pass, dense unless `fits_sparse`."""
 
     def bound_to(self, known: KnownColumns, chosen: NDArray[np.int64]) -> Transform:

@@ -140,14 +140,15 @@ class OrdinalEncode(CategoryTransform):
 
 
 class TargetEncode(CategoryTransform):
-    """The mean label of the earlier rows that have the category of a row, drawn to the overall mean.
+    """The mean label of the earlier rows with the category of a row, drawn to the overall mean.
 
     With the sum s of n labels of a category and the mean p of all labels so far it is
-    ``(s + smoothing * p) / (n + smoothing)``, the estimate of Micci-Barreca [1]_ on the rows before,
-    as CatBoost's ordered target statistics [2]_ are: labels of the row and of later ones never
-    count, and a late label counts once it has arrived. A column becomes one feature: the share of
-    the second of two classes, or the mean of the target; of more classes and of several targets it
-    becomes one for each. Before any label p is the same for all classes, and 0 in a regression.
+    ``(s + smoothing * p) / (n + smoothing)``, the estimate of Micci-Barreca [1]_ on the rows
+    before, as CatBoost's ordered target statistics [2]_ are: labels of the row and of later ones
+    never count, and a late label counts once it has arrived. A column becomes one feature: the
+    share of the second of two classes, or the mean of the target; of more classes and of several
+    targets it becomes one for each. Before any label p is the same for all classes, and 0 in a
+    regression.
 
     Parameters
     ----------
@@ -351,7 +352,7 @@ def _as_numbers(y: NDArray[Any], width: int) -> FloatArray:
 def _is_early(
     slot: NDArray[np.int64], row: NDArray[np.int64], trains: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Return which slots, numbered from the first new one, stand before the row that teaches them."""
+    """Return which slots, numbered from the first new one, precede the row that teaches them."""
     [new] = np.nonzero(slot >= 0)
     first = np.full(int(slot.max(initial=-1)) + 1, len(trains))
     teaches = new[trains[row[new]]]

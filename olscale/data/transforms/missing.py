@@ -122,7 +122,8 @@ class Impute(StreamingTransform):
     --------
     >>> step = Impute("mean")
     >>> step.begin(1)
-    >>> step.learn(np.array([[1.0], [np.nan], [4.0], [np.nan]]), 1, np.array([True, True, True, False]))[:, 0]
+    >>> X = np.array([[1.0], [np.nan], [4.0], [np.nan]])
+    >>> step.learn(X, 1, np.array([True, True, True, False]))[:, 0]
     array([1. , 1. , 4. , 2.5])
     """
 

@@ -394,7 +394,8 @@ def check_order(texts: Sequence[str]) -> None:
         If there is no such transform or parameter.
     ParameterError
         As `make_transform`; also if one is fitted on rows that a streaming one returns, or if
-        missing values are marked after they are filled in, or if one of categories chooses no columns.
+        missing values are marked after they are filled in, or if one of categories chooses no
+        columns.
 
     Examples
     --------

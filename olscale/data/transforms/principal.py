@@ -118,7 +118,8 @@ class IPCA(PrincipalFeatures, StreamingTransform):
     --------
     >>> step = IPCA(components=1, block=1)
     >>> step.begin(2)
-    >>> step.learn(np.array([[0.0, 1.0], [4.0, 1.0], [2.0, 1.0]]), 2, np.ones(3, dtype=bool))[:, 0].tolist()
+    >>> X = np.array([[0.0, 1.0], [4.0, 1.0], [2.0, 1.0]])
+    >>> step.learn(X, 2, np.ones(3, dtype=bool))[:, 0].tolist()
     [0.0, 2.0, 0.0]
     """
 

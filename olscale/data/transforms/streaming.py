@@ -2,10 +2,10 @@
 
 A row that trains is first learned from and then transformed: the result depends on its own features
 and on earlier rows, never on a later row or its own label. StreamLabels of earlier rows count for a
-transform that `learns_labels`, once they have arrived. A row that is held out, or of the test split,
-is transformed with what is known when it is predicted, and leaves no trace. A row is transformed
-once, when it is predicted: one whose label comes later is learned as it was then. Several passes
-over the rows are one long stream.
+transform that `learns_labels`, once they have arrived. A row that is held out, or of the test
+split, is transformed with what is known when it is predicted, and leaves no trace. A row is
+transformed once, when it is predicted: one whose label comes later is learned as it was then.
+Several passes over the rows are one long stream.
 """
 
 from __future__ import annotations

@@ -44,16 +44,16 @@ class MultinomialNaiveBayes(
     Values may be any numbers from 0 on, such as frequencies. A row with one below 0 ends the run.
     A class without rows is e^-700 times as likely as the least likely of the others.
 
-    The same are scikit-learn's ``MultinomialNB(alpha=alpha)`` by ``partial_fit``, to rounding. MOA's
-    ``bayes.NaiveBayesMultinomial`` starts with `alpha` rows in each class and counts the class as a
-    feature, ``n_c + alpha`` and ``alpha (d + 1)``, and votes for one class. River's ``MultinomialNB`` counts as d the
-    features that have come so far.
+    The same are scikit-learn's ``MultinomialNB(alpha=alpha)`` by ``partial_fit``, to rounding.
+    MOA's ``bayes.NaiveBayesMultinomial`` starts with `alpha` rows in each class and counts the
+    class as a feature, ``n_c + alpha`` and ``alpha (d + 1)``, and votes for one class. River's
+    ``MultinomialNB`` counts as d the features that have come so far.
 
     A row's weight multiplies what it adds: one of weight 2 counts as two equal rows.
 
-    State: twice as many numbers as features and classes; 2 for a feature with two classes. Cost of a
-    row: ``O(nonzeros classes)`` to predict it, ``O(nonzeros)`` to learn it. Of two classes values of
-    1, 2 and 3 are the fastest.
+    State: twice as many numbers as features and classes; 2 for a feature with two classes. Cost of
+    a row: ``O(nonzeros classes)`` to predict it, ``O(nonzeros)`` to learn it. Of two classes values
+    of 1, 2 and 3 are the fastest.
 
     References
     ----------

@@ -16,8 +16,8 @@ class NaiveBayes(OnePassLearner, WeightedClassifier, LogProbabilities, Estimates
     """Gaussian naive Bayes: the features of a class are normal and independent of each other.
 
     Each class has its number of rows, and the mean and variance of each feature in them, which
-    move with every row (Welford). The score of a class is ``log(n_c / n) + sum_j log N(x_j; mean_cj,
-    var_cj)``, that of two classes the difference. It has no parameters.
+    move with every row (Welford). The score of a class is ``log(n_c / n) + sum_j log N(x_j;
+    mean_cj, var_cj)``, that of two classes the difference. It has no parameters.
 
     Notes
     -----

@@ -129,7 +129,8 @@ def join_classes(
     Examples
     --------
     >>> states = [{"W": np.array([[1.0]])}, {"W": np.array([[2.0, 3.0]])}]
-    >>> join_classes(states, {"W": class_axis(1, 3)}, [{"W": class_axis(1, 1)}, {"W": class_axis(1, 2)}])
+    >>> parts = [{"W": class_axis(1, 1)}, {"W": class_axis(1, 2)}]
+    >>> join_classes(states, {"W": class_axis(1, 3)}, parts)
     {'W': array([[1., 2., 3.]])}
     """
     joined = {name: array.copy() for name, array in states[0].items()}

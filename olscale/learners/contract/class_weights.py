@@ -180,7 +180,8 @@ def _with_class_weight(init: Callable[..., None]) -> Callable[..., None]:
     signature = inspect.signature(init)
     parameter = inspect.Parameter(NAME, inspect.Parameter.KEYWORD_ONLY, default=None)
     parameters = [*signature.parameters.values(), parameter]
-    init_weighted.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    weighted = signature.replace(parameters=parameters)
+    init_weighted.__signature__ = weighted  # type: ignore[attr-defined]
     return init_weighted
 
 

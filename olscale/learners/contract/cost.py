@@ -17,7 +17,7 @@ LARGE = 1_000_000
 """A whole number from which a parameter is reported as possibly mistyped."""
 
 _OUTPUT_NUMBERS = 16.0
-"""Numbers in the time that an output takes beside its products: for their sum, and to compare it."""
+"""Numbers in the time an output takes beside its products: for their sum, and to compare it."""
 
 _LOOKUP_SECONDS = 0.5e-9
 """Seconds of a stored value of a sparse row beside its numbers: its weights are looked up."""
@@ -165,7 +165,8 @@ def cost_of(learner: object) -> EstimatesCost:
     Examples
     --------
     >>> from olscale.learners import AROW, PA1
-    >>> [cost_of(learner).row_numbers(columns=100, classes=2, values=100.0) for learner in (PA1(), AROW())]
+    >>> costs = [cost_of(PA1()), cost_of(AROW())]
+    >>> [cost.row_numbers(columns=100, classes=2, values=100.0) for cost in costs]
     [216.0, 3246.0]
     """
     if isinstance(learner, EstimatesCost):

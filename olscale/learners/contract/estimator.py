@@ -179,8 +179,8 @@ class Estimator(Learner, CompilesLoops):
             value_now = getattr(self, name)
             if value_now != value:
                 raise ParameterError(
-                    f"learner {self.name}: parameter {name} was {value!r} and is {value_now!r}: changed "
-                    "after fit; call fit"
+                    f"learner {self.name}: parameter {name} was {value!r} and is {value_now!r}: "
+                    "changed after fit; call fit"
                 )
         make_writable(self)
 

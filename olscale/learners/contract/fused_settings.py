@@ -109,7 +109,8 @@ def group_fusible(learners: Sequence[Learner]) -> list[list[int]]:
     Examples
     --------
     >>> from olscale.learners.registry import make_learner
-    >>> group_fusible([make_learner("pa1", {"C": C}) for C in (0.5, 1.0)] + [make_learner("pa", {})])
+    >>> both = [make_learner("pa1", {"C": C}) for C in (0.5, 1.0)]
+    >>> group_fusible([*both, make_learner("pa", {})])
     [[0, 1], [2]]
     """
     groups: dict[object, list[int]] = {}

@@ -91,7 +91,8 @@ def usable_rows(X: Rows, limits: tuple[float, float]) -> NDArray[np.bool_]:
 
     Examples
     --------
-    >>> usable_rows(np.array([[0.0, 1.0], [0.0, 0.0], [np.nan, 1.0], [1e200, 0.0]]), (1e-292, 1e284)).tolist()
+    >>> X = np.array([[0.0, 1.0], [0.0, 0.0], [np.nan, 1.0], [1e200, 0.0]])
+    >>> usable_rows(X, (1e-292, 1e284)).tolist()
     [True, True, False, False]
     """
     usable = np.empty(rows_of(X), dtype=np.bool_)

@@ -85,7 +85,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
     keeps_matrix: ClassVar[bool] = False
     memory: ClassVar[int] = 0
     kept_share: ClassVar[float] = 0.5
-    """Share of `_USUAL_ROWS` that are added if there is room: the median in `pipelines/grand.toml`."""
+    """Share of `_USUAL_ROWS` added if there is room: the median in `pipelines/grand.toml`."""
     kept_power: ClassVar[float] = 1.0
     """Growth of the vectors, as a power of the rows: below 1 where a good model adds fewer."""
     rule_type: ClassVar[type[NamedTuple]]
@@ -113,7 +113,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         return rule_of(self.rule_type, self)
 
     def _budget(self) -> int | None:
-        """Return how many support vectors the budget allows, the parameter `B`; None without one."""
+        """Return how many support vectors the budget, parameter `B`, allows; None without one."""
         budget: int | None = getattr(self, "B", None)
         return budget
 

@@ -135,7 +135,7 @@ def margin_of(f: Any, y: int) -> float:
 
 @inlined
 def is_wrong(f: Any, y: int) -> bool:
-    """Return whether the prediction is wrong: 0 predicts the second of two classes, ties the first."""
+    """Return whether the prediction is wrong: 0 is the second of two classes, ties the first."""
     if f.shape[0] == 1:
         return bool((f[0] >= 0.0) != (y == 1))
     best = 0
@@ -316,7 +316,8 @@ def _drawn(model: Any, t: int, look: int, stored: Any) -> int:
     high = number >> np.uint64(32)
     words = philox(low, high, np.uint64(look), np.uint64(0), model.key[0], model.key[1])
     # The high half of the product: a division by 2^32, which needs no modulo.
-    return model.counts[0] + np.int64((words[0] * stored) >> np.uint64(32))  # type: ignore[no-any-return]
+    drawn = np.int64((words[0] * stored) >> np.uint64(32))
+    return model.counts[0] + drawn  # type: ignore[no-any-return]
 
 
 @nested

@@ -72,7 +72,7 @@ class AdaGrad(PerCoordinateLearner, EstimatesCost):
     eps: float = param(1e-8, Real(0.0, open_="low"), "Added to the squared gradients.")
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers a row goes through: the root of a value takes as long as seven."""
+        """Return how many numbers a row goes through: a value's root takes as long as seven."""
         products = in_dense_values(columns, values, 0.6)
         return products * (score_columns(classes) + 7.0)
 

@@ -109,7 +109,7 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         ) * np.dtype(self.dtype).itemsize
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers a row goes through: weights, and half a matrix of every other row.
+        """Return how many numbers a row goes through: weights, and half a matrix for every other.
 
         Beyond the size of a near cache, reading it takes up to five times as long.
         """
@@ -236,7 +236,8 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
                 lost = "the covariance lost its definiteness"
             else:
                 lost = "a variance underflowed"
-            return f"{lost}: the variance of a feature is not {np.finfo(self.dtype).tiny:.3g} or more"
+            least = f"{np.finfo(self.dtype).tiny:.3g}"
+            return f"{lost}: the variance of a feature is not {least} or more"
         if reason == STEP_NOT_FINITE:
             return "score or step is not finite"
         return "a mean is not finite"

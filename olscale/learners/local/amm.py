@@ -298,7 +298,7 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
         return has_each and super()._can_continue()
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers a row goes through: a class has a few hyperplanes at most times."""
+        """Return how many numbers a row goes through: most times a class has a few hyperplanes."""
         return in_dense_values(columns, values, 3.6) * (max(classes, 2) + 2.0)
 
     @property

@@ -56,7 +56,8 @@ class FusedLOL(FusedLocal[LOLRule]):
     >>> for learner in learners:
     ...     learner.begin(columns=1, classes=2)
     >>> fused = learners[0].fuse(learners)
-    >>> [scores.tolist() for scores in fused.learn(np.array([[1.0], [2.0], [1.0]]), np.array([1, 0, 0]))]
+    >>> X = np.array([[1.0], [2.0], [1.0]])
+    >>> [scores.tolist() for scores in fused.learn(X, np.array([1, 0, 0]))]
     [[[0.0], [0.2], [0.0]], [[0.0], [1.0], [0.5]]]
     """
 

@@ -289,14 +289,14 @@ def _learn_row(
 
 
 @overload(_learn_row, jit_options=INLINED)
-def _choose_outputs(X, i, f, label, planes, p, square, rule, learns, weight, space):  # type: ignore[no-untyped-def]
-    def binary(X, i, f, label, planes, p, square, rule, learns, weight, space):  # type: ignore[no-untyped-def]
+def _choose_outputs(X, i, f, label, planes, p, square, rule, learns, weight, space):
+    def binary(X, i, f, label, planes, p, square, rule, learns, weight, space):
         f[0], moves = _learn_binary(
             X, i, label, planes, p, square, rule, learns, weight
         )
         return moves
 
-    def several(X, i, f, label, planes, p, square, rule, learns, weight, space):  # type: ignore[no-untyped-def]
+    def several(X, i, f, label, planes, p, square, rule, learns, weight, space):
         # Arrays without reference counts: the loop then stays free of atomic operations.
         local = borrowed(space.local)
         step = borrowed(space.step)

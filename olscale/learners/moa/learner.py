@@ -58,7 +58,8 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows, TakesNa
 
     def __init__(self, **params: Any) -> None:
         self.params = params
-        self.restorable = _is_restorable(type(self), json.dumps(params, default=str))  # type: ignore[misc]
+        is_restorable = _is_restorable(type(self), json.dumps(params, default=str))
+        self.restorable = is_restorable  # type: ignore[misc]
 
     @abstractmethod
     def make_model(self, header: Any, seed: int) -> Any:

@@ -205,7 +205,8 @@ class KNNWindow(OnePassLearner, ClassShares, EstimatesCost, ShiftFree):
 
         Examples
         --------
-        >>> rows, labels, _ = KNNWindow(window=2).fit([[1.0], [2.0], [3.0]], [0, 1, 0]).newest_first()
+        >>> model = KNNWindow(window=2).fit([[1.0], [2.0], [3.0]], [0, 1, 0])
+        >>> rows, labels, _ = model.newest_first()
         >>> rows.tolist(), labels.tolist()
         ([[3.0], [2.0]], [0, 1])
         """

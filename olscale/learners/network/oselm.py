@@ -250,7 +250,8 @@ def singular_vectors(
 
     Examples
     --------
-    >>> mean, vectors, deviations = singular_vectors(np.array([[0.0, 0.0], [2.0, 2.0]]), columns=2, rank=2)
+    >>> X = np.array([[0.0, 0.0], [2.0, 2.0]])
+    >>> mean, vectors, deviations = singular_vectors(X, columns=2, rank=2)
     >>> mean, vectors.round(3).tolist(), deviations.round(3)
     (array([1., 1.]), [[0.707], [0.707]], array([1.414]))
     """

@@ -109,7 +109,7 @@ class ProjectionNetwork(Learner):
         else:
             s = of.s
         descending = np.sort(s)[::-1]
-        # Stable: nodes of equal singular values keep their order, so bits do not depend on the sort.
+        # Stable: nodes of equal singular values keep their order, so no bits depend on the sort.
         order = np.argsort(-s, kind="stable")[: self._count(descending)]
         constant = order == len(of.s)  # at most one, and none where rows include the 1
         order = order[~constant]

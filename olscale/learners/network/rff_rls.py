@@ -178,7 +178,8 @@ class RFFRLSR(FourierLayer, OnePassRegressor, WeightedRegressor, LearnsTargets):
     --------
     >>> import numpy as np
     >>> X = np.linspace(-1.0, 1.0, 50)[:, None]
-    >>> RFFRLSR(features=50, lam=1e-6).fit(X, np.sin(3.0 * X[:, 0])).predict(np.array([[0.5]])).round(1)
+    >>> model = RFFRLSR(features=50, lam=1e-6).fit(X, np.sin(3.0 * X[:, 0]))
+    >>> model.predict(np.array([[0.5]])).round(1)
     array([1.])
     """
 

@@ -54,8 +54,8 @@ class BatchSVM(CappedMachine, GaussianMachine, WeightedClassifier):
     gamma: float = param(
         1.0,
         Real(0.0, open_="low"),
-        "Width of the kernel ``exp(-gamma |x - s|^2 / m)`` for the median squared distance m of the "
-        "first 400 rows that train.",
+        "Width of the kernel ``exp(-gamma |x - s|^2 / m)`` for the median squared distance m of "
+        "the first 400 rows that train.",
     )
     multiclass: str = param(
         "one-vs-one",

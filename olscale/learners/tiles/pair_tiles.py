@@ -30,7 +30,8 @@ class PairTiles(OnePassLearner, WeightedClassifier, ClassShares, EstimatesCost):
     shrink, so that the tables follow a drift; a larger `rate` forgets sooner. It learns rules of
     one and two features, such as those of Agrawal's streams.
 
-    Bins are of one width from -1.8 to 1.8: rows must be standardized, as by ``running-standardize``.
+    Bins are of one width from -1.8 to 1.8: rows must be standardized, as by
+    ``running-standardize``.
 
     Notes
     -----

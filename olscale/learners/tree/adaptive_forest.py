@@ -46,8 +46,8 @@ class AdaptiveRandomForest(
 
     Notes
     -----
-    It is MOA's ``meta.AdaptiveRandomForest`` with its defaults, number for number: draws are those of
-    ``java.util.Random``, and columns that `nominal` names are its nominal attributes, as in
+    It is MOA's ``meta.AdaptiveRandomForest`` with its defaults, number for number: draws are those
+    of ``java.util.Random``, and columns that `nominal` names are its nominal attributes, as in
     `hoeffding-tree`. What follows from that:
 
     - A mistake counts for a drift if it is still one after the row was learned.
@@ -64,8 +64,9 @@ class AdaptiveRandomForest(
     `warning` and `drift`. Trees stop to grow at `max_leaves`; MOA's instead switch leaves off as
     memory fills.
 
-    State: ``6 classes share d`` numbers for each leaf, and one for each class and value of all nominal
-    columns. Cost of a row: O(trees classes share d), on sparse rows too. A row's weight multiplies k.
+    State: ``6 classes share d`` numbers for each leaf, and one for each class and value of all
+    nominal columns. Cost of a row: O(trees classes share d), on sparse rows too. A row's weight
+    multiplies k.
 
     References
     ----------
@@ -82,7 +83,8 @@ class AdaptiveRandomForest(
     >>> bool(forest.score(X[1500:], y[1500:]) > 0.9), forest.measures()["replaced"] > 0
     (True, True)
     >>> codes = np.arange(1000).reshape(-1, 1) % 5
-    >>> AdaptiveRandomForest(trees=10, nominal="0").fit(codes, codes[:, 0] % 2).predict([[1], [2], [3]])
+    >>> forest = AdaptiveRandomForest(trees=10, nominal="0").fit(codes, codes[:, 0] % 2)
+    >>> forest.predict([[1], [2], [3]])
     array([1, 0, 1])
     """
 
@@ -160,7 +162,7 @@ class AdaptiveRandomForest(
         return float(self.trees) * of_tree + columns
 
     def state_bytes(self, columns: int, classes: int) -> int:
-        """Return the bytes of the least forest that has learned: how many leaves come is unknown."""
+        """Return the bytes of the least forest that has learned: how it grows is unknown."""
         values = len(self.nominal_columns(columns)) * LEAST_ROOM
         return self._forest_bytes(columns, classes, 4 * int(self.trees), values)
 
@@ -187,7 +189,10 @@ class AdaptiveRandomForest(
 
     def cheaper(self) -> str:
         """Return what to do if a run takes too much time or memory, as half a sentence."""
-        return "take fewer trees, a smaller share or max_leaves, or fewer features, as by the transform project"
+        return (
+            "take fewer trees, a smaller share or max_leaves, or fewer features, as by the "
+            "transform project"
+        )
 
     def _allocate(self, columns: int, outputs: int) -> State:
         subspace = self._subspace(columns)

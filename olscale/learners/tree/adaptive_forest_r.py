@@ -254,7 +254,7 @@ class AdaptiveRandomForestR(OnePassRegressor, EstimatesCost):
         )
 
     def pieces(self) -> tuple[LinearPieces, NDArray[np.int64]]:
-        """Return the trees that predict, which are constant on each piece of space, and their roots.
+        """Return the trees that predict, constant on each piece of space, and their roots.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""The loop of Hoeffding adaptive trees: branches whose mistakes rise get an alternate, or lose to it."""
+"""The loop of Hoeffding adaptive trees: a branch whose mistakes rise may lose to an alternate."""
 
 from math import sqrt
 from typing import Any, NamedTuple
@@ -332,7 +332,7 @@ def _watch_branch(
 
 @inlined
 def _branch_of(tree: Tree, node: int, x: FloatArray) -> int:
-    """Return the branch of a test to which a row goes, at the end of its chain; `NO_BRANCH` if none."""
+    """Return the branch of a test to which a row goes, at the end of its chain, or `NO_BRANCH`."""
     child = child_of(x, tree, node)
     if has_nominal(tree.values):
         while child != node and tree.slot[child] == FOLLOWS:

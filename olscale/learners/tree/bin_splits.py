@@ -96,7 +96,7 @@ def _move_up(bins: Bins, slot: int, j: int, place: int) -> None:
 def _move_share(
     bins: Bins, slot: int, j: int, cut: int, place: int, share: float
 ) -> None:
-    """Move a share of what is in bin `cut` to the one at `place`, but for what is at its beginning."""
+    """Move a share of bin `cut` to the one at `place`, but for what is at its beginning."""
     start_class = bins.start_classes[slot, j, cut]
     start_weight = bins.start_weights[slot, j, cut]
     weights = bins.bin_weights[slot, j, cut]
@@ -158,7 +158,7 @@ def best_bound(
 def part_at_bound(
     bins: Bins, tree: Tree, slot: int, j: int, bound: float, sides: Any, first: int
 ) -> float:
-    """Set what is below a bound and what is not, and their numbers of classes; return the threshold.
+    """Set what is below a bound, what is not, and their numbers of classes; return the threshold.
 
     They are for the nodes `first` and the one after it. What is at the threshold is below it, while
     what is at the bound is above.

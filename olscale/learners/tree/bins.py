@@ -81,7 +81,7 @@ def bins_of(state: Mapping[str, NDArray[Any]]) -> Any:
 
 
 def of_bins(otherwise: Any = None) -> Callable[[Loop], Loop]:
-    """Make a primitive whose first argument are histograms, and `otherwise` where there are none."""
+    """Make a primitive whose first argument are histograms, `otherwise` where there are none."""
     return only_with(Bins, otherwise)
 
 

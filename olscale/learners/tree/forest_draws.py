@@ -11,7 +11,7 @@ _MOST_WEIGHT = 100
 
 @nested
 def draw_poisson(random: JavaRandom, mean: float, power: float) -> int:
-    """Return a number of the Poisson distribution with this mean, of which `power` is ``e^mean``."""
+    """Return a number of the Poisson distribution with this mean; `power` is ``e^mean``."""
     target = next_double(random) * power
     most = max(_MOST_WEIGHT, 10 * int(mean + 0.999999))
     term = 1.0
@@ -58,7 +58,7 @@ def draw_features(random: JavaRandom, columns: int, space: Any, features: Any) -
 
 @nested
 def draw_until_different(random: JavaRandom, columns: int, features: Any) -> None:
-    """Set `features` to different ones of so many, in ascending order; each is drawn until it is new."""
+    """Set `features` to different ones of so many, ascending; each is drawn until it is new."""
     for k in range(features.shape[0]):
         is_new = False
         while not is_new:

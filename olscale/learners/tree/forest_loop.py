@@ -336,7 +336,7 @@ def _learn(
     rule: ForestRule,
     space: RowSpace,
 ) -> bool:
-    """Let the trees learn a row from `next_tree` on; return whether there was room for all to do so.
+    """Let the trees learn a row from `next_tree` on; return whether all had the room to do so.
 
     Nominal columns may bring many leaves at a split. The room is of one tree: that of all may be
     many times what the forest needs.

@@ -30,7 +30,7 @@ class GrowsLeaves(KnowsNominal):
         return np.zeros(len(self.nominal_columns(self._columns)), dtype=np.int64)
 
     def _make_room(self, state: State, spans: NDArray[np.int64]) -> None:
-        """Enlarge the trees: for so many values of nominal columns, or if there is room for leaves."""
+        """Enlarge the trees: for so many values of nominal columns, or else for more leaves."""
         larger = with_values(state, spans)
         if larger:
             values = int(larger["value_starts"][-1])

@@ -43,8 +43,8 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
 
     Notes
     -----
-    It is MOA's ``trees.HoeffdingAdaptiveTree``, and has the same predictions: its draws are those of
-    ``java.util.Random`` with one seed for each leaf. What follows from that:
+    It is MOA's ``trees.HoeffdingAdaptiveTree``, and has the same predictions: its draws are those
+    of ``java.util.Random`` with one seed for each leaf. What follows from that:
 
     - A leaf learns a row k times, k of the Poisson distribution with mean 1, but once for k = 0.
     - An alternate is a leaf. Where it would split, it replaces the branch, better or not.
@@ -148,7 +148,7 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
         )
 
     def measures(self) -> dict[str, float]:
-        """Return the shared measures, the leaves, the tests on the longest way, and replacements."""
+        """Return the shared measures, leaves, tests on the longest way, and replacements."""
         begun, replaced, dropped = self.state_["replacements"].tolist()
         tree = adaptive_tree_of(self.state_).tree
         # From the root: nodes that were given back are still in the arrays.

@@ -58,7 +58,7 @@ def _try_to_split(
 
 @nested
 def _has_room(tree: Tree, node: int, weight: float, rule: Any, branches: int) -> bool:
-    """Return whether the arrays can hold the leaves, at most `branches`, that this row may bring."""
+    """Return whether the arrays can hold the leaves, at most `branches`, that a row may bring."""
     room = tree.counts.shape[0]
     if _branches_left(tree.sizes, room) >= branches or room >= rule.max_leaves:
         return True

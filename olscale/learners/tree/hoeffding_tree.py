@@ -56,10 +56,10 @@ class HoeffdingTree(
 
     A row goes by the tests of the tree, ``x_j <= threshold``, to a leaf, which predicts it and
     learns from it; `nominal` columns have a branch for each value. Every `grace` rows the leaf
-    compares splits by their gain of information, in bits. The best one is made if it gains more than
-    the second best feature by ``epsilon = sqrt(R^2 log(1 / confidence) / (2 n))``, for n rows and
-    ``R = log2 classes``, or if epsilon is below `tie`. Within a class a feature counts as normal;
-    its candidates are ten thresholds evenly between its least and greatest value. With
+    compares splits by their gain of information, in bits. The best one is made if it gains more
+    than the second best feature by ``epsilon = sqrt(R^2 log(1 / confidence) / (2 n))``, for n rows
+    and ``R = log2 classes``, or if epsilon is below `tie`. Within a class a feature counts as
+    normal; its candidates are ten thresholds evenly between its least and greatest value. With
     ``splits="histogram"`` they are the bounds of `bins` that grow with the rows: a new value cuts
     its bin until there are enough. A split leaves more than 1 % of the weight on both sides.
 
@@ -79,7 +79,7 @@ class HoeffdingTree(
     - Where no feature of a leaf has two values, its moments begin anew.
     - Of equally good features the last is taken.
     - Histograms give each value the probability 0, so that their naive Bayes predicts the first
-      class in all leaves with rows; ``leaf="mc"`` does without it. What is at a bound goes above it.
+      class in all leaves with rows; ``leaf="mc"`` does without it. A value at a bound goes above.
     - A nominal column splits into a branch for each code up to the greatest that its leaf has seen,
       or parts one value from all others where that gains more. Its factor of naive Bayes is the
       share ``(n_v + 1) / (n + m)`` of the value in the class, m being one more than the greatest
@@ -91,14 +91,15 @@ class HoeffdingTree(
 
     MOA switches leaves off as its memory fills, first looking at row 1,000,000; here the tree stops
     to grow at `max_leaves`, and one beyond the memory ends its run. A split with more branches than
-    `max_leaves` leaves room for is not made. Columns that `nominal` does not name are numeric, those
-    of one-hot categories too.
+    `max_leaves` leaves room for is not made. Columns that `nominal` does not name are numeric,
+    those of one-hot categories too.
 
     A row's weight multiplies what it adds to its leaf: one of weight 2 counts as two equal rows,
     except that splits are compared after both.
 
-    State: ``6 classes d`` numbers for each leaf and d features, with histograms ``bins (classes + 4)
-    d``, and a number for each class and value of nominal columns. Cost of a row: O(classes d), on sparse rows too.
+    State: ``6 classes d`` numbers for each leaf and d features, with histograms
+    ``bins (classes + 4) d``, and a number for each class and value of nominal columns. Cost of a
+    row: O(classes d), on sparse rows too.
 
     References
     ----------

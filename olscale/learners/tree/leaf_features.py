@@ -1,4 +1,4 @@
-"""The features at which the leaves of a forest look: a few columns each, while a lone tree's see all."""
+"""The features at which a forest's leaves look: a few columns each, while a lone tree's see all."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ def empty_features(slots: int, subspace: int) -> State:
 
 
 def features_of(state: Mapping[str, NDArray[Any]]) -> Any:
-    """Return the features of leaves among these arrays; nothing where leaves look at all columns."""
+    """Return the features of leaves among these arrays; nothing where leaves see all columns."""
     if "features" not in state:
         return ()
     return LeafFeatures(state["features"])
@@ -67,7 +67,7 @@ def column_at(drawn: LeafFeatures, slot: int, place: int) -> int:
 
 @only_with(LeafFeatures, _own_place)
 def place_from(drawn: LeafFeatures, slot: int, column: int, start: int) -> int:
-    """Return the first place from `start` on that is not of a column before `column`, or the last."""
+    """Return the first place from `start` on of `column` or one behind it, or the last."""
     place = start
     while place < drawn.features.shape[1] - 1 and drawn.features[slot, place] < column:
         place += 1

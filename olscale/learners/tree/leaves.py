@@ -63,7 +63,7 @@ class HoeffdingRule(NamedTuple):
 
 @inlined
 def child_of(x: Any, tree: Tree, node: int) -> int:
-    """Return the child of a test to which a row goes; the test itself if it has none for the row."""
+    """Return the child of a test to which a row goes; the test itself without one."""
     feature = tree.feature[node]
     second = 0
     if feature >= 0:
@@ -250,7 +250,7 @@ def split_leaf(
 def choose_split(
     tree: Tree, node: int, columns: int, rule: Any, sides: Any
 ) -> tuple[int, float]:
-    """Return feature and threshold of the best candidate, if that is sure enough, or as good as the second.
+    """Return feature and threshold of the best candidate, if sure enough or tied with the second.
 
     Otherwise the feature is `STAYS`, or `BEGINS_ANEW` if there is no candidate. The threshold of a
     nominal feature is the value that is parted from the others, or `ALL_VALUES`.

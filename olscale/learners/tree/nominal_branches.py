@@ -51,7 +51,7 @@ def _end_test(tree: Tree, node: int, before: int) -> None:
 def add_branch(
     tree: Tree, pool: Pool, node: int, value: int, slot: int, weights: Any, classes: int
 ) -> int:
-    """Give the end of a chain a leaf for a value, of which these classes are expected; return it."""
+    """Give the end of a chain a leaf for a value; return it. These classes are expected there."""
     first = take_pair(tree, pool)
     tree.threshold[node] = value
     tree.child[node] = first
@@ -66,7 +66,7 @@ def add_branch(
 def branch_of_value(
     values: ValueCounts, tree: Tree, pool: Pool, node: int, x: Any, weights: Any
 ) -> int:
-    """Give the test that a row does not pass a leaf for its value; return it, `NOWHERE` without a value.
+    """Give a test a leaf for the value that a row has; return it, `NOWHERE` without a value.
 
     There must be room. `weights` is space for the classes that are expected there: none.
     """

@@ -211,8 +211,8 @@ def sizes_with_room(
     if used_values + values > MOST_VALUES:
         raise ParameterError(
             f"regression trees: room for {used_values + values:,} values of features is needed, "
-            f"expected at most {MOST_VALUES:,}; take a smaller max_leaves, or fewer features, as by "
-            "the transform project"
+            f"expected at most {MOST_VALUES:,}; take a smaller max_leaves, or fewer features, as "
+            "by the transform project"
         )
     if used_values + values > all_values:
         all_values = min(max(2 * all_values, used_values + values), MOST_VALUES)

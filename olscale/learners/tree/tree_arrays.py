@@ -53,8 +53,8 @@ class Tree(NamedTuple):
     counts : float64 array of shape (slots, classes)
         Weight of the rows of each class since the leaf began.
     moments : float64 array of shape (slots, 6, classes * columns)
-        Moments of these rows: of all features in class 0, then in class 1, and so on. None, in shape
-        (slots, 0, classes * columns), where leaves have histograms.
+        Moments of these rows: of all features in class 0, then in class 1, and so on. None, in
+        shape (slots, 0, classes * columns), where leaves have histograms.
     sizes : int64 array of shape (2,)
         Number of nodes, and of leaves.
     values : ValueCounts or tuple of nothing
@@ -129,7 +129,7 @@ def grown(state: Mapping[str, NDArray[Any]], leaves: int) -> State:
 
 
 def branches_below(tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the branches of the tests among `nodes`, those of a nominal column with all its values."""
+    """Return the branches of the tests among `nodes`: all values of those of nominal columns."""
     branches = []
     tests = nodes[tree.feature[nodes] != LEAF]
     while len(tests):

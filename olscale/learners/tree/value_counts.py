@@ -175,7 +175,7 @@ def with_values(state: Mapping[str, NDArray[Any]], spans: NDArray[np.int64]) -> 
 def with_room_of(
     state: Mapping[str, NDArray[Any]], other: Mapping[str, NDArray[Any]]
 ) -> State:
-    """Return the arrays with the room for values that `other` has; empty if it is none of theirs."""
+    """Return the arrays with the room for values of `other`; empty if it is none of theirs."""
     starts = other.get("value_starts")
     if "nominal" not in state or starts is None:
         return {}

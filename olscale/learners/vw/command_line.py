@@ -306,7 +306,7 @@ def _learns_rows(workspace: Any) -> bool:
 
 
 def _counted_classes(name: str, options: dict[str, str], counts: bool) -> int:
-    """Return the classes of an option such as ``--oaa``, which must be there if VW `counts` them."""
+    """Return the classes of an option such as ``--oaa``, which VW must have if it `counts` them."""
     for option in _COUNTS_CLASSES:
         if option in options:
             classes = int(options[option])

@@ -1,4 +1,4 @@
-"""Examples of Vowpal Wabbit that are filled with the features of one block of rows after another."""
+"""Examples of Vowpal Wabbit, filled with the features of one block of rows after another."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The declarations of an ARFF file before its rows, and the words, quotes and signs of its lines."""
+"""The declarations of an ARFF file before its rows, and the words and quotes of its lines."""
 
 import math
 import re
@@ -151,11 +151,13 @@ _OF_KEEL = ("@input", "@inputs", "@output", "@outputs")
 _LABELS_OF_MEKA = re.compile(r"\s-C\s+(-?\d{1,6})\b")
 _KEYWORD = re.compile(r"[\x00-\x20]*(@[^\x00-\x20'\"{%]*)", re.DOTALL)
 _NAME = re.compile(
-    r"""[\x00-\x20]*+('(?:[^'\\]++|\\.|'')*+'|"(?:[^"\\]++|\\.|"")*+"|[^\x00-\x20'"{},%][^\x00-\x20{]*+)""",
+    r"""[\x00-\x20]*+('(?:[^'\\]++|\\.|'')*+'"""
+    r"""|"(?:[^"\\]++|\\.|"")*+"|[^\x00-\x20'"{},%][^\x00-\x20{]*+)""",
     re.DOTALL,
 )
 _PLAIN_NUMERIC = re.compile(
-    r"@attribute[ \t]++([^\x00-\x20'\"{},%][^\x00-\x20{]*+)[ \t]++(?:numeric|real|integer)[ \t]*+\r?\n",
+    r"@attribute[ \t]++([^\x00-\x20'\"{},%][^\x00-\x20{]*+)"
+    r"[ \t]++(?:numeric|real|integer)[ \t]*+\r?\n",
     re.IGNORECASE,
 )
 

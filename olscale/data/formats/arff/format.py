@@ -163,8 +163,8 @@ class _Reader:
             raise NoRowsError(self._source, "no rows")
         if rows.weighted and not self._has_weights:
             note = (
-                f"{self._source}: {rows.weighted:,} rows have a weight in braces, which is not used "
-                f"without --weights {WEIGHTS}"
+                f"{self._source}: {rows.weighted:,} rows have a weight in braces, which is not "
+                f"used without --weights {WEIGHTS}"
             )
             last = replace(last, notes=(*last.notes, note))
         if self._labels and options.label is None and options.labelled:

@@ -102,7 +102,8 @@ class ForeignLearner(
         self.task = task_of(name, self._estimator)  # type: ignore[misc]
         self._river = hasattr(self._estimator, "learn_one")
         self.checks_rows = self._river and fills_in_missing(self._estimator)  # type: ignore[misc]
-        self.takes_weights = self.task != "novelty" and takes_weights(self._estimator)  # type: ignore[misc]
+        is_weighted = self.task != "novelty" and takes_weights(self._estimator)
+        self.takes_weights = is_weighted  # type: ignore[misc]
         self._features = NAMELESS
         self.river_model: RiverModel | None = None
         self._labels = ClassLabels()

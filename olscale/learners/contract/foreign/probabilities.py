@@ -191,8 +191,11 @@ class RowScores:
     >>> X, y = np.array([[0.0], [0.1], [1.0], [1.1]]), np.array([0, 0, 1, 1])
     >>> model = GaussianNB().fit(X, y)
     >>> scores = RowScores(model)
-    >>> scores.method, scores.of(model, X[1:3], np.ones(2, bool), np.array([[-1.0], [1.0]])).round(3).tolist()
-    ('predict_proba', [[0.0], [1.0]])
+    >>> scores.method
+    'predict_proba'
+    >>> predicted = np.array([[-1.0], [1.0]])
+    >>> scores.of(model, X[1:3], np.ones(2, bool), predicted).round(3).tolist()
+    [[0.0], [1.0]]
     """
 
     def __init__(self, model: Any) -> None:
