@@ -110,6 +110,7 @@ def _vowpal_wabbit(
     title: str, options: str, stream: Chunk, rounds: int
 ) -> list[Figure]:
     own = f"{title}, its own cache"
+    # Labels of Vowpal Wabbit are 1, 2 for `--oaa`, and -1, 1 for a loss of two classes.
     first_label, step = (1, 1) if "--oaa" in options else (-1, 2)
     texts = (
         f"{first_label + step * label} | "

@@ -175,6 +175,7 @@ def _add_up(chunk: Chunk, model: Any) -> None:
 def _syrk(Z: FloatArray, _: object) -> None:
     from scipy.linalg.blas import dsyrk
 
+    # Transposed, rows of C are in the order of Fortran: BLAS takes them without a copy.
     dsyrk(1.0, Z.T, lower=1)
 
 
@@ -225,6 +226,7 @@ def _blas(name: str, size: int, count: int) -> Contestant:
     z, g = np.random.default_rng(1).normal(size=(2, size))
 
     def update(matrix: Any) -> None:
+        # The steps are tiny: the matrix stays what it is, however many rows come.
         for _ in range(count):
             dsymv(1.0, matrix, z, y=g, overwrite_y=True)
             dsyr(-1e-12, z, a=matrix, overwrite_a=True)

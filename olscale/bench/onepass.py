@@ -57,6 +57,7 @@ def _figures(rows: int, classes: int, kind: str) -> list[Figure]:
         Figure(name, speed / 1e3, "k rows/s", speed / asked, speed_note, ">= 1", note),
     ]
     params = _best_params(X[:_CHOICE_ROWS], y[:_CHOICE_ROWS], X[choice], y[choice])
+    # SVC gets as few rows as it needs for the learner's error: its time grows faster than the rows.
     taken = 1_000
     while True:
         svc_seconds, svc_error, svc_bytes = _svc(
@@ -91,6 +92,7 @@ def _best_params(
     labels: NDArray[np.int64],
 ) -> dict[str, float]:
     """Return the C and the width of SVC with the least error on rows that it does not learn."""
+    # Widths in units of the median distance suit any number of features.
     typical = float(np.median(((X[:200, None] - X[None, :200]) ** 2).sum(axis=2)))
     grid = [
         {"C": C, "gamma": width / typical}

@@ -58,6 +58,7 @@ def _read(path: Path, text: bytes, rounds: int) -> list[Figure]:
 
 def _rows_like_adult() -> bytes:
     """Return text like a9a: 14 of 123 binary features per row."""
+    # Only the shape of the text counts for a reader: the file repeats these rows.
     rng = np.random.default_rng(0)
     rows = []
     for _ in range(2000):

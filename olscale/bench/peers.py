@@ -29,7 +29,9 @@ from olscale.data.generators import generate
 from olscale.errors import OlscaleError
 from olscale.evaluation.run_state import RunState
 
+# River, and CapyMOA on arrays, go through Python row by row: they get the first rows only.
 _FEW = 10_000
+# Java takes a while to start: the seconds of so few rows are subtracted.
 _START_ROWS = 1_000
 
 
@@ -77,6 +79,7 @@ METHODS = (
         "trees.HoeffdingTree",
         "HoeffdingTree",
         "river.tree:HoeffdingTreeClassifier",
+        # CapyMOA's own default is 0.001, that of the others 1e-7.
         of_capymoa={"confidence": 1e-7},
     ),
     Method(
@@ -90,6 +93,7 @@ METHODS = (
         "lazy.kNN -k 5 -w 1000",
         "KNN",
         "olscale.bench.other_learners:river_neighbours",
+        # MOA divides features by their ranges in the window, River takes them as they are.
         like_moa={"scaling": "range"},
         of_capymoa={"k": 5, "window_size": 1000},
     ),

@@ -27,6 +27,7 @@ from olscale.execution.evaluate import evaluate
 from olscale.execution.evaluation import Evaluation
 from olscale.results.opening import open_store
 
+# Rows, and below columns, of svmguide1.
 TRAINING = 3_089
 TEST = 4_000
 PERMUTATIONS = 20

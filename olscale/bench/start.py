@@ -122,6 +122,7 @@ def _figure(
     for _ in range(rounds + 1):
         for leftover in ("new", "page"):
             shutil.rmtree(folder / leftover, ignore_errors=True)
+        # In turns: a slow minute of the machine slows both.
         peer = _seconds(folder, ["-c", "import pyarrow, duckdb"])
         own = _seconds(folder, ["-m", "olscale", *command.split()])
         seconds.append((own, peer))

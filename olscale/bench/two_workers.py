@@ -118,6 +118,7 @@ class _Bench:
         seconds = []
         self._warm(stream, _IN_ORDER)
         for _ in range(_ROUNDS):
+            # What an evaluation takes with hardly any rows is no learning, and is subtracted.
             least = self._evaluated(f"few-{stream}", _IN_ORDER, 2)[0]
             _, learning = self._evaluated(stream, _IN_ORDER, 1)
             taken = self._evaluated(stream, _IN_ORDER, 2)[0] - least

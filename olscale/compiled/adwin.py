@@ -37,6 +37,7 @@ LEVELS = 32
 CLOCK = 32
 """Numbers from one comparison of cuts to the next."""
 
+# Fewest numbers of a window, and of a side of a cut, that are compared: MOA's constants.
 _LEAST_WIDTH = 10
 _LEAST_SIDE = 5
 
@@ -173,6 +174,7 @@ def _drop_oldest(windows: Windows, k: int) -> None:
     sums[SUM] -= total
     width = counts[WIDTH]
     difference = total / size - sums[SUM] / width
+    # In MOA's order of operations, on which the last bits depend.
     between = float(size) * width * difference * difference / (size + width)
     sums[SQUARES] -= windows.bucket_squares[k, row, 0] + between
     _drop_buckets(windows, k, row, 1)
@@ -272,6 +274,7 @@ def add_to_window(windows: Windows, k: int, value: float, delta: float) -> bool:
 @inlined
 def mean_rises(windows: Windows, k: int, value: float, delta: float) -> bool:
     """Add a number to window `k`; return whether it dropped numbers, and its mean has grown."""
+    # The first number has no mean before it that it could raise.
     first = windows.window_counts[k, WIDTH] == 0
     before = window_mean(windows, k)
     changed = add_to_window(windows, k, value, delta)

@@ -147,6 +147,8 @@ def add_block(
             parts = [(X - of_block).T]
         else:
             parts = []
+        # A block of one row with nothing before it has no direction, but the product needs a
+        # column.
         if before or not parts:
             parts.append(np.sqrt(before / rows * m) * (of_block - of.mean)[:, None])
         B = np.concatenate(parts, axis=1)
@@ -161,6 +163,7 @@ def add_block(
     K[:rank, rank:] = along + again
     K[rank:, rank:] = R
     u, s, _ = _svd(K, rows)
+    # Rows less their mean span a dimension less than their number: `centred` counts as 1.
     rank_after = _rank(
         s, mean, rows, min(rows - centred, len(mean) if most is None else most)
     )

@@ -107,6 +107,7 @@ def _difference(
     column = slot % WIDTH
     total = 0.0
     for n in range(entries):
+        # A feature that no vector has is at no place: the vector is 0 there.
         number = values[at[n], column] if at[n] >= 0 else 0.0
         total += _part(value[n] - number, absolute)
     steps = 0

@@ -21,6 +21,7 @@ from olscale.compiled.plain_code_file import PlainCode, write_plain_code
 from olscale.errors import OlscaleError
 
 _RESULTS = {types.int64: "q", types.boolean: "?", types.float64: "d"}
+# numba keeps exceptions pickled in constants of this name: one that is left is raised somewhere.
 _RAISES = ".const.pickle"
 # Of arrays that numba made itself; arguments from outside have no owner to free.
 _FREES = "NRT_MemInfo_call_dtor"
@@ -95,6 +96,7 @@ def _object_of(library: Any, entry: str) -> bytes:
     )
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
     passes = llvm.create_new_module_pass_manager()
+    # Functions for Python's side refer to numba's runtime: nothing calls them, and they go.
     passes.add_global_dead_code_eliminate_pass()
     passes.run(module, builder)
     if any(constant.name.startswith(_RAISES) for constant in module.global_variables):
@@ -120,6 +122,7 @@ def linked(content: bytes, entry: str, result: str) -> PlainCode:
             places[number] = len(image)
             image += content[section.offset : section.offset + section.size]
     frees = len(image)
+    # Where the code would free an array, which is never due, it returns at once.
     image += _RETURN
     (table,) = (section for section in sections if section.type == _SYMBOLS)
     symbols = _symbols(content, table, sections[table.link])

@@ -72,6 +72,7 @@ def merge_stores(into: Store, source: Store) -> Merge:
     _refuse_other_models(into, source)
 
     done = into.done()
+    # A lost run has no result: it counts as done nowhere, and its own file is copied below.
     results = theirs.filter(pc.not_equal(theirs["outcome"], "lost"))
     is_done = pc.is_in(results["id"], value_set=arrow_array(sorted(done), pa.string()))
     new = results.filter(pc.invert(is_done)).sort_by("id")
@@ -89,6 +90,7 @@ def merge_stores(into: Store, source: Store) -> Merge:
             into.put(name, source.files.read(name))
     for selection in read_selections(source):
         write_selection(into, selection)
+    # In order: `write_plan` numbers plans as they come, and the number says which was the first.
     for plan in sorted(read_plans(source), key=lambda plan: plan.number):
         write_plan(
             into,

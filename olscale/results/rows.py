@@ -195,6 +195,7 @@ def unvalidated(data: bytes, schema: pa.Schema, columns: Sequence[str]) -> pa.Ta
     stored = [name for name in columns if name not in absent]
     table = file.read(columns=stored, use_threads=False)
     for name in absent:
+        # The column is left out where every row lacks a value: empty lists say the same.
         field = schema.field(name)
         empty_lists = arrow_array([[]] * table.num_rows, field.type)
         table = table.append_column(field, empty_lists)

@@ -248,6 +248,7 @@ def unmake(files: Storage) -> None:
         files.discard("store.json")
         if files.local is None:
             return
+        # A folder with anything in it stays: another process may write to the store by now.
         for name in (*folders, ""):
             with suppress(OSError):
                 (files.local / name).rmdir()
