@@ -120,6 +120,7 @@ def _add_row(
         counts = flat(words.counts)
         logs = flat(words.logs)
         classes = np.uint64(words.counts.shape[1])
+        # Places without a sign: for others numba asks at each whether it counts from the end.
         own = np.uint64(c)
         end = np.uint64(X.indptr[i + 1])
         last = np.uint64(X.indices.shape[0])
@@ -148,6 +149,7 @@ def _set_class(
 ) -> None:
     """Set what the scores need of class `c` as a whole."""
     columns = words.counts.shape[0]
+    # Relative to alpha, as `logs` are: features without counts then add nothing to a score.
     log_totals[c] = logarithm(words.totals[c] + alpha * columns) - logarithm(alpha)
     if words.rows[c] > 0.0:
         log_rows[c] = logarithm(words.rows[c])
@@ -173,6 +175,7 @@ def _set_scores(
             lowest = min(lowest, f[c])
     for c in range(classes):
         if words.rows[c] == 0.0:
+            # Less for each later one: the first of the classes without rows is the likeliest.
             f[c] = lowest + LEAST - c
 
 
@@ -215,6 +218,7 @@ def learn_and_score(
             if weight > 0.0:
                 c = y[i]
                 total = words.totals[c] + weight * length
+                # Not a number is refused, too: hence `not <`.
                 if not total < MOST:
                     scores[i:] = np.nan
                     break

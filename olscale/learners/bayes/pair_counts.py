@@ -34,6 +34,7 @@ ROWS = 32
 """Rows whose logarithms are taken together."""
 
 _LN2 = 0.6931471805599453
+# The parts of a float64: the bits of its fraction, those of 1.0, and the bias of its exponent.
 _FRACTION = 0x000FFFFFFFFFFFFF
 _ONE = 0x3FF0000000000000
 _BIAS = 1023
@@ -117,6 +118,7 @@ def _mantissa(number: float) -> Any:
 @inlined
 def _times_block(product: Any, kept: int, s: Any) -> Any:
     """Return a product times that of a block of features."""
+    # Always in the same pairs: the bits depend on the order.
     first = (s[0] * s[2]) * (s[4] * s[6])
     second = (s[1] * s[3]) * (s[5] * s[7])
     ratio = product.mantissa * quotient(second, first)
@@ -132,6 +134,7 @@ def _add_uncommon(kept: int, space: Any, scores: FloatArray) -> None:
     over = space.second_counts
     under = space.first_counts
     for q in range(8 * kept):
+        # In a loop of their own: logarithms alone become vector code.
         over[q] = logarithm(quotient(over[q], under[q]))
     for q in range(8 * kept):
         over[q] *= space.uncommon[q]
@@ -145,6 +148,7 @@ def _add_uncommon(kept: int, space: Any, scores: FloatArray) -> None:
 def _complete(first: int, count: int, space: Any, scores: FloatArray) -> None:
     """Add to the scores of `count` rows from `first` on the logarithms of their products."""
     terms = space.terms
+    # The first four lines of terms at once; what is behind the last row is never read.
     numbers = flat(terms)
     for q in range(4 * ROWS):
         numbers[q] = logarithm(numbers[q])
@@ -236,6 +240,7 @@ def _fill(X: Rows, i: int, place: int, space: Any) -> Any:
                 return filled, j
             space.features[filled] = j
             space.values[filled] = x[j]
+            # Written in any case, and overwritten by the next if it was 0: no branch to mispredict.
             filled += x[j] != 0.0
         return filled, -1
 
@@ -405,6 +410,7 @@ def learn_and_score_pairs(
                     break
                 if is_negative:
                     break
+                # Not a number is refused, too: hence `not <`.
                 if weight > 0.0 and not total + weight * length < MOST:
                     seen[0] += 1
                     break
@@ -421,6 +427,7 @@ def learn_and_score_pairs(
                 terms[6, n] = -LEAST
             unit = 1.0
             if not totals[0] + totals[1] + alpha <= _MOST_COUNT:
+                # No value equals NaN: of counts too large to be multiplied each takes a logarithm.
                 unit = np.nan
             first_weight = weight if c == 0 else 0.0
             second_weight = weight if c == 1 else 0.0

@@ -151,6 +151,7 @@ class DriftEnsemble(ReplayLearner):
             "stack": np.full(EXPERTS, 2.0 / EXPERTS),
             "worth": np.ones(1),
             "resting": np.zeros(1, dtype=np.int64),
+            # As if each had guessed two classes so far.
             "lapses": np.full(2 * MACHINES + len(WINDOW_SHARES), 0.5),
         }
 
@@ -158,12 +159,14 @@ class DriftEnsemble(ReplayLearner):
         """Return the scores of the trees, which depend on no other expert."""
         forest = self.forest()
         tree_scores = forest.tree_scores(read_only_csr(X), y, learning)
+        # Trees that have grown have new arrays.
         self.state_.update(with_prefix(forest.state_))
         return tree_scores
 
     def _begin_race(self) -> None:
         super()._begin_race()
         trust = self.state_["trust"]
+        # Machines enter with an equal share; the others keep the proportions they have.
         trust *= OTHERS / len(trust)
         trust[: 2 * MACHINES] = 1.0 / len(trust)
 
@@ -291,6 +294,7 @@ class DriftEnsemble(ReplayLearner):
         size = (columns, classes, values)
         parts = [KNNWindow(window=self.window), expert_forest(seed=0)]
         parts += [PairTiles() for _ in TILE_RATES]
+        # Each at its own speed, as an estimate has the one speed of its learner.
         seconds = sum(learning_seconds(part, *size, _LONG_ROWS) for part in parts)
         linear = 2.0 * (len(LARGEST_STEPS) + 1) * values * score_columns(classes)
         return seconds / _LONG_ROWS * self.numbers_per_second + linear

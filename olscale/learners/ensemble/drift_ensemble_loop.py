@@ -85,6 +85,7 @@ LARGEST_SCORE = 2.0
 """Scores are clipped to this before they are mixed."""
 
 _STACK_STEP = 0.02
+# Means over about the last 200, and 500, rows.
 _LAPSE_SHARE = 1.0 / 200.0
 
 _WORTH_SHARE = 1.0 / 500.0
@@ -327,6 +328,7 @@ def _mix(experts: Any, alive: Any, runs: bool, space: Any, scores: Any) -> None:
     _clip_scores(alive, runs, space, experts.others, clipped)
     _score_stack(experts.stack, clipped, experts.p, experts.others[STACK])
     for c in range(scores.shape[0]):
+        # The stack is the last of those that are mixed, and none of its own experts.
         clipped[EXPERTS, c] = experts.others[STACK, c]
         total = 0.0
         for k in range(trust.shape[0]):
@@ -416,6 +418,7 @@ def _learn_linear(
 ) -> None:
     t = float(rows)
     learn_unit_row(X, i, W[0], late, length, LARGEST_STEPS[0], t * t * t, scores[0], y)
+    # Of the others no mean is taken, so nothing is summed up for one.
     for a in range(1, W.shape[0]):
         learn_unit_row(
             X, i, W[a], late[:0], length, LARGEST_STEPS[a], 0.0, scores[a], y

@@ -187,6 +187,7 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
         squares = squared_distances(support, space)
         typical = float(np.median(squares)) if len(squares) else 0.0
         if typical <= 0.0 and len(squares):
+            # Half of the pairs or more are equal rows.
             typical = float(squares.mean())
         state["gamma"][0] = 1.0 / typical if typical > 0.0 else 1.0
         count = int(state["counts"][0])
@@ -196,6 +197,8 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
         if count == self._sample():
             state["landmarks"][0] = min(int(self.D), count)
             self._begin_race()
+        # From the last on: the last vector takes a dropped slot, and landmarks are to stay in
+        # theirs.
         for slot in range(count - 1, int(state["landmarks"][0]) - 1, -1):
             drop(support, slot)
         if not self._has_width():
@@ -222,6 +225,7 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
         gamma = float(state["gamma"][0])
         landmarks = int(state["landmarks"][0])
         slots = len(state["sizes"])
+        # In single precision: unless rows are wide, these are most of the memory.
         self._matrix = np.zeros((slots // WIDTH, slots, WIDTH), dtype=np.float32)
         self._inverse = aligned_space(MACHINES, landmarks, fill_vectors(landmarks))
         derive(vectors, support, gamma, landmarks, space, self._matrix, self._inverse)
@@ -283,6 +287,7 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
         fits &= bool(
             np.isfinite(state["values"]).all() and np.isfinite(state["sizes"]).all()
         )
+        # The random numbers take keys of two words of 32 bits.
         fits &= bool((state["key"] < 2**32).all() and (state["trust"] >= 0.0).all())
         return bool(fits) and super()._can_continue()
 
@@ -301,6 +306,7 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
         kept = min(float(self._slots()), int(self.D) + rows / 3.0)
         outputs = score_columns(classes)
         a_row = values + (2.0 + int(self.R)) * outputs + 20.0
+        # All but one of the machines learn no longer than the race.
         in_race = (
             min(rows, int(self.race)) * (MACHINES - 1) * (2.0 + int(self.R)) * outputs
         )

@@ -114,6 +114,7 @@ class ReplaySVM(ReplayLearner):
             shares = np.append(shares, SHARE)
             self._local = local
         self._shares = shares / shares.sum()
+        # A copy: the shares are needed again when the race begins.
         return state | {"trust": self._shares.copy()}
 
     def compile(self, X: Rows) -> None:
@@ -124,6 +125,7 @@ class ReplaySVM(ReplayLearner):
 
     def _begin_race(self) -> None:
         super()._begin_race()
+        # Trust so far was earned beside machines of another width.
         self.state_["trust"][:] = self._shares
 
     def local(self) -> LocalExpert | None:
@@ -162,6 +164,7 @@ class ReplaySVM(ReplayLearner):
         now = state["W"]
         mean = now - state["late_W"] / max(1.0, float(state["seen"][0])) ** 3
         trust = state["trust"][2 * MACHINES :]
+        # The experts are mixed by their trust, and scores are linear in the weights.
         weighted: FloatArray = trust[0] * now + trust[1] * mean
         return weighted
 

@@ -223,8 +223,10 @@ def learn_and_score(
                 for c in range(scores.shape[1]):
                     scores[j, c] = np.nan
             break
+        # Of the row and the constant 1: the linear expert sees rows of length 1.
         length = np.sqrt(square + 1.0)
         if not again:
+            # Rows that come again had their scores when they came first.
             score_others(experts, X, i, length, seen[0])
         if runs:
             finish(support, X, i, gamma, square, space)
@@ -321,6 +323,7 @@ def _mix(experts: Any, alive: Any, runs: bool, space: Any, scores: Any) -> None:
     others = experts.scores
     for c in range(scores.shape[0]):
         if not runs:
+            # Until the machines open the linear expert predicts alone.
             scores[c] = others[0, c]
             continue
         total = trust[2 * MACHINES] * others[0, c]
@@ -379,6 +382,7 @@ def squared_distances(support: Any, space: Any) -> FloatArray:
         size = support.sizes[j]
         products(support, space.at, space.value, entries, space.k)
         for s in range(j):
+            # Of equal rows rounding may leave less than nothing.
             squares[pair] = max(0.0, size + support.sizes[s] - 2.0 * space.k[s])
             pair += 1
     return squares
@@ -414,6 +418,7 @@ def derive(
             power = space.k[s]
             for e in range(inverse.shape[0]):
                 if e > 0:
+                    # Each machine's kernel is the square of the one before.
                     power *= power
                 inverse[e, j, s] = power
                 inverse[e, s, j] = power
@@ -429,6 +434,7 @@ def csr_of_vectors(support: SupportVectors) -> CSR:
     held = np.unpackbits(support.held[:count].view(np.uint8), axis=1, bitorder="little")
     slots, places = np.nonzero(held)
     features = support.feature[places]
+    # Places are in the order in which features came, rows in the order of their numbers.
     order = np.lexsort((features, slots))
     values = support.values[slots // WIDTH, places, slots % WIDTH]
     indptr = np.zeros(count + 1, dtype=np.int64)

@@ -216,6 +216,7 @@ class KNNWindow(OnePassLearner, ClassShares, EstimatesCost, ShiftFree):
         scale = np.ones(self._columns)
         if self.scaling == "range":
             widths = state["high"] - state["low"]
+            # A feature of one value says nothing about distances: its factor is 0.
             scale = np.divide(
                 1.0, widths, out=np.zeros(self._columns), where=widths > 0.0
             )

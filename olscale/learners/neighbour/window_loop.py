@@ -177,6 +177,8 @@ def _widen(window: Any, j: int, value: float, old: float, length: int) -> None:
         window.high[j] = value
         return
     full = length >= rows.shape[1]
+    # Only the least or greatest value narrows the range as it leaves: all others are looked at
+    # then.
     if full and (old <= window.low[j] or old >= window.high[j]):
         low = value
         high = value
@@ -195,6 +197,7 @@ def _set_scale(window: Any, by_range: bool, scale: Any) -> None:
     for j in range(scale.shape[0]):
         scale[j] = 1.0
         if by_range:
+            # A feature of one value says nothing about distances: its factor is 0.
             width = window.high[j] - window.low[j]
             scale[j] = 0.0
             if width > 0.0:

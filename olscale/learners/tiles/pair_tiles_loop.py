@@ -89,6 +89,7 @@ def turn_into_probabilities(p: Any) -> None:
     """Replace sums by their softmax, a single one by its sigmoid."""
     outputs = p.shape[0]
     if outputs == 1:
+        # Of the absolute value, which overflows on neither side.
         decay = exponential(-abs(p[0]))
         numerator = decay
         if p[0] >= 0.0:
@@ -100,6 +101,7 @@ def turn_into_probabilities(p: Any) -> None:
         largest = max(largest, p[c])
     total = 0.0
     for c in range(outputs):
+        # Relative to the largest, or sums far from 0 would overflow.
         p[c] = exponential(p[c] - largest)
         total += p[c]
     for c in range(outputs):
@@ -123,6 +125,7 @@ def step(table: Any, cells: Any, label: int, rate: float, p: Any, change: Any) -
     for c in range(outputs):
         own_class = c
         if outputs == 1:
+            # A single score is that of the second class.
             own_class = 1
         target = 0.0
         if label == own_class:

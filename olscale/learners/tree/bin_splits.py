@@ -24,6 +24,7 @@ def learn_bins(bins: Bins, x: Any, c: int, weight: float, slot: int) -> None:
         bounds = bins.bin_bounds[slot, j]
         size = bins.bin_sizes[slot, j]
         at = 0
+        # One after the other: there are few bins, and MOA puts a value at a bound above it.
         while at + 1 < size and x[j] >= bounds[at + 1]:
             at += 1
         if size > 0 and (x[j] == bounds[at] or size == bounds.shape[0] - 1):
@@ -72,6 +73,7 @@ def _make_bin(
         weights[k] = 0.0
     weights[c] = weight
     if size > 0:
+        # Below all others the first bin, now behind it, gives its number of classes alone.
         cut = place + 1 if is_below else at
         _move_share(bins, slot, j, cut, place, share)
 
@@ -178,4 +180,5 @@ def part_at_bound(
         classes = max(classes, bins.bin_classes[slot, j, b])
         b += 1
     tree.classes[first + 1] = classes
+    # Tests are `x <= threshold`, while a value at the bound goes above.
     return float(np.nextafter(bound, -np.inf))

@@ -143,6 +143,7 @@ class FIMTDD(OnePassRegressor, EstimatesCost):
     def state_bytes(self, columns: int, classes: int) -> int:
         """Return the bytes of the least tree that has learned: how much comes is unknown."""
         del classes
+        # A root with two leaves, and the values of the rows up to the first comparison.
         return self._bytes(columns, 3, int(self.grace) * columns)
 
     def _bytes(self, columns: int, nodes: int, values: int) -> int:
@@ -166,6 +167,7 @@ class FIMTDD(OnePassRegressor, EstimatesCost):
         return {
             **empty_trees(1, weights, columns, rows_at_once(int(self.grace), columns)),
             "moments": np.zeros((2, columns)),
+            # The generator by which MOA draws the first weights of models.
             "random": java_random(java_seed(self._entropy, int(self.seed))).bits,
         }
 

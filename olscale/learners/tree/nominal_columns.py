@@ -18,6 +18,7 @@ from olscale.learners.contract.parameters import Maybe, param
 from olscale.learners.tree.value_counts import MOST_VALUES
 
 _NUMBERS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
+# Longer ranges are slips, and would be written out column by column.
 _MOST_COLUMNS = 1 << 20
 
 
@@ -39,6 +40,7 @@ class ColumnList:
         if not isinstance(text, str):
             raise ParameterError(f"parameter {name} was {value!r}, expected {self}")
         columns, names = _parsed(text)
+        # Two plus signs in a row, or one at an end.
         if "" in names:
             raise ParameterError(f"parameter {name} was {value!r}, expected {self}")
         return "+".join([*_ranges(columns), *sorted(names)])
@@ -61,6 +63,7 @@ def _parsed(text: str) -> tuple[set[int], set[str]]:
             continue
         first = int(match[1])
         last = int(match[2] or first)
+        # No range of columns, but a column may be called so.
         if not first <= last < _MOST_COLUMNS:
             names.add(item.strip())
             continue

@@ -95,6 +95,7 @@ def empty_regression_forest(
     return {
         **empty_trees(places, 0, subspace, waiting),
         "features": np.zeros((places, subspace), dtype=np.int32),
+        # The same for all, as in MOA: trees differ by the rows they learn.
         "tree_bits": np.repeat(java_random(TREE_SEED).bits, places),
         "front": np.arange(trees, dtype=np.int64),
         "has_other": np.zeros(trees, dtype=np.int64),
@@ -208,6 +209,7 @@ def _begin_place(
 ) -> None:
     """Let the tree of a place begin anew."""
     trees.roots[place] = add_leaf(trees)
+    # The targets so far are the tree's own.
     for part in range(3):
         trees.totals[place, part] = 0.0
     forest.tree_bits[place] = bits

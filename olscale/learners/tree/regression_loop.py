@@ -143,6 +143,7 @@ def prediction_at(
 ) -> float:
     """Return the prediction of a leaf."""
     if has_models:
+        # The constant has the factor 0 up to the second row: targets have no spread before.
         if z[z.shape[0] - 1] == 0.0:
             return 0.0
         return _linear(trees.weights[node], z) * spread * SPREADS + mean
@@ -162,6 +163,7 @@ def _learn_model(
     if not trees.flags[node, STARTED]:
         trees.flags[node, STARTED] = True
         for j in range(z.shape[0]):
+            # At the first row, as MOA does: its draws come in this order.
             weights[j] = 2.0 * next_double(random) - 1.0
     numbers = trees.numbers[node]
     numbers[LEARNED] += row.weight
@@ -209,6 +211,7 @@ def _try_to_split(
     if best_place == NONE:
         return False
     bound = hoeffding_bound(2, rule.confidence, weight)
+    # A single feature has no second best to be compared with.
     is_alone = features.shape[0] < 2
     if is_alone or quotient(second, best) < 1.0 - bound or bound < rule.tie:
         j = features[best_place]
@@ -309,6 +312,7 @@ def _compare(trees: Trees, node: int, row: LearnedRow, rule: Any) -> bool:
     other = row.target - prediction_at(
         trees, alternate, row.z, row.mean, row.spread, rule.has_models
     )
+    # A weight stands for so many equal rows: the loss fades with each.
     for _ in range(int(row.weight)):
         numbers[LOSS] = own * own + rule.fading * numbers[LOSS]
         numbers[ALTERNATE_LOSS] = other * other + rule.fading * numbers[ALTERNATE_LOSS]

@@ -29,6 +29,7 @@ from olscale.learners.tree.regression_arrays import (
 )
 from olscale.learners.tree.target_sums import NO_NODE, SumTrees, add_value, free_tree
 
+# The largest float64: any drift is below, so that the first one is the least so far.
 _LARGEST = 1.7976931348623157e308
 # The least drift after a restart, which MOA takes from whole numbers.
 _LARGEST_OF_RESTART = 2147483647.0
@@ -81,6 +82,7 @@ def keep_values(trees: Trees, sums: SumTrees, node: int) -> None:
     rows = trees.rows[node]
     count = trees.waiting[node]
     features = trees.values.shape[1]
+    # Feature by feature: each one's tree of values is reached once for all rows that wait.
     for place in range(features):
         root = trees.values[node, place]
         for i in range(count):
@@ -101,6 +103,7 @@ def split_leaf(
         trees.links[child, PARENT] = node
         trees.flags[child, WATCHES] = trees.flags[node, WATCHES]
         columns = trees.weights.shape[1]
+        # Models go on from the weights of the parent; forests without models draw features anew.
         if columns > 0:
             trees.flags[child, STARTED] = trees.flags[node, STARTED]
         copy_numbers(trees.weights[node], trees.weights[child], columns)
@@ -193,6 +196,7 @@ def free_lost_nodes(trees: Trees, sums: SumTrees, stack: Any) -> None:
             continue
         free_values(trees, sums, node, stack)
         trees.feature[node] = UNUSED
+        # Unused nodes are a list: each has the next in place of its child.
         trees.links[node, FIRST] = trees.nodes[FIRST_UNUSED]
         trees.nodes[FIRST_UNUSED] = node
         trees.nodes[UNUSED_NODES] += 1

@@ -26,6 +26,7 @@ FOLLOWS = -1
 NO_COLUMNS = np.zeros(0, dtype=np.int64)
 """The numbers of the nominal columns where all are numeric."""
 
+# Numbers of features from here down are nominal columns; -1 is a leaf.
 _LAST_NUMERIC = -2
 LEAST_ROOM = 2
 """Values of a nominal column for which there is room before the first row."""
@@ -163,6 +164,7 @@ def with_values(state: Mapping[str, NDArray[Any]], spans: NDArray[np.int64]) -> 
     slots, classes, _ = values.value_counts.shape
     larger = empty_value_counts(values.nominal, classes, slots, rooms.tolist())
     starts = larger["value_starts"]
+    # Column by column: with other room each one's values begin elsewhere.
     for k in range(len(starts) - 1):
         begin, stop = values.value_starts[k : k + 2]
         place = slice(starts[k], starts[k] + stop - begin)

@@ -60,6 +60,7 @@ _TWO_CLASSES = ("logistic", "hinge")
 CLASSES = "{classes}"
 """Stands for the number of classes of the stream in a command line."""
 
+# Vowpal Wabbit's own: 2^18 weights, of four floats each with its usual updates.
 _BITS = 18
 _BYTES_A_WEIGHT = 16
 
@@ -174,6 +175,7 @@ def read_command(text: str) -> Command:
         ) from None
     options = _options(words)
     _check_options(name, options)
+    # Before Vowpal Wabbit takes the memory.
     _check_table(name, options)
     try:
         workspace = start(words)
@@ -182,6 +184,7 @@ def read_command(text: str) -> Command:
             f"{name} is not accepted by Vowpal Wabbit: {_why_refused(str(error))}"
         ) from None
     try:
+        # Once more, as Vowpal Wabbit has understood the words.
         options = _options(workspace.get_arguments().split())
         _check_options(name, options)
         _check_kinds(name, workspace)
@@ -217,6 +220,7 @@ def _options(words: Sequence[str]) -> dict[str, str]:
         elif word.startswith("-") and word[1:2].isalpha():
             name = _LETTERS.get(word[1], word[1])
             options[name] = word[2:].removeprefix("=")
+        # Of several words behind an option the first is its value.
         elif not options.get(name):
             options[name] = word
     return options
@@ -273,6 +277,7 @@ def _known_options() -> list[str]:
         option.name for group in groups for _, options in group for option in options
     }
     workspace.finish()
+    # None is proposed that would be refused next.
     return sorted(names - _REFUSED.keys())
 
 

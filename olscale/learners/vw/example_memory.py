@@ -32,8 +32,10 @@ from olscale.compiled.intrinsics import intrinsic
 NAMESPACE = 32
 """The namespace without a name, a space."""
 
+# An object of pybind11: count of references, type, and then the pointer.
 _POINTER_WORD = 2
 _SEARCHED_BYTES = 1 << 16
+# Two lengths: what stands at the same places for both is no accident.
 _PROBES = (5, 11)
 _MOST_SPACE = 1_000
 
@@ -92,6 +94,7 @@ def _probe(count: int) -> tuple[Any, Any, NDArray[np.float32], NDArray[np.uint64
     workspace = pylibvw.vw(["--quiet", "--no_stdin", "-b", "8"])
     example = pylibvw.example(workspace, workspace.lSimple)
     example.push_namespace(NAMESPACE)
+    # Numbers that memory is unlikely to hold by chance.
     values = (np.arange(1, count + 1) * 1.37).astype(np.float32)
     indices = (np.arange(count) * 1_001 + 17).astype(np.uint64)
     push(workspace, example, indices.tolist(), values.tolist())
@@ -227,6 +230,7 @@ def write_rows(  # type: ignore[no-untyped-def]
         example = examples[row - first]
         space = carray(_pointer(example + values_at), (3,), np.int64)
         other_space = carray(_pointer(example + indices_at), (3,), np.int64)
+        # All are looked at before any is written: the caller makes room and begins anew.
         if (
             space[0] + 4 * entries > space[2]
             or other_space[0] + 8 * entries > other_space[2]
@@ -246,6 +250,7 @@ def write_rows(  # type: ignore[no-untyped-def]
             if value != 0.0:
                 values[count] = value
                 places[count] = indices[entry]
+                # Rounded at each step, as Vowpal Wabbit sums floats.
                 squares = np.float32(squares + value * value)
                 count += 1
         value_ends[1] = value_ends[0] + 4 * count
