@@ -159,10 +159,12 @@ def groups_of(runs: pa.Table) -> tuple[IntArray, list[SettingKey]]:
     group = numbers_of(encoded.indices)
     # The first row of each group: what is written last stays.
     first = np.empty(len(encoded.dictionary), dtype=np.int64)
-    first[group[::-1]] = np.arange(runs.num_rows)[::-1]
+    rows = np.arange(runs.num_rows)
+    first[group[::-1]] = rows[::-1]
     parts = []
     for codes, values in columns:
-        parts.append([values[code] for code in codes[first].tolist()])
+        codes_of_groups = codes[first].tolist()
+        parts.append([values[code] for code in codes_of_groups])
     return group, list(map(SettingKey, *parts))
 
 

@@ -333,7 +333,8 @@ def _compared(
                 p_sign=p_sign,
             )
         )
-    return _Figures(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
+    columns = zip(*blocks, strict=True)
+    return _Figures(*(np.concatenate(column) for column in columns))
 
 
 def _cliques(

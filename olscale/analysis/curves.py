@@ -33,7 +33,8 @@ ROCS = ("roc", "test_roc")
 # A cell of a confusion matrix stands in a record as true class * 65536 + predicted class.
 _CLASSES = 65536
 
-_MEASURES = [name for name in askable() if name not in (*CONFUSIONS, *ROCS, "latency")]
+_NO_CURVES = (*CONFUSIONS, *ROCS, "latency")
+_MEASURES = [name for name in askable() if name not in _NO_CURVES]
 
 CURVES = (
     *(
@@ -160,7 +161,8 @@ class ConfusionMatrix:
 
     def mean(self) -> FloatArray:
         """Return means over replicates, shape (n_classes, n_classes): true by predicted classes."""
-        size = 1 + int(max(self.true.max(), self.predicted.max()))
+        largest = max(self.true.max(), self.predicted.max())
+        size = 1 + int(largest)
         matrix = np.zeros((size, size))
         matrix[self.true, self.predicted] = self.counts.mean(axis=0)
         return matrix
@@ -312,8 +314,9 @@ def _resampled(lines: Sequence[_Line], points: int) -> _Line | None:
         return None
     # Folds may differ in length, and then in the positions of their curves.
     shortest, _ = min(lines, key=lambda line: int(line[0][-1]))
-    places = np.linspace(0, len(shortest) - 1, points).round()
-    rows = shortest[np.unique(places.astype(int))]
+    even = np.linspace(0, len(shortest) - 1, points)
+    places = even.round().astype(int)
+    rows = shortest[np.unique(places)]
     values = [np.interp(rows, *line) for line in lines]
     return rows, np.array(values)
 
@@ -327,7 +330,8 @@ def _alarms(store: Store, summaries: list[Summary], on_damage: OnDamage) -> list
         # Replicates raise alarms at other rows: counts stand at the rows of all.
         rows = np.unique(np.concatenate(alarms))
         counts = [np.searchsorted(of_run, rows, side="right") for of_run in alarms]
-        counted.append(Curve(summary, rows, np.array(counts, dtype=np.float64)))
+        values = np.array(counts, dtype=np.float64)
+        counted.append(Curve(summary, rows, values))
     return counted
 
 
@@ -399,7 +403,8 @@ def confusions(
         if not lines:
             continue
         # A cell without rows is left out of a record; replicates have different ones.
-        cells = np.unique(np.concatenate([cells_of_run for cells_of_run, _ in lines]))
+        occurring = [cells_of_run for cells_of_run, _ in lines]
+        cells = np.unique(np.concatenate(occurring))
         counts = np.zeros((len(lines), len(cells)))
         for i, (cells_of_run, rows) in enumerate(lines):
             counts[i, np.searchsorted(cells, cells_of_run)] = rows
@@ -433,7 +438,8 @@ def _replicates(
     keys_asked = {key for _, key in keys}
     is_asked = np.array([setting in keys_asked for setting in settings])[group]
     ids = runs["id"].filter(arrow_array(is_asked, pa.bool_()))
-    table = store.read(("id", *columns), on_damage, ids=ids.to_pylist())
+    run_ids = ids.to_pylist()
+    table = store.read(("id", *columns), on_damage, ids=run_ids)
     group = group[is_asked][positions_of(table["id"], ids)]
     # A list column of numbers stays an array: a Python object a number would take minutes in a
     # large store.
@@ -447,7 +453,8 @@ def _replicates(
         cells[name] = list(map(read_cell, table[name]))
     of_setting: dict[SettingKey, list[dict[str, Any]]] = defaultdict(list)
     for i, number in enumerate(group.tolist()):
-        of_setting[settings[number]].append({name: cells[name][i] for name in columns})
+        of_run = {name: cells[name][i] for name in columns}
+        of_setting[settings[number]].append(of_run)
     return [(s, of_setting[key]) for s, key in keys if key in of_setting]
 
 

@@ -166,7 +166,8 @@ def snapshots(
         )
     x, y = _axes(plane.X, resolution)
     # A row for each point of the grid, x running fastest.
-    points = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+    coordinates = np.meshgrid(x, y)
+    points = np.stack(coordinates, axis=-1).reshape(-1, 2)
     grid = features(points, bias)
     rows = features(plane.X, bias)
     labels = read_only(plane.y)
@@ -179,12 +180,13 @@ def snapshots(
     for start in range(0, len(rows), every):
         stop = min(start + every, len(rows))
         model.learn(rows[start:stop], labels[start:stop])
+        scores = model.scores(grid)
         yield Snapshot(
             start=start,
             stop=stop,
             x=x,
             y=y,
-            scores=model.scores(grid).reshape(resolution, resolution),
+            scores=scores.reshape(resolution, resolution),
             prototypes=getattr(model, "prototypes_", None),
             state={name: array.copy() for name, array in model.state_.items()},
         )
@@ -216,5 +218,6 @@ def errors_of_starts(learner: str, plane: DecisionBoundary, starts: int) -> Floa
             predicted = codes_of(model.scores(rows))
             errors[start, i] = np.mean(predicted != plane.y)
             if i < len(rows):
-                model.learn(X[i : i + 1], order.y[i : i + 1])
+                row = slice(i, i + 1)
+                model.learn(X[row], order.y[row])
     return errors

@@ -55,17 +55,19 @@ def importance(
     if len(errors) < LEAST:
         return {}
     ranks = rankdata(errors)
-    total = float(((ranks - ranks.mean()) ** 2).sum())
+    deviations = ranks - ranks.mean()
+    total = float((deviations**2).sum())
     if total == 0.0:
         return {}
     shares = {}
     for name in names:
         groups = _groups([one.get(name) for one in params])
         count = int(groups.max()) + 1
-        within = sum(
-            float(((ranks[groups == i] - ranks[groups == i].mean()) ** 2).sum())
-            for i in range(count)
-        )
+        within = 0.0
+        for i in range(count):
+            of_group = ranks[groups == i]
+            distances = of_group - of_group.mean()
+            within += float((distances**2).sum())
         by_chance = (count - 1) * within / max(1, len(ranks) - count)
         shares[name] = max(0.0, (total - within - by_chance) / total)
     return shares
@@ -79,8 +81,11 @@ def _groups(values: Sequence[Any]) -> IntArray:
         isinstance(one, int | float) and not isinstance(one, bool) for one in values
     )
     if are_numbers and len(distinct) > _BINS:
-        edges = np.quantile(np.array(values, float), np.linspace(0, 1, _BINS + 1)[1:-1])
-        _, groups = np.unique(np.searchsorted(edges, values), return_inverse=True)
+        shares = np.linspace(0, 1, _BINS + 1)
+        numbers = np.array(values, float)
+        edges = np.quantile(numbers, shares[1:-1])
+        bins = np.searchsorted(edges, numbers)
+        _, groups = np.unique(bins, return_inverse=True)
     else:
         places = {text: i for i, text in enumerate(distinct)}
         groups = np.array([places[text] for text in texts])

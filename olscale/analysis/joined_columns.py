@@ -87,7 +87,8 @@ def joined_columns(plans: Iterable[Plan]) -> dict[SettingOnRows, tuple[str, ...]
 
 def _by_dataset(forms: Iterable[Plan]) -> Iterable[list[_Part]]:
     """Return the parts of each data set of an experiment, in its order."""
-    parts: dict[tuple[str, str, str], dict[tuple[str, ...], _Part]] = defaultdict(dict)
+    parts: dict[tuple[str, str, str], dict[tuple[str, ...], _Part]]
+    parts = defaultdict(dict)
     for plan in forms:
         parts_at: list[_Part] = []
         for dataset in plan.datasets:
@@ -98,7 +99,6 @@ def _by_dataset(forms: Iterable[Plan]) -> Iterable[list[_Part]]:
             for place in learner.datasets:
                 part = parts_at[place]
                 part.names.add(learner.label or learner.name)
-                part.settings.add(
-                    (key_of_dataset(plan.datasets[place]), key_of_learner(learner))
-                )
+                dataset_key = key_of_dataset(plan.datasets[place])
+                part.settings.add((dataset_key, key_of_learner(learner)))
     return [list(of_dataset.values()) for of_dataset in parts.values()]

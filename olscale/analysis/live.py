@@ -121,7 +121,8 @@ def _labels(evaluation: LiveEvaluation) -> dict[str, str]:
     """Return the label of each run: the learner, and those of its parameters that differ."""
     # A journal has each setting once, for however many runs.
     settings = {id(run.params): run for run in evaluation.runs.values()}
-    values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    values: dict[str, dict[str, set[str]]]
+    values = defaultdict(lambda: defaultdict(set))
     for run in settings.values():
         for name, value in run.params.items():
             values[_name(run)][name].add(json.dumps(value))

@@ -213,7 +213,11 @@ def _columns(
     places = {way: place for place, way in enumerate(ways)}
     blocks = set().union(*collections)
     columns: dict[str, list[RunBlock]] = {}
-    for block in sorted(blocks, key=lambda block: (places[block.way], block.replicate)):
+
+    def order(block: RunBlock) -> tuple[int, str]:
+        return places[block.way], block.replicate
+
+    for block in sorted(blocks, key=order):
         columns.setdefault(block.way.dataset, []).append(block)
     return columns
 
@@ -244,7 +248,8 @@ def _compared_learners(
 
 
 def _last_largest(shares: FloatArray) -> int:
-    return len(shares) - 1 - int(shares[::-1].argmax())
+    from_last = shares[::-1]
+    return len(shares) - 1 - int(from_last.argmax())
 
 
 def _lacking(present: BoolArray, compared: BoolArray) -> BoolArray:

@@ -113,7 +113,8 @@ def compare_rows(
     a_alone = counts[..., 0]  # shape (n_pairs, n_replicates)
     b_alone = counts[..., 1]
     p, chi_square, chi_square_p = mcnemar(a_alone, b_alone)
-    corrected = np.stack([holm(of_replicate) for of_replicate in p.T], axis=1)
+    of_replicates = [holm(p_of_replicate) for p_of_replicate in p.T]
+    corrected = np.stack(of_replicates, axis=1)
     figures = (a_alone, b_alone, p, corrected, chi_square, chi_square_p)
     return tuple(
         PairCounts(

@@ -92,7 +92,8 @@ class Names:
 
     def column(self, key: SettingKey) -> tuple[str, ...]:
         """Return the transforms of the column that a setting stands in: mostly its own."""
-        return self._columns.get((key[:3], key[3:6]), key.transforms)
+        place = (key[:3], key[3:6])
+        return self._columns.get(place, key.transforms)
 
     def dataset(self, key: SettingKey) -> Name:
         """Return the name of the dataset of a setting under its transforms."""
@@ -106,9 +107,9 @@ class Names:
         There are several where an experiment asks for the same runs under several labels: a default
         that tuning chose too.
         """
-        learner = key[3:6]
-        labels = self._labels.get((key[:3], learner), [""])
-        version = self._versions.get((key[:3], learner), "")
+        setting = (key[:3], key[3:6])
+        labels = self._labels.get(setting, [""])
+        version = self._versions.get(setting, "")
         # Rows that are joined have one place.
         placed = (key.learner, version or key.version, key.params)
         return tuple(

@@ -11,6 +11,7 @@ J. Demsar, Statistical comparisons of classifiers over multiple data sets, JMLR 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -24,6 +25,7 @@ MARGIN = 0.001
 """Mean difference, as a share of rows, above which a learner is called worse without a test."""
 
 Errors = Mapping[str, float]
+_Place: TypeAlias = tuple[str, int | str]
 """Figures of a learner by the name of the dataset, which has the seed."""
 
 
@@ -90,7 +92,7 @@ def compare_over_seeds(
         where the first learner meets no other.
     """
     by_asked = {key.as_asked(): values for key, values in figures.items()}
-    errors: dict[tuple[str, int | str], dict[str, dict[str, float]]]
+    errors: dict[_Place, dict[str, dict[str, float]]]
     errors = defaultdict(lambda: defaultdict(dict))
     for setting in asked.settings:
         values = by_asked.get(setting.key)
@@ -101,12 +103,16 @@ def compare_over_seeds(
             errors[stream, delay][setting.label][setting.dataset] = mean
     labels = list(dict.fromkeys(setting.label for setting in asked.settings))
     streams = list(dict.fromkeys(stream for stream, _ in errors))
+
     # The settings of an experiment come by dataset, so delays of a stream lie apart.
-    places = sorted(errors, key=lambda key: (streams.index(key[0]), _order(key[1])))
-    comparisons = (
-        _compare_on(*place, {name: errors[place].get(name, {}) for name in labels})
-        for place in places
-    )
+    def order(place: _Place) -> tuple[int, tuple[bool, int, str]]:
+        stream, delay = place
+        return streams.index(stream), _order(delay)
+
+    comparisons = []
+    for place in sorted(errors, key=order):
+        of_learners = {name: errors[place].get(name, {}) for name in labels}
+        comparisons.append(_compare_on(*place, of_learners))
     return [comparison for comparison in comparisons if comparison.pairs]
 
 
@@ -154,9 +160,10 @@ def shared_seeds(errors_of_first: Errors, errors_of_other: Errors) -> list[str]:
 
 def _corrected(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
     """Return pairs with p values corrected for the number of those that are tested."""
-    is_tested = np.array([not np.isnan(pair.p) for pair in pairs], dtype=bool)
+    p_of_pairs = np.array([pair.p for pair in pairs], dtype=float)
+    is_tested = ~np.isnan(p_of_pairs)
     p = np.full(len(pairs), np.nan)
-    p[is_tested] = holm(np.array([pair.p for pair in pairs])[is_tested])
+    p[is_tested] = holm(p_of_pairs[is_tested])
     return tuple(
         replace(pair, p_corrected=value)
         for pair, value in zip(pairs, p.tolist(), strict=True)

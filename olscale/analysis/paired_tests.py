@@ -103,7 +103,8 @@ def _wilcoxon_p(doubled: tuple[int, ...], least: int) -> float:
         z = (least - sum(ranks) / 2) / deviation
         return math.erfc(-z / math.sqrt(2))
     chances = _chances_of_sums(ranks)
-    return min(1.0, 2 * float(chances[: least + 1].sum()))
+    as_far = float(chances[: least + 1].sum())
+    return min(1.0, 2 * as_far)
 
 
 @lru_cache(maxsize=64)  # pairs without equal differences share their ranks
@@ -265,8 +266,9 @@ def signed_rank(differences: FloatArray, rope: float = 0.0) -> list[Posterior]:
     if slack > _MOST_SLACK:
         quick = np.float64
         slack = 0.0
-    room = np.empty((2, min(pairs, _PAIRS_AT_ONCE), _DRAWS_AT_ONCE), dtype=quick)
-    double_room = np.empty(room.shape)
+    shape = (2, min(pairs, _PAIRS_AT_ONCE), _DRAWS_AT_ONCE)
+    room = np.empty(shape, dtype=quick)
+    double_room = np.empty(shape)
     # Each product of two different weights stands for two sums of differences.
     multiples = np.where(first == second, 1.0, 2.0)[:, None]
     with one_blas_thread():  # threads on small products wait for one another
@@ -286,7 +288,8 @@ def signed_rank(differences: FloatArray, rope: float = 0.0) -> list[Posterior]:
             unsure = np.flatnonzero(distances < slack)
             for start in range(0, len(unsure), _PAIRS_AT_ONCE):
                 places = unsure[start : start + _PAIRS_AT_ONCE]
-                sums = z[places[:, None], first] + z[places[:, None], second]
+                column = places[:, None]
+                sums = z[column, first] + z[column, second]
                 of_draws[places], _ = _count_draws(sums, products, rope, *double_room)
             counts += of_draws
     shares = counts / _DRAWS
@@ -340,7 +343,8 @@ def _count_draws(
     np.abs(lead, out=lead)
     np.subtract(lead, limit, out=lead)
     np.abs(lead, out=lead)
-    counts = np.column_stack([less, products.shape[1] - less - more, more])
+    between = products.shape[1] - less - more
+    counts = np.column_stack([less, between, more])
     return counts, lead.min(axis=1)
 
 

@@ -114,7 +114,8 @@ def _cell(line: list[str]) -> PublishedCell:
     if len(line) != len(COLUMNS):
         raise ValueError(f"{len(line)} fields, expected {len(COLUMNS)}")
     source, table, dataset, learner, metric, mean, std = line
-    if not all(line[:4]) or metric.partition(AFTER)[0] not in METRICS:
+    name, _, _ = metric.partition(AFTER)
+    if not all(line[:4]) or name not in METRICS:
         raise ValueError(
             f"expected four names and one of {', '.join(METRICS)}, got {line[:5]}"
         )

@@ -76,19 +76,25 @@ def rank(losses: FloatArray) -> FloatArray:
     order = np.argsort(losses, axis=-1, kind="stable")
     ascending = np.take_along_axis(losses, order, axis=-1)
     is_new = np.ones(losses.shape, dtype=bool)
-    is_new[..., 1:] = ascending[..., 1:] != ascending[..., :-1]
+    before = ascending[..., :-1]
+    behind = ascending[..., 1:]
+    is_new[..., 1:] = behind != before
     # Equals lie side by side: their rank is the middle of their stretch.
     place = np.arange(losses.shape[-1])
-    first = np.maximum.accumulate(np.where(is_new, place, 0), axis=-1)
+    begins = np.where(is_new, place, 0)
+    first = np.maximum.accumulate(begins, axis=-1)
     is_last = np.ones(losses.shape, dtype=bool)
     is_last[..., :-1] = is_new[..., 1:]
     ends = np.where(is_last, place, losses.shape[-1])
-    last = np.minimum.accumulate(ends[..., ::-1], axis=-1)[..., ::-1]
+    from_last = np.minimum.accumulate(ends[..., ::-1], axis=-1)
+    last = from_last[..., ::-1]
+    middle = (first + last) / 2 + 1
     ranks = np.empty(losses.shape)
-    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=-1)
+    np.put_along_axis(ranks, order, middle, axis=-1)
     # Where neighbours differ by less than rounding, all are compared with all.
-    is_near = equal_figures(ascending[..., 1:], ascending[..., :-1]) & is_new[..., 1:]
-    rounded = is_near.any(axis=-1) | np.isnan(losses).any(axis=-1)
+    is_near = equal_figures(behind, before) & is_new[..., 1:]
+    is_absent = np.isnan(losses)
+    rounded = is_near.any(axis=-1) | is_absent.any(axis=-1)
     if rounded.any():
         ranks[rounded] = _ranks_by_pairs(losses[rounded])
     return ranks

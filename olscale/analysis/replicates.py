@@ -159,7 +159,8 @@ def ok_runs(store: Store, columns: Sequence[str], on_damage: OnDamage) -> pa.Tab
         dictionaries=True,
     )
     [ok] = arrow_array(["ok"], pa.string())
-    return runs.filter(pc.equal(runs["outcome"].cast(pa.string()), ok))
+    outcomes = runs["outcome"].cast(pa.string())
+    return runs.filter(pc.equal(outcomes, ok))
 
 
 def _replicate_texts(runs: pa.Table) -> NDArray[np.object_]:

@@ -73,8 +73,10 @@ def stretches(
     seconds = 0.0
     for start in range(0, len(y), every):
         stop = min(start + every, len(y))
+        rows = read_only(X[start:stop])
+        labels = read_only(y[start:stop])
         begun = process_time()
-        learner.learn(read_only(X[start:stop]), read_only(y[start:stop]))
+        learner.learn(rows, labels)
         seconds += process_time() - begun
         yield Stretch(stop, learner.measures(), seconds, learner)
 

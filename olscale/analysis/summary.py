@@ -190,7 +190,10 @@ def summarise(
             candidates = _candidates(plans)
             # Those of tuning that has chosen nothing yet are left out as well.
             if candidates and not tuning:
-                known = planned or set(store.read(["id"], on_damage)["id"].to_pylist())
+                known = planned
+                if not known:
+                    runs = store.read(["id"], on_damage)
+                    known = set(runs["id"].to_pylist())
                 ids = known - candidates
                 if not ids:
                     return []
@@ -337,7 +340,8 @@ def _figures_and_cautions(
             for group in moments.groups.tolist():
                 cautions[group] = (*cautions[group], metric)
             continue
-        for group, *values in zip(*(array.tolist() for array in moments), strict=True):
+        columns = [array.tolist() for array in moments]
+        for group, *values in zip(*columns, strict=True):
             figures[group].append(_Figure(metric, *values))
     return figures, cautions
 
@@ -458,6 +462,7 @@ def _last_versions(
     last: dict[str, tuple[Any, str]] = {}
     for run in runs.to_pylist():
         if run["id"] in finished:
+            learner = run["learner"]
             version = (finished[run["id"]], run["version"])
-            last[run["learner"]] = max(last.get(run["learner"], version), version)
+            last[learner] = max(last.get(learner, version), version)
     return {learner: version for learner, (_, version) in last.items()}

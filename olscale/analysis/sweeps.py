@@ -69,7 +69,8 @@ def sweep(summaries: Iterable[Summary], *names: str) -> Sweep | None:
     """
     by_fixed: dict[str, list[Summary]] = defaultdict(list)
     for summary in summaries:
-        if summary.n and all(_is_number(summary.params.get(name)) for name in names):
+        varied = [summary.params.get(name) for name in names]
+        if summary.n and all(map(_is_number, varied)):
             fixed = {
                 name: value
                 for name, value in summary.params.items()

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, IntArray
 from olscale.compiled.pages import (
     BLOCK,
     aligned_zeros,
@@ -36,7 +36,7 @@ class LaterFormatError(OlscaleError, ValueError):
     """A file by a later version of olscale, which is not damaged."""
 
 
-def write_arrays(file: IO[bytes], arrays: Iterable[tuple[str, NDArray[Any]]]) -> None:
+def write_arrays(file: IO[bytes], arrays: Iterable[tuple[str, Array]]) -> None:
     """Write named arrays, one after another as they come, as an ``.npz`` with a checksum.
 
     Examples
@@ -66,7 +66,7 @@ def write_arrays(file: IO[bytes], arrays: Iterable[tuple[str, NDArray[Any]]]) ->
         members.close()
 
 
-def _cut(array: NDArray[Any], numbers: NDArray[np.int64]) -> Iterator[NDArray[Any]]:
+def _cut(array: Array, numbers: IntArray) -> Iterator[Array]:
     for start in range(0, len(numbers), _AT_ONCE):
         stop = start + _AT_ONCE
         yield take_blocks(array, numbers[start:stop])
@@ -79,7 +79,7 @@ class _Members:
         self._archive = archive
         self._digest = hashlib.sha256()
 
-    def add(self, name: str, array: NDArray[Any]) -> None:
+    def add(self, name: str, array: Array) -> None:
         self.stream(name, array.dtype, array.shape, [array])
 
     def stream(
@@ -87,7 +87,7 @@ class _Members:
         name: str,
         dtype: np.dtype[Any],
         shape: tuple[int, ...],
-        parts: Iterable[NDArray[Any]],
+        parts: Iterable[Array],
     ) -> None:
         """Add an array of `shape` that comes in `parts`."""
         header = _header(name, dtype, shape)
@@ -95,7 +95,7 @@ class _Members:
         pieces = self._digested(parts)
         write_member(self._archive, name, dtype, shape, pieces)
 
-    def _digested(self, parts: Iterable[NDArray[Any]]) -> Iterator[memoryview]:
+    def _digested(self, parts: Iterable[Array]) -> Iterator[memoryview]:
         for part in parts:
             for piece in _pieces(part):
                 self._digest.update(piece)
@@ -112,7 +112,7 @@ def _header(name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     return text.encode()
 
 
-def _pieces(array: NDArray[Any]) -> Iterator[memoryview]:
+def _pieces(array: Array) -> Iterator[memoryview]:
     """Yield the bytes of an array in pieces, so that signals are handled between two."""
     flat = np.ascontiguousarray(array).reshape(-1)
     data = flat.view(np.uint8).data
@@ -121,7 +121,7 @@ def _pieces(array: NDArray[Any]) -> Iterator[memoryview]:
         yield data[start:stop]
 
 
-def read_arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
+def read_arrays(file: IO[bytes]) -> dict[str, Array]:
     """Return the arrays that `write_arrays` wrote; omitted zeros take no memory until written.
 
     Raises
@@ -159,7 +159,7 @@ def read_arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
     return dict(_joined(arrays))
 
 
-def _joined(arrays: dict[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[Any]]]:
+def _joined(arrays: dict[str, Array]) -> Iterator[tuple[str, Array]]:
     """Yield arrays as they were before zeros were left out, in their order."""
     while arrays:
         name = next(iter(arrays))
@@ -172,7 +172,8 @@ def _joined(arrays: dict[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[Any]
         at = arrays.pop(f"{prefix}/at")
         blocks = arrays.pop(f"{prefix}/blocks")
         are_places = at.dtype == np.int64 and at.ndim == 1
-        if not are_places or blocks.shape != (len(at), BLOCK // blocks.itemsize):
+        shape_of_blocks = (len(at), BLOCK // blocks.itemsize)
+        if not are_places or blocks.shape != shape_of_blocks:
             raise ValueError(f"its blocks of {name} have no places")
         shape = tuple(first.tolist())
         size = math.prod(shape) * blocks.itemsize

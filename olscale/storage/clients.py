@@ -102,6 +102,7 @@ def split_url(path: str) -> tuple[Any, str]:
         ) from fault
     except (ValueError, OSError) as error:
         raise DatasetError(f"{path} cannot be opened ({error})") from error
-    return (fs if isinstance(fs, LocalFileSystem) else Client(fs)), root.rstrip(
-        "/"
-    ) or root
+    if not isinstance(fs, LocalFileSystem):
+        fs = Client(fs)
+    # The root of a file system is a slash alone.
+    return fs, root.rstrip("/") or root

@@ -274,7 +274,8 @@ class LocalStorage(Storage):
         stale = []
         for entry in _scan(self.local / self.temporaries) if self.temporaries else ():
             with suppress(FileNotFoundError):
-                if entry.is_file() and time.time() - entry.stat().st_mtime > _DAY:
+                age = time.time() - entry.stat().st_mtime
+                if entry.is_file() and age > _DAY:
                     stale.append(f"{self.temporaries}/{entry.name}")
         return stale
 

@@ -16,10 +16,11 @@ from numpy.lib.format import (
     read_magic,
     write_array_header_1_0,
 )
-from numpy.typing import NDArray
+
+from olscale.arrays import Array
 
 
-def read_npz(file: IO[bytes]) -> dict[str, NDArray[Any]]:
+def read_npz(file: IO[bytes]) -> dict[str, Array]:
     """Return all arrays of an archive.
 
     For a damaged archive, zipfile, its decompressors and NumPy raise nearly any error.
@@ -82,7 +83,9 @@ def array_header(
 
 
 def _member(archive: zipfile.ZipFile, key: str) -> zipfile.ZipInfo:
-    return archive.getinfo(key if key in archive.namelist() else f"{key}.npy")
+    if key not in archive.namelist():
+        key = f"{key}.npy"
+    return archive.getinfo(key)
 
 
 def write_member(

@@ -47,7 +47,9 @@ def absolute_path(path: str | os.PathLike[str]) -> str:
     protocol, colon, location = text.partition("://")
     if colon and protocol not in ("file", "local"):
         return text
-    return str(Path(location if colon else text).expanduser().absolute())
+    if colon:
+        text = location
+    return str(Path(text).expanduser().absolute())
 
 
 @contextmanager

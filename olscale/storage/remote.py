@@ -105,7 +105,7 @@ class RemoteStorage(Storage):
         except (FileNotFoundError, NotADirectoryError):
             return []
         entries = [str(path).rstrip("/") for path in paths]
-        last_parts = [entry.rsplit("/", 1)[-1] for entry in entries]
+        last_parts = [entry.rpartition("/")[-1] for entry in entries]
         return sorted(last_parts)
 
     def names(self, folder: str) -> list[str]:

@@ -19,6 +19,7 @@ from typing import (
     Annotated,
     Any,
     Literal,
+    TypeAlias,
     TypeVar,
     Union,
     get_args,
@@ -29,6 +30,8 @@ from typing import (
 from olscale.errors import OlscaleError
 
 T = TypeVar("T")
+
+_Where: TypeAlias = tuple[str | int, ...]
 
 LATER = MappingProxyType({"later": True})
 """Metadata of a field that is not written where it is None: files of before keep their bytes."""
@@ -45,7 +48,7 @@ class WrongFieldError(OlscaleError, ValueError):
         Names and positions on the way to the field, between points.
     """
 
-    def __init__(self, where: tuple[str | int, ...], problem: str) -> None:
+    def __init__(self, where: _Where, problem: str) -> None:
         super().__init__(problem)
         self.where = ".".join(map(str, where))
 
@@ -133,7 +136,7 @@ def read_strictly(kind: type[T], value: Any) -> T:
     return read
 
 
-def _read(hint: Any, value: Any, where: tuple[str | int, ...]) -> Any:
+def _read(hint: Any, value: Any, where: _Where) -> Any:
     origin = get_origin(hint)
     if hint in _LEAVES:
         return _leaf(hint, value, where)
@@ -160,15 +163,16 @@ def _read(hint: Any, value: Any, where: tuple[str | int, ...]) -> Any:
     return _object(hint, value, where)
 
 
-def _leaf(hint: type, value: Any, where: tuple[str | int, ...]) -> Any:
+def _leaf(hint: type, value: Any, where: _Where) -> Any:
     if hint is float and type(value) is int:
         return float(value)
-    if type(value) is not hint or (value != value or value in (math.inf, -math.inf)):
+    is_finite = value == value and value not in (math.inf, -math.inf)
+    if type(value) is not hint or not is_finite:
         raise WrongFieldError(where, f"is {_shown(value)}, expected {_LEAVES[hint]}")
     return value
 
 
-def _annotated(hint: Any, value: Any, where: tuple[str | int, ...]) -> Any:
+def _annotated(hint: Any, value: Any, where: _Where) -> Any:
     kind, *rules = get_args(hint)
     for rule in rules:
         if isinstance(rule, Formerly):
@@ -183,7 +187,7 @@ def _annotated(hint: Any, value: Any, where: tuple[str | int, ...]) -> Any:
     return result
 
 
-def _union(kinds: tuple[Any, ...], value: Any, where: tuple[str | int, ...]) -> Any:
+def _union(kinds: tuple[Any, ...], value: Any, where: _Where) -> Any:
     if value is None and NoneType in kinds:
         return None
     if type(value) in kinds:
@@ -194,7 +198,7 @@ def _union(kinds: tuple[Any, ...], value: Any, where: tuple[str | int, ...]) -> 
     return _read((inner or others)[0], value, where)
 
 
-def _object(kind: type, value: dict[str, Any], where: tuple[str | int, ...]) -> Any:
+def _object(kind: type, value: dict[str, Any], where: _Where) -> Any:
     hints = _hints(kind)
     for name in value:
         if name not in hints:
@@ -211,7 +215,7 @@ def _object(kind: type, value: dict[str, Any], where: tuple[str | int, ...]) -> 
         raise WrongFieldError(where, str(fault)) from None
 
 
-def _require(kind: type, value: Any, where: tuple[str | int, ...]) -> None:
+def _require(kind: type, value: Any, where: _Where) -> None:
     if type(value) is not kind:
         expected = "an object" if kind is dict else "a list"
         raise WrongFieldError(where, f"is {_shown(value)}, expected {expected}")
@@ -297,7 +301,8 @@ def json_text(value: Any, depth: int = 0) -> str:
             for name, item in value.items()
         ]
         return _between("{", lines, "}", depth)
-    return _between("[", [json_text(item, depth + 1) for item in value], "]", depth)
+    lines = [json_text(item, depth + 1) for item in value]
+    return _between("[", lines, "]", depth)
 
 
 def _between(begin: str, lines: list[str], end: str, depth: int) -> str:

@@ -320,8 +320,9 @@ def check_merged_sums_make_the_final_model(
             summing: Any = start_with(learner, params, chunk.X, classes)
             # Two parts of the stream, summed separately and then added, as workers do.
             ends = []
-            halves = ((chunk[:100], cuts), (chunk[100:], [0, ROWS - 100]))
-            for rows, edges in halves:
+            first_part = (chunk[:100], cuts)
+            second_part = (chunk[100:], [0, ROWS - 100])
+            for rows, edges in (first_part, second_part):
                 sums = summing.no_sums()
                 for part, y in cut(rows, edges):
                     summing.add_rows(part, y, sums)
@@ -368,7 +369,8 @@ def check_fused_settings_have_the_bits_of_settings_alone(
     assert numbers or not names, (
         "settings of which a number differs do not share a pass; grid_key is to be None then"
     )
-    for varied in {tuple(numbers), *((name,) for name in numbers)}:
+    single = [(name,) for name in numbers]
+    for varied in {tuple(numbers), *single}:
         # Numbers that are in the domain of nearly all parameters.
         settings = two_settings(learner, params, varied, (0.1, 0.9))
         streams = list(product(class_counts(learner), ("dense", "csr")))

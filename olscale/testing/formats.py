@@ -225,7 +225,8 @@ def _read(
         # Sparse sources show their width only at their end, so early batches may be narrower.
         missing = columns - batch.columns
         dense = to_dense(batch.X, batch.columns)
-        as_wide = np.pad(dense, ((0, 0), (0, missing)))
+        more_columns = (0, missing)
+        as_wide = np.pad(dense, ((0, 0), more_columns))
         rows.append(as_wide)
         labels += list(batch.target)
         if batch.weights is not None:

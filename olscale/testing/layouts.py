@@ -145,7 +145,8 @@ def check_chunks_are_read_in_any_order(
     for kind in ("float32", "csr"):
         with StoredSplit(writer, kind) as split:
             # The last chunk first, backwards, and two chunks twice.
-            split.compare(split.reader(reader), [4, 0, 2, 2, 1, 3, 0])
+            numbers = [4, 0, 2, 2, 1, 3, 0]
+            split.compare(split.reader(reader), numbers)
 
 
 def check_a_chunk_may_come_in_parts(
@@ -222,8 +223,8 @@ def check_chunks_called_safe_can_be_read(
             assert all(n <= i + 1 for i, n in enumerate(split.safe)), (
                 f"safe is ahead of what was given: {split.safe}"
             )
-            if split.safe[-1]:
-                split.compare(split.reader(reader), range(split.safe[-1]))
+            if last_safe := split.safe[-1]:
+                split.compare(split.reader(reader), range(last_safe))
             split.writer.finish(COLUMNS)
             assert split.writer.safe() == len(CHUNKS), (
                 f"{split.writer.safe()} chunks are safe at the end"

@@ -166,7 +166,9 @@ def check_empty_rows_break_nothing(
     # Zero rows first, before any state exists, and last, when the state is trained.
     zeros = np.zeros((3, COLUMNS))
     X: Any = np.concatenate([zeros, chunk.X, zeros])
-    y = np.concatenate([[0, 1, 1], chunk.y, [1, 0, 1]])
+    first_labels = [0, 1, 1]
+    last_labels = [1, 0, 1]
+    y = np.concatenate([first_labels, chunk.y, last_labels])
     rows: Rows = X
     if kind == "csr":
         rows = to_csr(X)

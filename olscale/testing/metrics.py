@@ -14,6 +14,7 @@ from olscale.evaluation.protocol import PLAIN, Scoring
 from olscale.learners.contract.learner import predictions_of
 from olscale.task import Task
 from olscale.testing.check_list import Check, check_list, check_plain_arrays
+from olscale.testing.small_streams import copies
 
 ROWS = 200
 TEST_ROWS = 40
@@ -170,7 +171,9 @@ def check_any_cut_into_chunks_gives_the_same_bits(
     reference = begin(metric, scoring)
     feed(reference, scoring, 0, ROWS)
     expected = end(reference, scoring)
-    for cuts in (tuple(range(ROWS)), (1, 64, 65, 150)):
+    single_rows = tuple(range(ROWS))
+    ragged = (1, 64, 65, 150)
+    for cuts in (single_rows, ragged):
         counter = begin(metric, scoring)
         feed(counter, scoring, 0, ROWS, cuts)
         # An empty chunk must not count as a row.
@@ -194,7 +197,7 @@ def check_saving_and_restoring_in_mid_stream_is_exact(
         counter = begin(metric, scoring)
         restored = begin(metric, scoring)
         feed(counter, scoring, 0, at)
-        restored.sums = {name: array.copy() for name, array in counter.sums.items()}
+        restored.sums = copies(counter.sums)
         feed(restored, scoring, at, ROWS)
         results = end(restored, scoring)
         assert results == expected, f"restored after {at} rows it gives other values"

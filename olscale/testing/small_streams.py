@@ -71,7 +71,8 @@ def stream(learner: type[Learner], classes: int, kind: str, seed: int = 0) -> Ch
     X = taken_by(learner, X)
     if not classes:
         noise_of_targets = 0.1 * rng.normal(size=ROWS)
-        smooth = np.sin(X[:, 0]) + X[:, 1] - 0.5 * X[:, 2]
+        bent = np.sin(X[:, 0])
+        smooth = bent + X[:, 1] - 0.5 * X[:, 2]
         y = smooth + noise_of_targets
     rows = in_layout(X, kind)
     return Chunk(rows, read_only(y), COLUMNS)

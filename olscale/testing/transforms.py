@@ -20,6 +20,7 @@ from olscale.compiled.csr import (
 from olscale.data.transforms.base import Transform
 from olscale.data.transforms.streaming import StreamingTransform, StreamLabels
 from olscale.testing.check_list import Check, check_list
+from olscale.testing.small_streams import copies
 
 Make: TypeAlias = Callable[[], Transform]
 ROWS = 60
@@ -281,7 +282,8 @@ def check_any_cut_into_chunks_learns_the_same_bits(make: Make) -> None:
     for cuts in CUTS:
         step = begin(make)
         for start, stop in pairwise(cuts):
-            learned = step.learn(X[start:stop], COLUMNS, trains[start:stop])
+            rows = slice(start, stop)
+            learned = step.learn(X[rows], COLUMNS, trains[rows])
             _same(learned, slice_rows(expected, start, stop))
 
 
@@ -295,7 +297,7 @@ def check_what_is_learned_goes_on_in_another(make: Make) -> None:
     behind = slice(25, ROWS)
     first.learn(X[before], COLUMNS, trains[before])
     # Copies, because the first transform may update its arrays in place.
-    second.learned = {name: array.copy() for name, array in first.learned.items()}
+    second.learned = copies(first.learned)
     expected = first.learn(X[behind], COLUMNS, trains[behind])
     continued = second.learn(X[behind], COLUMNS, trains[behind])
     _same(continued, expected)
@@ -307,7 +309,7 @@ def check_rows_that_do_not_train_leave_no_trace(make: Make) -> None:
     step = begin(make)
     all_train = np.ones(25, dtype=np.bool_)
     step.learn(X[:25], COLUMNS, all_train)
-    before = {name: array.copy() for name, array in step.learned.items()}
+    before = copies(step.learned)
     none_trains = np.zeros(ROWS - 25, dtype=np.bool_)
     held_out = step.learn(X[25:], COLUMNS, none_trains)
     applied = step.apply(X[25:], COLUMNS)
@@ -393,7 +395,7 @@ def check_labels_that_wait_go_on_in_another(make: Make) -> None:
     first = begin(make)
     second = begin(make)
     _learned(first, labels, 0, 25)
-    second.learned = {name: array.copy() for name, array in first.learned.items()}
+    second.learned = copies(first.learned)
     continued = _learned(second, labels, 25, ROWS)
     expected = _learned(first, labels, 25, ROWS)
     _same(continued, expected)
@@ -464,5 +466,6 @@ def _same(got: Rows, expected: Rows) -> None:
         np.testing.assert_array_equal(got, expected)
         return
     # Without the entries of other rows, which slices of sparse rows still hold.
-    for got_array, expected_array in zip(trim(got), trim(expected), strict=True):
+    arrays = zip(trim(got), trim(expected), strict=True)
+    for got_array, expected_array in arrays:
         np.testing.assert_array_equal(got_array, expected_array)

@@ -197,7 +197,9 @@ def check_balanced_classes_weigh_by_the_rows_so_far(learner: type[Learner]) -> N
                 product = of_classes * own
             weighted = start(learner, classes)
             expected = learn_rows(weighted, chunk.X, chunk.y, read_only(product))
-            for cuts in ([0, ROWS], [0, 1, 64, 65, ROWS]):
+            at_once = [0, ROWS]
+            in_parts = [0, 1, 64, 65, ROWS]
+            for cuts in (at_once, in_parts):
                 balanced = start_with(learner, params, chunk.X, classes)
                 parts = _cut(chunk, own, cuts)
                 scores = [learn_rows(balanced, *part) for part in parts]
