@@ -217,7 +217,7 @@ class LearnerSpec(Section):
         Parameters with candidate values, or with the range that they are drawn from; tuning chooses
         one combination for each dataset.
     datasets : tuple of str, optional
-        Names of the only datasets that it runs on; all by default.
+        Names or labels of the only datasets that it runs on; all by default.
     transforms : tuple of str, optional
         Transforms of its rows, in place of the datasets' own.
     permutations : int, optional

@@ -5,7 +5,8 @@ Planning itself opens existing datasets and fetches nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from olscale.data.dataset import Dataset, open_dataset
@@ -96,19 +97,28 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
         say(str(left_out[-1]))
 
     datasets: list[DatasetSpec] = []
-    left_out_names: set[str] = set()
+    # As the file has them: those in `datasets` have a path in place of their names.
+    entries: list[DatasetSpec] = []
+    absent: list[DatasetSpec] = []
     for spec in experiment.datasets:
         try:
             datasets.append(_with_path(spec, say))
+            entries.append(spec)
         except OlscaleError as error:
             if not spec.optional:
                 raise
             leave("dataset", str(spec.catalogue_name or spec.path), error)
-            # A learner may name a dataset that was left out: that is no typing error.
-            left_out_names |= spec.names()
+            absent.append(spec)
     opened = [open_dataset(str(spec.path)) for spec in datasets]
     tasks = {dataset.name: dataset.task for dataset in opened}
-    _check_names(experiment, left_out_names.union(tasks))
+    stored = _stored_names(
+        [
+            *zip(entries, ([dataset.name] for dataset in opened), strict=True),
+            # A learner may name a dataset that was left out: that is no typing error.
+            *((spec, sorted(spec.names())) for spec in absent),
+        ]
+    )
+    experiment = _with_stored_names(experiment, stored)
     multi_target = {dataset.name for dataset in opened if dataset.targets}
     weighted = {
         dataset.name
@@ -232,16 +242,53 @@ def _beyond(
     return beyond
 
 
-def _check_names(experiment: Experiment, names: set[str]) -> None:
+def _stored_names(
+    specs: Iterable[tuple[DatasetSpec, Sequence[str]]],
+) -> dict[str, set[str]]:
+    """Return what a learner may call datasets: their names in stores, labels, catalogue names.
+
+    The label of one of several entries on the same rows would stand for all of them, and is left
+    out.
+    """
+    stored: dict[str, set[str]] = {}
+    labels: dict[str, set[str | None]] = defaultdict(set)
+    by_word: dict[str, set[str]] = defaultdict(set)
+    for spec, names in specs:
+        for name in names:
+            stored[name] = {name}
+            labels[name].add(spec.label)
+        for word in (spec.label, spec.name):
+            if word is not None:
+                by_word[word].update(names)
+    for word, names_of_word in by_word.items():
+        is_shared = any(len(labels[name]) > 1 for name in names_of_word)
+        # The name in stores comes first: it is what earlier versions took alone.
+        if word not in stored and not is_shared:
+            stored[word] = names_of_word
+    return stored
+
+
+def _with_stored_names(
+    experiment: Experiment, stored: Mapping[str, set[str]]
+) -> Experiment:
+    """Return the experiment with learners that name datasets as stores do."""
+    learners = []
     for i, spec in enumerate(experiment.learners):
-        for name in spec.datasets or ():
-            if name not in names:
-                raise UnknownNameError(f"dataset in learners.{i}.datasets", name, names)
         for name in spec.without:
             if name not in learner_names():
                 raise UnknownNameError(
                     f"learner in learners.{i}.without", name, learner_names()
                 )
+        for word in spec.datasets or ():
+            if word not in stored:
+                raise UnknownNameError(
+                    f"dataset in learners.{i}.datasets", word, stored
+                )
+        if spec.datasets is not None:
+            names = [name for word in spec.datasets for name in sorted(stored[word])]
+            spec = spec.model_copy(update={"datasets": tuple(dict.fromkeys(names))})
+        learners.append(spec)
+    return experiment.model_copy(update={"learners": tuple(learners)})
 
 
 def _with_path(spec: DatasetSpec, say: Callable[[str], None]) -> DatasetSpec:

@@ -245,6 +245,45 @@ def test_a_learner_meets_no_dataset_that_is_not_there(shelf: Path, name: str) ->
         resolve(experiment([{"path": str(shelf / "digits")}], learners), [].append)
 
 
+@pytest.mark.parametrize("word", ["The ring", "ring", "ring-10"])
+def test_a_learner_may_call_a_dataset_what_its_entry_says(
+    shelf: Path, small_catalogue: dict[str, Any], word: str
+) -> None:
+    datasets = [
+        {"name": "ring", "rows": 10, "label": "The ring"},
+        {"path": str(shelf / "sparse")},
+    ]
+    learners = [{"name": "pa", "datasets": [word]}, {"name": "pa1"}]
+    resolution = resolve(experiment(datasets, learners), [].append)
+    assert [spec.datasets for spec in resolution.experiment.learners] == [
+        ("ring-10",),
+        None,
+    ]
+
+
+def test_a_name_in_stores_comes_before_a_label(shelf: Path) -> None:
+    datasets = [
+        {"path": str(shelf / "dense"), "label": "sparse"},
+        {"path": str(shelf / "sparse")},
+    ]
+    learners = [{"name": "pa", "datasets": ["sparse"]}]
+    resolution = resolve(experiment(datasets, learners), [].append)
+    assert resolution.experiment.learners[0].datasets == ("sparse",)
+
+
+def test_a_label_for_one_of_two_entries_on_the_same_rows_is_no_dataset(
+    shelf: Path,
+) -> None:
+    """It would name both."""
+    datasets = [
+        {"path": str(shelf / "dense"), "label": "raw"},
+        {"path": str(shelf / "dense"), "label": "scaled", "transforms": ["bias"]},
+    ]
+    learners = [{"name": "pa", "datasets": ["raw"]}]
+    with pytest.raises(UnknownNameError, match="datasets 'raw'; there are: dense"):
+        resolve(experiment(datasets, learners), [].append)
+
+
 @pytest.mark.parametrize("name", ["pa", "*"])
 def test_a_learner_may_name_a_dataset_that_is_absent_today(
     shelf: Path, small_catalogue: dict[str, Any], name: str
