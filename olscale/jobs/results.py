@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from olscale.jobs.home import SPEEDS
 from olscale.results.arrow_arrays import numbers_of
+from olscale.results.plans import Plan, read_plans
 from olscale.results.rows import RUN_SCHEMA
 from olscale.results.settings import without_replicate
 from olscale.results.store import Store
@@ -110,7 +111,12 @@ def result_rows(
         "outcome",
         "metrics",
     )
+    fingerprints = _newest_fingerprints(store)
     for run in store.read(columns).to_pylist():
+        if run["fingerprint"] not in fingerprints.get(
+            run["dataset"], (run["fingerprint"],)
+        ):
+            continue
         run["transforms"] = ", ".join(run["transforms"])
         run["protocol"] = without_replicate(run["protocol"])
         groups[tuple(run[name] for name in columns[1:8])].append(run)
@@ -119,6 +125,24 @@ def result_rows(
         setting = dict(zip(columns[1:8], key, strict=True))
         rows.append(_row(setting, groups[key], digests, timings))
     return rows, unlike
+
+
+def _newest_fingerprints(store: Store) -> dict[str, set[str]]:
+    """Return the fingerprints of each data set in the newest plan of each experiment.
+
+    A night that failed to ingest has evaluated the rows of the night before. Called again, it has
+    runs on the new rows too, which are those of the night.
+    """
+    newest: dict[str, Plan] = {}
+    for plan in read_plans(store, "skip"):
+        last = newest.setdefault(plan.experiment, plan)
+        if plan.number > last.number:
+            newest[plan.experiment] = plan
+    fingerprints: dict[str, set[str]] = defaultdict(set)
+    for plan in newest.values():
+        for dataset in plan.datasets:
+            fingerprints[dataset.name].add(dataset.fingerprint)
+    return fingerprints
 
 
 def _row(

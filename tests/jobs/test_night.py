@@ -97,6 +97,33 @@ def test_a_step_that_fails_fails_the_night_and_keeps_no_other_from_it(
     assert night_rows(home)[0]["calls"] == 2
 
 
+def test_a_night_called_again_has_the_figures_of_the_rows_that_it_ingested_then(
+    make_job: MakeJob, home: JobHome, tmp_path: Path
+) -> None:
+    """Not those of the night before, which it evaluated while the source could not be read."""
+    (tmp_path / "rows.toml").write_text(
+        "[protocol]\npermutations = 1\n[[datasets]]\npath = 'made/rows'\n"
+        "[[learners]]\nname = 'majority'\n"
+    )
+    source = tmp_path / "rows.csv"
+    job = make_job(
+        ingest=[{"source": "rows.csv", "dest": "made/rows", "options": {"label": "y"}}],
+        evaluate=[{"experiment": "rows.toml", "where": {"in_process": True}}],
+    )
+    errors = []
+    # Whatever the order of their fingerprints is, one of these two comes after the other.
+    for night, ones in (("1", 2), ("2", 9), ("3", 2)):
+        source.write_text("x,y\n1,0,7\n")
+        if night != "1":
+            assert run_night(job, home, night).state == "failed"
+        source.write_text("x,y\n" + "1,0\n" * 20 + "2,1\n" * ones)
+        assert run_night(job, home, night).state == "good"
+        history = read_history(home, ["error"], ["results"], [night])
+        errors.append(history["error"].to_pylist())
+    assert [len(of_night) for of_night in errors] == [1, 1, 1]
+    assert errors[0] == errors[2] != errors[1]
+
+
 def test_sources_are_ingested_anew_only_when_their_bytes_change(
     make_job: MakeJob, home: JobHome, tmp_path: Path
 ) -> None:
