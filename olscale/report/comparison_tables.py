@@ -180,7 +180,7 @@ def verdicts(one: Compared) -> list[str]:
         if n == 1:
             few = f"Not tested: 1 data set, and at least {LEAST} are needed"
         return [
-            f"{few}; of {n} no test over data sets can tell a difference from chance."
+            f"{few}; of so few no test over data sets can tell a difference from chance."
         ]
     notes = []
     friedman = outcome.friedman
@@ -201,9 +201,10 @@ def verdicts(one: Compared) -> list[str]:
         what = "each two"
         if outcome.baseline:
             what = f"{outcome.baseline} with each other"
-        notes.append(
-            f"Tests of {what}: Wilcoxon's signed ranks, Holm's correction of {pairs}, level 5 %."
-        )
+        corrected = f", Holm's correction of {pairs}"
+        if pairs == 1:
+            corrected = ""
+        notes.append(f"Tests of {what}: Wilcoxon's signed ranks{corrected}, level 5 %.")
         notes += too_few_note(outcome)
     if len(outcome.alike()) > 1:
         than = "from the best"
@@ -216,7 +217,11 @@ def verdicts(one: Compared) -> list[str]:
         )
     if outcome.baseline is None:
         groups = "; ".join(", ".join(clique) for clique in outcome.cliques)
-        if groups:
+        if len(outcome.cliques) == 1 and len(outcome.cliques[0]) == len(
+            outcome.learners
+        ):
+            notes.append("No two differ significantly.")
+        elif groups:
             notes.append(f"No significant difference within: {groups}.")
         else:
             notes.append("Every two differ significantly.")
@@ -233,8 +238,11 @@ def too_few_note(outcome: Comparison) -> list[str]:
     least = pairs * 2.0 ** (1 - n)
     if least <= ALPHA:
         return []
+    tests = f"{pairs} tests"
+    if pairs == 1:
+        tests = "one test"
     return [
-        f"With {n} data sets the least p of {pairs} tests is {p_text(min(1.0, least))}: "
+        f"With {n} data sets the least p of {tests} is {p_text(min(1.0, least))}: "
         "none can be significant."
     ]
 

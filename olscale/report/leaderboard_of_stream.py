@@ -102,7 +102,9 @@ def stream_table(
                 entries[i][j] = entries[i][j].as_alike()
 
     protocol = summaries[0].protocol
-    transforms = ", ".join(summaries[0].column_transforms)
+    transforms = ", ".join(column.transforms)
+    if all(s.transforms != column.transforms for s in summaries):
+        transforms = ""
     counts = {
         summary.n
         for line in grid

@@ -1,9 +1,12 @@
 """Which summaries tables show: those of some metrics, datasets and learners."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from olscale.analysis.summary import Summary
 from olscale.errors import UnknownNameError
+from olscale.report.labels import Column, Row, column_of, row_labels, rows_of
+from olscale.results import canonical_json
 
 
 def select(
@@ -20,7 +23,8 @@ def select(
     summaries : iterable of Summary
     metrics : sequence of str
     datasets, learners : sequence of str
-        Names, or labels of the experiment.
+        Names, or labels of the experiment; learners also as tables call their settings, such as
+        ``pa1 C=0.5``.
     failed : bool, default True
         Keep groups whose runs all failed, for any metric, so that a table can say so.
 
@@ -32,11 +36,14 @@ def select(
     selection = list(summaries)
     # A selection by metric keeps them, since failed runs have no metric.
     spared = ("outcome",) if failed else ()
+    # As tables call settings; filled where a learner goes by no name of its own.
+    shown: dict[Row, set[str]] = {}
     called: dict[str, Callable[[Summary], set[str]]] = {
         "dataset": lambda s: {s.dataset, s.dataset_label},
         "learner": lambda s: {
             s.learner,
             *(name.text for name in s.learner_names if name.text),
+            *(name for row in rows_of(s) for name in shown.get(row, ())),
         },
         "metric": lambda s: {s.metric},
     }
@@ -50,6 +57,9 @@ def select(
         available = {
             name for summary in selection for name in called[field](summary)
         } - {"outcome"}
+        if field == "learner" and not available.issuperset(requested):
+            shown |= _shown_names(selection)
+            available.update(*shown.values())
         for name in requested:
             # Checked against what the selections before left: a learner that did not
             # run on the chosen dataset is an error, not an empty table.
@@ -61,3 +71,17 @@ def select(
             if called[field](summary).intersection((*requested, *spared))
         ]
     return selection
+
+
+def _shown_names(summaries: Iterable[Summary]) -> dict[Row, set[str]]:
+    """Return what the tables of each protocol call a setting."""
+    cells: dict[str, set[tuple[Row, Column]]] = defaultdict(set)
+    for s in summaries:
+        column = column_of(s)
+        cells[canonical_json(s.protocol)].update((row, column) for row in rows_of(s))
+    names: dict[Row, set[str]] = defaultdict(set)
+    for of_protocol in cells.values():
+        labels, _ = row_labels(of_protocol)
+        for row, name in labels.items():
+            names[row].add(name)
+    return names

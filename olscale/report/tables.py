@@ -233,6 +233,21 @@ def usual_metrics(summaries: Sequence[Summary]) -> list[str]:
     return [name for name in dict.fromkeys(names) if name in available]
 
 
+def _met_as_they_stand(
+    columns: Sequence[Column],
+    labels: Sequence[str],
+    grid: Sequence[Sequence[Summary | None]],
+) -> tuple[list[Column], list[str]]:
+    """Return the columns, and their labels, with a learner that has the column's transforms."""
+    # A table of one learner would else name transforms that only others have.
+    met = []
+    for j, column in enumerate(columns):
+        of_column = [s for s in (line[j] for line in grid) if s is not None]
+        if not of_column or any(s.transforms == column.transforms for s in of_column):
+            met.append(j)
+    return [columns[j] for j in met], [labels[j] for j in met]
+
+
 def _headlines(cells: _Cells, protocol: Mapping[str, Any]) -> list[str]:
     """Return the metrics that are shown unasked: errors, and what the protocol asks for."""
     available = {metric for metrics in cells.values() for metric in metrics}
@@ -294,7 +309,7 @@ def _table(
         entries=tuple(tuple(line) for line in entries),
         notes=(
             *count_notes(counts),
-            *transforms_note(columns, labels_of),
+            *transforms_note(*_met_as_they_stand(columns, labels_of, grid)),
             *own_transforms_note(
                 (name, s) for name, line in zip(names, grid, strict=True) for s in line
             ),

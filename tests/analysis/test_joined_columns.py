@@ -129,3 +129,10 @@ def test_what_was_run_with_both_transforms_keeps_two_columns(store, tmp_path):
     assert "first [raw]" in text
     assert "first [running-standardize]" in text
     assert "second [" not in text
+
+
+def test_tables_of_that_learner_alone_name_no_transforms_that_it_never_met(store):
+    for options in ([], ["--metrics", "cumulative_error,kappa"]):
+        text = run("results", store, "--learner", "hoeffding-tree", *options).stdout
+        assert "Transforms: running-standardize" not in text
+        assert "Learners with their own transforms: none (hoeffding-tree)." in text

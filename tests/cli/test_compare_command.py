@@ -116,6 +116,10 @@ def test_five_data_sets_are_too_few_for_any_p_below_five_percent(fill) -> None:
         "With 5 data sets the least p of 3 tests is 0.19: none can be significant."
         in text
     )
+    assert "No two differ significantly." in text
+    alone = run("compare", fill(5).path, "--learner", "pa1", "--learner", "perceptron")
+    assert "the least p of one test is 0.062: none can be significant." in alone.stdout
+    assert "Holm" not in alone.stdout
 
 
 def test_on_few_data_sets_permutations_are_compared_on_each(fill) -> None:

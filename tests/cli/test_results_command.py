@@ -83,6 +83,20 @@ def test_filters(store):
     ]
 
 
+def test_a_learner_is_chosen_by_the_name_that_a_table_shows(tmp_path, make_record):
+    store = open_store(tmp_path / "settings", create=True)
+    for C, error in ((0.5, 0.2), (1.0, 0.1)):
+        store.write(
+            make_record(learner="pa1", params={"C": C}, metrics={"test_error": error})
+        )
+    assert "pa1 C=0.5" in run("results", store.path).stdout
+
+    chosen = run("results", store.path, "--learner", "pa1 C=0.5", "--format", "json")
+    assert {row["params"]["C"] for row in json.loads(chosen.stdout)} == {0.5}
+    refused = run("results", store.path, "--learner", "pa1 C=0.6")
+    assert "did you mean 'pa1 C=0.5'" in refused.stderr
+
+
 def test_unknown_filter_is_exit_1_with_the_names(store):
     result = run("results", store.path, "--learner", "arw")
 
