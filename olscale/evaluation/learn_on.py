@@ -192,7 +192,8 @@ class _Pass:
             row = learned.diverged
             if row is not None:
                 at = self.learned.rows + first + row
-                raise diverged_at(self.model.learner, learned.X, row, at)
+                names = self.model.names
+                raise diverged_at(self.model.learner, learned.X, row, at, names=names)
             self._count(y[first : first + len(learned.scores)], learned)
             first += len(learned.scores)
         self.learned.rows += rows_of(X)

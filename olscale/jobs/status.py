@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from olscale.data.catalogue.entries import find_entry
 from olscale.data.dataset import open_dataset
+from olscale.data.formats.coding import coding_texts, parse_codings
 from olscale.data.ingest.sources import expand
 from olscale.errors import OlscaleError, StoreError
 from olscale.evaluation.candidates import candidates
@@ -156,6 +157,8 @@ def faults_ahead(job: JobFile) -> list[str]:
         faults += _fault(
             f"ingest of {step.dest}", partial(expand, [*step.sources, *step.tests])
         )
+        codings = coding_texts(step.options.get("encode", ()))
+        faults += _fault(f"ingest of {step.dest}", partial(parse_codings, codings))
     destinations = {step.dest for step in job.ingest}
     for evaluation in job.evaluate:
         faults += list(_faults_of(evaluation, destinations))

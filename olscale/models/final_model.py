@@ -308,6 +308,11 @@ class FinalModel:
         else:
             yield self._encoder.rows(X, encoded)
 
+    @property
+    def names(self) -> list[str]:
+        """Names of the features that the learner sees; none if columns have none."""
+        return self.pipeline.feature_names(self.about.columns.names or ())
+
     def _sound_scores(self, X: Any, encoded: bool) -> FloatArray:
         parts: list[FloatArray] = []
         first = 0
@@ -323,10 +328,8 @@ class FinalModel:
             row = int(np.argmin(finite))
             # Learners explain refusals by transformed rows: a transform may cause an overflow.
             wrong = self.transformed(slice_rows(rows, row, row + 1))
-            raise ParameterError(
-                f"row {first + row} of X cannot be predicted: "
-                f"{diverged_at(self.learner, wrong, 0, row).reason}"
-            )
+            why = diverged_at(self.learner, wrong, 0, row, names=self.names).reason
+            raise ParameterError(f"row {first + row} of X cannot be predicted: {why}")
         return scores
 
     def partial_fit(
@@ -383,7 +386,8 @@ class FinalModel:
         for learned in self.learn(rows, self.codes(labels), weights):
             if learned.diverged is not None:
                 row = learned.diverged
-                raise diverged_at(self.learner, learned.X, row, first + row)
+                at = first + row
+                raise diverged_at(self.learner, learned.X, row, at, names=self.names)
             first += len(learned.scores)
         return self
 

@@ -267,7 +267,10 @@ def _refuse_unusable(
         i = int(np.argmin(finite))
         # Learners explain refusals by transformed rows: a transform may cause an overflow.
         wrong = model.transformed(slice_rows(rows.X, i, i + 1))
-        why = why_no_score(model.learner, wrong, 0) or "its score is not finite"
+        why = (
+            why_no_score(model.learner, wrong, 0, model.names)
+            or "its score is not finite"
+        )
         raise ModelError(f"row {first + i} cannot be predicted: {why}")
 
 

@@ -169,17 +169,19 @@ def test_check_says_before_the_first_night_what_would_fail(tmp_path: Path) -> No
         '[[learners]]\nname = "pa7"\n[[learners]]\nname = "pa1"\nparams = { C = -1 }\n'
     )
     (tmp_path / "j.toml").write_text(
-        '[[ingest]]\nsource = "absent.csv"\ndest = "made"\n[[evaluate]]\nexperiment = "e.toml"\n'
+        '[[ingest]]\nsource = "absent.csv"\ndest = "made"\n'
+        'options = { encode = { when = "dat" } }\n[[evaluate]]\nexperiment = "e.toml"\n'
         '[[evaluate]]\nexperiment = "none.toml"\n'
     )
     found = run("jobs", "check", tmp_path / "j.toml")
     assert (found.returncode, found.stdout.count("\n"), found.stderr.count("\n")) == (
         1,
-        6,
+        7,
         1,
     )
     for said in (
         "absent.csv does not exist",
+        "encode was 'when=dat'",
         "/gone does not exist",
         "'lettr'; did you mean 'letter'?",
         "unknown learner 'pa7'",

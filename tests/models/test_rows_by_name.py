@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.pipeline import Pipeline
-from olscale.errors import ParameterError
+from olscale.errors import DivergedError, ParameterError
 from olscale.learners.registry import make_learner
 from olscale.models.about import About, ColumnsEntry, LearnerEntry
 from olscale.models.final_model import FinalModel
@@ -88,6 +88,13 @@ def of_words() -> FinalModel:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 12))
     return model.partial_fit(X, rng.choice(["ham", "spam"], 20), encoded=True)
+
+
+def test_a_value_that_is_not_finite_is_named_by_its_column(model: FinalModel) -> None:
+    with pytest.raises(ParameterError, match="row 0 of X .* infinity in column 'b'"):
+        model.predict({"a": 1.0, "b": np.inf})
+    with pytest.raises(DivergedError, match="infinity in column 'b'"):
+        model.partial_fit({"a": 1.0, "b": np.inf}, ["spam"])
 
 
 def test_columns_with_names_are_found_in_any_order(model: FinalModel) -> None:

@@ -37,6 +37,7 @@ __all__ = [
     "HashAsWritten",
     "Words",
     "coded_as_text",
+    "coding_texts",
     "parse_codings",
 ]
 
@@ -186,6 +187,23 @@ def coded_as_text(
         not isinstance(codings[name], AsNumber) if name in codings else is_text
         for name, is_text in zip(names, text, strict=True)
     )
+
+
+def coding_texts(
+    encode: str | Sequence[str] | Mapping[str, str],
+) -> tuple[str, ...]:
+    """Return codings as ``COLUMN=NAME``, also those of a table of columns.
+
+    Examples
+    --------
+    >>> coding_texts({"placed": "date"}), coding_texts("shop=hash")
+    (('placed=date',), ('shop=hash',))
+    """
+    if isinstance(encode, str):
+        return (encode,)
+    if isinstance(encode, Mapping):
+        return tuple(f"{column}={coding}" for column, coding in encode.items())
+    return tuple(encode)
 
 
 def parse_codings(texts: Iterable[str]) -> dict[str, AnyCoding]:

@@ -7,6 +7,7 @@ be encoded without knowing its values in advance: columns are only ever appended
 by value once all rows are read.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -50,7 +51,7 @@ from olscale.data.formats.table_columns import (
     TableColumns,
     TableRows,
 )
-from olscale.errors import FormatError, UnknownNameError
+from olscale.errors import FormatError, ParameterError, UnknownNameError
 
 # Name of the segment of rows without a value in the column of the segments.
 _NO_VALUE = "?"
@@ -405,6 +406,12 @@ class TableEncoder:
 
     def _position(self, name: str) -> int:
         if name not in self._names:
+            # Other options take several names between commas.
+            if re.search("=.*,", name):
+                raise ParameterError(
+                    f"encode names the column {name!r}, which {self._source} lacks; give each "
+                    "column an encode of its own: --encode placed=date --encode shop=hash"
+                )
             raise UnknownNameError(
                 f"column of {self._source} to encode", name, self._names
             )

@@ -17,7 +17,7 @@ from olscale.data.formats import splits_in
 from olscale.data.formats.arrays import names_test_arrays, parse_arrays
 from olscale.data.formats.base import ReadOptions
 from olscale.data.formats.cell_form import missing_words
-from olscale.data.formats.coding import parse_codings
+from olscale.data.formats.coding import coding_texts, parse_codings
 from olscale.data.formats.dialect import delimiter_called
 from olscale.data.formats.svmlight import ZeroIndexError
 from olscale.data.ingest.archive import is_archive
@@ -59,7 +59,7 @@ def ingest(
     target: str | None = None,
     novel: str | int | float | None = None,
     decimal: str | None = None,
-    encode: str | Sequence[str] = (),
+    encode: str | Sequence[str] | Mapping[str, str] = (),
     header: bool | None = None,
     delimiter: str | None = None,
     index_base: int | None = None,
@@ -111,11 +111,12 @@ def ingest(
         for all others.
     decimal : {'.', ','}, optional
         Mark between whole part and fraction of a number in CSV and TSV; a point when left out.
-    encode : str or sequence of str
+    encode : str, sequence of str or mapping of str to str
         ``COLUMN=hash``, ``COLUMN=text`` (both may end in ``:features=N``), ``COLUMN=date`` or
         ``COLUMN=one-hot:values=N``: columns of a table, possibly numeric, whose cells become a
         bounded number of features, see `olscale.data.formats.coding`, instead of one per value.
         ``COLUMN=number``: a column of text or categories whose words are numbers becomes numeric.
+        A mapping has the coding of each column: ``{"placed": "date"}``.
     header : bool, optional
         Whether the first row of each CSV and TSV source names its columns; guessed when left out.
     delimiter : str, optional
@@ -242,7 +243,7 @@ def ingest(
             raise ParameterError(
                 "like: give novel where the other dataset is of novelties"
             )
-    codings = (encode,) if isinstance(encode, str) else tuple(encode)
+    codings = coding_texts(encode)
     if codings:
         # A wrong coding is refused before any source is opened.
         parse_codings(codings)

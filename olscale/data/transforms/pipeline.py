@@ -237,6 +237,14 @@ class Pipeline:
             for step in (*self.steps, *self.streaming)
         )
 
+    def feature_names(self, names: Sequence[str]) -> list[str]:
+        """Return the names of the features after all transforms; none if columns have none."""
+        after = list(names)
+        if after:
+            for step in self.steps:
+                after = step.feature_names(after)
+        return after
+
     def apply(self, chunk: Chunk) -> Chunk:
         """Return `chunk` transformed by the steps before the stream."""
         return go_through(self.steps, chunk)

@@ -91,10 +91,21 @@ def test_a_text_that_is_no_coding_is_refused(text: str) -> None:
         parse_codings([text])
 
 
+def test_codings_may_be_a_table_of_columns(tmp_path: Path) -> None:
+    """As a job file has them."""
+    source = table(tmp_path / "t.csv", 0, 50)
+    listed = ingest(source, tmp_path / "listed", encode=["shop=hash", "placed=date"])
+    as_table = {"shop": "hash", "placed": "date"}
+    mapped = ingest(source, tmp_path / "mapped", encode=as_table)
+    assert mapped.manifest.fingerprint == listed.manifest.fingerprint
+
+
 def test_columns_that_cannot_be_encoded_are_named(tmp_path: Path) -> None:
     source = table(tmp_path / "t.csv", 0, 50)
     with pytest.raises(UnknownNameError, match="did you mean 'shop'"):
         ingest(source, tmp_path / "t", encode="shopp=hash")
+    with pytest.raises(ParameterError, match="each column an encode of its own"):
+        ingest(source, tmp_path / "t", encode="placed=date,shop=hash")
     with pytest.raises(FormatError, match="'label' is the label"):
         ingest(source, tmp_path / "t", encode="label=hash")
     with pytest.raises(
