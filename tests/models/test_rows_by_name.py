@@ -91,7 +91,7 @@ def of_words() -> FinalModel:
 
 
 def test_a_value_that_is_not_finite_is_named_by_its_column(model: FinalModel) -> None:
-    with pytest.raises(ParameterError, match="row 0 of X .* infinity in column 'b'"):
+    with pytest.raises(ParameterError, match=r"row 0 of X .* infinity in column 'b'"):
         model.predict({"a": 1.0, "b": np.inf})
     with pytest.raises(DivergedError, match="infinity in column 'b'"):
         model.partial_fit({"a": 1.0, "b": np.inf}, ["spam"])
