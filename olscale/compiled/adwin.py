@@ -19,11 +19,11 @@ A. Bifet, R. Gavalda, Learning from time-changing data with adaptive windowing, 
 
 from collections.abc import Mapping
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray, IntArray
 from olscale.compiled.decorator import compiled, inlined, nested
 from olscale.compiled.elementary import quotient
 from olscale.compiled.nearest import nearest_logarithm
@@ -61,11 +61,11 @@ class Windows(NamedTuple):
     window_sums : float64 array of shape (windows, 2)
     """
 
-    bucket_sums: NDArray[np.float64]
-    bucket_squares: NDArray[np.float64]
-    bucket_counts: NDArray[np.int64]
-    window_counts: NDArray[np.int64]
-    window_sums: NDArray[np.float64]
+    bucket_sums: FloatArray
+    bucket_squares: FloatArray
+    bucket_counts: IntArray
+    window_counts: IntArray
+    window_sums: FloatArray
 
 
 def empty_windows(windows: int) -> Windows:
@@ -87,7 +87,7 @@ def empty_windows(windows: int) -> Windows:
     )
 
 
-def windows_of(state: Mapping[str, NDArray[Any]]) -> Windows:
+def windows_of(state: Mapping[str, Array]) -> Windows:
     """Return the windows of these arrays, ignoring others."""
     return Windows(**{name: state[name] for name in Windows._fields})
 

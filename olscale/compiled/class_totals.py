@@ -7,8 +7,8 @@ results are needed.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import IntArray
 from olscale.compiled.copies import add_numbers
 from olscale.compiled.decorator import compiled
 
@@ -19,7 +19,7 @@ _FEW = 8
 """Number of classes up to which reading rows once per class is faster than counting rows."""
 
 
-def open_counts(classes: int) -> NDArray[np.int64]:
+def open_counts(classes: int) -> IntArray:
     """Return zeros for `add_class_totals`: numba takes long to compile a loop that makes them."""
     return np.zeros((4, classes), np.int64)
 

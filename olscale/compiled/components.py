@@ -15,14 +15,12 @@ last bits may differ on another kind of processor.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import FloatArray, IntArray
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
 from olscale.compiled.rows import row_scores
 from olscale.errors import DivergedError
-
-FloatArray = NDArray[np.float64]
 
 _LEAST = 1e-10
 _ROUNDING = 2e-15
@@ -51,7 +49,7 @@ class Components(NamedTuple):
         Singular values.
     """
 
-    rows: NDArray[np.int64]
+    rows: IntArray
     mean: FloatArray
     U: FloatArray
     s: FloatArray
@@ -97,9 +95,9 @@ def components_of(
         mean = np.zeros(X.shape[1])
     A = X - mean
     _, s, V = _svd(A, len(X))
-    rank = _rank(
-        s, mean, len(X), min(len(X) - centred, len(mean) if most is None else most)
-    )
+    if most is None:
+        most = len(mean)
+    rank = _rank(s, mean, len(X), min(len(X) - centred, most))
     U = np.ascontiguousarray(V[:rank].T)
     U *= _signs(U)
     return Components(np.array([len(X)]), mean, U, s[:rank]), A @ U
@@ -150,7 +148,8 @@ def add_block(
         # A block of one row with nothing before it has no direction, but the product needs a
         # column.
         if before or not parts:
-            parts.append(np.sqrt(before / rows * m) * (of_block - of.mean)[:, None])
+            move = (of_block - of.mean)[:, None]
+            parts.append(np.sqrt(before / rows * m) * move)
         B = np.concatenate(parts, axis=1)
     along = of.U.T @ B
     orthogonal = B - of.U @ along
@@ -163,16 +162,18 @@ def add_block(
     K[:rank, rank:] = along + again
     K[rank:, rank:] = R
     u, s, _ = _svd(K, rows)
+    if most is None:
+        most = len(mean)
     # Rows less their mean span a dimension less than their number: `centred` counts as 1.
-    rank_after = _rank(
-        s, mean, rows, min(rows - centred, len(mean) if most is None else most)
-    )
+    rank_after = _rank(s, mean, rows, min(rows - centred, most))
     u = u[:, :rank_after]
     U = of.U @ u[:rank] + Q @ u[rank:]
     signs = _signs(U)
     U *= signs
     found = Components(np.array([rows]), mean, U, s[:rank_after].copy())
-    return found, Turn(u[:rank] * signs, (of.mean - mean) @ U, (X - mean) @ U)
+    shift = (of.mean - mean) @ U
+    coordinates = (X - mean) @ U
+    return found, Turn(u[:rank] * signs, shift, coordinates)
 
 
 def _svd(A: FloatArray, rows: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -192,14 +193,8 @@ def _rank(s: FloatArray, mean: FloatArray, rows: int, most: int) -> int:
         of_mean = largest * float(np.sqrt(rows * np.sum((mean / largest) ** 2)))
     else:
         of_mean = 0.0
-    return min(
-        most,
-        int(
-            np.count_nonzero(
-                s > max(_LEAST * float(s.max(initial=0.0)), _ROUNDING * of_mean)
-            )
-        ),
-    )
+    least = max(_LEAST * float(s.max(initial=0.0)), _ROUNDING * of_mean)
+    return min(most, int(np.count_nonzero(s > least)))
 
 
 @compiled

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.arrays import BoolArray, IntArray
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.intrinsics import prefetch
 
@@ -86,7 +87,7 @@ def copy_nonzeros(X: Any, indices: Any, data: Any) -> None:
 
 
 @compiled
-def mark_blocks(words: NDArray[np.uint64], size: int, marks: NDArray[np.bool_]) -> None:
+def mark_blocks(words: NDArray[np.uint64], size: int, marks: BoolArray) -> None:
     """Mark blocks of `size` words that have a set bit."""
     for block in range(len(marks)):
         word = block * size
@@ -98,7 +99,7 @@ def mark_blocks(words: NDArray[np.uint64], size: int, marks: NDArray[np.bool_]) 
 
 @compiled
 def gather_blocks(
-    data: NDArray[np.uint8], numbers: NDArray[np.int64], blocks: NDArray[np.uint8]
+    data: NDArray[np.uint8], numbers: IntArray, blocks: NDArray[np.uint8]
 ) -> None:
     """Copy the blocks of `data` with these numbers; past its end there are zeros."""
     most = blocks.shape[1]
@@ -112,7 +113,7 @@ def gather_blocks(
 
 @compiled
 def scatter_blocks(
-    data: NDArray[np.uint8], numbers: NDArray[np.int64], blocks: NDArray[np.uint8]
+    data: NDArray[np.uint8], numbers: IntArray, blocks: NDArray[np.uint8]
 ) -> None:
     """Copy blocks to the positions of these numbers in `data`."""
     most = blocks.shape[1]

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray, IntArray
 from olscale.errors import ParameterError
 
 
 class _Arrays(NamedTuple):
-    indptr: NDArray[np.int64]
+    indptr: IntArray
     indices: NDArray[np.int32]
-    data: NDArray[np.float64]
+    data: FloatArray
 
 
 class CSR(_Arrays):
@@ -51,7 +52,7 @@ class CSR(_Arrays):
             )
         return len(self.indptr) - 1, self.columns
 
-    def to_numpy(self) -> NDArray[np.float64]:
+    def to_numpy(self) -> FloatArray:
         """Return the rows as an array of shape (rows, features)."""
         return to_dense(self, self.shape[1])
 
@@ -60,7 +61,7 @@ class CSR(_Arrays):
         return to_scipy(self, self.shape[1])
 
 
-Rows: TypeAlias = NDArray[np.float64] | CSR
+Rows: TypeAlias = FloatArray | CSR
 """Dense rows, a C-order float64 array of shape (rows, columns), or `CSR` rows."""
 
 
@@ -100,7 +101,8 @@ def nbytes(X: Rows) -> int:
     # Dense rows know their size.
     if not isinstance(X, CSR):
         return X.nbytes
-    return int(X.indptr[-1] - X.indptr[0]) * (X.indices.itemsize + X.data.itemsize)
+    stored = int(X.indptr[-1] - X.indptr[0])
+    return stored * (X.indices.itemsize + X.data.itemsize)
 
 
 def values_of(X: Rows) -> int:
@@ -117,14 +119,15 @@ def slice_rows(X: Rows, start: int, stop: int) -> Rows:
     return X[start:stop]
 
 
-def take_rows(X: Rows, index: NDArray[np.int64]) -> Rows:
+def take_rows(X: Rows, index: IntArray) -> Rows:
     """Return the rows of `X` at `index`, in that order, as a copy."""
     if not isinstance(X, CSR):
         return X[index]
     from olscale.compiled.copies import gather_rows
 
+    lengths = X.indptr[index + 1] - X.indptr[index]
     indptr = np.zeros(len(index) + 1, dtype=np.int64)
-    np.cumsum(X.indptr[index + 1] - X.indptr[index], out=indptr[1:])
+    np.cumsum(lengths, out=indptr[1:])
     indices = np.empty(indptr[-1], X.indices.dtype)
     data = np.empty(indptr[-1], X.data.dtype)
     gather_rows(*X, index, indptr, indices, data)
@@ -138,8 +141,9 @@ def stack_rows(groups: Sequence[Rows]) -> Rows:
     sparse = [trim(group) for group in groups if isinstance(group, CSR)]
     # Rows of a slice may begin anywhere in their arrays.
     lengths = np.concatenate([np.diff(group.indptr) for group in sparse])
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
     return CSR(
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        indptr.astype(np.int64),
         np.concatenate([group.indices for group in sparse]),
         np.concatenate([group.data for group in sparse]),
     )
@@ -162,13 +166,15 @@ def entries_of(X: CSR) -> Iterator[tuple[list[int], list[float]]]:
         yield X.indices[start:stop].tolist(), X.data[start:stop].tolist()
 
 
-def to_dense(X: Rows, columns: int) -> NDArray[np.float64]:
+def to_dense(X: Rows, columns: int) -> FloatArray:
     """Return `X` as a C-order array of shape (rows, columns)."""
     if not isinstance(X, CSR):
         return X
     dense = np.zeros((rows_of(X), columns))
     indptr, indices, data = trim(X)
-    dense[np.repeat(np.arange(rows_of(X)), np.diff(indptr)), indices] = data
+    numbers = np.arange(rows_of(X))
+    row_of_each = np.repeat(numbers, np.diff(indptr))
+    dense[row_of_each, indices] = data
     return dense
 
 
@@ -206,7 +212,7 @@ def to_csr(X: Rows) -> CSR:
     return CSR(indptr, indices[:-1], data[:-1])
 
 
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
+def read_only(array: Array) -> Array:
     """Return a contiguous view of `array` that cannot be written to."""
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False

@@ -23,8 +23,8 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numpy.typing import NDArray
 
+from olscale.arrays import Array
 from olscale.compiled.csr import Rows
 from olscale.compiled.intrinsics import intrinsic, prefetch
 from olscale.compiled.row_layout import by_layout, prefetch_rows
@@ -47,7 +47,7 @@ _SUMS = ir.VectorType(DOUBLE, _GROUPS)
 
 
 @by_layout
-def dot(X: Rows, i: int, w: NDArray[Any]) -> Any:
+def dot(X: Rows, i: int, w: Array) -> Any:
     """Return ``x_i w`` for flat weights `w`, in double precision."""
 
     def dense(X, i, w):
@@ -66,7 +66,7 @@ def dot(X: Rows, i: int, w: NDArray[Any]) -> Any:
 
 
 @by_layout
-def dot_both(X: Rows, i: int, w: NDArray[Any], u: NDArray[Any]) -> Any:
+def dot_both(X: Rows, i: int, w: Array, u: Array) -> Any:
     """Return ``x_i w`` and ``x_i u``, each as in `dot`, in one pass over the row."""
 
     def dense(X, i, w, u):
@@ -84,7 +84,7 @@ def dot_both(X: Rows, i: int, w: NDArray[Any], u: NDArray[Any]) -> Any:
 
 
 @by_layout
-def copy_square(X: Rows, i: int, row: NDArray[Any]) -> Any:
+def copy_square(X: Rows, i: int, row: Array) -> Any:
     """Return ``|x_i|^2``, in double precision, and copy a dense row to `row` in its precision.
 
     Sparse rows are not copied: `row` does not change.

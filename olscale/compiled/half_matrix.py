@@ -7,8 +7,8 @@ of vectors that are multiplied at a time.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import FloatArray
 from olscale.compiled.decorator import compiled, nested
 from olscale.compiled.simd.triangle import (
     PANEL,
@@ -28,7 +28,7 @@ def place(width: int, j: int, k: int) -> int:
     return r * width - r * (r - PANEL) // 2 + (j - r) * (width - r) + (k - r)
 
 
-def half_of_diagonal(diagonal: NDArray[np.float64]) -> NDArray[np.float64]:
+def half_of_diagonal(diagonal: FloatArray) -> FloatArray:
     """Return a diagonal matrix whose size is a multiple of `PANEL`.
 
     Examples

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.arrays import FloatArray
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.elementary import LN2_HIGH, LN2_LOW, LOGARITHM, bits_of, from_bits
 
@@ -45,7 +46,7 @@ class JavaRandom(NamedTuple):
     """
 
     bits: NDArray[np.uint64]
-    spare: NDArray[np.float64]
+    spare: FloatArray
 
 
 def java_random(seed: int) -> JavaRandom:

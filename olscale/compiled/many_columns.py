@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.extending import overload
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import INLINED
 from olscale.compiled.row_layout import FOUR, ONE, THREE, TWO, by_layout, prefetch_rows
@@ -36,15 +36,15 @@ def csr_scores(
     data: Any,
     start: Any,
     stop: Any,
-    W: NDArray[Any],
-    f: NDArray[np.float64],
+    W: Array,
+    f: FloatArray,
 ) -> None:
     """Set ``f = x W`` for the sparse row `start` to `stop`, summed in double precision."""
     raise TypeError("for compiled loops only")
 
 
 @by_layout
-def multiply(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
+def multiply(X: Rows, i: int, W: Array, f: FloatArray) -> Any:
     """Set ``f = x_i W`` for many columns and return ``|x_i|^2``.
 
     The products with `W` are summed in the precision of `W`; `f` may have more entries than
@@ -64,9 +64,7 @@ def multiply(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
 
 
 @by_layout
-def move_multiply(
-    X: Rows, before: int, a: NDArray[Any], i: int, W: NDArray[Any], f: NDArray[Any]
-) -> Any:
+def move_multiply(X: Rows, before: int, a: Array, i: int, W: Array, f: Array) -> Any:
     """Add the outer product of ``x_before`` and `a` to `W`, then do `multiply` with row `i`.
 
     The weights of many columns do not fit in the nearest cache: moving them and then multiplying

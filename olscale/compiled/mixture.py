@@ -14,8 +14,8 @@ of features. Every product is rounded together with its sum. In numpy:
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray, IntArray
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import nested
 from olscale.compiled.row_layout import by_layout
@@ -35,13 +35,13 @@ _REST = np.uint32(GROUPS - 1)
 class Mixture(NamedTuple):
     """Which hyperplanes score a row, and by how much: the first few `gates` at `indices` count."""
 
-    indices: NDArray[np.int64]
-    gates: NDArray[np.float64]
+    indices: IntArray
+    gates: FloatArray
 
 
 @nested
 def set_gates(
-    distances: NDArray[np.float64], few: int, sharpness: int, gates: NDArray[np.float64]
+    distances: FloatArray, few: int, sharpness: int, gates: FloatArray
 ) -> None:
     """Set the first few `gates` in proportion to ``distances^-sharpness``, of Euclidean norm 1."""
     # Relative to the closest, so that no power overflows: the ratios are 1 at most.
@@ -67,10 +67,10 @@ def set_gates(
 def mixed_scores(
     X: Rows,
     i: int,
-    V: NDArray[Any],
+    V: Array,
     mixture: Mixture,
     planes: int,
-    f: NDArray[np.float64],
+    f: FloatArray,
 ) -> Any:
     """Set ``f[c] = x_i sum_n gates[n] V[indices[n], c]``, summed over the first `planes`.
 
@@ -113,7 +113,7 @@ def mixed_scores(
 def add_mixed(
     X: Rows,
     i: int,
-    V: NDArray[Any],
+    V: Array,
     mixture: Mixture,
     planes: int,
     c: int,

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from olscale.arrays import FloatArray
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import inlined, nested
-from olscale.compiled.prototypes import Array, Prototypes
+from olscale.compiled.prototypes import Prototypes
 from olscale.compiled.row_layout import by_layout
 from olscale.compiled.simd.lowest import lowest
 
@@ -59,7 +60,7 @@ def _clear_distances(prototypes: Prototypes, count: int) -> None:
 
 
 @inlined
-def _are_all_up_to(distances: Array, count: int, most: float) -> bool:
+def _are_all_up_to(distances: FloatArray, count: int, most: float) -> bool:
     """Return whether none of the first `count` distances is greater than `most`."""
     answer = True
     for n in range(count):
@@ -68,7 +69,7 @@ def _are_all_up_to(distances: Array, count: int, most: float) -> bool:
 
 
 @inlined
-def _are_all_above(distances: Array, count: int, least: float) -> bool:
+def _are_all_above(distances: FloatArray, count: int, least: float) -> bool:
     """Return whether each of the first `count` distances is greater than `least`."""
     answer = True
     for n in range(count):
@@ -206,7 +207,7 @@ def add_differences(
     return dense, csr
 
 
-def why_hidden(means: Array, x: Array, share: float) -> str:
+def why_hidden(means: FloatArray, x: FloatArray, share: float) -> str:
     """Return that rounding hides the distances of `x` from all `means`, or an empty text.
 
     They are hidden below `share` of the squared norm of `x`.

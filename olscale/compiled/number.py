@@ -33,7 +33,12 @@ _SMALLEST = -342
 _LARGEST = 308
 _EXACT_POWERS = np.array([float(10**n) for n in range(23)])
 _TWO_53 = np.uint64(2**53)
-_U0, _U1, _U3, _U9, _U52, _U63 = (np.uint64(n) for n in (0, 1, 3, 9, 52, 63))
+_U0 = np.uint64(0)
+_U1 = np.uint64(1)
+_U3 = np.uint64(3)
+_U9 = np.uint64(9)
+_U52 = np.uint64(52)
+_U63 = np.uint64(63)
 _LOW_9 = np.uint64(0x1FF)
 _HIDDEN = np.uint64(1 << 52)
 

@@ -6,10 +6,11 @@ So code that saves, copies or restores arrays handles only the blocks that have 
 """
 
 import mmap
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+from olscale.arrays import Array, FloatArray, IntArray
 
 BLOCK = 256
 """Bytes of a block, the unit in which zeros are skipped.
@@ -23,7 +24,7 @@ _LEAST = 1 << 20  # bytes of an array for which skipping zeros pays
 _AT_ONCE = 1 << 16  # blocks that are copied through a buffer
 
 
-def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> Array:
     """Return zeros that begin at a cache line: a padded row of weights touches the fewest lines.
 
     The system provides the memory page by page on writing. `numpy.zeros` asks for huge pages, and
@@ -33,12 +34,14 @@ def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     if not hasattr(mmap, "MAP_PRIVATE"):
         return np.zeros(shape, dtype)  # Windows
-    pages = mmap.mmap(-1, max(size, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    # A map of no bytes is refused.
+    private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    pages = mmap.mmap(-1, max(size, 1), flags=private)
     buffer = np.frombuffer(pages, dtype=np.uint8)
     return buffer[:size].view(dtype).reshape(shape)
 
 
-def aligned_space(*shape: int) -> NDArray[np.float64]:
+def aligned_space(*shape: int) -> FloatArray:
     """Return zeros that begin at a cache line, in the memory of `numpy.zeros`.
 
     They are for arrays that every row reads.
@@ -49,19 +52,20 @@ def aligned_space(*shape: int) -> NDArray[np.float64]:
     return space[first : first + size].view(np.float64).reshape(shape)
 
 
-def aligned_copy(array: NDArray[Any]) -> NDArray[Any]:
+def aligned_copy(array: Array) -> Array:
     """Return a copy that begins at a cache line, in the huge pages of `numpy.empty`.
 
     All of it is written.
     """
     space = np.empty(array.nbytes + _LINE, dtype=np.uint8)
     first = -space.ctypes.data % _LINE
-    copy = space[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+    own = space[first : first + array.nbytes]
+    copy = own.view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
 
 
-def filled_blocks(array: NDArray[Any]) -> NDArray[np.int64] | None:
+def filled_blocks(array: Array) -> IntArray | None:
     """Return the numbers of the blocks of `BLOCK` bytes of an array that have a set bit.
 
     None for an array that is best handled as a unit: a small one, one with few zeros, or one that
@@ -94,7 +98,7 @@ def filled_blocks(array: NDArray[Any]) -> NDArray[np.int64] | None:
     return None
 
 
-def filled_bytes(array: NDArray[Any]) -> int:
+def filled_bytes(array: Array) -> int:
     """Return how many bytes of an array are in filled blocks; all, if it is best kept whole."""
     numbers = filled_blocks(array)
     if numbers is None:
@@ -102,7 +106,7 @@ def filled_bytes(array: NDArray[Any]) -> int:
     return len(numbers) * BLOCK
 
 
-def take_blocks(array: NDArray[Any], numbers: NDArray[np.int64]) -> NDArray[Any]:
+def take_blocks(array: Array, numbers: IntArray) -> Array:
     """Return copies of blocks of an array, shape (blocks, items in a block).
 
     Past the end of the array there are zeros.
@@ -114,16 +118,15 @@ def take_blocks(array: NDArray[Any], numbers: NDArray[np.int64]) -> NDArray[Any]
     return blocks.view(array.dtype)
 
 
-def put_blocks(
-    array: NDArray[Any], numbers: NDArray[np.int64], blocks: NDArray[Any]
-) -> None:
+def put_blocks(array: Array, numbers: IntArray, blocks: Array) -> None:
     """Put `blocks`, as returned by `take_blocks`, at their positions in an array."""
     from olscale.compiled.copies import scatter_blocks
 
-    scatter_blocks(_bytes(array), numbers, np.ascontiguousarray(blocks).view(np.uint8))
+    contiguous = np.ascontiguousarray(blocks)
+    scatter_blocks(_bytes(array), numbers, contiguous.view(np.uint8))
 
 
-def copy_of(array: NDArray[Any]) -> NDArray[Any]:
+def copy_of(array: Array) -> Array:
     """Return a copy of an array; pages without a set bit stay empty, unless the copy is plain."""
     numbers = filled_blocks(array)
     if numbers is None:
@@ -133,7 +136,7 @@ def copy_of(array: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
-def put(array: NDArray[Any], source: NDArray[Any]) -> None:
+def put(array: Array, source: Array) -> None:
     """Set all of `array` to `source`, of the same shape and type, except pages zero in both."""
     numbers = filled_blocks(source)
     if numbers is None:
@@ -144,17 +147,16 @@ def put(array: NDArray[Any], source: NDArray[Any]) -> None:
         array[...] = source
         return
     empty = np.setdiff1d(stale, numbers, assume_unique=True)
-    put_blocks(array, empty, np.zeros((len(empty), BLOCK), dtype=np.uint8))
+    zeros = np.zeros((len(empty), BLOCK), dtype=np.uint8)
+    put_blocks(array, empty, zeros)
     _carry(source, array, numbers)
 
 
-def _carry(
-    source: NDArray[Any], target: NDArray[Any], numbers: NDArray[np.int64]
-) -> None:
+def _carry(source: Array, target: Array, numbers: IntArray) -> None:
     for start in range(0, len(numbers), _AT_ONCE):
         some = numbers[start : start + _AT_ONCE]
         put_blocks(target, some, take_blocks(source, some))
 
 
-def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
+def _bytes(array: Array) -> NDArray[np.uint8]:
     return array.reshape(-1).view(np.uint8)

@@ -32,8 +32,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import overload
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from olscale.arrays import Array, FloatArray, IntArray
 from olscale.compiled.csr import CSR, Rows
 from olscale.compiled.decorator import INLINED, inlined
 from olscale.compiled.intrinsics import borrowed
@@ -44,8 +45,6 @@ from olscale.compiled.simd.blocks import pad_columns
 from olscale.compiled.simd.columns import multiply_csr_fused
 from olscale.compiled.simd.lowest import AT_ONCE, few_lowest
 from olscale.compiled.simd.prototypes import add_multiply_dense
-
-Array = NDArray[np.float64]
 
 PROTOTYPES = ("S", "members", "squares")
 """Names of the arrays of `allocate_prototypes`."""
@@ -84,25 +83,23 @@ class Prototypes(NamedTuple):
         rounding; one below the second, from differences, is (`olscale.compiled.near_prototypes`).
     """
 
-    sums: NDArray[Any]
-    counts: Array
-    squares: Array
-    products: Array
-    offsets: Array
-    slopes: Array
-    distances: Array
-    candidates: NDArray[np.int64]
-    rows: NDArray[Any]
-    pending: NDArray[np.int64]
-    weight: Array
+    sums: Array
+    counts: FloatArray
+    squares: FloatArray
+    products: FloatArray
+    offsets: FloatArray
+    slopes: FloatArray
+    distances: FloatArray
+    candidates: IntArray
+    rows: Array
+    pending: IntArray
+    weight: FloatArray
     existing: int
     close: float
     same: float
 
 
-def allocate_prototypes(
-    features: int, k: int, dtype: DTypeLike
-) -> dict[str, NDArray[Any]]:
+def allocate_prototypes(features: int, k: int, dtype: DTypeLike) -> dict[str, Array]:
     """Return the state of `k` prototypes of no rows: sums S, members (counts) and squares."""
     return {
         "S": aligned_zeros((features, pad_columns(k)), dtype),
@@ -111,9 +108,7 @@ def allocate_prototypes(
     }
 
 
-def open_prototypes(
-    state: dict[str, NDArray[Any]], X: Rows, existing: int
-) -> Prototypes:
+def open_prototypes(state: dict[str, Array], X: Rows, existing: int) -> Prototypes:
     """Return a learner's `existing` prototypes for a compiled loop over `X`."""
     sums = state["S"]
     counts = state["members"]
@@ -170,7 +165,7 @@ def same_share(dtype: DTypeLike) -> float:
     return 2.0**-34
 
 
-def means_of(state: dict[str, NDArray[Any]], existing: int) -> Array:
+def means_of(state: dict[str, Array], existing: int) -> FloatArray:
     """Return the `existing` prototypes as points, shape (existing, features).
 
     Examples
@@ -180,7 +175,7 @@ def means_of(state: dict[str, NDArray[Any]], existing: int) -> Array:
     >>> means_of(state, 1).tolist()
     [[2.0, 3.0]]
     """
-    means: Array = (
+    means: FloatArray = (
         state["S"][:, :existing] / np.maximum(state["members"][:existing], 1.0)
     ).T
     return means
@@ -307,7 +302,7 @@ def _flush(prototypes, X):
 
 @inlined
 def nearest_few(
-    prototypes: Prototypes, scale: float, indices: NDArray[np.int64], distances: Array
+    prototypes: Prototypes, scale: float, indices: IntArray, distances: FloatArray
 ) -> int:
     """Set `indices` to the prototypes nearest to the measured row; return their number.
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.extending import overload
-from numpy.typing import NDArray
 
+from olscale.arrays import Array
 from olscale.compiled.csr import CSR, Rows
 from olscale.compiled.decorator import INLINED, inlined
 from olscale.compiled.intrinsics import borrowed, prefetch
@@ -93,7 +93,7 @@ def prefetch_rows(X: Any, start: Any, stop: Any) -> None:
 
 
 @inlined
-def prefetch_weights(X: Any, start: Any, stop: Any, w: NDArray[Any]) -> None:
+def prefetch_weights(X: Any, start: Any, stop: Any, w: Array) -> None:
     """Fetch the weights of the nonzeros `PREFETCH_AHEAD` after those from `start` to `stop`."""
     last = np.uint64(X.indices.shape[0])
     for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.extending import overload
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import INLINED
 from olscale.compiled.intrinsics import flat
@@ -44,7 +44,7 @@ __all__ = [
 
 
 @by_layout
-def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
+def row_scores(X: Rows, i: int, W: Array, f: FloatArray) -> Any:
     """Set ``f = x_i W`` for `W` of shape (features, columns) and return ``|x_i|^2``."""
 
     # The squared norm costs nothing here: its sum runs while the score's sum waits for memory.
@@ -141,7 +141,7 @@ def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
 
 
 @by_layout
-def add_row(X: Rows, i: int, W: NDArray[Any], a: NDArray[np.float64]) -> Any:
+def add_row(X: Rows, i: int, W: Array, a: FloatArray) -> Any:
     """Add the outer product of ``x_i`` and the column coefficients `a` to `W`."""
 
     def dense_one(X, i, W, a):
@@ -193,7 +193,7 @@ def add_row(X: Rows, i: int, W: NDArray[Any], a: NDArray[np.float64]) -> Any:
 
 
 @by_layout
-def add_column(X: Rows, i: int, W: NDArray[Any], c: int, a: float) -> Any:
+def add_column(X: Rows, i: int, W: Array, c: int, a: float) -> Any:
     """Add ``a x_i`` to column `c` of `W`."""
 
     def dense(X, i, W, c, a):
@@ -220,7 +220,7 @@ def add_column(X: Rows, i: int, W: NDArray[Any], c: int, a: float) -> Any:
 
 
 @by_layout
-def set_column(X: Rows, i: int, W: NDArray[Any], c: int) -> Any:
+def set_column(X: Rows, i: int, W: Array, c: int) -> Any:
     """Replace column `c` of `W` by ``x_i``."""
 
     def dense(X, i, W, c):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.arrays import FloatArray
 from olscale.compiled.decorator import compiled, inlined, nested
 from olscale.compiled.simd.row_tiles import ROWS, multiply_rows
 from olscale.compiled.simd.vectors import VECTOR
@@ -37,8 +38,8 @@ class RowsTogether(NamedTuple):
     """
 
     position: NDArray[np.int32]
-    squares: NDArray[np.float64]
-    products: NDArray[np.float64]
+    squares: FloatArray
+    products: FloatArray
 
 
 def together_space(entries: int, slots: int) -> RowsTogether:

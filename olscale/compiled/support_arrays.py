@@ -1,11 +1,10 @@
 """The arrays of support vectors: made, checked, and enlarged; loops are in `support_vectors`."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray
 from olscale.compiled.pages import aligned_space
 from olscale.compiled.simd.vectors import VECTOR
 from olscale.compiled.support_vectors import WIDTH, SupportVectors
@@ -17,13 +16,13 @@ STATE = SupportVectors._fields[:-1]
 """Arrays that define a set."""
 
 
-def support_vectors(arrays: Mapping[str, NDArray[Any]]) -> SupportVectors:
+def support_vectors(arrays: Mapping[str, Array]) -> SupportVectors:
     """Return the set of these arrays, ignoring others; nothing counts as changed."""
     changed = np.zeros(len(arrays["sizes"]) // VECTOR, np.bool_)
     return SupportVectors(**{name: arrays[name] for name in STATE}, changed=changed)
 
 
-def empty_support(columns: int, slots: int, most: int) -> dict[str, NDArray[Any]]:
+def empty_support(columns: int, slots: int, most: int) -> dict[str, Array]:
     """Return the arrays of a set of no vectors.
 
     Parameters
@@ -55,7 +54,7 @@ def empty_support(columns: int, slots: int, most: int) -> dict[str, NDArray[Any]
     }
 
 
-def check_support(arrays: Mapping[str, NDArray[Any]], columns: int) -> None:
+def check_support(arrays: Mapping[str, Array], columns: int) -> None:
     """Refuse arrays with which a loop would leave them.
 
     Loops trust the places in them, and a file may hold anything.
@@ -93,7 +92,8 @@ def check_support(arrays: Mapping[str, NDArray[Any]], columns: int) -> None:
     )
     # Places and features name each other, and bits and holders count the same: loops rely on both.
     used = np.flatnonzero(feature >= 0)
-    bits = np.unpackbits(arrays["held"].view(np.uint8), axis=1, bitorder="little")
+    held = arrays["held"].view(np.uint8)
+    bits = np.unpackbits(held, axis=1, bitorder="little")
     if not (
         0 <= counts[0] <= min(slots, counts[3])
         and counts[1] == len(used) == np.count_nonzero(place >= 0)
@@ -106,53 +106,49 @@ def check_support(arrays: Mapping[str, NDArray[Any]], columns: int) -> None:
         raise ValueError("support vectors that are not at their places")
 
 
-def grow_places(
-    arrays: Mapping[str, NDArray[Any]], needed: int
-) -> dict[str, NDArray[Any]]:
+def grow_places(arrays: Mapping[str, Array], needed: int) -> dict[str, Array]:
     """Return the arrays with room for `needed` more features.
 
     They have at least twice as many places, or one for every feature.
     """
     blocks, places, width = arrays["values"].shape
-    more = min(max(2 * places, int(arrays["counts"][1]) + needed), len(arrays["place"]))
+    least = int(arrays["counts"][1]) + needed
+    more = min(max(2 * places, least), len(arrays["place"]))
+    # The bits of places come in words of 64.
     more = -(-more // 64) * 64
+    new = more - places
+    no_feature = np.full(new, -1, dtype=np.int32)
+    no_holders = np.zeros(new, dtype=np.int32)
+    new_places = np.arange(places, more, dtype=np.int32)
     values = aligned_space(blocks, more, width)
     values[:, :places] = arrays["values"]
     return {
         **arrays,
         "values": values,
-        "feature": np.concatenate(
-            [arrays["feature"], np.full(more - places, -1, dtype=np.int32)]
-        ),
-        "free": np.concatenate(
-            [arrays["free"], np.arange(places, more, dtype=np.int32)]
-        ),
-        "holders": np.concatenate(
-            [arrays["holders"], np.zeros(more - places, dtype=np.int32)]
-        ),
-        "held": np.pad(arrays["held"], ((0, 0), (0, (more - places) // 64))),
+        "feature": np.concatenate([arrays["feature"], no_feature]),
+        "free": np.concatenate([arrays["free"], new_places]),
+        "holders": np.concatenate([arrays["holders"], no_holders]),
+        "held": np.pad(arrays["held"], ((0, 0), (0, new // 64))),
     }
 
 
-def grow_slots(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def grow_slots(arrays: Mapping[str, Array]) -> dict[str, Array]:
     """Return the arrays with room for twice as many vectors."""
     blocks, places, width = arrays["values"].shape
     values = aligned_space(2 * blocks, places, width)
     values[:blocks] = arrays["values"]
-    slots = blocks * width
-    new = 2 * blocks * width
+    new = blocks * width
+    not_born = np.full(new, -1, dtype=np.int64)
     return {
         **arrays,
         "values": values,
-        "held": np.pad(arrays["held"], ((0, new - slots), (0, 0))),
-        "sizes": np.concatenate([arrays["sizes"], np.zeros(new - slots)]),
-        "born": np.concatenate(
-            [arrays["born"], np.full(new - slots, -1, dtype=np.int64)]
-        ),
+        "held": np.pad(arrays["held"], ((0, new), (0, 0))),
+        "sizes": np.concatenate([arrays["sizes"], np.zeros(new)]),
+        "born": np.concatenate([arrays["born"], not_born]),
     }
 
 
-def dense_vectors(support: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+def dense_vectors(support: Mapping[str, Array]) -> FloatArray:
     """Return the vectors of a state, shape (vectors, features), in the order of their slots.
 
     Examples
@@ -164,5 +160,6 @@ def dense_vectors(support: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
     place = support["place"]
     vectors = np.zeros((count, len(place)))
     for feature in np.flatnonzero(place >= 0):
-        vectors[:, feature] = support["values"][:, place[feature]].ravel()[:count]
+        of_slots = support["values"][:, place[feature]].ravel()
+        vectors[:, feature] = of_slots[:count]
     return vectors

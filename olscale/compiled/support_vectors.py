@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.arrays import BoolArray, FloatArray, IntArray
 from olscale.compiled.decorator import compiled, inlined, nested
 from olscale.compiled.intrinsics import lowest_bit
 from olscale.compiled.simd.columns import multiply_places
@@ -60,16 +61,16 @@ class SupportVectors(NamedTuple):
         part of a state.
     """
 
-    values: NDArray[np.float64]
+    values: FloatArray
     place: NDArray[np.int32]
     feature: NDArray[np.int32]
     free: NDArray[np.int32]
     holders: NDArray[np.int32]
     held: NDArray[np.uint64]
-    sizes: NDArray[np.float64]
-    born: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    changed: NDArray[np.bool_]
+    sizes: FloatArray
+    born: IntArray
+    counts: IntArray
+    changed: BoolArray
 
 
 @inlined
