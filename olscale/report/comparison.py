@@ -307,7 +307,10 @@ def _by_default(summaries: Sequence[Summary], terms: _Terms) -> Compared | None:
     # Without the baseline, which may have no figures by the other headline; its ranks are shown.
     terms = replace(terms, baseline=None, in_pairs=False)
     second = _by_metric(arranged, protocol, counterpart, terms)
-    chosen = f"Compared by {metric_words(metric)} (of {having[metric]} data sets)"
+    datasets = f"{having[metric]} data sets"
+    if having[metric] == 1:
+        datasets = "one data set"
+    chosen = f"Compared by {metric_words(metric)} (of {datasets})"
     if second is None:
         notes = [
             f"{chosen}; by {metric_words(counterpart)} there is nothing to compare."

@@ -225,8 +225,8 @@ def test_what_is_no_number_is_refused(model: FinalModel) -> None:
             "column 'b' of X was 'tall' in row 0, expected a number",
         ),
         (pa.table({"a": [1.0], "b": ["tall"]}), "column 'b' of X was 'tall' in row 0"),
-        ({"a": 1.0, "b": "-9"}, "NaN in column 1"),
-        (pa.table({"a": [1.0], "b": [-9]}), "NaN in column 1"),
+        ({"a": 1.0, "b": "-9"}, "NaN in column 'b'"),
+        (pa.table({"a": [1.0], "b": [-9]}), "NaN in column 'b'"),
     ):
         with pytest.raises(ParameterError, match=said):
             model.predict(
