@@ -12,7 +12,7 @@ from olscale.learners.contract.class_distribution import ClassShares
 from olscale.learners.contract.cost import EstimatesCost, require_memory
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State, array_of
-from olscale.learners.contract.parameters import Choice, Real, Whole, param
+from olscale.learners.contract.parameters import Whole, param
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.tree.forest_arrays import (
     TREE_SEED,
@@ -27,6 +27,17 @@ from olscale.learners.tree.forest_loop import ForestRule, learn_and_score, row_s
 from olscale.learners.tree.growing import GrowsLeaves
 from olscale.learners.tree.hoeffding_tree import PREDICTIONS
 from olscale.learners.tree.row_blocks import go_through
+from olscale.learners.tree.tree_parameters import (
+    LEAF,
+    RATE,
+    SHARE,
+    TIE,
+    WARNING,
+    confidence_param,
+    drift_param,
+    grace_param,
+    max_leaves_param,
+)
 from olscale.learners.tree.value_counts import LEAST_ROOM
 
 # Options of MOA are whole numbers of 32 bits.
@@ -98,49 +109,16 @@ class AdaptiveRandomForest(
     """Share by which a leaf must have grown before it compares splits again."""
 
     trees: int = param(100, Whole(1), "Trees that vote.")
-    share: float = param(
-        0.6,
-        Real(0.0, 1.0, open_="low"),
-        "Share of the features at which a leaf looks, one at least.",
-    )
-    rate: float = param(
-        6.0,
-        Real(0.0, 100.0, open_="both"),
-        "How often a tree learns a row, on average.",
-    )
-    grace: int = param(
-        50, Whole(1), "Rows of a leaf from one comparison of splits to the next."
-    )
-    confidence: float = param(
-        0.01,
-        Real(1e-300, 1.0, open_="high"),
-        "Probability that another split was the best one, as far as the bound holds.",
-    )
-    tie: float = param(
-        0.05,
-        Real(0.0),
-        "Bound below which the best split is made, however close the second is.",
-    )
-    leaf: str = param(
-        "nba",
-        Choice(("mc", "nb", "nba")),
-        "How a leaf predicts: the majority class, naive Bayes, or whichever of them has been "
-        "correct more often in this leaf.",
-    )
-    warning: float = param(
-        0.01,
-        Real(0.0, 1.0, open_="both"),
-        "Probability of a false warning, as far as ADWIN's bound holds.",
-    )
-    drift: float = param(
-        0.001,
-        Real(0.0, 1.0, open_="both"),
-        "Probability of a false alarm of drift, as far as ADWIN's bound holds.",
-    )
-    max_leaves: int = param(
-        1_000,
-        Whole(1),
-        "Leaves at which a tree stops to grow; they continue to learn.",
+    share: float = SHARE
+    rate: float = RATE
+    grace: int = grace_param(50)
+    confidence: float = confidence_param(0.01)
+    tie: float = TIE
+    leaf: str = LEAF
+    warning: float = WARNING
+    drift: float = drift_param(0.001)
+    max_leaves: int = max_leaves_param(
+        "Leaves at which a tree stops to grow; they continue to learn."
     )
     seed: int = param(
         0,

@@ -10,7 +10,7 @@ from olscale.compiled.csr import Rows
 from olscale.compiled.java_random import java_random, java_seed
 from olscale.learners.contract.cost import EstimatesCost, require_memory
 from olscale.learners.contract.learner import FloatArray, State
-from olscale.learners.contract.parameters import Real, Whole, param
+from olscale.learners.contract.parameters import Whole, param
 from olscale.learners.contract.regressor import OnePassRegressor
 from olscale.learners.tree.forest_arrays import TREE_SEED, features_of_leaf
 from olscale.learners.tree.regression_arrays import (
@@ -34,6 +34,16 @@ from olscale.learners.tree.regression_forest import (
 from olscale.learners.tree.regression_loop import RegressionRule
 from olscale.learners.tree.regression_pieces import LinearPieces, joined, pieces_of
 from olscale.learners.tree.row_blocks import go_through
+from olscale.learners.tree.tree_parameters import (
+    RATE,
+    SHARE,
+    TIE,
+    WARNING,
+    confidence_param,
+    drift_param,
+    grace_param,
+    max_leaves_param,
+)
 
 
 class AdaptiveRandomForestR(OnePassRegressor, EstimatesCost):
@@ -85,43 +95,15 @@ class AdaptiveRandomForestR(OnePassRegressor, EstimatesCost):
     checks_rows = True
 
     trees: int = param(100, Whole(1), "Trees whose mean is predicted.")
-    share: float = param(
-        0.6,
-        Real(0.0, 1.0, open_="low"),
-        "Share of the features at which a leaf looks, one at least.",
-    )
-    rate: float = param(
-        6.0,
-        Real(0.0, 100.0, open_="both"),
-        "How often a tree learns a row, on average.",
-    )
-    grace: int = param(
-        50, Whole(1), "Rows of a leaf from one comparison of splits to the next."
-    )
-    confidence: float = param(
-        0.01,
-        Real(1e-300, 1.0, open_="high"),
-        "Probability that another split was the best one, as far as the bound holds.",
-    )
-    tie: float = param(
-        0.05,
-        Real(0.0),
-        "Bound below which the best split is made, however close the second is.",
-    )
-    warning: float = param(
-        0.01,
-        Real(0.0, 1.0, open_="both"),
-        "Probability of a false warning, as far as ADWIN's bound holds.",
-    )
-    drift: float = param(
-        0.001,
-        Real(0.0, 1.0, open_="both"),
-        "Probability of a false alarm of drift, as far as ADWIN's bound holds.",
-    )
-    max_leaves: int = param(
-        1_000,
-        Whole(1),
-        "Leaves of a tree, those of alternates included, at which it stops to grow.",
+    share: float = SHARE
+    rate: float = RATE
+    grace: int = grace_param(50)
+    confidence: float = confidence_param(0.01)
+    tie: float = TIE
+    warning: float = WARNING
+    drift: float = drift_param(0.001)
+    max_leaves: int = max_leaves_param(
+        "Leaves of a tree, those of alternates included, at which it stops to grow."
     )
     seed: int = param(
         0,

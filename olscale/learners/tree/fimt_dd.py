@@ -28,6 +28,12 @@ from olscale.learners.tree.regression_arrays import (
 from olscale.learners.tree.regression_loop import RegressionRule
 from olscale.learners.tree.regression_pieces import LinearPieces, pieces_of
 from olscale.learners.tree.row_blocks import go_through
+from olscale.learners.tree.tree_parameters import (
+    TIE,
+    confidence_param,
+    grace_param,
+    max_leaves_param,
+)
 
 
 class FIMTDD(OnePassRegressor, EstimatesCost):
@@ -87,19 +93,9 @@ class FIMTDD(OnePassRegressor, EstimatesCost):
     takes_unknown = True
     checks_rows = True
 
-    grace: int = param(
-        200, Whole(1), "Rows of a leaf from one comparison of splits to the next."
-    )
-    confidence: float = param(
-        1e-7,
-        Real(1e-300, 1.0, open_="high"),
-        "Probability that another split was the best one, as far as the bound holds.",
-    )
-    tie: float = param(
-        0.05,
-        Real(0.0),
-        "Bound below which the best split is made, however close the second is.",
-    )
+    grace: int = grace_param(200)
+    confidence: float = confidence_param(1e-7)
+    tie: float = TIE
     leaf: str = param(
         "model",
         Choice(("model", "mean")),
@@ -124,10 +120,8 @@ class FIMTDD(OnePassRegressor, EstimatesCost):
     )
     t_min: int = param(150, Whole(1), "Rows from one such comparison to the next.")
     t_max: int = param(1_500, Whole(1), "Rows after which an alternate is dropped.")
-    max_leaves: int = param(
-        1_000,
-        Whole(1),
-        "Leaves, those of alternates included, at which the tree stops to grow.",
+    max_leaves: int = max_leaves_param(
+        "Leaves, those of alternates included, at which the tree stops to grow."
     )
     seed: int = param(
         0,

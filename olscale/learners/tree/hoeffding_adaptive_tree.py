@@ -10,7 +10,6 @@ from olscale.compiled.adwin import BUCKETS, LEVELS
 from olscale.compiled.csr import Rows
 from olscale.compiled.java_random import java_random
 from olscale.learners.contract.learner import FloatArray, State, array_of
-from olscale.learners.contract.parameters import Real, param
 from olscale.learners.tree.adaptive_tree_arrays import (
     NODE_SEED,
     adaptive_tree_of,
@@ -23,13 +22,13 @@ from olscale.learners.tree.adaptive_tree_loop import (
     learn_and_score,
     node_space,
 )
-from olscale.learners.tree.bins import empty_bins
 from olscale.learners.tree.hoeffding_tree import PREDICTIONS, HoeffdingTree
 from olscale.learners.tree.row_blocks import go_through
 from olscale.learners.tree.tree_arrays import LEAF, branches_below
-from olscale.learners.tree.value_counts import empty_value_counts, with_room_of
-
-_LEAST_SLOTS = 4
+from olscale.learners.tree.tree_parameters import (
+    drift_param,
+)
+from olscale.learners.tree.value_counts import with_room_of
 
 
 class HoeffdingAdaptiveTree(HoeffdingTree):
@@ -75,25 +74,17 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
     name = "hoeffding-adaptive-tree"
     numbers_per_second = 3.4e8
     row_seconds = 1.4e-6
+    _least_slots = 4
 
-    drift: float = param(
-        0.002,
-        Real(0.0, 1.0, open_="both"),
-        "Probability of a false alarm of drift, as far as ADWIN's bound holds.",
-    )
+    drift: float = drift_param(0.002)
 
     def _leaf_bytes(self, columns: int, classes: int, values: int = 0) -> int:
         """Return the bytes of a leaf with its moments, and of the windows of two nodes."""
         window = 8 * (2 * LEVELS * (BUCKETS + 1) + LEVELS)
         return super()._leaf_bytes(columns, classes, values) + 2 * window
 
-    def _allocate(self, columns: int, outputs: int) -> State:
-        classes = max(2, outputs)
-        return {
-            **empty_adaptive_tree(columns, classes, _LEAST_SLOTS),
-            **empty_value_counts(self.nominal_columns(columns), classes, _LEAST_SLOTS),
-            **empty_bins(columns, classes, _LEAST_SLOTS, self.most_bins()),
-        }
+    def _empty_tree(self, columns: int, classes: int) -> State:
+        return empty_adaptive_tree(columns, classes, self._least_slots)
 
     def _pass(
         self,

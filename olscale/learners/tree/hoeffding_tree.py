@@ -1,7 +1,7 @@
 """The Hoeffding tree, VFDT: a decision tree that grows row by row."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,6 @@ from olscale.learners.contract.class_distribution import ClassShares
 from olscale.learners.contract.cost import EstimatesCost, require_memory
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State, array_of
-from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.tree.bins import empty_bins
 from olscale.learners.tree.growing import GrowsLeaves
@@ -31,6 +30,13 @@ from olscale.learners.tree.tree_arrays import (
     grown,
     is_tree,
     tree_of,
+)
+from olscale.learners.tree.tree_parameters import (
+    LEAF,
+    TIE,
+    confidence_param,
+    grace_param,
+    max_leaves_param,
 )
 from olscale.learners.tree.tree_pool import NODES, SLOTS, Pool
 from olscale.learners.tree.value_counts import empty_value_counts
@@ -131,29 +137,15 @@ class HoeffdingTree(
     takes_unknown = True
     checks_rows = True
 
-    grace: int = param(
-        200, Whole(1), "Rows of a leaf from one comparison of splits to the next."
-    )
-    confidence: float = param(
-        1e-7,
-        Real(1e-300, 1.0, open_="high"),
-        "Probability that another split was the best one, as far as the bound holds.",
-    )
-    tie: float = param(
-        0.05,
-        Real(0.0),
-        "Bound below which the best split is made, however close the second is.",
-    )
-    leaf: str = param(
-        "nba",
-        Choice(("mc", "nb", "nba")),
-        "How a leaf predicts: the majority class, naive Bayes, or whichever of them has been "
-        "correct more often in this leaf.",
-    )
-    max_leaves: int = param(
-        1_000,
-        Whole(1),
-        "Leaves at which the tree stops to grow; they continue to learn.",
+    _least_slots: ClassVar[int] = 1
+    """Leaves for which a tree has room at first."""
+
+    grace: int = grace_param(200)
+    confidence: float = confidence_param(1e-7)
+    tie: float = TIE
+    leaf: str = LEAF
+    max_leaves: int = max_leaves_param(
+        "Leaves at which the tree stops to grow; they continue to learn."
     )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
@@ -195,11 +187,16 @@ class HoeffdingTree(
 
     def _allocate(self, columns: int, outputs: int) -> State:
         classes = max(2, outputs)
+        nominal = self.nominal_columns(columns)
         return {
-            **empty_tree(columns, classes, leaves=1),
-            **empty_value_counts(self.nominal_columns(columns), classes, slots=1),
-            **empty_bins(columns, classes, 1, self.most_bins()),
+            **self._empty_tree(columns, classes),
+            **empty_value_counts(nominal, classes, self._least_slots),
+            **empty_bins(columns, classes, self._least_slots, self.most_bins()),
         }
+
+    def _empty_tree(self, columns: int, classes: int) -> State:
+        """Return the arrays of a tree of one leaf."""
+        return empty_tree(columns, classes, self._least_slots)
 
     def _pass(
         self,

@@ -41,6 +41,20 @@ def needs_values(values: ValueCounts, x: Any, spans: Any) -> bool:
     return lacks
 
 
+@inlined
+def _value_at(
+    values: ValueCounts, drawn: Any, x: Any, k: int, slot: int, place: int
+) -> tuple[int, int]:
+    """Return where nominal column `k` is in what the leaf looks at, from `place` on, and its value.
+
+    The value is negative where the row has none, or the leaf does not look at the column.
+    """
+    place = place_from(drawn, slot, values.nominal[k], place)
+    if is_at(drawn, slot, values.nominal[k], place):
+        return place, int(x[place])
+    return place, -1
+
+
 @of_nominal()
 def learn_values(
     values: ValueCounts, drawn: Any, x: Any, c: int, weight: float, slot: int
@@ -48,9 +62,8 @@ def learn_values(
     """Count the values of a row of class `c`, of which `x` is what the leaf looks at."""
     place = 0
     for k in range(values.nominal.shape[0]):
-        place = place_from(drawn, slot, values.nominal[k], place)
-        value = int(x[place])
-        if value < 0 or not is_at(drawn, slot, values.nominal[k], place):
+        place, value = _value_at(values, drawn, x, k, slot, place)
+        if value < 0:
             continue
         start = values.value_starts[k]
         counts = values.value_counts[slot, c]
@@ -115,9 +128,8 @@ def multiply_by_shares(
     """Multiply the votes of all classes by the shares of the values, one column after the other."""
     place = 0
     for k in range(values.nominal.shape[0]):
-        place = place_from(drawn, slot, values.nominal[k], place)
-        value = int(x[place])
-        if value < 0 or not is_at(drawn, slot, values.nominal[k], place):
+        place, value = _value_at(values, drawn, x, k, slot, place)
+        if value < 0:
             continue
         for c in range(votes.shape[0]):
             votes[c] *= _share_of_value(values, slot, c, k, value)
