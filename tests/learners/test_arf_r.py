@@ -17,6 +17,7 @@ from olscale.errors import ParameterError
 from olscale.learners import AdaptiveRandomForestR
 from olscale.learners.registry import make_learner
 from olscale.learners.tree.forest_draws import draw_until_different
+from tests.learners.cut_streams import alike_in_parts
 from tests.learners.test_fimt_dd import ENTROPY, STREAMS, stream
 
 ROWS = 3_000
@@ -82,22 +83,9 @@ def test_predictions_are_those_of_moa(name: str, params: dict[str, Any], options
 
 def test_a_forest_is_the_same_for_any_cut_layout_and_after_a_checkpoint():
     X, y = stream("drifts", ROWS)
-    learner = begun(5, **SPARSE)
-    scores = learner.learn(X, y)
-    assert learner.measures()["replaced"] > 0.0
-    assert learner.measures()["warnings"] > 0.0
-    cut = begun(5, **SPARSE)
-    parts = []
-    for start in range(0, ROWS, 317):
-        rows = slice(start, start + 317)
-        parts.append(cut.learn(to_csr(X[rows]), y[rows]))
-        resumed = begun(5, **SPARSE)
-        resumed.restore(cut.state())
-        cut = resumed
-    np.testing.assert_array_equal(np.concatenate(parts), scores)
-    state = learner.state()
-    for key, array in cut.state().items():
-        np.testing.assert_array_equal(array, state[key])
+    forest = alike_in_parts(lambda: begun(5, **SPARSE), X, y, 317, to_csr)
+    assert forest.measures()["replaced"] > 0.0
+    assert forest.measures()["warnings"] > 0.0
 
 
 def test_trees_that_are_full_learn_on():

@@ -38,6 +38,7 @@ from olscale.learners.tree.target_sums import (
     free_nodes,
     free_tree,
 )
+from tests.learners.cut_streams import alike_in_parts
 
 ROWS = 6_000
 ENTROPY = (3, 1)
@@ -136,20 +137,7 @@ def test_streams_that_drift_replace_parts_and_free_them():
 @pytest.mark.parametrize("name", ["drifts", "partly"])
 def test_a_tree_is_the_same_for_any_cut_layout_and_after_a_checkpoint(name: str):
     X, y = stream(name, 3_000)
-    learner = begun(5, **QUICK)
-    scores = learner.learn(X, y)
-    cut = begun(5, **QUICK)
-    parts = []
-    for start in range(0, 3_000, 217):
-        rows = slice(start, start + 217)
-        parts.append(cut.learn(to_csr(X[rows]), y[rows]))
-        resumed = begun(5, **QUICK)
-        resumed.restore(cut.state())
-        cut = resumed
-    np.testing.assert_array_equal(np.concatenate(parts), scores)
-    state = learner.state()
-    for key, array in cut.state().items():
-        np.testing.assert_array_equal(array, state[key])
+    alike_in_parts(lambda: begun(5, **QUICK), X, y, 217, to_csr)
 
 
 def test_a_full_tree_keeps_no_values_and_grows_again_after_a_drift():

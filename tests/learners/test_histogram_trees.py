@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +12,8 @@ import pytest
 from olscale.compiled.csr import read_only
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
+from tests.learners.cut_streams import alike_in_parts
+from tests.learners.moa_program import mistakes_of_moa
 from tests.learners.test_hoeffding_tree import electricity, stream, write_arff
 from tests.learners.test_nominal_trees import SMALL, TREES, rows_of_words, write_words
 
@@ -111,11 +110,6 @@ def test_nominal_columns_stand_beside_histograms_as_in_moa(place: int):
 
 @pytest.mark.long
 def test_moa_itself_makes_these_mistakes(tmp_path: Path):
-    package = importlib.util.find_spec("capymoa")
-    if shutil.which("java") is None or package is None or package.origin is None:
-        pytest.skip("java and the package capymoa")
-    jar = Path(package.origin).parent / "jar" / "moa.jar"
-    program = Path(__file__).with_name("MoaMistakes.java")
     file = tmp_path / "stream.arff"
 
     def counted(params: dict[str, Any], options: str, rows: int) -> tuple[int, ...]:
@@ -124,13 +118,7 @@ def test_moa_itself_makes_these_mistakes(tmp_path: Path):
         for kind in ("HoeffdingTree", "HoeffdingAdaptiveTree"):
             learner = f"trees.{kind} {observer} {options}"
             source = f"ArffFileStream -f {file}"
-            done = subprocess.run(
-                ["java", "-cp", jar, program, source, learner, str(rows)],
-                capture_output=True,
-                text=True,
-                check=True,
-            )
-            counts.append(int(done.stdout))
+            counts.append(mistakes_of_moa(source, learner, rows))
         return tuple(counts)
 
     for text, expected in MISTAKES_OF_MOA.items():
@@ -169,21 +157,8 @@ def test_a_row_of_weight_2_is_the_row_twice():
 def test_a_tree_is_the_same_for_any_cut_and_after_a_checkpoint(tree: str):
     X, y = rows_of_words()
     params = {"grace": 20, "confidence": 0.2, "tie": 0.3, "bins": 5}
-    uncut = begun(tree, X, y, **params)
-    scores = uncut.learn(X, y)
-    cut = begun(tree, X, y, **params)
-    parts = []
-    for start in range(0, len(y), 411):
-        rows = slice(start, start + 411)
-        parts.append(cut.learn(X[rows], y[rows]))
-        resumed = begun(tree, X, y, **params)
-        resumed.restore(cut.state())
-        cut = resumed
-    np.testing.assert_array_equal(np.concatenate(parts), scores)
-    assert uncut.measures()["leaves"] > 5
-    state = uncut.state()
-    for name, array in cut.state().items():
-        np.testing.assert_array_equal(array, state[name])
+    at_once = alike_in_parts(lambda: begun(tree, X, y, **params), X, y, 411)
+    assert at_once.measures()["leaves"] > 5
 
 
 @pytest.mark.parametrize("tree", TREES)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
-import subprocess
 from collections.abc import Callable
 from math import erf, exp, inf, log, log2, pi, sqrt
 from pathlib import Path
@@ -19,6 +16,8 @@ from olscale.errors import ParameterError
 from olscale.learners import HoeffdingTree
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.tree.leaves import TIE
+from tests.learners.cut_streams import alike_in_parts
+from tests.learners.moa_program import mistakes_of_moa
 
 # A generator, its name in MOA 24.07, and what this prints:
 # java -cp moa.jar tests/learners/MoaMistakes.java STREAM "trees.HoeffdingTree" 20000
@@ -109,21 +108,10 @@ def test_mistakes_of_settings_are_those_of_moa(
 
 @pytest.mark.long
 def test_moa_itself_makes_these_mistakes(tmp_path: Path):
-    package = importlib.util.find_spec("capymoa")
-    if shutil.which("java") is None or package is None or package.origin is None:
-        pytest.skip("java and the package capymoa")
     X, y = stream("agrawal", 20_000)
     write_arff(X, y, tmp_path / "agrawal.arff")
-    jar = Path(package.origin).parent / "jar" / "moa.jar"
-    program = Path(__file__).with_name("MoaMistakes.java")
     source = f"ArffFileStream -f {tmp_path / 'agrawal.arff'}"
-    done = subprocess.run(
-        ["java", "-cp", str(jar), str(program), source, "trees.HoeffdingTree", "20000"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert int(done.stdout) == SETTINGS[0][2]
+    assert mistakes_of_moa(source, "trees.HoeffdingTree", 20_000) == SETTINGS[0][2]
 
 
 class PlainLeaf:
@@ -306,21 +294,8 @@ def test_scores_are_those_of_a_plain_implementation(leaf: str, classes: int):
 
 def test_a_growing_tree_is_the_same_for_any_cut_and_after_a_checkpoint():
     X, y = rows_of_three(3_000)
-    whole = begun(X, y, **SMALL)
-    scores = whole.learn(read_only(X), read_only(y))
-    cut = begun(X, y, **SMALL)
-    parts = []
-    for start in range(0, 3_000, 217):
-        rows = slice(start, start + 217)
-        parts.append(cut.learn(read_only(X[rows]), read_only(y[rows])))
-        resumed = begun(X, y, **SMALL)
-        resumed.restore(cut.state())
-        cut = resumed
-    np.testing.assert_array_equal(np.concatenate(parts), scores)
-    assert whole.measures()["leaves"] > 16
-    state = whole.state()
-    for name, array in cut.state().items():
-        np.testing.assert_array_equal(array, state[name])
+    at_once = alike_in_parts(lambda: begun(X, y, **SMALL), X, y, 217)
+    assert at_once.measures()["leaves"] > 16
 
 
 def test_the_tree_stops_to_grow_at_its_limit_and_continues_to_learn():

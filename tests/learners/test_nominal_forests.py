@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from olscale.compiled.csr import CSR, read_only, read_only_csr
+from olscale.compiled.csr import read_only, to_csr
 from olscale.errors import ModelError, ParameterError
 from olscale.learners import AdaptiveRandomForest
 from olscale.learners.contract.learner import codes_of
 from olscale.models.onnx_forest import add_forest
+from tests.learners.cut_streams import alike_in_parts
+from tests.learners.moa_program import mistakes_of_moa
 from tests.learners.test_hoeffding_tree import stream
 from tests.learners.test_nominal_trees import rows_of_words, write_words
 
@@ -85,23 +84,6 @@ def mistakes(X: np.ndarray, y: np.ndarray, **params: Any) -> int:
     return int((codes_of(learner.learn(X, y)) != y).sum())
 
 
-def of_moa(source: str, options: str, rows: int, seed: int) -> int:
-    """Return the mistakes of MOA's forest, or skip the test where there is no MOA."""
-    package = importlib.util.find_spec("capymoa")
-    if shutil.which("java") is None or package is None or package.origin is None:
-        pytest.skip("java and the package capymoa")
-    jar = Path(package.origin).parent / "jar" / "moa.jar"
-    program = Path(__file__).with_name("MoaMistakes.java")
-    form = [f"{FOREST} {options}", str(rows), str(seed)]
-    done = subprocess.run(
-        ["java", "-cp", jar, program, source, *form],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return int(done.stdout)
-
-
 @pytest.mark.parametrize(
     "case", MISTAKES_OF_MOA, ids=lambda case: f"{case[0]} {case[4]}"
 )
@@ -124,7 +106,7 @@ def test_moa_itself_makes_these_mistakes(case: Any, tmp_path: Path):
     rare, _, options, counted = case
     write_words(*rows_of_words(rare=rare), rare, tmp_path / "words.arff")
     source = f"ArffFileStream -f {tmp_path / 'words.arff'}"
-    assert of_moa(source, options, 3_000, SEED) == counted
+    assert mistakes_of_moa(source, f"{FOREST} {options}", 3_000, SEED) == counted
 
 
 @pytest.mark.long
@@ -137,7 +119,8 @@ def test_the_error_over_twenty_seeds_is_that_of_moa(place: int):
     differences = []
     for seed in range(20):
         drawn = begun(X, y, seed=seed).java_seed()
-        counted = of_moa(f"generators.{name}", options, 5_000, drawn)
+        forest = f"{FOREST} {options}"
+        counted = mistakes_of_moa(f"generators.{name}", forest, 5_000, drawn)
         own = mistakes(X, y, nominal=nominal, seed=seed, **params)
         differences.append(own - counted)
     print(text, differences)
@@ -147,25 +130,8 @@ def test_the_error_over_twenty_seeds_is_that_of_moa(place: int):
 
 def test_a_forest_is_the_same_for_any_cut_sparse_and_after_a_checkpoint():
     X, y = rows_of_words()
-    uncut = begun(X, y, **SMALL)
-    scores = uncut.learn(X, y)
-    cut = begun(X, y, **SMALL)
-    parts = []
-    for start in range(0, len(y), 411):
-        rows = slice(start, start + 411)
-        row, column = np.nonzero(X[rows])
-        ends = np.searchsorted(row, np.arange(len(X[rows]) + 1))
-        entries = X[rows][row, column]
-        sparse = CSR(ends.astype(np.int64), column.astype(np.int32), entries)
-        parts.append(cut.learn(read_only_csr(sparse), y[rows]))
-        resumed = begun(X, y, **SMALL)
-        resumed.restore(cut.state())
-        cut = resumed
-    np.testing.assert_array_equal(np.concatenate(parts), scores)
-    assert uncut.measures()["leaves"] > 20
-    state = uncut.state()
-    for name, array in cut.state().items():
-        np.testing.assert_array_equal(array, state[name])
+    at_once = alike_in_parts(lambda: begun(X, y, **SMALL), X, y, 411, to_csr)
+    assert at_once.measures()["leaves"] > 20
 
 
 def test_no_tree_passes_max_leaves():

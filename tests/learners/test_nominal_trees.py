@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +15,8 @@ from olscale.learners import HoeffdingTree
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
 from olscale.models.onnx_trees import add_tree
+from tests.learners.cut_streams import alike_in_parts
+from tests.learners.moa_program import mistakes_of_moa
 from tests.learners.test_hoeffding_tree import stream
 
 QUICK = {"grace": 50, "confidence": 0.05, "tie": 0.1}
@@ -139,44 +138,21 @@ def write_words(X: np.ndarray, y: np.ndarray, rare: int, file: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("case", WORDS, ids=lambda case: case[2])
 def test_moa_itself_makes_these_mistakes(case: Any, tmp_path: Path):
-    package = importlib.util.find_spec("capymoa")
-    if shutil.which("java") is None or package is None or package.origin is None:
-        pytest.skip("java and the package capymoa")
     rare, _, options, *expected = case
     write_words(*rows_of_words(rare=rare), rare, tmp_path / "words.arff")
-    jar = Path(package.origin).parent / "jar" / "moa.jar"
-    program = Path(__file__).with_name("MoaMistakes.java")
     source = f"ArffFileStream -f {tmp_path / 'words.arff'}"
-    counted = []
-    for kind in ("HoeffdingTree", "HoeffdingAdaptiveTree"):
-        done = subprocess.run(
-            ["java", "-cp", jar, program, source, f"trees.{kind} {options}", "3000"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        counted.append(int(done.stdout))
+    counted = [
+        mistakes_of_moa(source, f"trees.{kind} {options}", 3_000)
+        for kind in ("HoeffdingTree", "HoeffdingAdaptiveTree")
+    ]
     assert counted == expected
 
 
 @pytest.mark.parametrize("tree", TREES)
 def test_a_tree_is_the_same_for_any_cut_and_after_a_checkpoint(tree: str):
     X, y = rows_of_words()
-    uncut = begun(tree, X, y, **SMALL)
-    scores = uncut.learn(X, y)
-    cut = begun(tree, X, y, **SMALL)
-    parts = []
-    for start in range(0, len(y), 411):
-        rows = slice(start, start + 411)
-        parts.append(cut.learn(X[rows], y[rows]))
-        resumed = begun(tree, X, y, **SMALL)
-        resumed.restore(cut.state())
-        cut = resumed
-    np.testing.assert_array_equal(np.concatenate(parts), scores)
-    assert uncut.measures()["leaves"] > 20
-    state = uncut.state()
-    for name, array in cut.state().items():
-        np.testing.assert_array_equal(array, state[name])
+    at_once = alike_in_parts(lambda: begun(tree, X, y, **SMALL), X, y, 411)
+    assert at_once.measures()["leaves"] > 20
 
 
 @pytest.mark.parametrize("tree", TREES)
