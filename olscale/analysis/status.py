@@ -125,7 +125,11 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
         last_finished=max(filter(None, times), default=None),
         bytes=store.files.size(),
         experiments=tuple(
-            _progress(name, plan, done, lost) for name, plan in own_names(plans).items()
+            _progress(name, plan, done, lost)
+            # Files of plans sort by hashes: #2 would stand before #1.
+            for name, plan in sorted(
+                own_names(plans).items(), key=lambda item: natural_name(item[0])
+            )
         ),
         failures=_failures(zip(labels_of_failed, failed.to_pylist(), strict=True)),
     )

@@ -299,7 +299,9 @@ def evaluate(
             progress=progress,
             **cluster,
         )
-    if evaluation.computed == 0:
+    if evaluation.computed == 0 and evaluation.runs == 1:
+        say(f"nothing to compute: the run is in {store}")
+    elif evaluation.computed == 0:
         say(f"nothing to compute: all {evaluation.runs} runs are in {store}")
     else:
         say(

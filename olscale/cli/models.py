@@ -96,11 +96,14 @@ def list_models(
         words = "no error"
         if metric:
             words = f"{metric_words(metric)} {figure}"
-        say(
-            f"{row['id'][:_SHOWN]}  {words}  {dataset}, {row['learner']} ({params}), {order}{more}"
-        )
+        learner = _in_setting(row["learner"], params)
+        say(f"{row['id'][:_SHOWN]}  {words}  {dataset}, {learner}, {order}{more}")
     if not rows:
         say(f"the metrics store {store} has no successful run of these", err=True)
+
+
+def _in_setting(learner: str, params: str) -> str:
+    return f"{learner} ({params})" if params else learner
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -218,7 +221,7 @@ def show(file: str, as_json: bool) -> None:
     if dataset is not None:
         origin = f"{dataset.name}, fingerprint {dataset.fingerprint[:12]}"
     shown = {
-        "learner": f"{about.learner.name} ({params}), version {about.learner.version}",
+        "learner": f"{_in_setting(about.learner.name, params)}, version {about.learner.version}",
         "transforms": ", ".join(transforms.names) or "none",
         "columns": f"{columns.count:,} {columns.kind}, {names}",
         "classes": classes,

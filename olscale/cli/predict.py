@@ -94,6 +94,8 @@ def predict(
     )
     prediction = run(loaded, rows, out, scores, labels, probabilities)
     text = f"{prediction.rows:,} rows"
+    if prediction.rows == 1:
+        text = "1 row"
     if prediction.labels:
         percent = 100 * prediction.wrong / prediction.labels
         text += f", error {percent:.2f} % ({prediction.labels:,} labelled rows)"

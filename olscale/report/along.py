@@ -223,7 +223,7 @@ def along_tables(lines: Sequence[AlongStream], name: str) -> list[Table]:
             what = "rows streamed"
             if name in ROCS:
                 what = "false positives"
-            notes.append(f"Columns: {what}." if places else "None raised.")
+            notes.append(f"Columns: {what}." if places else "No alarm was raised.")
         if len(places) < cells:
             shown = f"The {_CELLS} cells with the most rows"
             if name == SEGMENTS:

@@ -143,6 +143,23 @@ def test_status_counts_and_shows_progress(store):
     assert "demo  6/7 runs done (85 %)" in result.stdout
 
 
+def test_status_has_the_plans_of_a_name_in_the_order_in_which_they_were_evaluated(
+    store,
+):
+    ids = store.read(["id"])["id"].to_pylist()
+    for count in range(1, 6):
+        write_plan(store, "edited", ids[:count])
+    text = run("status", store.path).stdout
+    numbers = [line.split()[1] for line in text.splitlines() if " edited #" in line]
+    assert numbers == ["#1", "#2", "#3", "#4", "#5"]
+
+
+def test_models_without_parameters_have_no_brackets(tmp_path, make_record):
+    store = open_store(tmp_path / "plain", create=True)
+    store.write(make_record(learner="majority", params={}, metrics={"test_error": 0.3}))
+    assert ", majority, " in run("models", "list", store.path).stdout
+
+
 @pytest.fixture
 def watched(tmp_path, make_record):
     store = open_store(tmp_path / "watched", create=True)

@@ -175,7 +175,7 @@ def test_numbers_are_compared_where_they_are_known(tmp_path: Path) -> None:
     assert done.stderr == "5 rows, RMSE 3.536, 3 without a label\n"
     (tmp_path / "new.csv").write_text("a;price\n1;?\n")
     done = run("predict", tmp_path / "m.olm", tmp_path / "new.csv", "--labels")
-    assert done.stderr == "1 rows, 1 without a label\n"
+    assert done.stderr == "1 row, 1 without a label\n"
 
 
 def test_a_kept_column_that_is_called_as_the_answer_keeps_both(
