@@ -23,7 +23,7 @@ from olscale.data.transforms.pipeline import (
     canonical_transform,
     make_transform,
 )
-from olscale.errors import ParameterError, UnknownNameError
+from olscale.errors import OlscaleError, ParameterError, UnknownNameError
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.metrics import METRICS
 from olscale.execution.evaluate import evaluate
@@ -229,3 +229,16 @@ def test_files_of_entry_points_are_only_parsed_where_one_names_a_group_of_ours(
     archive.write_bytes(b"")
     monkeypatch.setattr(sys, "path", [str(distribution), str(archive)])
     assert may_have_group("olscale.")
+
+
+def test_names_that_a_module_imports_are_not_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "offered.py").write_text(
+        "from sklearn.base import BaseEstimator\n\n\nclass Mine(BaseEstimator):\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(
+        OlscaleError, match=r"'Mime'\); did you mean 'Mine'\? there are: Mine$"
+    ):
+        make_learner("offered:Mime")

@@ -110,12 +110,15 @@ def _no_name(target: str, holder: Any, name: str) -> str:
         kind = f"module {holder.__name__}"
     else:
         kind = f"class {holder.__qualname__}"
-    names = sorted(
-        key
+    values = {
+        key: value
         for key, value in vars(holder).items()
         if not key.startswith("_")
         and (inspect.isclass(value) or inspect.isfunction(value))
-    )
+    }
+    # What a module imports is offered only where all is imported, as in a package.
+    own = [key for key, value in values.items() if value.__module__ == holder.__name__]
+    names = sorted(own or values)
     # A class named in lower case should still be proposed.
     by_folded_name = {key.casefold(): key for key in names}
     near = difflib.get_close_matches(name.casefold(), by_folded_name, n=1, cutoff=0.5)
@@ -124,7 +127,7 @@ def _no_name(target: str, holder: Any, name: str) -> str:
     else:
         hint = ""
     if 0 < len(names) <= 12:
-        few = f"; there are: {', '.join(names)}"
+        few = f"{' ' if hint else '; '}there are: {', '.join(names)}"
     else:
         few = ""
     if isinstance(holder, ModuleType) and getattr(holder, "__file__", None):

@@ -125,7 +125,8 @@ def check_an_untrained_model_predicts_a_class_or_says_it_cannot(
         return
     answers = [*range(classes), None]
     assert predicted[0] in answers, (
-        f"before its first row it predicts {predicted[0]!r}; expected an error, as NotFittedError"
+        f"before its first row it predicts {predicted[:1].tolist()[0]!r}; expected an error, as "
+        "NotFittedError"
     )
 
 
