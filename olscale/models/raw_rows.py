@@ -114,7 +114,8 @@ class RowEncoder:
             return self._of_frame(*frame, encoded)
         if (
             isinstance(X, Sequence)
-            and len(X)
+            # A list of no rows has no names, and needs none.
+            and (len(X) or self._columns.names)
             and all(isinstance(row, Mapping) for row in X)
         ):
             return self._of_dicts(X)
@@ -240,7 +241,7 @@ class RowEncoder:
                         ]
                         for row, record in enumerate(records)
                     ]
-                )
+                ).reshape(len(records), len(self._numeric))
             )
         indices: list[int] = []
         values: list[float] = []

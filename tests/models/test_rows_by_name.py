@@ -90,6 +90,17 @@ def of_words() -> FinalModel:
     return model.partial_fit(X, rng.choice(["ham", "spam"], 20), encoded=True)
 
 
+def test_no_rows_have_no_predictions_and_teach_nothing(
+    model: FinalModel, of_words: FinalModel
+) -> None:
+    """A service may have nothing to predict; an empty frame is answered so, too."""
+    for each in (model, of_words):
+        assert each.predict([]).shape == (0,)
+        seen = each.learner.state_["seen"].copy()
+        each.partial_fit([], [])
+        assert each.learner.state_["seen"] == seen
+
+
 def test_a_value_that_is_not_finite_is_named_by_its_column(model: FinalModel) -> None:
     with pytest.raises(ParameterError, match=r"row 0 of X .* infinity in column 'b'"):
         model.predict({"a": 1.0, "b": np.inf})
