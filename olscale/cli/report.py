@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from olscale.cli.results import advise_compaction, name_damaged, skip_damaged_option
+from olscale.cli.results import (
+    advise_compaction,
+    experiment_option,
+    name_damaged,
+    skip_damaged_option,
+)
 from olscale.cli.say import say
 
 if TYPE_CHECKING:
@@ -82,6 +87,7 @@ def _inches(
     multiple=True,
     help="Only this learner; ranks and tests are among those named; repeatable.",
 )
+@experiment_option
 @skip_damaged_option
 def report(
     store: str,
@@ -94,6 +100,7 @@ def report(
     static: bool,
     metric: str | None,
     learners: tuple[str, ...],
+    experiments: tuple[str, ...],
     skip_damaged: bool,
 ) -> None:
     """Write a page with the tables and figures of the metrics store STORE into DIR.
@@ -113,7 +120,16 @@ def report(
     formats = tuple(dict.fromkeys((*figures, *also)))
     of_files = FigureSize(size, font)
     written = write_report(
-        opened, out, papers, on_damage, formats, static, metric, learners, of_files
+        opened,
+        out,
+        papers,
+        on_damage,
+        formats,
+        static,
+        metric,
+        learners,
+        of_files,
+        experiments,
     )
     name_damaged(opened)
     advise_compaction(opened)

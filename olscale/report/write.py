@@ -4,7 +4,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ from olscale.report.run_pages import run_pages
 from olscale.report.sections import failures, overview, stream_sections
 from olscale.report.selection import select
 from olscale.report.tables import tables
-from olscale.results import Store, open_store
+from olscale.results import Store, open_store, store_part
 from olscale.results.store import OnDamage
 from olscale.storage.local import discard_parts, part_of
 from olscale.system.garbage import seldom_collected
@@ -88,6 +88,7 @@ def write_report(
     metric: str | None = None,
     learners: Sequence[str] = (),
     size: FigureSize = ANY_SIZE,
+    experiments: Sequence[str] = (),
 ) -> Report:
     """Write ``index.html``, ``figures/`` and ``runs/`` into `out`, replacing an earlier report.
 
@@ -119,13 +120,15 @@ def write_report(
         empty.
     size : FigureSize
         Width and font of the figures' files.
+    experiments : sequence of str
+        Only the runs of these experiments, under their names; all when empty.
 
     Raises
     ------
     ReportError
         If matplotlib or a font is missing or `out` cannot be written to.
     UnknownNameError
-        If a paper, the metric or a learner is unknown.
+        If a paper, the metric, a learner or an experiment is unknown.
     StoreError
         If the store holds no finished run, or a file of it is damaged.
     """
@@ -134,7 +137,16 @@ def write_report(
     folder = Path(out)
     with _unfinished(folder) as part:
         report = _write(
-            store, part, papers, on_damage, also, static, metric, learners, size
+            store,
+            part,
+            papers,
+            on_damage,
+            also,
+            static,
+            metric,
+            learners,
+            size,
+            experiments,
         )
         # The page last: whoever opens an earlier one in the meantime still has its
         # figures, and a new page never lacks any.
@@ -156,6 +168,7 @@ def make_report(
     static: bool = False,
     metric: str | None = None,
     learners: Sequence[str] = (),
+    experiments: Sequence[str] = (),
 ) -> Report:
     """Write a page with the tables and figures of a store, as ``olscale report`` does.
 
@@ -165,7 +178,7 @@ def make_report(
         Metrics store.
     out : path
         Folder for ``index.html`` and ``figures/``, made if it is missing.
-    papers, also, static, metric, learners
+    papers, also, static, metric, learners, experiments
         As of `write_report`.
 
     Returns
@@ -194,6 +207,7 @@ def make_report(
         static=static,
         metric=metric,
         learners=learners,
+        experiments=experiments,
     )
 
 
@@ -236,10 +250,13 @@ def _write(
     metric: str | None,
     learners: Sequence[str],
     size: FigureSize,
+    experiments: Sequence[str],
 ) -> Report:
     """Write the report into an existing folder."""
     figures_of = [(paper, paper_figures(paper)) for paper in papers]
-    summaries = summarise(store, on_damage)
+    store, plans = store_part.part_of(store, experiments, on_damage)
+    names = {plan.experiment for plan in plans.values()}
+    summaries = summarise(store, on_damage, experiments=names)
     damaged = store.damaged
     if not summaries:
         raise StoreError(
@@ -274,7 +291,12 @@ def _write(
         gallery.begin()
 
         status = store_status(store, on_damage)
-        unfinished = unfinished_notes(unfinished_experiments(store, on_damage))
+        planned = unfinished_experiments(store, on_damage)
+        if plans:
+            planned = [one for one in planned if one.experiment in plans]
+            asked = [one for one in status.experiments if one.experiment in plans]
+            status = replace(status, experiments=tuple(asked))
+        unfinished = unfinished_notes(planned)
         sections = [_Parts("Runs", [*overview(status, unfinished)], "runs")]
         results, long = _results(summaries, metric, failed=bool(status.failures))
         if not long:

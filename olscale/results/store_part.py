@@ -46,6 +46,18 @@ class StorePart(Store):
         wanted = self._ids if ids is None else self._ids.intersection(ids)
         return super().read(columns, on_damage, dictionaries, wanted)
 
+    def timings(
+        self,
+        on_damage: OnDamage = "raise",
+        columns: Sequence[str] | None = None,
+        ids: pa.ChunkedArray | None = None,
+        dictionaries: bool = False,
+    ) -> pa.Table:
+        """Read the timings of these runs alone, or of those in `ids`."""
+        if ids is None:
+            ids = self.read(["id"], on_damage)["id"]
+        return super().timings(on_damage, columns, ids, dictionaries)
+
 
 def part_of(
     store: Store, experiments: Collection[str], on_damage: OnDamage = "raise"

@@ -66,6 +66,23 @@ def test_a_report_has_tables_figures_and_failures(store, tmp_path):
     assert page.count('<img src="figures/') == 4
 
 
+def test_a_report_on_one_experiment(store, tmp_path):
+    """The failed run belongs to none, and a second experiment is not of this page."""
+    write_plan(store, "other", sorted(store.done())[:1])
+    out = tmp_path / "out"
+    result = run("report", store.path, "--out", str(out), "--experiment", "demo")
+
+    assert result.exit_code == 0, result.output
+    page = (out / "index.html").read_text()
+    assert "best at C=1." in page
+    assert "norm is inf" not in page
+    assert "other" not in re.sub(r"<(script|style).*?</\1>", "", page, flags=re.S)
+
+    unknown = run("report", store.path, "--out", str(out), "--experiment", "demos")
+    assert unknown.exit_code == 1
+    assert "did you mean 'demo'?" in unknown.stderr
+
+
 def test_a_report_stands_alone(store, tmp_path):
     run("report", store.path, "--out", str(tmp_path / "out"))
     page = (tmp_path / "out" / "index.html").read_text()
