@@ -84,7 +84,7 @@ NO_C_ENTRY = {"no_cfunc_wrapper": True}
 """Options that skip numba's unused entry for C, in which the loop would be optimized again."""
 
 # numba hands `forceinline` down: a part that an inlined function calls is inlined by force as well.
-# Without that, forests would compile faster and learn much slower: calls pass arrays through memory.
+# Without that, forests compile faster and learn much slower: calls pass arrays through memory.
 NESTED = {"pipeline_class": InlinedCompiler, **NO_C_ENTRY}
 """Options of code that only compiled loops contain."""
 
