@@ -150,7 +150,7 @@ class Job:
                 digest != after.get(id) for id, digest in before.items()
             )
             self._renewed |= {run.id for run in missing}
-            self._compact(_SHARE if self._together(plan) else inf)
+            self._compact(_SHARE if self._together(plan) else inf, len(missing))
 
     def _note_models(self, plan: RunPlan, missing: list[Run]) -> None:
         """Report which of the requested models cannot be saved."""
@@ -205,13 +205,13 @@ class Job:
         is_shared = len(plan.runs) >= self.shared_runs
         return is_shared and self.store.version >= WITH_COMPACTED
 
-    def _compact(self, share: float = inf) -> None:
-        """Compact the store if many runs, or a `share` of all, are in small files.
+    def _compact(self, share: float = inf, added: int = 0) -> None:
+        """Compact the store if many runs, or a `share` of all, are in small files or were `added`.
 
         Every reader opens each of these.
         """
         try:
-            compaction = compact_many(self.store, _LOOSE_RUNS, share)
+            compaction = compact_many(self.store, _LOOSE_RUNS, share, added)
             self._note_damage(*compaction.damaged)
         except StoreError as fault:  # writing the results would meet it again
             self.progress.note(f"not compacted: {fault}")

@@ -8,7 +8,7 @@ The length of the prefixes follows from the number of runs, so that the same run
 files, byte for byte, in whatever order and however often they were compacted.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -98,29 +98,39 @@ def compact(store: Store) -> Compaction:
     return result
 
 
-def compact_many(store: Store, least: int, share: float = inf) -> Compaction:
+def compact_many(
+    store: Store, least: int, share: float = inf, added: int = 0
+) -> Compaction:
     """Compact a store that has had compacted files before, if enough runs ask for it.
 
     Enough are `least`, or this `share` of those that do not ask. Those that ask are the runs in
-    single files, and in compacted files that are not what compaction would make of the whole.
-    Timings in more files than runs ask for it too: runs were computed again.
+    single files, and in compacted files that are not what compaction would make of the whole; any
+    are enough after so many runs as the share were `added`. Where a share is enough, so are many
+    small files. Timings in more files than runs ask for it too: runs were computed again.
     """
     if store.version < WITH_COMPACTED or not store.files.is_writable():
         return Compaction()
     rows = {name: len(ids) for name, ids in store.compacted_ids("runs").items()}
-    runs = len(store.single_files("runs")) + sum(rows.values())
+    single_files = len(store.single_files("runs"))
+    runs = single_files + sum(rows.values())
     depth = _depth(runs)
-    files_of = Counter(prefix_of(name) for name in rows)
-    # Files that compaction would leave as they are.
-    compact_rows = sum(
-        count
-        for name, count in rows.items()
-        if len(prefix_of(name)) == depth and files_of[prefix_of(name)] == 1
-    )
-    has_more_timings = len(store.compacted_files("timings")) > max(1, len(rows))
+    # Compaction makes one file of those of a prefix: the smaller ones ask, beside the largest.
+    largest: dict[str, int] = {}
+    for name, count in rows.items():
+        prefix = prefix_of(name)
+        if len(prefix) == depth:
+            largest[prefix] = max(count, largest.get(prefix, 0))
+    compact_rows = sum(largest.values())
     asking = runs - compact_rows
-    is_enough = asking >= least or 0 < asking >= share * compact_rows
-    if not has_more_timings and not is_enough:
+    is_share = max(asking, added) >= share * compact_rows
+    is_enough = asking >= least or (asking > 0 and is_share)
+    # Each evaluation opens every small file, and to compact takes as long as there are runs:
+    # together they take least where the files are as many as the root of the runs.
+    small_files = single_files + len(rows) - len(largest)
+    if share < inf and small_files**2 > compact_rows:
+        is_enough = True
+    more_timings = len(store.compacted_files("timings")) - max(1, len(rows))
+    if not is_enough and (more_timings <= 0 or more_timings**2 <= compact_rows):
         return Compaction()
     return compact(store)
 

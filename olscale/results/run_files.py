@@ -298,13 +298,24 @@ class RunFiles:
             If the compacted files do not stay the same for as long as it takes to read them,
             however often that is tried.
         """
+        nothing: dict[_StampedName, pa.Table] = {}
+        if ids is not None:
+            asked = frozenset(ids.to_pylist())
+            # Of small files opening takes the time: none that is known to hold others only.
+            nothing = {
+                file: table
+                for file, table in self._ids.items()
+                if asked.isdisjoint(table["id"].to_pylist())
+            }
         damaged, tables = self._read_each(
             lambda name: read_compacted(
                 self._files, self.kind, name, columns, dictionaries, ids
             ),
-            {},
+            nothing,
         )
-        return ReadResult(list(tables.values()), damaged)
+        return ReadResult(
+            [table for file, table in tables.items() if file not in nothing], damaged
+        )
 
     def compacted_ids(self) -> dict[str, pa.ChunkedArray]:
         """Return the ids in each compacted file; a damaged one has none.
