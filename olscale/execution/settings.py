@@ -53,7 +53,7 @@ class ExecutionSettings:
         Time between two alarms: a learner may catch the first one.
     shared_runs : int
         Number of runs of an experiment from which on they share files of records: two files a run
-        take longer than many a run.
+        take longer than many a run. A run by itself has files of its own.
     """
 
     connect_seconds: float = 10
@@ -74,7 +74,7 @@ class ExecutionSettings:
     grace_seconds: float = 2.0
     compile_seconds: float = 300.0
     alarm_seconds: float = 1.0
-    shared_runs: int = 24
+    shared_runs: int = 2
 
     @property
     def least_checkpoint_seconds(self) -> float:

@@ -27,14 +27,11 @@ def differences(store: Path, undisturbed: Path) -> list[str]:
     store : path
         Store of the disturbed evaluation; nobody writes to it any more.
     undisturbed : path
-        Store with loose files only; it is left as it is.
+        Store of an undisturbed evaluation; it is left as it is.
     """
     ours = open_store(store)
     theirs = open_store(undisturbed)
-    wanted = {
-        Path(name).stem: data
-        for name, data in theirs.files.read_many(theirs.single_files("runs"))
-    }
+    wanted = {id: run_bytes(theirs.get(id)) for id in theirs.done()}
     found = {id: run_bytes(ours.get(id)) for id in ours.done()}
     wrong = _unlike(found, wanted)
     loose = {

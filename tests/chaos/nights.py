@@ -167,7 +167,7 @@ class Nights:
             start = monotonic()
             if night == KILLED:
                 self.kill_in(night, "bench-0.json")
-                self.kill_in(night, "store/runs/*")
+                self.kill_in(night, "store/compacted/runs/*")
             if night == CHANGED:
                 self.write_rows(2)
             if night in (WRONG, *SLOW):

@@ -194,7 +194,7 @@ def test_ctrl_c_ends_everything_and_a_second_run_finishes_the_rest(
     )
     deadline = time.monotonic() + 90
     while (
-        not list((tmp_path / "s").glob("runs/*/*.parquet"))
+        not list((tmp_path / "s").glob("compacted/runs/*.parquet"))
         and time.monotonic() < deadline
     ):
         time.sleep(0.05)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from olscale.data.generators import generate
+from tests.record_bytes import record_bytes
 
 ROOT = Path(__file__).parents[2]
 
@@ -88,7 +89,7 @@ def free_port() -> int:
 
 def records(store: Path) -> dict[str, bytes]:
     """Return the records of a store, by run."""
-    return {file.name: file.read_bytes() for file in store.glob("runs/*/*.parquet")}
+    return record_bytes(store)
 
 
 @pytest.fixture(scope="session")

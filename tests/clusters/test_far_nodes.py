@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from olscale.data.generators import generate
-from olscale.results.opening import open_store
 from tests.cli.command import run
 from tests.clusters.conftest import ROOT, Work, records
 from tests.clusters.test_nodes import nodes, of_kubernetes
 from tests.hosts import ADDRESSES, HERE, HOSTS, laid_out
+from tests.record_bytes import record_bytes
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
@@ -65,8 +65,7 @@ def test_nodes_on_two_hosts_leave_each_record_once_in_a_bucket(
             files.mkdir("far")
             files.put(str(tmp_path / "xor"), "far/xor", recursive=True)
             evaluate(work, tmp_path, keys)
-            found = open_store("s3://far/store")
-            got = dict(found.files.read_many(found.single_files("runs")))
+            got = record_bytes("s3://far/store")
         finally:
             there.stop()
             # Other tests of this process have a server elsewhere.
@@ -76,9 +75,7 @@ def test_nodes_on_two_hosts_leave_each_record_once_in_a_bucket(
         "evaluate", tmp_path / "near.toml", "--store", tmp_path / "near", "--in-process"
     )
     assert near.returncode == 0, near.stderr
-    assert {
-        name.rpartition("/")[2]: bytes(content) for name, content in got.items()
-    } == records(tmp_path / "near")
+    assert got == records(tmp_path / "near")
     assert len(got) == 8
 
 

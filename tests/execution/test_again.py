@@ -21,7 +21,7 @@ from olscale.execution.evaluate import evaluate
 from olscale.execution.group_records import finished_outcomes, merge_group, write_lost
 from olscale.execution.on_worker import run_as_task
 from olscale.execution.progress import Silent
-from olscale.execution.settings import ExecutionSettings
+from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.learners.linear import passive_aggressive
 from olscale.results import Record, Store, open_store
 from olscale.results.compact import compact
@@ -30,6 +30,7 @@ from olscale.storage import local
 from olscale.storage.local import LocalStorage
 from olscale.system import regular_file
 from olscale.system.interrupts import UserInterrupt
+from tests.execution.test_many_runs import FEW
 
 
 def experiment(shelf: Path, **changes: Any) -> Experiment:
@@ -64,12 +65,16 @@ def edited(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(params=["loose", "compacted"])
+@pytest.fixture(params=["loose", "shared", "compacted"])
 def store(request: pytest.FixtureRequest, shelf: Path) -> Store:
     """Return a store with all runs of the experiment: four of tuning, two besides."""
     made = evaluate(
-        experiment(shelf), f"memory://again/{request.node.name}", in_process=True
+        experiment(shelf),
+        f"memory://again/{request.node.name}",
+        in_process=True,
+        settings=FEW if request.param == "loose" else SETTINGS,
     ).store
+    assert len(made.single_files("runs")) == (6 if request.param == "loose" else 0)
     if request.param == "compacted":
         compact(made)
     return made
@@ -422,7 +427,7 @@ def test_a_file_that_cannot_be_read_is_not_called_damaged(
 ) -> None:
     """Nothing of it is set aside, and nothing computed in its place."""
     asked = experiment(shelf)
-    store = evaluate(asked, tmp_path / "s", in_process=True).store
+    store = evaluate(asked, tmp_path / "s", in_process=True, settings=FEW).store
     if kind.startswith("compacted"):
         compact(store)
     [path, *_] = sorted(
@@ -478,5 +483,5 @@ def test_a_disk_that_is_full_in_the_middle_of_computing_again_is_one_line_and_lo
 
 
 def test_ids_of_files_are_those_of_their_runs(shelf: Path, store: Store) -> None:
-    evaluate(experiment(shelf), store.path, in_process=True, force=True)
+    evaluate(experiment(shelf), store.path, in_process=True, settings=FEW, force=True)
     assert {stem(name) for name in store.single_files("runs")} == store.done()

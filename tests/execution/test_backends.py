@@ -20,6 +20,7 @@ from olscale.execution.on_worker import StreamActor
 from olscale.execution.progress import LiveProgress
 from olscale.execution.settings import ExecutionSettings
 from tests.cluster import Cluster
+from tests.record_bytes import record_bytes
 
 FOREIGN = "sklearn.linear_model:SGDClassifier"
 OFFLINE = {"name": "lol", "params": {"prototypes": "offline", "k": 8}}
@@ -48,13 +49,6 @@ def experiment(shelf: Path, order: str, *learners: str, **options: Any) -> Exper
     )
 
 
-def files(store: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(store)): path.read_bytes()
-        for path in (store / "runs").rglob("*.parquet")
-    }
-
-
 @pytest.fixture(scope="module")
 def here(shelf: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Stores of evaluations in process."""
@@ -81,9 +75,12 @@ def test_dask_gives_the_same_bytes_as_in_process(
         experiment(shelf, order), tmp_path / "store", progress=watched, **where
     )
     assert (
-        done.computed == done.runs == watched.evaluation.done == len(files(here[order]))
+        done.computed
+        == done.runs
+        == watched.evaluation.done
+        == len(record_bytes(here[order]))
     )
-    assert files(tmp_path / "store") == files(here[order])
+    assert record_bytes(tmp_path / "store") == record_bytes(here[order])
     # On a busy machine a checkpoint may have been taken; its folder stays, empty.
     assert set(filecmp.dircmp(tmp_path / "store", here[order]).left_only) <= {
         "checkpoints"
@@ -115,7 +112,7 @@ def test_batches_longer_than_chunks_give_the_same_bytes_on_dask(
     ):
         done = evaluate(asked, tmp_path / name, **where)
         assert done.computed == done.runs > 0
-    assert files(tmp_path / "there") == files(tmp_path / "here")
+    assert record_bytes(tmp_path / "there") == record_bytes(tmp_path / "here")
 
 
 def test_again_computes_nothing_and_another_learner_only_its_own(
@@ -124,12 +121,12 @@ def test_again_computes_nothing_and_another_learner_only_its_own(
     store = tmp_path / "store"
     first = evaluate(experiment(shelf, "permuted", "pa1"), store, in_process=True)
     assert (first.runs, first.computed) == (4, 4)
-    before = files(store)
+    before = record_bytes(store)
     again = evaluate(experiment(shelf, "permuted", "pa1"), store, in_process=True)
     assert (again.runs, again.computed) == (4, 0)
     more = evaluate(experiment(shelf, "permuted", "pa1", "pa2"), store, in_process=True)
     assert (more.runs, more.computed) == (8, 4)
-    assert before.items() < files(store).items()
+    assert before.items() < record_bytes(store).items()
 
 
 def once(path: Path, then: Callable[[], None]) -> None:
@@ -185,19 +182,24 @@ def test_a_killed_worker_changes_no_byte(
     """SIGKILL during a task and in an actor's stream: the pack starts again elsewhere."""
     monkeypatch.setattr(group_calls, "StreamActor", DyingActor)
     monkeypatch.setattr(group_calls, "run_as_task", dying_task)
+    # A group a task, which is what dies here; a bundle of them would hide it.
+    settings = ExecutionSettings(shared_runs=2 if order == "time" else 1_000)
     done = evaluate(
-        experiment(shelf, order), tmp_path / "store", scheduler=cluster.scheduler
+        experiment(shelf, order),
+        tmp_path / "store",
+        scheduler=cluster.scheduler,
+        settings=settings,
     )
     assert (tmp_path / "died").exists()
     assert done.computed == done.runs
-    assert files(tmp_path / "store") == files(here[order])
+    assert record_bytes(tmp_path / "store") == record_bytes(here[order])
 
 
 def test_a_pack_that_kills_every_worker_is_recorded_as_lost_and_the_others_go_on(
     shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster
 ) -> None:
     monkeypatch.setattr(group_calls, "run_as_task", doomed_task)
-    settings = ExecutionSettings(attempts=2)
+    settings = ExecutionSettings(attempts=2, shared_runs=1_000)
     wanted = parse_experiment(
         {
             "datasets": [{"path": str(shelf / "dense")}],
@@ -236,6 +238,7 @@ def test_a_worker_that_cannot_run_packs_is_one_line(
             experiment(shelf, "permuted", "pa1"),
             tmp_path / "store",
             scheduler=cluster.scheduler,
+            settings=ExecutionSettings(shared_runs=1_000),
         )
 
 
@@ -274,7 +277,7 @@ def test_a_notebook_whose_loop_runs_can_evaluate(
         )
 
     asyncio.run(cell())
-    assert files(tmp_path / "store") == files(here["time"])
+    assert record_bytes(tmp_path / "store") == record_bytes(here["time"])
 
 
 def test_relative_paths_are_those_of_whoever_evaluates(
@@ -288,4 +291,4 @@ def test_relative_paths_are_those_of_whoever_evaluates(
     )
     done = evaluate(relative, "store", scheduler=cluster.scheduler)
     assert done.computed == done.runs > done.failed == 0
-    assert files(tmp_path / "store")
+    assert record_bytes(tmp_path / "store")

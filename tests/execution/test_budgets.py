@@ -15,6 +15,7 @@ from olscale.evaluation.run_state import RunState
 from olscale.execution.evaluate import evaluate
 from olscale.results.store import Store
 from tests.cluster import Cluster
+from tests.record_bytes import record_bytes
 
 MODULE = '''
 import ctypes
@@ -134,10 +135,8 @@ def ends(store: Store) -> dict[str, tuple[str, str]]:
 def ok_bytes(store: Store, learners: tuple[str, ...] = OURS) -> dict[str, bytes]:
     found = store.read(["id", "learner"]).to_pylist()
     ids = {row["learner"]: row["id"] for row in found if row["learner"] in learners}
-    return {
-        name: next(Path(store.path).glob(f"runs/*/{id}.parquet")).read_bytes()
-        for name, id in ids.items()
-    }
+    records = record_bytes(store.path)
+    return {name: records[id] for name, id in ids.items()}
 
 
 TIMEOUT = ("timeout", "took more than its budget of 3 s (max_seconds)")

@@ -28,6 +28,7 @@ from olscale.results.opening import open_store
 from olscale.results.store import Store
 from olscale.storage.checked_json import json_bytes, json_content
 from tests.execution.passes import EAGER, as_bytes, feed, packs, through
+from tests.record_bytes import record_bytes
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def test_whoever_goes_on_whatever_was_cut_otherwise(
         *(("pa", i) for i in range(3, 7)),
         *(("pa1", i) for i in range(5, 7)),
     ]
-    assert runs(tmp_path / "store") == runs(tmp_path / "undisturbed")
+    assert record_bytes(tmp_path / "store") == record_bytes(tmp_path / "undisturbed")
     assert not list((tmp_path / "store" / "checkpoints").iterdir())
 
 
@@ -78,12 +79,6 @@ def spec(shelf: Path, learners: list[dict[str, Any]]) -> Any:
         "protocol": {"order": "time"},
     }
     return parse_experiment(content)
-
-
-def runs(store: Path) -> dict[str, bytes]:
-    return {
-        path.name: path.read_bytes() for path in (store / "runs").rglob("*.parquet")
-    }
 
 
 def test_another_cut_into_chunks_is_another_checkpoint(
@@ -141,11 +136,11 @@ def test_two_drivers_side_by_side_do_no_harm(shelf: Path, store: Store) -> None:
     while not ahead.ended:
         feed(ahead)
     first = ahead.finish()
-    before = runs(Path(store.path))
+    before = record_bytes(Path(store.path))
     while not behind.ended:
         feed(behind)
     assert behind.finish().outcomes == first.outcomes
-    assert runs(Path(store.path)) == before
+    assert record_bytes(Path(store.path)) == before
     assert not (Path(store.path) / "checkpoints" / pack.key).exists()
 
 
@@ -186,7 +181,7 @@ def test_stopping_saves_at_once_and_the_same_command_goes_on(
     assert (envelope.position, envelope.stopped, envelope.outcomes) == (3, True, {})
     assert ResumablePass(pack, store.path).position == 3
     assert run_as_task(pack, store.path, lambda stand: None, lambda: False).fault == ""
-    assert sorted(runs(tmp_path / "store").values()) == sorted(expected)
+    assert sorted(record_bytes(tmp_path / "store").values()) == sorted(expected)
 
 
 def test_progress_goes_on_where_it_was(shelf: Path, tmp_path: Path) -> None:

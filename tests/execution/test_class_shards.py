@@ -26,6 +26,7 @@ from olscale.execution.settings import ExecutionSettings
 from olscale.execution.task_report import TaskReport
 from olscale.results.opening import open_store
 from tests.cluster import Cluster
+from tests.record_bytes import record_bytes
 
 inside = gen_cluster(
     client=True,
@@ -47,12 +48,8 @@ def experiment(faces: Path, order: str = "time") -> Experiment:
     )
 
 
-def files(store: Path, folder: str = "runs") -> dict[str, bytes]:
-    return {
-        str(path.relative_to(store)): path.read_bytes()
-        for path in (store / folder).rglob("*")
-        if path.is_file()
-    }
+def scratch(store: Path) -> list[Path]:
+    return [path for path in (store / "tmp").rglob("*") if path.is_file()]
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +78,8 @@ def test_shards_on_dask_and_in_process_give_the_same_bytes(
             experiment(faces, order), store, class_shards=3, progress=watched, **options
         )
         assert done.computed == done.runs == watched.evaluation.done
-        assert files(store) == files(here[order])
-        assert files(store, "tmp") == {}
+        assert record_bytes(store) == record_bytes(here[order])
+        assert scratch(store) == []
         groups = watched.evaluation.groups.values()
         assert watched.evaluation.rows_done == sum(group.rows for group in groups)
         assert watched.evaluation.failed == 0
@@ -116,8 +113,10 @@ def test_each_shard_reads_the_stream_once(
     assert sorted(read) == sorted(
         2 * ([("test", 0), ("test", 1)] + [("train", i) for i in range(5)])
     )
-    assert files(tmp_path / "store").items() <= files(here["time"]).items()
-    assert len(files(tmp_path / "store")) == 1
+    assert (
+        record_bytes(tmp_path / "store").items() <= record_bytes(here["time"]).items()
+    )
+    assert len(record_bytes(tmp_path / "store")) == 1
 
 
 def die_once(path: Path) -> None:
@@ -163,8 +162,8 @@ def test_killed_workers_change_no_byte(
     )
     assert (tmp_path / "shard-died").exists()
     assert (tmp_path / "merge-died").exists()
-    assert files(tmp_path / "store") == files(here["time"])
-    assert files(tmp_path / "store", "tmp") == {}
+    assert record_bytes(tmp_path / "store") == record_bytes(here["time"])
+    assert scratch(tmp_path / "store") == []
 
 
 def test_a_shard_that_kills_every_worker_loses_its_run_and_no_other(
@@ -190,10 +189,10 @@ def test_a_shard_that_kills_every_worker_loses_its_run_and_no_other(
         len(done.store.done()),
         watched.evaluation.failed,
     ) == (1, 0, 1)
-    assert files(tmp_path / "store", "tmp") == {}
+    assert scratch(tmp_path / "store") == []
     again = evaluate(experiment(faces), tmp_path / "store", in_process=True)
     assert again.store.lost() == set()
-    assert files(tmp_path / "store") == files(here["time"])
+    assert record_bytes(tmp_path / "store") == record_bytes(here["time"])
 
 
 def test_a_merge_whose_arrays_are_gone_takes_the_record_that_is_there(
@@ -224,4 +223,4 @@ def test_a_fault_in_a_shard_is_one_line_and_leaves_nothing(
     monkeypatch.setattr(passages.ShardPass, "advance", advance)
     with pytest.raises(ExecutionError, match="ValueError: no more"):
         evaluate(experiment(faces), tmp_path / "store", in_process=True, class_shards=2)
-    assert files(tmp_path / "store", "tmp") == {}
+    assert scratch(tmp_path / "store") == []

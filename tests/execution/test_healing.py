@@ -18,11 +18,13 @@ from olscale.errors import StoreError
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution.evaluate import evaluate
 from olscale.execution.progress import Silent
+from olscale.execution.settings import SETTINGS
 from olscale.measures import WAITED
 from olscale.report import plain, tables
 from olscale.results import Store, open_store
 from olscale.results.compact import compact
 from olscale.results.version import version_bytes
+from tests.execution.test_many_runs import FEW
 
 FLIPS = 5
 """Of each kind of file. `python -m tests.execution.test_healing 100` tries more."""
@@ -86,7 +88,8 @@ def make_experiment(folder: Path) -> Experiment:
 @pytest.fixture(scope="module")
 def whole(experiment: Experiment) -> Iterator[dict[str, dict[str, bytes]]]:
     """Return the files of a store with this experiment, and of the same store compacted."""
-    store = evaluate(experiment, "memory://healing/whole", in_process=True).store
+    path = "memory://healing/whole"
+    store = evaluate(experiment, path, in_process=True, settings=FEW).store
     loose = files_of(store)
     compact(store)
     yield {"loose": loose, "compacted": files_of(store)}
@@ -139,6 +142,7 @@ def check_flips(
 ) -> None:
     """Flip a bit of one file of a kind at a time, evaluate, and compare what is shown and the results."""
     form = "compacted" if kind.startswith("compacted") else "loose"
+    settings = FEW if form == "loose" else SETTINGS
     right = shown(put("memory://healing/right", whole[form]))
     names = sorted(name for name in whole[form] if name.startswith(kind))
     assert names
@@ -151,7 +155,9 @@ def check_flips(
         data[at] ^= 1 << bit
         store = put("memory://healing/damaged", {**whole[form], name: bytes(data)})
         notes = Notes()
-        evaluate(experiment, store.path, in_process=True, progress=notes)
+        evaluate(
+            experiment, store.path, in_process=True, progress=notes, settings=settings
+        )
         seen = open_store(store.path)
         where = f"bit {bit} of byte {at} of {name}"
         assert [line.split(";")[0] for line in notes.lines] == [
@@ -261,7 +267,8 @@ if __name__ == "__main__":
 
     with tempfile.TemporaryDirectory() as folder:
         made = make_experiment(Path(folder))
-        stored = evaluate(made, "memory://healing/whole", in_process=True).store
+        path = "memory://healing/whole"
+        stored = evaluate(made, path, in_process=True, settings=FEW).store
         both = {"loose": files_of(stored)}
         compact(stored)
         both["compacted"] = files_of(stored)

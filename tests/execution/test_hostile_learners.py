@@ -16,6 +16,7 @@ from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution.evaluate import evaluate
 from olscale.execution.settings import ExecutionSettings
 from olscale.results.store import Store
+from tests.record_bytes import record_bytes
 
 MODULE = '''
 import asyncio
@@ -261,12 +262,6 @@ def ends(store: Store) -> dict[str, set[tuple[str, str]]]:
     return found
 
 
-def files(store: Path) -> dict[str, bytes]:
-    return {
-        path.name: path.read_bytes() for path in (store / "runs").rglob("*.parquet")
-    }
-
-
 @pytest.fixture(scope="module")
 def undisturbed(
     shelf: Path, hostile: str, tmp_path_factory: pytest.TempPathFactory
@@ -294,16 +289,13 @@ def test_an_exception_of_any_kind_ends_as_that_run(
     learners = [*OURS, *(f"{hostile}:{name}" for name in (*FINE, *RAISING))]
     before = np.geterr()
     filters = list(warnings.filters)
-    # A file a run, as of those that nothing disturbs.
-    eager = ExecutionSettings(
-        checkpoint_seconds=0.0, checkpoint_ratio=0.0, shared_runs=1_000
-    )
+    eager = ExecutionSettings(checkpoint_seconds=0.0, checkpoint_ratio=0.0)
     done = evaluate(experiment(shelf, *learners), "store", **where, settings=eager)
     assert ends(done.store) == {
         **{name: {("ok", "")} for name in (*OURS, *FINE)},
         **{name: {end} for name, end in RAISING.items()},
     }
-    assert files(undisturbed).items() <= files(tmp_path / "store").items()
+    assert record_bytes(undisturbed).items() <= record_bytes(tmp_path / "store").items()
     assert done.computed == done.runs == 2 * len(learners)
     assert (Path.cwd(), np.geterr()) == (tmp_path, before)
     # starting a cluster imports bokeh, which filters warnings
@@ -389,4 +381,4 @@ def test_ctrl_c_of_the_user_is_no_learners_exception(
     with pytest.raises(BaseException) as caught:
         evaluate(experiment(shelf, "pa", "lol"), tmp_path / "store", in_process=True)
     assert isinstance(caught.value, KeyboardInterrupt)
-    assert not files(tmp_path / "store")
+    assert not record_bytes(tmp_path / "store")

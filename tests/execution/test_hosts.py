@@ -12,9 +12,9 @@ import pytest
 
 from olscale.evaluation.experiment import load_experiment
 from olscale.execution.evaluate import evaluate
-from tests.execution.test_backends import files
 from tests.execution.test_tls import ROOT, environment
 from tests.hosts import HERE, HOSTS, ip, laid_out
+from tests.record_bytes import record_bytes
 
 pytestmark = pytest.mark.chaos
 
@@ -119,4 +119,4 @@ def test_a_link_that_is_cut_and_restored_changes_no_byte(
         running.wait(30)
     assert running.returncode == 0, errors
     assert "runs computed" in out
-    assert files(tmp_path / "store") == files(tmp_path / "calm")
+    assert record_bytes(tmp_path / "store") == record_bytes(tmp_path / "calm")

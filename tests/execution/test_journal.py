@@ -105,18 +105,20 @@ def test_where_it_cannot_be_written_nothing_but_a_note_is_different(
         def note(self, line: str) -> None:
             self.lines.append(line)
 
-    whole = evaluate(two_learners(shelf), tmp_path / "whole", in_process=True)
+    evaluate(two_learners(shelf), tmp_path / "whole", in_process=True)
     store = open_store(tmp_path / "store", create=True)
     notes = Notes()
     (tmp_path / "store" / "live").write_text("in the way")
     evaluate(two_learners(shelf), store.path, in_process=True, progress=notes)
     said = [line for line in notes.lines if "journal" in line]
     assert said == ["the live journal is not written any more: FileExistsError"]
-    for id in whole.ids:
-        name = f"runs/{id[:2]}/{id}.parquet"
-        assert (tmp_path / "store" / name).read_bytes() == (
-            tmp_path / "whole" / name
-        ).read_bytes()
+    folders = [tmp_path / name / "compacted" / "runs" for name in ("store", "whole")]
+    [files, expected] = [
+        {path.name: path.read_bytes() for path in folder.iterdir()}
+        for folder in folders
+    ]
+    assert files
+    assert files == expected
 
 
 def test_a_reader_takes_what_is_added_and_no_half_lines(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import Stand
 from olscale.results.opening import open_store
 from tests.execution.test_journal import OFTEN, two_learners
+from tests.record_bytes import record_bytes
 
 
 class AsksOnce(Silent):
@@ -35,12 +36,6 @@ class AsksOnce(Silent):
         self.most = max(self.most, stand.scoring[0])
         if stand.scoring[0] >= self._scored:
             self.stop.signal = signal.SIGTERM
-
-
-def bytes_of(store: Path) -> dict[str, bytes]:
-    return {
-        path.name: path.read_bytes() for path in (store / "runs").rglob("*.parquet")
-    }
 
 
 def sums() -> list[dict[str, Any]]:
@@ -71,7 +66,7 @@ def test_it_stops_between_two_pieces_and_goes_on_at_the_end_of_the_stream(
     with pytest.raises(StoppedError, match="was saved at chunk 7 of 7"):
         evaluate(plan, store, in_process=True, settings=OFTEN, progress=asks, stop=stop)
     assert asks.most == 128, "two runs on a chunk of 64 rows"
-    assert not bytes_of(store)
+    assert not record_bytes(store)
 
     def learn(*_: Any) -> None:
         raise AssertionError("it has learned from all rows")
@@ -80,7 +75,7 @@ def test_it_stops_between_two_pieces_and_goes_on_at_the_end_of_the_stream(
         patch.setattr(group_pass.GroupPass, "advance", learn)
         evaluate(plan, store, in_process=True, settings=OFTEN)
     evaluate(plan, tmp_path / "undisturbed", in_process=True)
-    assert bytes_of(store) == bytes_of(tmp_path / "undisturbed") != {}
+    assert record_bytes(store) == record_bytes(tmp_path / "undisturbed") != {}
 
 
 def test_the_test_of_summed_models_is_left_and_done_again(
@@ -104,10 +99,10 @@ def test_the_test_of_summed_models_is_left_and_done_again(
             progress=AsksOnce(stop, 64),
             stop=stop,
         )
-    assert not bytes_of(store)
+    assert not record_bytes(store)
     evaluate(plan, store, in_process=True, settings=OFTEN)
     evaluate(plan, tmp_path / "undisturbed", in_process=True)
-    assert bytes_of(store) == bytes_of(tmp_path / "undisturbed") != {}
+    assert record_bytes(store) == record_bytes(tmp_path / "undisturbed") != {}
 
 
 def test_an_actor_that_is_to_leave_saves_and_says_so(
@@ -130,4 +125,4 @@ def test_an_actor_that_is_to_leave_saves_and_says_so(
     assert again.begin().position == 7
     assert set(again.finish(7).outcomes.values()) == {"ok"}
     evaluate(plan, tmp_path / "undisturbed", in_process=True)
-    assert bytes_of(Path(store)) == bytes_of(tmp_path / "undisturbed") != {}
+    assert record_bytes(Path(store)) == record_bytes(tmp_path / "undisturbed") != {}

@@ -231,3 +231,34 @@ def test_progress_tells_of_runs_that_are_in_the_store(shelf: Path) -> None:
         progress=Looks(),
         settings=MANY,
     )
+
+
+@pytest.mark.parametrize("order", ["time", "permuted"])
+def test_few_runs_on_workers_are_told_of_when_they_are_on_disk(
+    shelf: Path, tmp_path: Path, cluster: Cluster, order: str
+) -> None:
+    """A file a group, on actors and as a bundle of tasks; an experiment of one run has a file a run."""
+    told: list[str] = []
+
+    class Looks(Silent):
+        def finish(self, run: str, outcome: str) -> None:
+            assert run in Store(str(tmp_path / "store")).done()
+            told.append(run)
+
+    content = {
+        "datasets": [{"path": str(shelf / "dense")}],
+        "learners": [{"name": "pa1"}, {"name": "sklearn.linear_model:Perceptron"}],
+        "protocol": {"order": order},
+    }
+    asked = parse_experiment(content, "few")
+    where = {"scheduler": cluster.scheduler, "progress": Looks()}
+    store = evaluate(asked, tmp_path / "store", **where).store
+    assert set(told) == store.done()
+    assert len(told) == (2 if order == "time" else 20)
+    assert store.single_files("runs") == []
+    protocol = {"permutations": 1}
+    content |= {"learners": [{"name": "pa1"}], "protocol": protocol}
+    alone = evaluate(
+        parse_experiment(content, "one"), tmp_path / "one", in_process=True
+    )
+    assert len(alone.store.single_files("runs")) == 1

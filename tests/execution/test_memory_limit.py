@@ -19,6 +19,7 @@ from olscale.execution.evaluate import evaluate
 from olscale.execution.on_worker import run_as_task
 from olscale.results import open_store
 from tests.cluster import Cluster
+from tests.record_bytes import record_bytes
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +39,6 @@ def experiment(url: str, **protocol: Any) -> Experiment:
     return parse_experiment(
         {"datasets": [{"path": url}], "learners": learners, "protocol": protocol}
     )
-
-
-def files(store: Path) -> dict[str, bytes]:
-    return {
-        path.name: path.read_bytes() for path in (store / "runs").rglob("*.parquet")
-    }
 
 
 @pytest.mark.parametrize(
@@ -69,7 +64,7 @@ def test_results_have_the_same_bytes_under_any_limit(
     evaluate(spec, tmp_path / "large", in_process=True, memory_limit="1GB")
     with mock.patch("olscale.data.stream.ordered_rows", side_effect=noted):
         evaluate(spec, tmp_path / "small", in_process=True, memory_limit="400 kB")
-    assert files(tmp_path / "large") == files(tmp_path / "small")
+    assert record_bytes(tmp_path / "large") == record_bytes(tmp_path / "small")
     assert any(isinstance(way, ExternalShuffle) for way in ways) == (
         protocol.get("order") != "time"
     )
@@ -83,7 +78,7 @@ def test_workers_permute_out_of_core_too(
     evaluate(
         spec, tmp_path / "there", scheduler=cluster.scheduler, memory_limit=400_000
     )
-    assert files(tmp_path / "here") == files(tmp_path / "there")
+    assert record_bytes(tmp_path / "here") == record_bytes(tmp_path / "there")
 
 
 def test_a_limit_that_is_none_or_too_small_is_one_line(

@@ -15,9 +15,9 @@ from olscale.evaluation.group_pass import GroupPass
 from olscale.execution.evaluate import evaluate
 from olscale.execution.settings import ExecutionSettings
 from olscale.results.opening import open_store
-from olscale.results.store import Store
 from olscale.system.interrupts import UserInterrupt
 from tests.cluster import Cluster, running
+from tests.record_bytes import record_bytes
 
 CHUNKS = 25
 MORTAL = """
@@ -66,10 +66,6 @@ def experiment(rows: Path, order: str, *learners: str) -> Any:
     return parse_experiment({**content, "protocol": protocol})
 
 
-def runs(store: Store) -> dict[str, Any]:
-    return dict(store.files.read_many(store.single_files("runs")))
-
-
 @pytest.mark.parametrize("order", ["time", "permuted"])
 def test_in_process_it_goes_on_from_the_checkpoint_there(
     bucket: str, rows: Path, tmp_path: Path, order: str, monkeypatch: pytest.MonkeyPatch
@@ -109,7 +105,7 @@ def test_in_process_it_goes_on_from_the_checkpoint_there(
     evaluate(experiment(rows, order, "pa1", "lol"), store, in_process=True)
 
     assert fed == [*range(7), *range(6, CHUNKS)]
-    assert runs(far) == runs(wanted)
+    assert record_bytes(far.path) == record_bytes(wanted.path)
     assert far.files.names("checkpoints") == []
 
 
@@ -148,5 +144,5 @@ def test_another_worker_goes_on_from_the_checkpoint_there(
     # some of it was not learned again
     assert len(processes) - CHUNKS < processes.count(first)
     near = evaluate(mortal, tmp_path / "near", in_process=True).store
-    assert runs(open_store(store)) == runs(near)
+    assert record_bytes(store) == record_bytes(near.path)
     assert open_store(store).files.names("checkpoints") == []

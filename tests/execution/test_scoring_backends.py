@@ -10,6 +10,7 @@ import pytest
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution.evaluate import evaluate
 from tests.cluster import Cluster
+from tests.record_bytes import record_bytes
 
 EVERYTHING = {
     "window": 100,
@@ -32,13 +33,6 @@ def experiment(faces: Path, **protocol: Any) -> Experiment:
     return parse_experiment(content)
 
 
-def files(store: Path) -> dict[str, bytes]:
-    folder = store / "runs"
-    return {
-        path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()
-    }
-
-
 @pytest.mark.parametrize(
     "protocol",
     [
@@ -53,7 +47,7 @@ def test_dask_and_in_process_give_the_same_bytes(
     made = experiment(faces, **protocol)
     evaluate(made, tmp_path / "here", in_process=True)
     evaluate(made, tmp_path / "dask", scheduler=cluster.scheduler)
-    assert files(tmp_path / "here") == files(tmp_path / "dask") != {}
+    assert record_bytes(tmp_path / "here") == record_bytes(tmp_path / "dask") != {}
 
 
 @pytest.mark.parametrize("order", ["time", "permuted"])
@@ -69,7 +63,7 @@ def test_delays_of_a_column_are_the_same_on_dask_and_in_process(
     )
     evaluate(made, tmp_path / "here", in_process=True)
     evaluate(made, tmp_path / "dask", scheduler=cluster.scheduler)
-    assert files(tmp_path / "here") == files(tmp_path / "dask") != {}
+    assert record_bytes(tmp_path / "here") == record_bytes(tmp_path / "dask") != {}
 
 
 @pytest.mark.parametrize(
@@ -100,7 +94,7 @@ def test_class_shards_and_one_piece_give_the_same_bytes(
     evaluate(made, tmp_path / "whole", in_process=True, class_shards=1)
     evaluate(made, tmp_path / "shards", in_process=True, class_shards=3)
     assert len(merged) == (2 if cut else 0)
-    assert files(tmp_path / "whole") == files(tmp_path / "shards") != {}
+    assert record_bytes(tmp_path / "whole") == record_bytes(tmp_path / "shards") != {}
 
 
 def test_settings_of_a_grid_keep_the_bits_they_have_alone(
@@ -117,4 +111,4 @@ def test_settings_of_a_grid_keep_the_bits_they_have_alone(
             "protocol": {"order": "time"} | protocol,
         }
         evaluate(parse_experiment(content), tmp_path / "alone", in_process=True)
-    assert files(tmp_path / "together") == files(tmp_path / "alone") != {}
+    assert record_bytes(tmp_path / "together") == record_bytes(tmp_path / "alone") != {}

@@ -29,6 +29,7 @@ from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import TaskReport
 from olscale.execution.workers import Workers
 from olscale.results.opening import open_store
+from tests.record_bytes import record_bytes
 
 LEARNERS = ("pa", "pa1", "pa2", "lol", "perceptron")
 QUICK = ExecutionSettings(watch_seconds=0.02)
@@ -55,12 +56,6 @@ def one_pack(shelf: Path, order: str) -> RunGroup:
     plan = make_plan(content(shelf, order))
     (pack,) = cut_groups(plan.runs, plan.sources, 1)
     return pack
-
-
-def runs(store: Path) -> dict[str, bytes]:
-    return {
-        path.name: path.read_bytes() for path in (store / "runs").rglob("*.parquet")
-    }
 
 
 @pytest.fixture
@@ -143,12 +138,12 @@ def test_the_one_run_that_takes_its_workers_along_is_found_and_the_rest_go_on(
     assert done.get(lost).reason.startswith(
         "its workers died 3 times at the same place"
     )
-    assert runs(Path(store)).items() < runs(undisturbed[order]).items()
+    assert record_bytes(Path(store)).items() < record_bytes(undisturbed[order]).items()
     assert watched.evaluation.rows_done == 4 * 400
     monkeypatch.undo()
     # the next evaluation tries it again
     evaluate(content(shelf, order), store, in_process=True)
-    assert runs(Path(store)) == runs(undisturbed[order])
+    assert record_bytes(Path(store)) == record_bytes(undisturbed[order])
     assert not list(Path(store, "checkpoints").glob("*"))
 
 
@@ -198,7 +193,7 @@ def test_deaths_after_progress_do_not_add_up(
     assert [note.partition(" was lost while it had ")[2] for note in notes] == [
         f"{name}, which goes on from row {64 * chunk:,} on" for chunk in range(1, 8)
     ]
-    assert runs(Path(store)) == runs(undisturbed["time"])
+    assert record_bytes(Path(store)) == record_bytes(undisturbed["time"])
 
 
 class Slow(StreamActor):
@@ -237,9 +232,9 @@ def test_asked_to_stop_it_saves_and_the_next_evaluation_goes_on(
     saved = [path.name for path in Path(store, "checkpoints", pack.key).glob("*.npz")]
     assert len(saved) == 1
     assert saved[0] >= "000000003.npz"
-    assert runs(Path(store)) == {}
+    assert record_bytes(Path(store)) == {}
     evaluate(content(shelf, "time"), store, in_process=True)
-    assert runs(Path(store)) == runs(undisturbed["time"])
+    assert record_bytes(Path(store)) == record_bytes(undisturbed["time"])
 
 
 def test_a_task_whose_driver_is_gone_is_saved_and_left(
@@ -277,10 +272,10 @@ def test_a_task_whose_driver_is_gone_is_saved_and_left(
 
     run()
     assert len(list(Path(store, "checkpoints", pack.key).glob("*.npz"))) == 1
-    assert runs(Path(store)) == {}
+    assert record_bytes(Path(store)) == {}
     monkeypatch.undo()
     evaluate(content(shelf, "permuted"), store, in_process=True)
-    assert runs(Path(store)) == runs(undisturbed["permuted"])
+    assert record_bytes(Path(store)) == record_bytes(undisturbed["permuted"])
 
 
 def leaves_once(pack: RunGroup, store: str, **options: Any) -> TaskReport:
@@ -308,7 +303,7 @@ def test_a_pack_that_a_leaving_worker_has_saved_goes_on_elsewhere(
 
     run()
     assert list(deaths.values()) == [2]
-    assert runs(Path(store)) == runs(undisturbed["permuted"])
+    assert record_bytes(Path(store)) == record_bytes(undisturbed["permuted"])
 
 
 def dies_after_writing(pack: RunGroup, store: str, **options: Any) -> TaskReport:
@@ -345,7 +340,7 @@ def test_a_pack_that_has_its_records_is_not_run_again(
         0,
         5 * 400,
     )
-    assert runs(Path(store)) == runs(undisturbed["permuted"])
+    assert record_bytes(Path(store)) == record_bytes(undisturbed["permuted"])
 
 
 def test_only_the_first_signal_asks() -> None:

@@ -13,7 +13,7 @@ from olscale.errors import ExecutionError
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution.evaluate import evaluate
 from olscale.execution.tls import CERTIFICATE, KEY, security
-from tests.execution.test_backends import files
+from tests.record_bytes import record_bytes
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,7 +68,7 @@ def test_a_local_cluster_under_tls_gives_the_same_bytes(
 ) -> None:
     evaluate(experiment(shelf), tmp_path / "plain", in_process=True)
     evaluate(experiment(shelf), tmp_path / "secret", workers=1, tls=tmp_path / "keys")
-    assert files(tmp_path / "secret") == files(tmp_path / "plain")
+    assert record_bytes(tmp_path / "secret") == record_bytes(tmp_path / "plain")
 
 
 def test_a_scheduler_and_a_driver_that_disagree_on_encryption_are_one_line(

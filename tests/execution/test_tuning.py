@@ -114,7 +114,7 @@ def test_dask_and_a_second_run_give_the_same_bytes(
 ) -> None:
     here = evaluate(experiment(shelf), tmp_path / "here", in_process=True)
     dask = evaluate(experiment(shelf), tmp_path / "dask", scheduler=cluster.scheduler)
-    for folder in ("runs", "selections", "plans"):
+    for folder in ("compacted/runs", "selections", "plans"):
         for path in (tmp_path / "here" / folder).rglob("*.*"):
             assert (
                 path.read_bytes()

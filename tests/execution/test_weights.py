@@ -13,6 +13,7 @@ from olscale.evaluation.experiment import parse_experiment
 from olscale.execution.evaluate import evaluate
 from olscale.execution.progress import Silent
 from tests.cluster import Cluster
+from tests.record_bytes import record_bytes
 
 
 class Notes(Silent):
@@ -21,13 +22,6 @@ class Notes(Silent):
 
     def note(self, line: str) -> None:
         self.lines.append(line)
-
-
-def _files(store: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(store)): path.read_bytes()
-        for path in (store / "runs").rglob("*.parquet")
-    }
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +76,7 @@ def test_workers_give_the_bytes_of_one_process(
     )
     assert here.computed == there.computed == here.runs > 0
     assert not here.failed
-    assert _files(tmp_path / "here") == _files(tmp_path / "there")
+    assert record_bytes(tmp_path / "here") == record_bytes(tmp_path / "there")
     assert [
         line
         for line in notes.lines

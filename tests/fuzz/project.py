@@ -6,6 +6,7 @@ import gzip
 import shutil
 import zipfile
 from contextlib import chdir
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,9 @@ import pytest
 
 from olscale.compiled.code_files import CheckedCodeFile
 from olscale.data.ingest.ingest import ingest
+from olscale.evaluation.experiment import load_experiment
+from olscale.execution.evaluate import evaluate
+from olscale.execution.settings import SETTINGS
 from olscale.results.compact import compact
 from olscale.results.opening import open_store
 from olscale.results.record import Record
@@ -62,7 +66,10 @@ def make_project(folder: Path) -> None:
         for name, layout in (("rows", "parquet"), ("grid", "zarr")):
             _call("ingest", "rows.csv", name, "--test", "test.csv", "--layout", layout)
         _interrupt_ingest()
-        _call("evaluate", "experiment.toml", "--in-process", "--store", "store")
+        # A file a run, as of runs that were computed one by one.
+        loose = replace(SETTINGS, shared_runs=1_000)
+        asked = load_experiment("experiment.toml")
+        evaluate(asked, "store", in_process=True, progress=False, settings=loose)
         shutil.copytree("store", "packed")
         compact(open_store(Path("packed")))
         _lose_a_run()

@@ -18,6 +18,7 @@ from olscale.learners.contract.foreign.answers import normality
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
 from olscale.testing import foreign_checks
+from tests.record_bytes import record_bytes
 
 SGD = "sklearn.linear_model:SGDClassifier"
 
@@ -63,12 +64,7 @@ def test_an_estimator_runs_end_to_end_and_gives_the_same_twice(
         store = evaluate(
             parse_experiment(content), tmp_path / place, in_process=True
         ).store
-        runs.append(
-            {
-                path.name: path.read_bytes()
-                for path in (tmp_path / place / "runs").rglob("*.parquet")
-            }
-        )
+        runs.append(record_bytes(store.path))
         assert store.read()["outcome"].to_pylist() == ["ok"] * len(datasets), (
             store.read()["reason"].to_pylist()
         )

@@ -23,6 +23,7 @@ from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution import group_calls
 from olscale.execution.evaluate import evaluate
 from olscale.execution.on_worker import run_as_task
+from olscale.execution.settings import ExecutionSettings
 from olscale.execution.task_report import TaskReport
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.moa import java, learner
@@ -31,6 +32,7 @@ from olscale.learners.registry import learner_class, make_learner
 from olscale.results.store import Store
 from olscale.testing import learner_checks
 from tests.cluster import Cluster
+from tests.record_bytes import record_bytes
 
 pytestmark = pytest.mark.skipif(
     find_spec("capymoa") is None or shutil.which("java") is None,
@@ -327,11 +329,6 @@ def ends(store: Store) -> set[tuple[str, str, str]]:
     return {(row["learner"], row["outcome"], row["reason"]) for row in rows}
 
 
-def records(store: Path) -> dict[str, bytes]:
-    paths = (path for path in sorted(store.glob("runs/**/*")) if path.is_file())
-    return {path.name: path.read_bytes() for path in paths}
-
-
 def test_an_exception_of_java_ends_its_run_and_no_other(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -357,6 +354,9 @@ def test_an_exception_of_java_ends_its_run_and_no_other(
     assert "java.lang.NumberFormatException" in failed[0][2]
 
 
+A_TASK_A_GROUP = ExecutionSettings(shared_runs=1_000)
+
+
 def die_once(pack: Any, store: str, **options: Any) -> TaskReport:
     """Run a group of runs; the first that tries kills its worker."""
     try:
@@ -378,7 +378,9 @@ def test_a_killed_worker_changes_no_byte(
     plan = experiment(dataset, *names)
     evaluate(plan, tmp_path / "here", in_process=True)
     monkeypatch.setattr(group_calls, "run_as_task", die_once)
-    evaluate(plan, tmp_path / "store", scheduler=cluster.scheduler)
+    evaluate(
+        plan, tmp_path / "store", scheduler=cluster.scheduler, settings=A_TASK_A_GROUP
+    )
     assert (tmp_path / "died").exists()
-    assert records(tmp_path / "store") == records(tmp_path / "here")
-    assert len(records(tmp_path / "here")) == 2 * len(names)
+    assert record_bytes(tmp_path / "store") == record_bytes(tmp_path / "here")
+    assert len(record_bytes(tmp_path / "here")) == 2 * len(names)

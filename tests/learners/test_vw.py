@@ -24,6 +24,7 @@ from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution import group_calls
 from olscale.execution.evaluate import evaluate
 from olscale.execution.on_worker import run_as_task
+from olscale.execution.settings import ExecutionSettings
 from olscale.execution.task_report import TaskReport
 from olscale.learners.registry import learner_class, make_learner
 from olscale.learners.vw import command_line, example_memory
@@ -31,6 +32,7 @@ from olscale.learners.vw.example_slots import ExampleSlots
 from olscale.results.store import Store
 from olscale.testing import claims, learner_checks, learners, small_streams, weights
 from tests.cluster import Cluster
+from tests.record_bytes import record_bytes
 
 pylibvw = pytest.importorskip("pylibvw", reason="needs vowpalwabbit")
 
@@ -414,11 +416,6 @@ def experiment(dataset: Path, *names: str) -> Experiment:
     )
 
 
-def records(store: Path) -> dict[str, bytes]:
-    paths = (path for path in sorted(store.glob("runs/**/*")) if path.is_file())
-    return {path.name: path.read_bytes() for path in paths}
-
-
 def test_its_exception_ends_its_run_and_no_other(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -439,6 +436,9 @@ def test_its_exception_ends_its_run_and_no_other(
     assert outcomes["majority"] == ("ok", "")
     assert outcomes[name][0] == "learner_error"
     assert "the learner cannot go on" in outcomes[name][1]
+
+
+A_TASK_A_GROUP = ExecutionSettings(shared_runs=1_000)
 
 
 def die_once(pack: Any, store: str, **options: Any) -> TaskReport:
@@ -462,10 +462,12 @@ def test_a_killed_worker_changes_no_byte(
     plan = experiment(dataset, *names)
     evaluate(plan, tmp_path / "here", in_process=True)
     monkeypatch.setattr(group_calls, "run_as_task", die_once)
-    evaluate(plan, tmp_path / "store", scheduler=cluster.scheduler)
+    evaluate(
+        plan, tmp_path / "store", scheduler=cluster.scheduler, settings=A_TASK_A_GROUP
+    )
     assert (tmp_path / "died").exists()
-    assert records(tmp_path / "store") == records(tmp_path / "here")
-    assert len(records(tmp_path / "here")) == 2 * len(names)
+    assert record_bytes(tmp_path / "store") == record_bytes(tmp_path / "here")
+    assert len(record_bytes(tmp_path / "here")) == 2 * len(names)
 
 
 @pytest.mark.parametrize(("options", "numbers"), [("--sgd", 1), ("", 4), ("--coin", 8)])

@@ -17,6 +17,7 @@ from olscale.results.live import LiveEvaluation, LiveGroup, LiveRun
 from olscale.results.live_reader import LiveReader
 from olscale.results.opening import open_store
 from tests.execution.test_journal import OFTEN, two_learners
+from tests.record_bytes import record_bytes
 
 
 def going() -> LiveEvaluation:
@@ -191,15 +192,7 @@ job = olscale.evaluate(experiment, {str(tmp_path / "store")!r}, in_process=True,
     open_store(bare, create=True)
     (bare / "live").write_text("in the way of a journal")
     evaluate(two_learners(shelf), bare, in_process=True, progress=False)
-    assert bytes_of(tmp_path / "store" / "runs") == bytes_of(bare / "runs") != {}
-
-
-def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
+    assert record_bytes(tmp_path / "store") == record_bytes(bare) != {}
 
 
 def test_the_page_is_for_this_machine_and_sends_what_has_changed(
