@@ -107,6 +107,9 @@ def is_store(files: Storage, path: str) -> bool:
             return True
         if files.is_vacant():
             return False
+        # Another process may have made it since the first look.
+        if files.is_file("store.json"):
+            return True
         is_dataset = files.is_file("manifest.json")
     except NotADirectoryError as fault:
         raise StoreError(

@@ -20,6 +20,7 @@ from olscale.results import Series, open_store
 from olscale.results.rows import RUN_SCHEMA
 from olscale.results.run_files import read_together
 from olscale.results.store import Store
+from olscale.results.version import is_store, open_files
 
 WRITER = """
 import sys
@@ -152,6 +153,21 @@ def test_two_processes_may_write_the_same_and_different_runs(tmp_path):
         for metrics in open_store(path).read(["metrics"])["metrics"].to_pylist()
     ]
     assert sorted(mistakes) == list(range(40))
+
+
+def test_a_store_that_another_process_makes_between_two_looks(tmp_path):
+    """It has no store.json at the first look, and a folder of runs at the second."""
+    files = open_files(str(tmp_path / "store"))
+
+    class Slow:
+        is_file = files.is_file
+
+        def is_vacant(self):
+            open_store(tmp_path / "store", create=True)
+            (tmp_path / "store" / "runs").mkdir()
+            return files.is_vacant()
+
+    assert is_store(Slow(), "store")
 
 
 @pytest.mark.long
