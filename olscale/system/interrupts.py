@@ -39,12 +39,20 @@ def let_interrupt_out(error: BaseException) -> None:
     KeyboardInterrupt
         If the user has interrupted.
     """
-    if _is_interrupt(error):
-        raise error if isinstance(error, KeyboardInterrupt) else UserInterrupt from None
+    interrupt = _interrupt_in(error)
+    if interrupt is None:
+        return
+    # A buried one of Python's own may be a learner's to others, who only know this kind.
+    if interrupt is not error and not isinstance(interrupt, UserInterrupt):
+        interrupt = UserInterrupt()
+    raise interrupt from None
 
 
-def _is_interrupt(error: BaseException) -> bool:
-    """Return whether the user's Ctrl-C caused an exception, however deeply it is buried."""
+def _interrupt_in(error: BaseException) -> KeyboardInterrupt | None:
+    """Return the user's Ctrl-C that caused an exception, however deeply it is buried.
+
+    Its kind says who asked: SIGTERM stops a night, which is then called again.
+    """
     # If only Python handles signals, its KeyboardInterrupt looks like any other.
     main = threading.current_thread() is threading.main_thread()
     by_python = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -60,8 +68,8 @@ def _is_interrupt(error: BaseException) -> bool:
             continue
         visited.add(id(current))
         if isinstance(current, kinds):
-            return True
+            return current
         waiting += [current.__cause__, current.__context__]
         if isinstance(current, BaseExceptionGroup):
             waiting += current.exceptions
-    return False
+    return None
