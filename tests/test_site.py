@@ -133,13 +133,14 @@ def test_pages_of_learners_have_the_figures_of_the_grand_comparison() -> None:
     assert by_error.title == "Ranks by cumulative error (%)"
     for name, cells in by_error.rows.items():
         mean = number(cells["mean rank"])
-        # The page ranks the figures as they are printed.
-        assert mean == pytest.approx(fmean(by_error.ranks(name).values()), abs=0.0051)
+        # The page ranks the figures as they are printed, where some that differ are equal.
+        assert mean == pytest.approx(fmean(by_error.ranks(name).values()), abs=0.15)
         page = pages[f"learners/{name.removesuffix(TUNED)}.md"]
         assert "## Figures" in page
         assert f"{mean:.2f}" in page
     assert "| Test RMSE, noisy-sines | 0.1381" in pages["learners/krls.md"]
-    assert "1,282,263" in pages["learners/arow.md"]
+    [speed] = [one for one in grand_tables() if one.title.startswith("Rows per")]
+    assert speed.rows["arow"]["letter-2000"] in pages["learners/arow.md"]
     assert not figures_of("multinomial-naive-bayes"), "a learner that is not compared"
     assert "time order" in pages["learners/drift-ensemble.md"]
     assert not figures_of("one-class-svm"), "a learner without a figure"
