@@ -109,7 +109,7 @@ def report(
     figures/ has every figure as SVG. Needs matplotlib: pip install matplotlib.
     """
     from olscale.report.figures.style import FigureSize
-    from olscale.report.write import write_report
+    from olscale.report.write import ReportOptions, write_report
     from olscale.results import open_store
 
     opened = open_store(store)
@@ -119,18 +119,10 @@ def report(
     # A format that is named twice is no mistake worth an error.
     formats = tuple(dict.fromkeys((*figures, *also)))
     of_files = FigureSize(size, font)
-    written = write_report(
-        opened,
-        out,
-        papers,
-        on_damage,
-        formats,
-        static,
-        metric,
-        learners,
-        of_files,
-        experiments,
+    options = ReportOptions(
+        papers, formats, static, metric, learners, experiments, of_files, on_damage
     )
+    written = write_report(opened, out, options)
     name_damaged(opened)
     advise_compaction(opened)
     for line in written.absent:

@@ -42,7 +42,7 @@ from olscale.report.run_page import compare_runs, page_of_run
 from olscale.report.sections import failures
 from olscale.report.tables import tables
 from olscale.report.tuning_view import tuning_html
-from olscale.report.write import write_report
+from olscale.report.write import ReportOptions, write_report
 from olscale.results.live import LiveEvaluation, going_on
 from olscale.results.live_reader import LiveReader
 from olscale.results.opening import open_store
@@ -203,7 +203,7 @@ class Dashboard:
             # In a new folder: visitors read the earlier report until this one is whole.
             folder = Path(tempfile.mkdtemp(dir=self._scratch.name))
             try:
-                write_report(store, folder, on_damage="skip")
+                write_report(store, folder, ReportOptions(on_damage="skip"))
             except BaseException:
                 shutil.rmtree(folder)
                 raise

@@ -77,18 +77,47 @@ class Report:
     runs: tuple[Path, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """What a report shows, and the files it consists of.
+
+    Parameters
+    ----------
+    papers : sequence of str
+        Also draw figures of these papers, if the store or the data home has the data
+        for.
+    also : sequence of {"pdf", "png", "svg"}
+        Also write figures in these formats, and one of the curves on all data sets, for a paper.
+    static : bool
+        Leave out the scripts that make charts and tables interactive.
+    metric : str, optional
+        Show this metric in tables, and compare learners by it, instead of the headlines.
+    learners : sequence of str
+        Only these learners, by name or label: they are ranked and tested among themselves. All when
+        empty.
+    experiments : sequence of str
+        Only the runs of these experiments, under their names; all when empty.
+    size : FigureSize
+        Width and font of the figures' files.
+    on_damage : {"raise", "skip"}
+        What to do about damaged files of the store.
+    """
+
+    papers: Sequence[str] = ()
+    also: Sequence[str] = ()
+    static: bool = False
+    metric: str | None = None
+    learners: Sequence[str] = ()
+    experiments: Sequence[str] = ()
+    size: FigureSize = ANY_SIZE
+    on_damage: OnDamage = "raise"
+
+
 @seldom_collected()
 def write_report(
     store: Store,
     out: str | os.PathLike[str],
-    papers: Sequence[str] = (),
-    on_damage: OnDamage = "raise",
-    also: Sequence[str] = (),
-    static: bool = False,
-    metric: str | None = None,
-    learners: Sequence[str] = (),
-    size: FigureSize = ANY_SIZE,
-    experiments: Sequence[str] = (),
+    options: ReportOptions = ReportOptions(),
 ) -> Report:
     """Write ``index.html``, ``figures/`` and ``runs/`` into `out`, replacing an earlier report.
 
@@ -104,24 +133,8 @@ def write_report(
     store : Store
     out : path
         Folder, made if it is missing.
-    papers : sequence of str
-        Also draw figures of these papers, if the store or the data home has the data
-        for.
-    on_damage : {"raise", "skip"}
-        What to do about damaged files of the store.
-    also : sequence of {"pdf", "png", "svg"}
-        Also write figures in these formats, and one of the curves on all data sets, for a paper.
-    static : bool
-        Leave out the scripts that make charts and tables interactive.
-    metric : str, optional
-        Show this metric in tables, and compare learners by it, instead of the headlines.
-    learners : sequence of str
-        Only these learners, by name or label: they are ranked and tested among themselves. All when
-        empty.
-    size : FigureSize
-        Width and font of the figures' files.
-    experiments : sequence of str
-        Only the runs of these experiments, under their names; all when empty.
+    options : ReportOptions
+        What to show; by default everything that the store has.
 
     Raises
     ------
@@ -133,21 +146,10 @@ def write_report(
         If the store holds no finished run, or a file of it is damaged.
     """
     need_matplotlib()
-    size.check()
+    options.size.check()
     folder = Path(out)
     with _unfinished(folder) as part:
-        report = _write(
-            store,
-            part,
-            papers,
-            on_damage,
-            also,
-            static,
-            metric,
-            learners,
-            size,
-            experiments,
-        )
+        report = _write(store, part, options)
         # The page last: whoever opens an earlier one in the meantime still has its
         # figures, and a new page never lacks any.
         for file in (*report.figures, part / _INDEX, *report.runs, report.page):
@@ -179,7 +181,7 @@ def make_report(
     out : path
         Folder for ``index.html`` and ``figures/``, made if it is missing.
     papers, also, static, metric, learners, experiments
-        As of `write_report`.
+        As of `ReportOptions`.
 
     Returns
     -------
@@ -199,16 +201,8 @@ def make_report(
     olscale.errors.StoreError: the metrics store memory://doctest-report holds no finished runs ...
     """
     opened = store if isinstance(store, Store) else open_store(store)
-    return write_report(
-        opened,
-        out,
-        papers,
-        also=also,
-        static=static,
-        metric=metric,
-        learners=learners,
-        experiments=experiments,
-    )
+    options = ReportOptions(papers, also, static, metric, learners, experiments)
+    return write_report(opened, out, options)
 
 
 def _drawn(section: _Parts, gallery: Gallery) -> PageSection:
@@ -240,21 +234,11 @@ def _unfinished(folder: Path) -> Iterator[Path]:
                 folder.rmdir()
 
 
-def _write(
-    store: Store,
-    folder: Path,
-    papers: Sequence[str],
-    on_damage: OnDamage,
-    also: Sequence[str],
-    static: bool,
-    metric: str | None,
-    learners: Sequence[str],
-    size: FigureSize,
-    experiments: Sequence[str],
-) -> Report:
+def _write(store: Store, folder: Path, options: ReportOptions) -> Report:
     """Write the report into an existing folder."""
-    figures_of = [(paper, paper_figures(paper)) for paper in papers]
-    store, plans = store_part.part_of(store, experiments, on_damage)
+    on_damage = options.on_damage
+    figures_of = [(paper, paper_figures(paper)) for paper in options.papers]
+    store, plans = store_part.part_of(store, options.experiments, on_damage)
     names = {plan.experiment for plan in plans.values()}
     summaries = summarise(store, on_damage, experiments=names)
     damaged = store.damaged
@@ -264,16 +248,16 @@ def _write(
             "report until "
             f"olscale evaluate ... --store {store.path} has put some there"
         )
-    # Here and not before: an unknown learner is told from an empty store.
-    summaries = select(summaries, learners=learners)
+    # Not before this line: an empty store has no learner to be unknown.
+    summaries = select(summaries, learners=options.learners)
     source = FigureSource(store, summaries, on_damage)
-    formats = tuple(dict.fromkeys(("svg", *also)))
-    with Gallery(folder, formats, not static, size) as gallery:
+    formats = tuple(dict.fromkeys(("svg", *options.also)))
+    with Gallery(folder, formats, not options.static, options.size) as gallery:
         # The other process imports matplotlib while this one reads the store.
         gallery.expect(_FIGURES_OF_DATASET * len({one.dataset for one in summaries}))
         # Everything that has figures comes first: they are drawn while the tables are made.
         replicates = ReplicateFigures(store, on_damage)
-        comparisons = comparisons_of(source, replicates, metric)
+        comparisons = comparisons_of(source, replicates, options.metric)
         on_rows = [list(rows_compared(one, store, on_damage)) for one in comparisons]
         ranks = rank_section(source, gallery, comparisons, replicates, on_rows)
         of_papers = [
@@ -287,7 +271,7 @@ def _write(
             _Parts(title, parts, f"set{number}", "Data sets")
             for number, (title, parts) in enumerate(stream_sections(source, gallery))
         ]
-        _queue_paper_curves(source, gallery, comparisons, bool(also))
+        _queue_paper_curves(source, gallery, comparisons, bool(options.also))
         gallery.begin()
 
         status = store_status(store, on_damage)
@@ -298,7 +282,9 @@ def _write(
             status = replace(status, experiments=tuple(asked))
         unfinished = unfinished_notes(planned)
         sections = [_Parts("Runs", [*overview(status, unfinished)], "runs")]
-        results, long = _results(summaries, metric, failed=bool(status.failures))
+        results, long = _results(
+            summaries, options.metric, failed=bool(status.failures)
+        )
         if not long:
             sections.append(results)
         link = {}
@@ -318,7 +304,7 @@ def _write(
             link["failed"] = "failed"
             sections.append(_Parts("Failed runs", [failures(status)], "failed"))
         lead = first_screen(source, status, comparisons, link)
-        if not static and comparisons:
+        if not options.static and comparisons:
             data = comparison_data(comparisons[0], on_rows[0])
             lead += f'<script type="application/json" id="comparison">{data}</script>'
         # Each reader names the same damaged files again; the list of the first is
@@ -334,7 +320,7 @@ def _write(
     name = redacted_name(store.path) or store.path
     # Of the last run and not of now: the same store gives the same bytes.
     when = f"{status.last_finished:%Y-%m-%d}" if status.last_finished else ""
-    html = page_html(f"Report on {name}", shown, not static, lead, when)
+    html = page_html(f"Report on {name}", shown, not options.static, lead, when)
     page.write_text(html, encoding="utf-8")
     return Report(page, tuple(gallery.files), tuple(gallery.absent), tuple(pages))
 

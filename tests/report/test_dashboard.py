@@ -99,7 +99,7 @@ def test_a_report_is_written_anew_and_the_one_before_removed(
     store = open_store(tmp_path / "store", create=True)
     written = []
 
-    def write(of: Store, folder: Path, on_damage: str) -> None:
+    def write(of: Store, folder: Path, options: object) -> None:
         written.append(of.get(record.id).outcome)
         if written[-1] == "timeout":
             raise OSError("the disk is full")
@@ -154,7 +154,7 @@ def test_an_open_page_shows_the_night_that_has_come_and_the_one_before_where_tha
 def test_nights_of_the_calendar_lead_to_their_reports_of_which_few_are_kept(
     tmp_path: Path, make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def write(of: Store, folder: Path, on_damage: str) -> None:
+    def write(of: Store, folder: Path, options: object) -> None:
         (folder / "index.html").write_text(of.path)
 
     monkeypatch.setattr(dashboard, "write_report", write)
