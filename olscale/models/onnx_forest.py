@@ -12,9 +12,10 @@ from olscale.learners.tree.forest_arrays import Forest, forest_of
 from olscale.learners.tree.leaf_features import NOT_DRAWN
 from olscale.learners.tree.regression_pieces import LinearPieces
 from olscale.learners.tree.tree_arrays import LEAF, Tree
-from olscale.models.onnx_graph import Value, doubles
+from olscale.models.onnx_graph import Value
 from olscale.models.onnx_trees import (
     add_scores,
+    add_votes,
     densities_of,
     levels_of,
     require_numeric,
@@ -49,24 +50,9 @@ def _add_shares(learner: AdaptiveRandomForest, rows: Value, leaf: str) -> Value:
     slot = graph.add("Gather", tree.slot, node)
     nodes = np.concatenate(levels)
     leaves = nodes[tree.feature[nodes] == LEAF]
-    heights, means, falls = densities_of(tree, leaf, leaves)
+    densities = densities_of(tree, leaf, leaves)
     parts = _add_parts(forest, rows, slot)
-    own_means = graph.add("Gather", means, slot)
-    differences = parts - own_means
-    squares = differences * differences
-    own_falls = graph.add("Gather", falls, slot)
-    quotients = squares / own_falls
-    exponents = quotients * -1.0
-    shapes = exponents.apply("Exp")
-    own_heights = graph.add("Gather", heights, slot)
-    densities = shapes * own_heights
-    totals = tree.weights.sum(axis=1, keepdims=True)
-    # A leaf without rows has no shares, and no total to divide by.
-    divisors = np.where(totals > 0.0, totals, 1.0)
-    shares = doubles(tree.weights / divisors)
-    own_shares = graph.add("Gather", shares, node)
-    likelihoods = densities.reduce("ReduceProd", axis=2, keeps=False)
-    votes = own_shares * likelihoods
+    votes = add_votes(tree, densities, parts, slot, node, axis=2)
     total = votes.sum(axis=2)
     is_zero = total.is_equal(0.0)
     # A tree all of whose products are too small for a number votes for no class.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from olscale.errors import ModelError
@@ -37,24 +39,8 @@ def add_tree(learner: HoeffdingTree, rows: Value) -> Value:
     slot = graph.add("Gather", tree.slot, node)
     nodes = np.concatenate(levels)
     leaves = nodes[tree.feature[nodes] == LEAF]
-    heights, means, falls = densities_of(tree, learner.leaf, leaves)
-    values = rows.add_axis(2)
-    own_means = graph.add("Gather", means, slot)
-    differences = values - own_means
-    squares = differences * differences
-    own_falls = graph.add("Gather", falls, slot)
-    quotients = squares / own_falls
-    exponents = quotients * -1.0
-    shapes = exponents.apply("Exp")
-    own_heights = graph.add("Gather", heights, slot)
-    densities = shapes * own_heights
-    totals = tree.weights.sum(axis=1, keepdims=True)
-    # A leaf without rows has no shares, and no total to divide by.
-    divisors = np.where(totals > 0.0, totals, 1.0)
-    shares = tree.weights / divisors
-    own_shares = graph.add("Gather", shares, node)
-    likelihoods = densities.reduce("ReduceProd", keeps=False)
-    votes = own_shares * likelihoods
+    densities = densities_of(tree, learner.leaf, leaves)
+    votes = add_votes(tree, densities, rows.add_axis(2), slot, node)
     return add_scores(votes, learner._outputs)
 
 
@@ -118,13 +104,47 @@ def _add_leaf(tree: Tree | LinearPieces, rows: Value, depth: int) -> Value:
     return node
 
 
-def densities_of(
-    tree: Tree, leaf: str, leaves: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return heights, means and falls of the slots, shape (slots, columns, classes).
+class LeafDensities(NamedTuple):
+    """Normal densities in the slots of leaves, arrays of shape (slots, columns, classes)."""
 
-    `leaf` is how the `leaves`, nodes of the tree, predict.
+    heights: np.ndarray
+    means: np.ndarray
+    falls: np.ndarray
+
+
+def add_votes(
+    tree: Tree,
+    densities: LeafDensities,
+    values: Value,
+    slot: Value,
+    node: Value,
+    axis: int = 1,
+) -> Value:
+    """Add the votes of the leaves `node`: shares of their classes times densities at `values`.
+
+    `axis` of the values has the columns.
     """
+    graph = values.graph
+    own_means = graph.add("Gather", densities.means, slot)
+    differences = values - own_means
+    squares = differences * differences
+    own_falls = graph.add("Gather", densities.falls, slot)
+    quotients = squares / own_falls
+    exponents = quotients * -1.0
+    shapes = exponents.apply("Exp")
+    own_heights = graph.add("Gather", densities.heights, slot)
+    own_densities = shapes * own_heights
+    totals = tree.weights.sum(axis=1, keepdims=True)
+    # A leaf without rows has no shares, and no total to divide by.
+    divisors = np.where(totals > 0.0, totals, 1.0)
+    shares = doubles(tree.weights / divisors)
+    own_shares = graph.add("Gather", shares, node)
+    likelihoods = own_densities.reduce("ReduceProd", axis=axis, keeps=False)
+    return own_shares * likelihoods
+
+
+def densities_of(tree: Tree, leaf: str, leaves: np.ndarray) -> LeafDensities:
+    """Return the densities of a tree whose `leaves`, by their nodes, predict in the way `leaf`."""
     slots, classes = tree.counts.shape
     moments = tree.moments
     if moments.shape[1] == 0:
@@ -143,4 +163,4 @@ def densities_of(
     no_density[tree.slot[leaves[~by_bayes]]] = True
     heights[no_density] = 1.0
     falls[no_density] = np.inf
-    return heights, means, falls
+    return LeafDensities(heights, means, falls)
