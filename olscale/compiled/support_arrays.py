@@ -1,6 +1,6 @@
 """The arrays of support vectors: made, checked, and enlarged; loops are in `support_vectors`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -52,6 +52,22 @@ def empty_support(columns: int, slots: int, most: int) -> dict[str, Array]:
         "born": np.full(blocks * WIDTH, -1, dtype=np.int64),
         "counts": np.array([0, 0, 0, most], dtype=np.int64),
     }
+
+
+def take_shapes(
+    arrays: dict[str, Array], state: Mapping[str, Array], names: Iterable[str]
+) -> None:
+    """Give the arrays with these names the shapes that they have in `state`, where they fit."""
+    for name in names:
+        if name not in arrays or name not in state:
+            continue
+        old = arrays[name]
+        new = state[name]
+        if old.ndim == new.ndim and old.dtype == new.dtype and new.size >= old.size:
+            if name == "values":
+                arrays[name] = aligned_space(*new.shape)
+            else:
+                arrays[name] = np.zeros(new.shape, new.dtype)
 
 
 def check_support(arrays: Mapping[str, Array], columns: int) -> None:

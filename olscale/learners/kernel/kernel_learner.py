@@ -23,6 +23,7 @@ from olscale.compiled.support_arrays import (
     grow_places,
     grow_slots,
     support_vectors,
+    take_shapes,
 )
 from olscale.errors import ParameterError
 from olscale.learners.contract.capability import ShiftFree
@@ -300,15 +301,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         # which may have columns besides the square of the vectors
         empty = self.state_["matrix"].shape
         # These arrays take their shape from `state`; the base class then copies the numbers.
-        growing = {*GROWING, "alpha", "matrix"}
-        for name in growing & state.keys() & self.state_.keys():
-            old = self.state_[name]
-            new = state[name]
-            if old.ndim == new.ndim and old.dtype == new.dtype and new.size >= old.size:
-                if name == "values":
-                    self.state_[name] = aligned_space(*new.shape)
-                else:
-                    self.state_[name] = np.zeros(new.shape, new.dtype)
+        take_shapes(self.state_, state, (*GROWING, "alpha", "matrix"))
         super().restore(state)
         slots = len(self.state_["sizes"])
         before = self.state_["matrix"].shape

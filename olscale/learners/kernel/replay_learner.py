@@ -19,6 +19,7 @@ from olscale.compiled.support_arrays import (
     empty_support,
     grow_places,
     support_vectors,
+    take_shapes,
 )
 from olscale.compiled.support_vectors import WIDTH, drop
 from olscale.learners.contract.cost import EstimatesCost, require_memory
@@ -251,14 +252,7 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
             len(self.state_["place"]),
         )
         slots = len(self.state_["sizes"])
-        for name in set(GROWING) & state.keys():
-            old = self.state_[name]
-            new = state[name]
-            if old.ndim == new.ndim and old.dtype == new.dtype and new.size >= old.size:
-                if name == "values":
-                    self.state_[name] = aligned_space(*new.shape)
-                else:
-                    self.state_[name] = np.zeros(new.shape, new.dtype)
+        take_shapes(self.state_, state, GROWING)
         super().restore(state)
         self._forget_derived()
         if len(self.state_["sizes"]) != slots:

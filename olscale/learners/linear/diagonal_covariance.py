@@ -38,6 +38,7 @@ from olscale.learners.linear.second_order_rule import (
     STEP_NOT_FINITE,
     VARIANCE_OF_FEATURE,
     VARIANCE_OF_ROW,
+    best_rival,
     margin_needed,
     step,
 )
@@ -330,13 +331,7 @@ def _learn_columns(
             column = k
             if max_score:
                 column = y[i]
-                if column != 0:
-                    rival = 0
-                else:
-                    rival = 1
-                for c in range(outputs):
-                    if c != column and f[c] > f[rival]:
-                        rival = c
+                rival = best_rival(f, column)
                 target = 1.0
                 m = f[column] - f[rival]
             else:

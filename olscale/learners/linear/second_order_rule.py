@@ -14,6 +14,7 @@ from typing import Any
 
 from numba.extending import overload
 
+from olscale.arrays import FloatArray
 from olscale.compiled.decorator import inlined
 from olscale.compiled.row_layout import is_tuple_of
 
@@ -43,6 +44,19 @@ def step(rule: Any, m: float, v: float, weight: float) -> tuple[float, float]:
 def margin_needed(rule: Any, square: float) -> float:
     """Return a margin at which `rule` does not move, given that ``v <= |x|^2 = square``."""
     raise TypeError("for compiled loops only")
+
+
+@inlined
+def best_rival(f: FloatArray, own: int) -> int:
+    """Return the class other than `own` with the highest score, the first of equal ones."""
+    if own != 0:
+        rival = 0
+    else:
+        rival = 1
+    for c in range(f.shape[0]):
+        if c != own and f[c] > f[rival]:
+            rival = c
+    return rival
 
 
 def moves(
