@@ -10,7 +10,9 @@ import click
 from olscale.cli.results import (
     advise_compaction,
     can_print,
+    dataset_option,
     experiment_option,
+    learner_option,
     name_damaged,
     skip_damaged_option,
 )
@@ -55,20 +57,8 @@ if TYPE_CHECKING:
     metavar="R",
     help="Treat differences up to R as equal in practice (default: 0.01 for errors, else 0).",
 )
-@click.option(
-    "--dataset",
-    "datasets",
-    metavar="NAME",
-    multiple=True,
-    help="Only this dataset; repeatable.",
-)
-@click.option(
-    "--learner",
-    "learners",
-    metavar="NAME",
-    multiple=True,
-    help="Only this learner; repeatable.",
-)
+@dataset_option
+@learner_option
 @experiment_option
 @skip_damaged_option
 def compare(

@@ -10,6 +10,7 @@ import click
 from olscale.cli.command import Group, Respelled
 from olscale.cli.meter import meter
 from olscale.cli.reading_options import Reading, allow_pickle_option, source_options
+from olscale.cli.results import dataset_option, learner_option
 from olscale.cli.say import say
 from olscale.cli.say import show as print_lines
 
@@ -28,20 +29,8 @@ def models() -> None:
 
 @models.command("list", short_help="List the runs of STORE whose models can be saved.")
 @click.argument("store")
-@click.option(
-    "--dataset",
-    "datasets",
-    metavar="NAME",
-    multiple=True,
-    help="Only this dataset; repeatable.",
-)
-@click.option(
-    "--learner",
-    "learners",
-    metavar="NAME",
-    multiple=True,
-    help="Only this learner; repeatable.",
-)
+@dataset_option
+@learner_option
 def list_models(
     store: str, datasets: tuple[str, ...], learners: tuple[str, ...]
 ) -> None:

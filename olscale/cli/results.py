@@ -22,6 +22,20 @@ skip_damaged_option = click.option(
     help="Leave damaged files out and name them on stderr.",
 )
 
+dataset_option = click.option(
+    "--dataset",
+    "datasets",
+    metavar="NAME",
+    multiple=True,
+    help="Only this dataset; repeatable.",
+)
+learner_option = click.option(
+    "--learner",
+    "learners",
+    metavar="NAME",
+    multiple=True,
+    help="Only this learner; repeatable.",
+)
 experiment_option = click.option(
     "--experiment",
     "experiments",
@@ -57,20 +71,8 @@ experiment_option = click.option(
     help="Show a curve along the stream: cumulative_error, window_error, fading_error, "
     "holdout_error, drift_alarms, segment_error, or one that [protocol] measures asked for.",
 )
-@click.option(
-    "--dataset",
-    "datasets",
-    metavar="NAME",
-    multiple=True,
-    help="Only this dataset; repeatable.",
-)
-@click.option(
-    "--learner",
-    "learners",
-    metavar="NAME",
-    multiple=True,
-    help="Only this learner; repeatable.",
-)
+@dataset_option
+@learner_option
 @experiment_option
 @click.option(
     "--sort",

@@ -167,6 +167,25 @@ _SOURCE: ContextVar[str] = ContextVar("source", default="experiment")
 """What error messages call the source of an experiment: its file, if it has one."""
 
 
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the content of a TOML file, by default under the name of the file.
+
+    Raises
+    ------
+    ExperimentError
+        If the file is missing or is not TOML.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ExperimentError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        # Not TOML, not UTF-8, a number of thousands of digits, or 1,000 brackets.
+        raise ExperimentError(f"{path}: not a TOML file: {error}") from None
+    content.setdefault("name", path.stem)
+    return content
+
+
 def load_experiment(
     path: str | Path, overrides: Iterable[tuple[str, Any]] = ()
 ) -> Experiment:
@@ -187,14 +206,7 @@ def load_experiment(
         If a key or a transform does not exist; the message suggests the nearest one.
     """
     path = Path(path_text(path, "experiment"))
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ExperimentError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        # Not TOML, not UTF-8, a number of thousands of digits, or 1,000 brackets.
-        raise ExperimentError(f"{path}: not a TOML file: {error}") from None
-    content.setdefault("name", path.stem)
+    content = read_toml(path)
     content = with_overrides(content, overrides)
     experiment = parse_experiment(content, str(path))
     datasets = [

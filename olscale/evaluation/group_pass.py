@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import isfinite
 from time import perf_counter
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from olscale.evaluation.run_state import RunState
 from olscale.evaluation.stream_transforms import StreamTransforms
 from olscale.learners.contract.foreign.river_model import share_rows
 from olscale.results.record import Record
+
+_State = TypeVar("_State", bound=RunState)
 
 
 class _Learns(Protocol):
@@ -157,11 +159,16 @@ class GroupPass:
         # No rows are read while machine code is compiled or loaded.
         self._read_seconds += perf_counter() - start - (machine_code_seconds() - before)
 
-    def _begin(self, shape: StreamShape, columns: int) -> Sequence[RunState]:
-        """Return the states of the runs before the first row."""
+    def _new_states(
+        self,
+        kind: type[_State],
+        shape: StreamShape,
+        columns: int,
+        calibrates: bool = False,
+    ) -> list[_State]:
         metrics = METRICS.load_all()
-        states = [
-            RunState(
+        return [
+            kind(
                 run,
                 shape,
                 columns,
@@ -170,10 +177,14 @@ class GroupPass:
                 self._meter,
                 self._exceeded.get(run.id),
                 self._stream.names,
-                self.group.keeps_models,
+                calibrates,
             )
             for run in self.group.runs
         ]
+
+    def _begin(self, shape: StreamShape, columns: int) -> Sequence[RunState]:
+        """Return the states of the runs before the first row."""
+        states = self._new_states(RunState, shape, columns, self.group.keeps_models)
         share_rows([state.learner for state in states if state.outcome == "ok"])
         if self._begins is not None:
             for state in states:

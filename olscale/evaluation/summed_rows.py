@@ -18,7 +18,7 @@ from olscale.data.transforms.pipeline import make_transform
 from olscale.evaluation.class_probabilities import may_need
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.learning_time import LearningTime
-from olscale.evaluation.metrics import METRICS, StreamShape
+from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
@@ -222,20 +222,7 @@ class SumsPass(GroupPass):
         # order.
         blocks = min(MOST_BLOCKS, max(1, self.group.rows // LEAST_ROWS))
         edges = [shape.rows * block // blocks for block in range(blocks + 1)]
-        metrics = METRICS.load_all()
-        states = [
-            _SummedState(
-                run,
-                shape,
-                columns,
-                None,
-                metrics,
-                self._meter,
-                self._exceeded.get(run.id),
-                self._stream.names,
-            )
-            for run in self.group.runs
-        ]
+        states = self._new_states(_SummedState, shape, columns)
         self._sums = _SharedSums(states, edges)
         return states
 

@@ -32,7 +32,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -49,7 +48,8 @@ from pydantic import (
 from olscale.addresses import server_of
 from olscale.bench import BENCHMARKS
 from olscale.data.ingest.ingest import ingest
-from olscale.errors import ExperimentError, UnknownNameError
+from olscale.errors import UnknownNameError
+from olscale.evaluation.experiment import read_toml
 from olscale.evaluation.explain import explain, refuse_flags
 from olscale.system.paths import path_text
 from olscale.system.sizes import parse_duration
@@ -414,14 +414,8 @@ def load_job(path: str | Path) -> JobFile:
         If the file is missing, is no TOML or has a value that does not fit.
     """
     path = Path(path_text(path, "job file"))
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ExperimentError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise ExperimentError(f"{path}: not a TOML file: {error}") from None
     # A job without a name is called after its file, and so is its home.
-    content.setdefault("name", path.stem)
+    content = read_toml(path)
     return parse_job(content, str(path), path.parent.resolve())
 
 
