@@ -154,7 +154,11 @@ def _drop_buckets(windows: Windows, k: int, row: int, count: int) -> None:
 
 @inlined
 def _append_bucket(
-    windows: Windows, k: int, row: int, total: float, squares: float
+    windows: Windows,
+    k: int,
+    row: int,
+    total: float,
+    squares: float,
 ) -> None:
     b = windows.bucket_counts[k, row]
     windows.bucket_sums[k, row, b] = total

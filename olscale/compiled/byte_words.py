@@ -132,7 +132,12 @@ def other_than_digits(typing_context: Any, array: Any, pos: Any) -> Any:
 
 @intrinsic
 def bytes_like(
-    typing_context: Any, array: Any, pos: Any, first: Any, second: Any, third: Any
+    typing_context: Any,
+    array: Any,
+    pos: Any,
+    first: Any,
+    second: Any,
+    third: Any,
 ) -> Any:
     """Return a word whose bit `i` says that the byte at ``pos + i`` is one of three."""
 

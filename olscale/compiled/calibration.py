@@ -235,7 +235,12 @@ def calibrate(
 
 @inlined
 def _learn(
-    softmax: Any, centred: Any, code: int, weight: float, numbers: Any, biases: Any
+    softmax: Any,
+    centred: Any,
+    code: int,
+    weight: float,
+    numbers: Any,
+    biases: Any,
 ) -> None:
     """Take a Newton step of slope and biases, each along its own axis, against the log loss."""
     mean = 0.0

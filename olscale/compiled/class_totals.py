@@ -26,7 +26,12 @@ def open_counts(classes: int) -> IntArray:
 
 @compiled
 def add_class_totals(
-    y: Any, predicted: Any, base: Any, frozen: bool, sums: Any, counts: Any
+    y: Any,
+    predicted: Any,
+    base: Any,
+    frozen: bool,
+    sums: Any,
+    counts: Any,
 ) -> None:
     """Count class codes; `base` and `sums` are those of `olscale.compiled.tallies.count_classes`.
 

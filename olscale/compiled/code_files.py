@@ -130,7 +130,10 @@ def shipped_folder() -> Path | None:
 
 
 def shipped_file(
-    function: Callable[..., Any], name: str, version: str, stamp: str
+    function: Callable[..., Any],
+    name: str,
+    version: str,
+    stamp: str,
 ) -> CheckedCodeFile | None:
     """Return the shipped cache of a function of this package, None if there is none."""
     folder = shipped_folder()

@@ -104,7 +104,10 @@ def components_of(
 
 
 def add_block(
-    of: Components, X: FloatArray, most: int | None = None, centred: bool = True
+    of: Components,
+    X: FloatArray,
+    most: int | None = None,
+    centred: bool = True,
 ) -> tuple[Components, Turn]:
     """Return the components with a block of rows, at most `most`, and the positions of rows.
 

@@ -33,7 +33,13 @@ def is_long(gamma: float, size: float) -> bool:
 
 
 @inlined
-def all_places(support: Any, X: Any, i: int, at: Any, value: Any) -> int:
+def all_places(
+    support: Any,
+    X: Any,
+    i: int,
+    at: Any,
+    value: Any,
+) -> int:
     """Set `at` and `value` to the places and values of row `i`; return their number.
 
     Unlike `find_places` it includes features that no vector has: their place is -1.
@@ -122,7 +128,13 @@ def _difference(
 
 
 @nested
-def _rest(support: Any, slot: int, absolute: bool, inside: Any, count: int) -> float:
+def _rest(
+    support: Any,
+    slot: int,
+    absolute: bool,
+    inside: Any,
+    count: int,
+) -> float:
     """Return the part of a distance at features that the vector has and the row lacks."""
     values = support.values[slot // WIDTH]
     column = slot % WIDTH

@@ -201,19 +201,40 @@ def _dense_square(typing_context, x, row):
 
 
 @intrinsic
-def _csr_dot(typing_context, indices, data, start, stop, w):
+def _csr_dot(
+    typing_context,
+    indices,
+    data,
+    start,
+    stop,
+    w,
+):
     signature = types.float64(indices, data, types.uint64, types.uint64, w)
     return signature, _sum_csr(weighted=1, squared=False)
 
 
 @intrinsic
-def _csr_dot_both(typing_context, indices, data, start, stop, w, u):
+def _csr_dot_both(
+    typing_context,
+    indices,
+    data,
+    start,
+    stop,
+    w,
+    u,
+):
     signature = _TWO(indices, data, types.uint64, types.uint64, w, u)
     return signature, _sum_csr(weighted=2, squared=False)
 
 
 @intrinsic
-def _csr_square(typing_context, indices, data, start, stop):
+def _csr_square(
+    typing_context,
+    indices,
+    data,
+    start,
+    stop,
+):
     signature = types.float64(indices, data, types.uint64, types.uint64)
     return signature, _sum_csr(weighted=0, squared=True)
 
@@ -241,7 +262,10 @@ def _groups(builder: Any, sums: Any) -> list[Any]:
 
 
 def _totals(
-    context: Any, builder: Any, signature: Any, columns: list[list[Any]]
+    context: Any,
+    builder: Any,
+    signature: Any,
+    columns: list[list[Any]],
 ) -> Any:
     """Return the sum of the groups of each column, neighbours first."""
     totals = []

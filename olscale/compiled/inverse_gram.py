@@ -14,7 +14,13 @@ LEAST_DISTANCE = 1e-8
 
 
 @nested
-def project(inverse: Any, count: int, k: Any, own: float, c: Any) -> float:
+def project(
+    inverse: Any,
+    count: int,
+    k: Any,
+    own: float,
+    c: Any,
+) -> float:
     """Set `c` to the coefficients of a row's projection on the vectors; return its distance.
 
     It is the squared distance of the row from the projection.

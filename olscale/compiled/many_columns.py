@@ -64,17 +64,38 @@ def multiply(X: Rows, i: int, W: Array, f: FloatArray) -> Any:
 
 
 @by_layout
-def move_multiply(X: Rows, before: int, a: Array, i: int, W: Array, f: Array) -> Any:
+def move_multiply(
+    X: Rows,
+    before: int,
+    a: Array,
+    i: int,
+    W: Array,
+    f: Array,
+) -> Any:
     """Add the outer product of ``x_before`` and `a` to `W`, then do `multiply` with row `i`.
 
     The weights of many columns do not fit in the nearest cache: moving them and then multiplying
     would fetch them twice. The bits are those of `add_row` followed by `multiply`.
     """
 
-    def dense(X, before, a, i, W, f):
+    def dense(
+        X,
+        before,
+        a,
+        i,
+        W,
+        f,
+    ):
         return move_multiply_dense(X[before], a, X[i], W, f)
 
-    def csr(X, before, a, i, W, f):
+    def csr(
+        X,
+        before,
+        a,
+        i,
+        W,
+        f,
+    ):
         # Two sparse rows share few features: there is nothing to save.
         move_csr(
             X.indices,
@@ -90,13 +111,34 @@ def move_multiply(X: Rows, before: int, a: Array, i: int, W: Array, f: Array) ->
 
 
 @overload(csr_scores, jit_options=INLINED)
-def _csr_scores(indices, data, start, stop, W, f):
-    def double(indices, data, start, stop, W, f):
+def _csr_scores(
+    indices,
+    data,
+    start,
+    stop,
+    W,
+    f,
+):
+    def double(
+        indices,
+        data,
+        start,
+        stop,
+        W,
+        f,
+    ):
         multiply_csr(indices, data, start, stop, W, f)
 
     # For float32 weights the vector code would sum in float32. LLVM vectorizes this loop, with the
     # sums in memory.
-    def single(indices, data, start, stop, W, f):
+    def single(
+        indices,
+        data,
+        start,
+        stop,
+        W,
+        f,
+    ):
         columns = W.shape[1]
         f[:] = 0.0
         end_of_fours = stop - (stop - start) % FOUR

@@ -41,7 +41,10 @@ class Mixture(NamedTuple):
 
 @nested
 def set_gates(
-    distances: FloatArray, few: int, sharpness: int, gates: FloatArray
+    distances: FloatArray,
+    few: int,
+    sharpness: int,
+    gates: FloatArray,
 ) -> None:
     """Set the first few `gates` in proportion to ``distances^-sharpness``, of Euclidean norm 1."""
     # Relative to the closest, so that no power overflows: the ratios are 1 at most.
@@ -77,14 +80,28 @@ def mixed_scores(
     `V` has shape (all planes, outputs, features rounded up to a multiple of `GROUPS`, 2).
     """
 
-    def dense(X, i, V, mixture, planes, f):
+    def dense(
+        X,
+        i,
+        V,
+        mixture,
+        planes,
+        f,
+    ):
         x = X[i]
         for c in range(f.shape[0]):
             f[c, 0], f[c, 1] = mix_multiply(
                 x, V, c, planes, mixture.indices, mixture.gates
             )
 
-    def csr(X, i, V, mixture, planes, f):
+    def csr(
+        X,
+        i,
+        V,
+        mixture,
+        planes,
+        f,
+    ):
         indices = mixture.indices
         gates = mixture.gates
         sums = np.empty((GROUPS, 2))
@@ -125,10 +142,28 @@ def add_mixed(
     The layout is that of `mixed_scores`.
     """
 
-    def dense(X, i, V, mixture, planes, c, a, b):
+    def dense(
+        X,
+        i,
+        V,
+        mixture,
+        planes,
+        c,
+        a,
+        b,
+    ):
         mix_move(X[i], V, c, planes, mixture.indices, mixture.gates, a, b)
 
-    def csr(X, i, V, mixture, planes, c, a, b):
+    def csr(
+        X,
+        i,
+        V,
+        mixture,
+        planes,
+        c,
+        a,
+        b,
+    ):
         indices = mixture.indices
         gates = mixture.gates
         for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):

@@ -79,7 +79,11 @@ def _are_all_above(distances: FloatArray, count: int, least: float) -> bool:
 
 @nested
 def _nearest_by_differences(
-    prototypes: Prototypes, X: Any, i: int, square: float, place: int
+    prototypes: Prototypes,
+    X: Any,
+    i: int,
+    square: float,
+    place: int,
 ) -> int:
     """Return the nearest of the prototypes that are too close for products to separate."""
     least = max(0.0, _product_distance(prototypes, square, place))
@@ -121,7 +125,11 @@ def _nearest_by_differences(
 
 @inlined
 def are_blurred(
-    prototypes: Prototypes, X: Any, i: int, scale: float, existing: int
+    prototypes: Prototypes,
+    X: Any,
+    i: int,
+    scale: float,
+    existing: int,
 ) -> bool:
     """Return whether row `i`, of length 1 by `scale`, differs from all prototypes by rounding only.
 
@@ -137,7 +145,11 @@ def are_blurred(
 
 @nested
 def _all_differ_little(
-    prototypes: Prototypes, X: Any, i: int, scale: float, existing: int
+    prototypes: Prototypes,
+    X: Any,
+    i: int,
+    scale: float,
+    existing: int,
 ) -> bool:
     for p in range(existing):
         prototypes.candidates[p] = p
@@ -157,7 +169,12 @@ def _all_differ_little(
 
 @by_layout
 def add_differences(
-    X: Rows, i: int, prototypes: Prototypes, count: int, scale: float, kind: int
+    X: Rows,
+    i: int,
+    prototypes: Prototypes,
+    count: int,
+    scale: float,
+    kind: int,
 ) -> Any:
     """Add squared differences of row `i`, times `scale`, and the first `count` candidates.
 
@@ -167,7 +184,13 @@ def add_differences(
     number: Any = prototypes[0].dtype
 
     @inlined
-    def add_feature(prototypes, j, value, count, kind):
+    def add_feature(
+        prototypes,
+        j,
+        value,
+        count,
+        kind,
+    ):
         for n in range(count):
             p = prototypes.candidates[n]
             rows = max(1.0, prototypes.counts[p])
@@ -178,13 +201,27 @@ def add_differences(
 
     add: Any = add_feature
 
-    def dense(X, i, prototypes, count, scale, kind):
+    def dense(
+        X,
+        i,
+        prototypes,
+        count,
+        scale,
+        kind,
+    ):
         row = prototypes.rows[i & 1]
         for j in range(prototypes.sums.shape[0]):
             if (row[j] != 0.0) == (kind != ABSENT):
                 add(prototypes, j, scale * np.float64(row[j]), count, kind)
 
-    def csr(X, i, prototypes, count, scale, kind):
+    def csr(
+        X,
+        i,
+        prototypes,
+        count,
+        scale,
+        kind,
+    ):
         start = X.indptr[i]
         stop = X.indptr[i + 1]
         if kind != ABSENT:

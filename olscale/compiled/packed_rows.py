@@ -40,7 +40,13 @@ def _others(data: Any, i: Any, count: Any) -> Any:
 
 
 @compiled
-def _put_indices(indices: Any, low: Any, high: Any, unit: Any, twos: Any) -> Any:
+def _put_indices(
+    indices: Any,
+    low: Any,
+    high: Any,
+    unit: Any,
+    twos: Any,
+) -> Any:
     """Write the lower halves of a row from `unit` on, then its runs; return where these end."""
     run = unit + high - low
     begin = low
@@ -135,7 +141,13 @@ def pack_rows(
 
 @compiled
 def find_rows(
-    begin: Any, middle: Any, end: Any, rows: Any, words: Any, position: Any, label: Any
+    begin: Any,
+    middle: Any,
+    end: Any,
+    rows: Any,
+    words: Any,
+    position: Any,
+    label: Any,
 ) -> None:
     """Fill in where each row of the pieces lies: its position, entries and label."""
     record, values, entries = rows

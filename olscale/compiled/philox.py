@@ -23,7 +23,14 @@ _ZERO = np.uint64(0)
 
 
 @compiled
-def philox(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
+def philox(
+    c0: Any,
+    c1: Any,
+    c2: Any,
+    c3: Any,
+    k0: Any,
+    k1: Any,
+) -> Any:
     """Return the four words of a counter of four words and a key of two, all uint64 below 2^32."""
     for _ in range(_ROUNDS):
         p0 = _MULTIPLY0 * c0

@@ -302,7 +302,10 @@ def _flush(prototypes, X):
 
 @inlined
 def nearest_few(
-    prototypes: Prototypes, scale: float, indices: IntArray, distances: FloatArray
+    prototypes: Prototypes,
+    scale: float,
+    indices: IntArray,
+    distances: FloatArray,
 ) -> int:
     """Set `indices` to the prototypes nearest to the measured row; return their number.
 
@@ -321,7 +324,12 @@ def nearest_few(
 
 @inlined
 def move(
-    prototypes: Prototypes, i: int, p: int, weight: float, square: float, count: float
+    prototypes: Prototypes,
+    i: int,
+    p: int,
+    weight: float,
+    square: float,
+    count: float,
 ) -> None:
     """Add the measured row `i`, times `weight`, to prototype `p`, as a row that counts `count`.
 
@@ -337,7 +345,13 @@ def move(
 
 
 @inlined
-def replace(prototypes: Prototypes, X: Any, i: int, p: int, square: float) -> None:
+def replace(
+    prototypes: Prototypes,
+    X: Any,
+    i: int,
+    p: int,
+    square: float,
+) -> None:
     """Replace prototype `p` by row `i`, of squared norm `square`, as the first row that counts."""
     set_column(X, i, prototypes.sums, p)
     prototypes.squares[p] = square

@@ -193,24 +193,54 @@ def add_row(X: Rows, i: int, W: Array, a: FloatArray) -> Any:
 
 
 @by_layout
-def add_column(X: Rows, i: int, W: Array, c: int, a: float) -> Any:
+def add_column(
+    X: Rows,
+    i: int,
+    W: Array,
+    c: int,
+    a: float,
+) -> Any:
     """Add ``a x_i`` to column `c` of `W`."""
 
-    def dense(X, i, W, c, a):
+    def dense(
+        X,
+        i,
+        W,
+        c,
+        a,
+    ):
         x = X[i]
         for j in range(W.shape[0]):
             W[j, c] += a * x[j]
 
-    def csr(X, i, W, c, a):
+    def csr(
+        X,
+        i,
+        W,
+        c,
+        a,
+    ):
         for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             W[np.uint32(X.indices[p]), c] += a * X.data[p]
 
-    def dense_one(X, i, W, c, a):
+    def dense_one(
+        X,
+        i,
+        W,
+        c,
+        a,
+    ):
         x = X[i]
         for j in range(W.shape[0]):
             W[j] += a * x[j]
 
-    def csr_one(X, i, W, c, a):
+    def csr_one(
+        X,
+        i,
+        W,
+        c,
+        a,
+    ):
         for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             W[np.uint32(X.indices[p])] += a * X.data[p]
 

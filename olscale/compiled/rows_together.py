@@ -72,7 +72,13 @@ def may_go_together(support: Any, X: Any, i: int, last: int) -> bool:
 
 
 @compiled
-def multiply_together(support: Any, X: Any, i: int, at: Any, space: Any) -> bool:
+def multiply_together(
+    support: Any,
+    X: Any,
+    i: int,
+    at: Any,
+    space: Any,
+) -> bool:
     """Set squares and products of `ROWS` rows from `i` on in `space`; False if features differ."""
     length = X.indptr[i + 1] - X.indptr[i]
     if not _have_same_features(X, i, length):
@@ -91,7 +97,13 @@ def take_products(space: Any, row: int, count: int, k: Any) -> float:
 
 
 @inlined
-def renew(support: Any, X: Any, i: int, at: Any, space: Any) -> None:
+def renew(
+    support: Any,
+    X: Any,
+    i: int,
+    at: Any,
+    space: Any,
+) -> None:
     """Compute the products of `ROWS` rows from `i` on again for vectors that have changed."""
     if support.changed.any():
         _multiply_changed(support, X, i, at, space)
@@ -118,7 +130,14 @@ def _have_same_features(X: Any, i: int, length: int) -> bool:
 
 
 @inlined
-def _multiply(support: Any, X: Any, i: int, length: int, at: Any, space: Any) -> None:
+def _multiply(
+    support: Any,
+    X: Any,
+    i: int,
+    length: int,
+    at: Any,
+    space: Any,
+) -> None:
     (position, squares, K), first, products = space, X.indptr[i], 0
     a = 0.0
     b = 0.0
@@ -149,7 +168,13 @@ def _multiply(support: Any, X: Any, i: int, length: int, at: Any, space: Any) ->
 
 
 @nested
-def _multiply_changed(support: Any, X: Any, i: int, at: Any, space: Any) -> None:
+def _multiply_changed(
+    support: Any,
+    X: Any,
+    i: int,
+    at: Any,
+    space: Any,
+) -> None:
     (position, _, K), first, products = space, X.indptr[i], 0
     length = X.indptr[i + 1] - first
     for p in range(first, first + length):

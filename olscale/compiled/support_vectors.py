@@ -85,7 +85,13 @@ def has_room(support: Any, entries: int) -> bool:
 
 
 @inlined
-def find_places(support: Any, X: Any, i: int, at: Any, value: Any) -> tuple[int, float]:
+def find_places(
+    support: Any,
+    X: Any,
+    i: int,
+    at: Any,
+    value: Any,
+) -> tuple[int, float]:
     """Set `at` and `value` to the places and values of row `i`; return their number and its square.
 
     The square is the row's squared norm.
@@ -105,7 +111,13 @@ def find_places(support: Any, X: Any, i: int, at: Any, value: Any) -> tuple[int,
 
 
 @inlined
-def products(support: Any, at: Any, value: Any, found: int, k: Any) -> None:
+def products(
+    support: Any,
+    at: Any,
+    value: Any,
+    found: int,
+    k: Any,
+) -> None:
     """Set ``k[s]`` to the product of a row and vector `s`; after the last, up to seven are 0."""
     count = support.counts[0]
     for block in range((count + WIDTH - 1) // WIDTH):
@@ -122,7 +134,12 @@ def products(support: Any, at: Any, value: Any, found: int, k: Any) -> None:
 
 @nested
 def distances(
-    support: Any, at: Any, value: Any, found: int, size: float, k: Any
+    support: Any,
+    at: Any,
+    value: Any,
+    found: int,
+    size: float,
+    k: Any,
 ) -> None:
     """Set ``k[s]`` to the sum of absolute differences of a row and vector `s`.
 
@@ -143,7 +160,13 @@ def distances(
 
 
 @inlined
-def put(support: Any, slot: int, X: Any, i: int, size: float) -> None:
+def put(
+    support: Any,
+    slot: int,
+    X: Any,
+    i: int,
+    size: float,
+) -> None:
     """Put row `i` in an empty slot; the caller checks that there is room.
 
     The slot is the next free one or one that `take_out` emptied.

@@ -77,7 +77,10 @@ def for_each_block(
 
 
 def for_first_columns(
-    builder: Any, weights: Any, columns: Any, write: Callable[[ColumnBlock], None]
+    builder: Any,
+    weights: Any,
+    columns: Any,
+    write: Callable[[ColumnBlock], None],
 ) -> None:
     """Let `write` write the loop for the first `columns` of weights, which are doubles.
 
@@ -118,7 +121,13 @@ class ColumnBlock:
         First column of the block.
     """
 
-    def __init__(self, builder: Any, weights: Any, size: int, first: Any) -> None:
+    def __init__(
+        self,
+        builder: Any,
+        weights: Any,
+        size: int,
+        first: Any,
+    ) -> None:
         self.builder = builder
         self.data = weights.data
         self.size = size

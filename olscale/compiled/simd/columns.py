@@ -77,7 +77,13 @@ def multiply_dense(typing_context, x, W, f):
 
 
 @intrinsic
-def multiply_first(typing_context, x, W, columns, f):
+def multiply_first(
+    typing_context,
+    x,
+    W,
+    columns,
+    f,
+):
     """Set ``f = x W`` for the first `columns` of `W` alone.
 
     The rows of `W`, and `f`, have room for full vectors of eight.
@@ -102,7 +108,14 @@ def multiply_first(typing_context, x, W, columns, f):
 
 
 @intrinsic
-def move_multiply_dense(typing_context, before, a, x, W, f):
+def move_multiply_dense(
+    typing_context,
+    before,
+    a,
+    x,
+    W,
+    f,
+):
     """Add the outer product of the dense row `before` and `a`, then do `multiply_dense` with `x`.
 
     Weights are moved and multiplied while they are in registers: fetching them takes most of the
@@ -167,7 +180,15 @@ def _multiply_csr(fused: bool = False) -> Callable[..., Any]:
 
 
 @intrinsic
-def multiply_csr(typing_context, indices, data, start, stop, W, f):
+def multiply_csr(
+    typing_context,
+    indices,
+    data,
+    start,
+    stop,
+    W,
+    f,
+):
     """Set ``f = x W`` for the sparse row `start` to `stop` and return ``x x``.
 
     `f` may have more entries than there are columns.
@@ -176,7 +197,15 @@ def multiply_csr(typing_context, indices, data, start, stop, W, f):
 
 
 @intrinsic
-def multiply_csr_fused(typing_context, indices, data, start, stop, W, f):
+def multiply_csr_fused(
+    typing_context,
+    indices,
+    data,
+    start,
+    stop,
+    W,
+    f,
+):
     """Do `multiply_csr` with each product and its sum rounded together."""
     return types.float64(indices, data, types.intp, types.intp, W, f), _multiply_csr(
         fused=True
@@ -184,7 +213,15 @@ def multiply_csr_fused(typing_context, indices, data, start, stop, W, f):
 
 
 @intrinsic
-def multiply_places(typing_context, places, values, stop, W, columns, f):
+def multiply_places(
+    typing_context,
+    places,
+    values,
+    stop,
+    W,
+    columns,
+    f,
+):
     """Do `multiply_first` with the sparse row of `values` up to `stop`, for cached weights."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -206,7 +243,15 @@ def multiply_places(typing_context, places, values, stop, W, columns, f):
 
 
 @intrinsic
-def move_csr(typing_context, indices, data, start, stop, W, a):
+def move_csr(
+    typing_context,
+    indices,
+    data,
+    start,
+    stop,
+    W,
+    a,
+):
     """Add the outer product of the sparse row `start` to `stop` and `a` to `W`."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

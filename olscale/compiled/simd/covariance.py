@@ -54,7 +54,13 @@ _DOUBLES = ir.VectorType(DOUBLE, VECTOR)
 
 
 @intrinsic
-def subtract_multiply(typing_context, S, h, x, g):
+def subtract_multiply(
+    typing_context,
+    S,
+    h,
+    x,
+    g,
+):
     """Subtract ``h h'`` from the symmetric matrix `S` and set ``g = S x`` with the result.
 
     `S` has shape (features, columns), `h` and `g` as many entries as it has columns, a multiple of
@@ -119,7 +125,14 @@ _FOUR_PLACES = ir.VectorType(INT32, _FOUR)
 
 
 @intrinsic
-def sum_moments(typing_context, A, indices, data, start, stop):
+def sum_moments(
+    typing_context,
+    A,
+    indices,
+    data,
+    start,
+    stop,
+):
     """Return ``x mu``, ``x^2 sigma`` and ``|x|^2`` of the sparse row `start` to `stop`.
 
     `A` has mean and variance of each feature next to each other and is flat.
@@ -173,7 +186,19 @@ def sum_moments(typing_context, A, indices, data, start, stop):
 
 
 @intrinsic
-def move_four(typing_context, A, m0, m1, m2, m3, data, p, a, gamma, tiny):
+def move_four(
+    typing_context,
+    A,
+    m0,
+    m1,
+    m2,
+    m3,
+    data,
+    p,
+    a,
+    gamma,
+    tiny,
+):
     """Move means and variances of flat `A` at `m0` to `m3` by the four values from ``data[p]``.
 
     The places are all different. With ``s = variance value``: ``mean += a s`` and

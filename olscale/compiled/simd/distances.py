@@ -46,7 +46,14 @@ _DOUBLES = ir.VectorType(DOUBLE, VECTOR)
 
 
 @intrinsic
-def set_distances_together(typing_context, X, rows, start, stop, squares):
+def set_distances_together(
+    typing_context,
+    X,
+    rows,
+    start,
+    stop,
+    squares,
+):
     """Set the squared distances of `TOGETHER` rows from the places `start` to `stop`.
 
     These are a multiple of full vectors; `X` has shape (features, `TOGETHER`), `rows` (features,

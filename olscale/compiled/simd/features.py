@@ -152,7 +152,10 @@ def sines_cosines(x: Vectors) -> tuple[Vectors, Vectors]:
 
 
 def _choose(
-    builder: Any, tests: list[Any], values: list[Any], otherwise: float
+    builder: Any,
+    tests: list[Any],
+    values: list[Any],
+    otherwise: float,
 ) -> list[Any]:
     return [
         builder.select(test, value, all_of(otherwise))
@@ -170,7 +173,14 @@ def _signed(builder: Any, vector: Any, quadrant: Any) -> Any:
 
 
 @intrinsic
-def gaussian_values(typing_context, count, gamma, size, sizes, k):
+def gaussian_values(
+    typing_context,
+    count,
+    gamma,
+    size,
+    sizes,
+    k,
+):
     """Turn the first `count` products in `k` into kernel values.
 
     Up to seven numbers after them become some number from 0 to 1.
@@ -214,7 +224,14 @@ def gaussian_values(typing_context, count, gamma, size, sizes, k):
 
 
 @intrinsic
-def fourier_values(typing_context, angles, factor, scale, cosines, sines):
+def fourier_values(
+    typing_context,
+    angles,
+    factor,
+    scale,
+    cosines,
+    sines,
+):
     """Set `cosines` and `sines` to `scale` times those of ``factor * angles``; return how many.
 
     Only full vectors are set.

@@ -104,7 +104,14 @@ def combine_lines(typing_context, A, x, f):
 
 
 @intrinsic
-def combine_lines_twice(typing_context, A, x, y, f, g):
+def combine_lines_twice(
+    typing_context,
+    A,
+    x,
+    y,
+    f,
+    g,
+):
     """Do `combine_lines` with `x` and `f`, and with `y` and `g`: lines are read once."""
     return types.void(A, x, y, f, g), _combine_lines(2)
 
@@ -192,7 +199,10 @@ def _vectors_of(builder: Any, array: Any) -> Any:
 
 
 def for_tiles(
-    builder: Any, count: Any, most: int, write: Callable[[Any, int], None]
+    builder: Any,
+    count: Any,
+    most: int,
+    write: Callable[[Any, int], None],
 ) -> None:
     """Let `write` write the code for tiles of `most` of `count` members, and for fewer at the end.
 

@@ -249,7 +249,13 @@ def _take_out(builder: Any, slots: list[Any], smallest: Any) -> Any:
 
 
 def _insert(
-    builder: Any, low: Any, indices: Any, count: Any, most: Any, value: Any, place: Any
+    builder: Any,
+    low: Any,
+    indices: Any,
+    count: Any,
+    most: Any,
+    value: Any,
+    place: Any,
 ) -> None:
     """Insert a number and its place in ascending order, after equals; the last drops out."""
     end = builder.sub(most, INT64(1))

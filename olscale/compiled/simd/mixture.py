@@ -63,7 +63,15 @@ def multiply_add_numbers(typing_context, x, w, total):
 
 
 @intrinsic
-def mix_multiply(typing_context, x, V, c, planes, indices, gates):
+def mix_multiply(
+    typing_context,
+    x,
+    V,
+    c,
+    planes,
+    indices,
+    gates,
+):
     """Return both products of a dense row with ``sum_n gates[n] V[indices[n], c]``.
 
     The sum runs over the first `planes`.
@@ -112,7 +120,17 @@ def mix_multiply(typing_context, x, V, c, planes, indices, gates):
 
 
 @intrinsic
-def mix_move(typing_context, x, V, c, planes, indices, gates, a, b):
+def mix_move(
+    typing_context,
+    x,
+    V,
+    c,
+    planes,
+    indices,
+    gates,
+    a,
+    b,
+):
     """Add the outer product of a row and ``gates[n] (a, b)`` to each ``V[indices[n], c]``.
 
     The row is dense; the first `planes` are moved.
@@ -211,7 +229,14 @@ def _visit_tiles(
         visit(end, 1, lambda _: last)
 
 
-def _start(builder: Any, weights: Any, plane: Any, c: Any, j: Any, n: int) -> Any:
+def _start(
+    builder: Any,
+    weights: Any,
+    plane: Any,
+    c: Any,
+    j: Any,
+    n: int,
+) -> Any:
     """Return where four features' weights begin, the n-th four from `j` on, in a flat `V`."""
     outputs = builder.extract_value(weights.shape, 1)
     features = builder.extract_value(weights.shape, 2)

@@ -34,7 +34,12 @@ def _mask(builder: Any, bits: Any) -> Any:
 
 @intrinsic
 def split_halves(
-    typing_context: Any, halves: Any, i: Any, indices: Any, j: Any, high: Any
+    typing_context: Any,
+    halves: Any,
+    i: Any,
+    indices: Any,
+    j: Any,
+    high: Any,
 ) -> Any:
     """``halves[i:i+16] = indices[j:j+16] & 0xffff``; return a mask of those not in half `high`."""
 
@@ -57,7 +62,12 @@ def split_halves(
 
 @intrinsic
 def join_halves(
-    typing_context: Any, indices: Any, i: Any, halves: Any, j: Any, high: Any
+    typing_context: Any,
+    indices: Any,
+    i: Any,
+    halves: Any,
+    j: Any,
+    high: Any,
 ) -> Any:
     """``indices[i:i+16] = halves[j:j+16] + (high << 16)``."""
 

@@ -34,7 +34,16 @@ _DOUBLES = ir.VectorType(DOUBLE, VECTOR)
 
 
 @intrinsic
-def add_picked(typing_context, features, values, start, stop, mask, W, f):
+def add_picked(
+    typing_context,
+    features,
+    values,
+    start,
+    stop,
+    mask,
+    W,
+    f,
+):
     """Add the sparse row `start` to `stop` times the rows of `W` at ``features & mask`` to `f`."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -28,7 +28,15 @@ _FAR = 16
 
 
 @intrinsic
-def add_multiply_dense(typing_context, before, column, a, row, S, f):
+def add_multiply_dense(
+    typing_context,
+    before,
+    column,
+    a,
+    row,
+    S,
+    f,
+):
     """Add ``a before`` to a column of `S`, unless `column` is negative; then set ``f = row S``.
 
     Rows have the precision of `S`; the sum is computed in that of `a`. `f` may have more entries

@@ -62,7 +62,12 @@ def packed_size(width: int) -> int:
 
 @intrinsic
 def multiply_panel(
-    typing_context: Any, S: Any, start: Any, first: Any, z: Any, g: Any
+    typing_context: Any,
+    S: Any,
+    start: Any,
+    first: Any,
+    z: Any,
+    g: Any,
 ) -> Any:
     """Add to `g` the part of the product with `z` of the panel at `start`, from row `first` on."""
 
@@ -114,7 +119,12 @@ def multiply_panel(
 
 @intrinsic
 def subtract_panel(
-    typing_context: Any, S: Any, start: Any, first: Any, H: Any, count: Any
+    typing_context: Any,
+    S: Any,
+    start: Any,
+    first: Any,
+    H: Any,
+    count: Any,
 ) -> Any:
     """Subtract ``h h'``, for the first `count` rows h of `H`, from the panel at `start`.
 
@@ -160,7 +170,13 @@ def subtract_panel(
     return types.void(S, types.intp, types.intp, H, types.intp), codegen
 
 
-def _row_bases(builder: Any, start: Any, first: Any, left: Any, part: int) -> list[Any]:
+def _row_bases(
+    builder: Any,
+    start: Any,
+    first: Any,
+    left: Any,
+    part: int,
+) -> list[Any]:
     """Return where column 0 of rows would be, so that other positions are those of columns."""
     bases = []
     for n in range(_ROWS):

@@ -30,7 +30,11 @@ def fill_vectors(columns: int) -> int:
 
 
 def open_arrays(
-    context: Any, builder: Any, signature: Any, arguments: Any, *places: int
+    context: Any,
+    builder: Any,
+    signature: Any,
+    arguments: Any,
+    *places: int,
 ) -> list[Any]:
     """Return the arrays among an intrinsic's arguments, at `places`, with data and shapes."""
     return [
@@ -105,7 +109,13 @@ def zero_slot(builder: Any, kind: Any) -> Any:
     return cgutils.alloca_once(builder, kind, zfill=True)
 
 
-def accumulate(builder: Any, slot: Any, x: Any, w: Any, fused: bool = False) -> None:
+def accumulate(
+    builder: Any,
+    slot: Any,
+    x: Any,
+    w: Any,
+    fused: bool = False,
+) -> None:
     """Add ``x w`` to a slot; if `fused`, product and sum are rounded together."""
     total = builder.load(slot)
     if fused:
