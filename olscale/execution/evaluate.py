@@ -36,9 +36,9 @@ from olscale.execution.settings import (
 )
 from olscale.execution.shutdown import Stop
 from olscale.learners.registry import is_ours, learner_path
-from olscale.results.opening import open_store
+from olscale.results.opening import make_or_mend_store
 from olscale.results.store import Store
-from olscale.results.version import is_vacant, mend_version, unmake
+from olscale.results.version import unmake
 from olscale.storage.open import absolute_path
 from olscale.system.memory import memory_bytes, parse_limit
 from olscale.system.paths import path_text
@@ -178,13 +178,11 @@ def evaluate(
     if scheduler is not None and not in_process:
         threads = _run_loop(_reach(where, progress, planned.learners, settings))
     # A store that this evaluation creates is removed again if no worker can be reached.
-    new = is_vacant(store)
-    if mend_version(store):
+    target, new, is_mended = make_or_mend_store(store)
+    if is_mended:
         progress.note(
             f"set aside damaged file store.json of {store}; it is written anew"
         )
-    # Writing is checked once there is something to write: a complete store may be read-only.
-    target = open_store(store, create=True, writes=False)
     parts = 1
     if not in_process:
         parts = max(threads, workers or 0) or os.cpu_count() or 1

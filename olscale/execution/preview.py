@@ -21,8 +21,9 @@ from olscale.results.opening import open_store
 from olscale.results.plans import LeftOut
 from olscale.results.selections import read_selections
 from olscale.results.store import Store
-from olscale.results.version import is_vacant
+from olscale.results.version import is_vacant, open_files
 from olscale.system.memory import parse_limit
+from olscale.system.paths import path_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +145,8 @@ def preview(
         planned = PlannedExperiment(resolved)
         if strict_online:
             planned.check_strictly_online()
-        path = os.fspath(store)
-        if is_vacant(path):
+        path = path_text(store, "store")
+        if is_vacant(open_files(path)):
             # An empty store in memory takes the place of one that is not to be made.
             target = open_store(f"memory://olscale-preview-{uuid4().hex}", create=True)
         else:

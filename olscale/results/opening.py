@@ -1,10 +1,11 @@
 """Opening a metrics store: made where there is none, checked, and known to be writable."""
 
 import os
+from typing import NamedTuple
 
 from olscale.errors import StoreError
 from olscale.results.store import Store
-from olscale.results.version import is_store, make_store
+from olscale.results.version import is_store, is_vacant, make_store, mend_version
 from olscale.system.paths import path_text
 
 
@@ -41,6 +42,40 @@ def open_store(
     set()
     """
     store = Store(path_text(path, "store"))
+    _require_store(store, create)
+    if writes is None:
+        writes = create
+    if writes:
+        require_writable(store)
+    return store
+
+
+class ReadyStore(NamedTuple):
+    """A store to write to, whether it is new, and whether its store.json was damaged."""
+
+    store: Store
+    is_new: bool
+    is_mended: bool
+
+
+def make_or_mend_store(path: str) -> ReadyStore:
+    """Open the store of an evaluation, made where there is none, with a whole store.json.
+
+    Writing is checked once there is something to write: a complete store may be read-only.
+
+    Raises
+    ------
+    StoreError
+        If `path` holds something else, or the store cannot be read or mended.
+    """
+    store = Store(path)
+    is_new = is_vacant(store.files)
+    is_mended = mend_version(store.files, path)
+    _require_store(store, create=True)
+    return ReadyStore(store, is_new, is_mended)
+
+
+def _require_store(store: Store, create: bool) -> None:
     if not is_store(store.files, store.path):
         if not create:
             raise StoreError(
@@ -49,11 +84,6 @@ def open_store(
             )
         make_store(store.files, store.path)
     assert store.version  # or an error that says what is wrong with it
-    if writes is None:
-        writes = create
-    if writes:
-        require_writable(store)
-    return store
 
 
 def require_writable(store: Store) -> None:

@@ -6,7 +6,6 @@ file carries a checksum.
 """
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -16,7 +15,6 @@ from olscale.storage.base import Storage
 from olscale.storage.checked_json import DAMAGE, json_bytes, json_content
 from olscale.storage.checked_parquet import checksum_matches
 from olscale.storage.open import open_storage
-from olscale.system.paths import path_text
 
 FORMAT = "olscale metrics store"
 VERSION = 3
@@ -144,21 +142,23 @@ def make_store(files: Storage, path: str) -> None:
         ) from fault
 
 
-def is_vacant(path: str | os.PathLike[str]) -> bool:
-    """Return whether there is no metrics store at `path`."""
+def is_vacant(files: Storage) -> bool:
+    """Return whether there is no metrics store among the files."""
     try:
-        return not open_files(path_text(path, "store")).is_file("store.json")
+        return not files.is_file("store.json")
     except OSError:
         return False
 
 
-def mend_version(path: str) -> bool:
+def mend_version(files: Storage, path: str) -> bool:
     """Write store.json of a store anew, if it is damaged, and keep the damaged one in ``damaged/``.
 
     Parameters
     ----------
+    files : Storage
+        Those of a store, if there is one.
     path : str
-        Where there may be a store.
+        Its path, for messages.
 
     Returns
     -------
@@ -171,7 +171,6 @@ def mend_version(path: str) -> bool:
         If store.json is damaged and nothing else is there of a store, or the store cannot be
         read or written to.
     """
-    files = open_files(path)
     try:
         if not files.is_file("store.json"):
             return False

@@ -277,19 +277,19 @@ def test_any_changed_bit_of_a_store_json_is_found(tmp_path, make_record):
         ):
             open_store(near.path)
     with pytest.raises(StoreError, match="is not a metrics store"):
-        mend_version(near.path)
+        mend_version(near.files, near.path)
     (tmp_path / "s" / "store.json").write_bytes(data)
     store.write(make_record())
-    assert not mend_version(store.path)
+    assert not mend_version(store.files, store.path)
     (tmp_path / "s" / "store.json").write_bytes(data[:-9])
-    assert mend_version(store.path)
+    assert mend_version(store.files, store.path)
     assert (tmp_path / "s" / "store.json").read_bytes() == data
     assert (tmp_path / "s" / "damaged" / "store.json").read_bytes() == data[:-9]
     (tmp_path / "s" / "store.json").write_text(
         '{"format": "olscale metrics store", "version": 9}'
     )
     with pytest.raises(StoreError, match="upgrade olscale"):
-        mend_version(store.path)
+        mend_version(store.files, store.path)
 
 
 @pytest.mark.long
