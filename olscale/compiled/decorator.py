@@ -29,6 +29,7 @@ from olscale.compiled.code_files import (
     shipped_key,
     use_private_cache,
 )
+from olscale.compiled.compile_once import code_or_lock, compile_once
 from olscale.compiled.machine_code import (
     begin_machine_code,
     end_machine_code,
@@ -104,6 +105,7 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     # without a writable folder each process compiles for itself
     with suppress(OSError):
         dispatcher._cache = _Cache(function)
+        dispatcher.compile = partial(compile_once, dispatcher.compile)
     return dispatcher  # type: ignore[no-any-return]
 
 
@@ -167,6 +169,11 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             code = self._read(self._cache_file, key, target_context)
             if code is None and self._shipped is not None:
                 code = self._read(self._shipped, shipped_key(key), target_context)
+            if code is None:
+                code = code_or_lock(
+                    f"{self._cache_file._index_path}.lock",
+                    partial(self._read, self._cache_file, key, target_context),
+                )
             return code
         finally:
             end_machine_code()

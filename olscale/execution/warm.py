@@ -154,6 +154,10 @@ def ship(learners: Sequence[str] = ()) -> int:
                 str(source / "any.py")
             )
             if cached.is_dir():
-                shutil.copytree(cached, folder / source.relative_to(PACKAGE))
+                shutil.copytree(
+                    cached,
+                    folder / source.relative_to(PACKAGE),
+                    ignore=shutil.ignore_patterns("*.lock"),
+                )
     (folder / STAMP_FILE).write_text(package_digest(*STAMPED))
     return sum(path.is_file() for path in folder.rglob("*"))
