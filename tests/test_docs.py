@@ -322,7 +322,7 @@ def test_the_page_of_learners_lists_every_learner() -> None:
 
     text = (ROOT / "docs" / "learners.md").read_text(encoding="utf-8")
     missing = [name for name in learner_names() if f"`{name}`" not in text]
-    assert not missing
+    assert not missing, "give each a line in the table of docs/learners.md"
 
 
 def test_corrected_p_values_of_the_soft_local_page_are_holms_of_its_own() -> None:

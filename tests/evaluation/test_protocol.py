@@ -412,6 +412,7 @@ def test_every_option_asks_for_other_runs(
         )
         return {Run(key, "perceptron", 1, {}).id for key in keys}
 
+    assert option in CHANGES, f"give {option} a value in CHANGES of this file"
     others = {name: value for name, value in CHANGES[option].items() if name != option}
     assert ids(**CHANGES[option]) != ids(**others)
 
