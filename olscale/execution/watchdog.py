@@ -20,6 +20,7 @@ import weakref
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cached_property
 from math import inf
 from multiprocessing.spawn import get_executable
 from pathlib import Path
@@ -29,7 +30,7 @@ from uuid import uuid4
 
 from olscale.errors import ExecutionError
 from olscale.evaluation.budget import Budget, Metered
-from olscale.execution.watchdog_process import BEATS, SLOT, SLOTS
+from olscale.execution.watchdog_process import BEATS, SLOT, SLOTS, WORDS_SIZE
 from olscale.results.opening import open_store
 from olscale.results.store import Store
 
@@ -53,14 +54,14 @@ class Watchdog:
     def __init__(self, silence: float) -> None:
         self._silence = silence
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open for the life of this process
-        size = BEATS.size + SLOTS * SLOT.size
-        self._file.truncate(size)
-        self.words = mmap.mmap(self._file.fileno(), size)
+        self._file.truncate(WORDS_SIZE)
+        self.words = mmap.mmap(self._file.fileno(), WORDS_SIZE)
         self._free = list(range(SLOTS))
-        self._lines = dict[int, bytes]()
-        self._returned: deque[tuple[int, dict[tuple[str, ...], int]]] = deque()
+        self._returned: deque[int] = deque()
+        # Start and size of the part of the file that describes the runs of each slot.
+        self._descriptions = [(WORDS_SIZE, 0)] * SLOTS
+        self._end = WORDS_SIZE
         self._beats = 0
-        self._groups = 0
         self._lock = threading.Lock()
         # Processes that learners start inherit this, even if they detach.
         self._mark = f"{MARK}={uuid4().hex}"
@@ -83,13 +84,12 @@ class Watchdog:
                 script = Path(__file__).with_name("watchdog_process.py")
                 self._process = subprocess.Popen(
                     [_python(), "-I", "-S", str(script), *map(str, arguments)],
-                    stdin=subprocess.PIPE,
+                    stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                     pass_fds=[self._file.fileno()],
                     start_new_session=True,
                 )
-                self._send(b"".join(self._lines.values()))
 
     def beat(self) -> None:
         """Signal that this process's event loop runs."""
@@ -98,21 +98,21 @@ class Watchdog:
         with suppress(OSError):
             self.ensure()
 
-    def tell(self, group: dict[str, Any]) -> int:
-        """Announce a group of runs to the process; return its number."""
-        with self._lock:
-            self._groups += 1
-            line = json.dumps({"group": self._groups, **group}).encode() + b"\n"
-            self._lines[self._groups] = line
-            self._send(line)
-            return self._groups
+    def describe(self, slot: int, description: bytes) -> int:
+        """Write what the process may have to know about a call; return where it starts.
 
-    def _send(self, lines: bytes) -> None:
-        assert self._process is not None
-        assert self._process.stdin is not None
-        with suppress(OSError):  # it has ended; the next beat starts another
-            self._process.stdin.write(lines)
-            self._process.stdin.flush()
+        The process reads it only if it ends the call: a message for each of a thousand short groups
+        would take longer than learning them.
+        """
+        start, size = self._descriptions[slot]
+        if len(description) > size:
+            with self._lock:
+                start = self._end
+                size = 2 * len(description)
+                self._end += size
+            self._descriptions[slot] = start, size
+        os.pwrite(self._file.fileno(), description, start)
+        return start
 
     def take_slot(self) -> int:
         """Return a free slot of the shared memory."""
@@ -128,20 +128,13 @@ class Watchdog:
                 )
             return self._free.pop()
 
-    def give_back(self, slot: int, groups: dict[tuple[str, ...], int]) -> None:
-        """Take a slot and its groups back; safe anywhere, since the garbage collector calls it."""
-        self._returned.append((slot, groups))
+    def give_back(self, slot: int) -> None:
+        """Take a slot back; safe anywhere, since the garbage collector calls it."""
+        self._returned.append(slot)
 
     def _tidy(self) -> None:
         while self._returned:
-            slot, groups = self._returned.popleft()
-            self._free.append(slot)
-            for group in groups.values():
-                self._lines.pop(group, None)
-            if groups:
-                self._send(
-                    json.dumps({"forget": list(groups.values())}).encode() + b"\n"
-                )
+            self._free.append(self._returned.popleft())
 
 
 class GroupWatch:
@@ -173,39 +166,58 @@ class GroupWatch:
         memory_limit: float,
     ) -> None:
         self._dog = watchdog
+        self._store = store
+        self._folder = folder
+        self._budget = budget
         self._full = FULL * memory_limit or inf
-        slot = watchdog.take_slot()
-        groups = dict[tuple[str, ...], int]()
-        self._offset = BEATS.size + slot * SLOT.size
-        self._groups = groups
+        self._slot = watchdog.take_slot()
+        self._offset = BEATS.size + self._slot * SLOT.size
         self._number: int = SLOT.unpack_from(watchdog.words, self._offset)[0]
-        self.close = weakref.finalize(self, watchdog.give_back, slot, groups)
-        files = store.files
-        ends = {"time": budget.out_of_time(), "budget": budget.out_of_memory()}
+        self.close = weakref.finalize(self, watchdog.give_back, self._slot)
+        self._runs: tuple[str, ...] = ()
+        self._described = (0, 0)
+
+    @cached_property
+    def _about(self) -> bytes:
+        """A line about the group, for the process."""
+        ends = {
+            "time": self._budget.out_of_time(),
+            "budget": self._budget.out_of_memory(),
+        }
         reasons = {over: (end.outcome, end.reason) for over, end in ends.items()}
-        self._about = {
-            "folder": folder,
-            "budget": budget.model_dump(),
+        files = self._store.files
+        about = {
+            "folder": self._folder,
+            "budget": self._budget.model_dump(),
             "ends": {**reasons, "full": ("oom", "filled the memory of its worker")},
             "local": files.local is not None,
-            "root": str(files.local or store.path),
-            "writer": [_python(), "-c", _WRITER, json.dumps(sys.path)],
+            "root": str(files.local or self._store.path),
         }
+        if files.local is None:
+            about["writer"] = [_python(), "-c", _WRITER, json.dumps(sys.path)]
+        return json.dumps(about).encode()
 
     def enter(self, runs: Sequence[Metered], seconds: float, most_bytes: float) -> None:
         """Begin to watch a call."""
         if seconds == most_bytes == self._full == inf:
             return
         ids = tuple(run.run.id for run in runs)  # type: ignore[attr-defined]
-        group = self._groups.get(ids)
-        if group is None:
-            group = self._groups[ids] = self._dog.tell({**self._about, "runs": ids})
+        if ids != self._runs:
+            description = self._about + b"\n" + json.dumps(ids).encode()
+            try:
+                start = self._dog.describe(self._slot, description)
+            except (
+                OSError
+            ):  # a full disk is no fault of the learner: the call is not watched
+                return
+            self._described = start, len(description)
+            self._runs = ids
         # Write the values first, then the number that makes them valid.
         SLOT.pack_into(
             self._dog.words,
             self._offset,
             self._number,
-            group,
+            *self._described,
             monotonic() + seconds,
             most_bytes,
             self._full,

@@ -3,9 +3,9 @@
 A thread of the worker would wait forever on a learner that never releases Python's lock. This
 separate process imports only a little of the standard library, and starts in about 30 ms:
 ``python -I -S watchdog_process.py FD WORKER NANNY SECONDS MARK``. It reads a few words of shared
-memory (`SLOT`: the current call, its deadline and its limit in bytes) and, on its standard input, a
-line of JSON for each group of runs that calls may be for. It ends with its worker,
-however the worker ends, and kills the processes that learners have started there.
+memory (`SLOT`: the current call, its deadline and its limit in bytes) and, from the same file, what
+the worker has written about the runs of a call, only when it ends that call. It ends with its
+worker, however the worker ends, and kills the processes that learners have started there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import hashlib
 import json
 import mmap
 import os
-import select
 import signal
 import struct
 import sys
@@ -34,22 +33,29 @@ ORPHAN_SECONDS = 5.0
 BEATS = struct.Struct("=q")
 """Head of the shared memory: a counter that grows each second while the worker's loop runs."""
 
-SLOT = struct.Struct("=qqddd")
-"""A call: number (odd while running), group, deadline, bytes of its budget and of the worker."""
+SLOT = struct.Struct("=qqqddd")
+"""A call: number (odd while running), where the file describes its runs and in how many bytes,
+deadline, bytes of its budget and of the worker.
+"""
 
 SLOTS = 64
 
+WORDS_SIZE = BEATS.size + SLOTS * SLOT.size
+"""Bytes of the shared memory; descriptions of runs follow it in the file."""
 
-def ends_of(group: dict[str, Any], excess: list[str]) -> list[tuple[str, str]]:
-    """Return path below the store and content of each file that says how a run of a group ends."""
-    end = {"outcome": excess[0], "reason": excess[1], "budget": group["budget"]}
+
+def ends_of(
+    about: dict[str, Any], runs: list[str], excess: list[str]
+) -> list[tuple[str, str]]:
+    """Return path below the store and content of each file that says how one of `runs` ends."""
+    end = {"outcome": excess[0], "reason": excess[1], "budget": about["budget"]}
     # Same format as `olscale.storage.checked_json`; this process has only Python's own modules.
     text = json.dumps(end, sort_keys=True, separators=(",", ":"))
     content = (
         json.dumps({**end, "checksum": hashlib.sha256(text.encode()).hexdigest()})
         + "\n"
     )
-    return [(f"{group['folder']}/{run}.json", content) for run in group["runs"]]
+    return [(f"{about['folder']}/{run}.json", content) for run in runs]
 
 
 class CallWatch:
@@ -59,6 +65,8 @@ class CallWatch:
     ----------
     words : mmap
         The shared memory.
+    descriptor : int
+        Its file, with the descriptions of runs.
     worker, nanny : int
         Processes.
     silence : float
@@ -68,16 +76,20 @@ class CallWatch:
     """
 
     def __init__(
-        self, words: mmap.mmap, worker: int, nanny: int, silence: float, mark: str
+        self,
+        words: mmap.mmap,
+        descriptor: int,
+        worker: int,
+        nanny: int,
+        silence: float,
+        mark: str,
     ) -> None:
         self.words = words
+        self.descriptor = descriptor
         self.worker = worker
         self.nanny = nanny
         self.silence = silence
         self.mark = mark.encode()
-        self.groups: dict[int, dict[str, Any]] = {}
-        self.rest = b""
-        self.heard = True
         self.beats = -1
         self.silent = 0.0
         self.orphan = 0.0
@@ -87,7 +99,7 @@ class CallWatch:
         """Watch until the worker has ended, and end the processes that it leaves."""
         last = looked = time.monotonic()
         while os.getppid() == self.worker:
-            self.hear()
+            time.sleep(POLL_SECONDS)
             now = time.monotonic()
             # No more than two intervals count: a suspended machine has not been silent.
             passed = min(now - last, 2 * POLL_SECONDS)
@@ -112,43 +124,31 @@ class CallWatch:
                 break
         self.end()
 
-    def hear(self) -> None:
-        """Read lines for a short time."""
-        if not self.heard:
-            time.sleep(POLL_SECONDS)
-        elif select.select([0], [], [], POLL_SECONDS)[0]:
-            data = os.read(0, 1 << 16)
-            # otherwise the worker has closed its end: it is ending
-            self.heard = bool(data)
-            *lines, self.rest = (self.rest + data).split(b"\n")
-            for line in lines:
-                about = json.loads(line)
-                if "forget" in about:
-                    for group in about["forget"]:
-                        self.groups.pop(group, None)
-                else:
-                    self.groups[about["group"]] = about
-
-    def excess(self, now: float) -> tuple[int, int, int, str] | None:
-        """Return slot, number, group and outcome of a call over its budget; None without one."""
+    def excess(self, now: float) -> tuple[int, int, str] | None:
+        """Return slot, number and outcome of a call over its budget; None without one."""
         held = None
         for slot in range(SLOTS):
-            number, group, deadline, most, full = SLOT.unpack_from(
-                self.words, BEATS.size + slot * SLOT.size
-            )
+            number, _, _, deadline, most, full = self.call(slot)
             if not number & 1:
                 continue
             if held is None and (most != float("inf") or full != float("inf")):
                 held = resident_bytes(self.worker)
             if (held or 0) > most:
-                return slot, number, group, "budget"
+                return slot, number, "budget"
             if now > deadline:
-                return slot, number, group, "time"
+                return slot, number, "time"
             if (held or 0) > full:
-                return slot, number, group, "full"
+                return slot, number, "full"
         return None
 
-    def terminate(self, slot: int, number: int, group: int, over: str) -> bool:
+    def call(self, slot: int) -> tuple[int, int, int, float, float, float]:
+        """Return the words of a slot, in the order of `SLOT`."""
+        words: tuple[int, int, int, float, float, float] = SLOT.unpack_from(
+            self.words, BEATS.size + slot * SLOT.size
+        )
+        return words
+
+    def terminate(self, slot: int, number: int, over: str) -> bool:
         """Stop the worker and write the outcomes; resume it if the call has returned after all."""
         os.kill(self.worker, signal.SIGSTOP)
         for _ in range(100):
@@ -156,17 +156,15 @@ class CallWatch:
             if state is None or state[0] in "TtZX":
                 break
             time.sleep(0.01)
-        current = SLOT.unpack_from(self.words, BEATS.size + slot * SLOT.size)[0]
-        while (
-            self.heard and group not in self.groups and select.select([0], [], [], 0)[0]
-        ):
-            self.hear()
-        if current != number or group not in self.groups:
+        current, start, size, *_ = self.call(slot)
+        if current != number:
             os.kill(self.worker, signal.SIGCONT)
             return False
-        about = self.groups[group]
-        files = ends_of(about, about["ends"][over])
         try:
+            # A line about the group, and a line with the runs of the call.
+            lines = os.pread(self.descriptor, size, start).splitlines()
+            about, runs = (json.loads(line) for line in lines)
+            files = ends_of(about, runs, about["ends"][over])
             if about["local"]:
                 for name, content in files:
                     write(about["root"], name, content)
@@ -322,9 +320,9 @@ def contents(process: int, name: str) -> bytes:
 def main(arguments: list[str]) -> None:
     """Watch the worker that started this process."""
     descriptor, worker, nanny = (int(argument) for argument in arguments[:3])
-    words = mmap.mmap(descriptor, BEATS.size + SLOTS * SLOT.size)
-    os.close(descriptor)
-    CallWatch(words, worker, nanny, float(arguments[3]), arguments[4]).run()
+    words = mmap.mmap(descriptor, WORDS_SIZE)
+    silence = float(arguments[3])
+    CallWatch(words, descriptor, worker, nanny, silence, arguments[4]).run()
 
 
 if __name__ == "__main__":

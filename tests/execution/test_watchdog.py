@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +18,7 @@ import pytest
 
 from olscale.execution import watchdog_process
 from olscale.execution.watchdog import _WRITER
+from olscale.execution.watchdog_process import BEATS, SLOT, WORDS_SIZE
 from olscale.results.opening import open_store
 
 pytestmark = pytest.mark.skipif(
@@ -155,53 +158,49 @@ def test_a_call_that_returns_while_it_is_judged_goes_on(
 
     For a store that is no local directory another process writes the verdict.
     """
-    import mmap
-
     worker = subprocess.Popen(["sleep", "1000"])
-    words = mmap.mmap(
-        -1,
-        watchdog_process.BEATS.size
-        + watchdog_process.SLOTS * watchdog_process.SLOT.size,
-    )
-    watch = watchdog_process.CallWatch(words, worker.pid, os.getpid(), 0.0, "X=1")
     about: dict[str, Any] = {
-        "group": 1,
         "folder": "checkpoints/pack",
-        "runs": ["a"],
         "budget": {},
         "local": local,
+        "root": str(tmp_path),
+        "ends": {"time": ["timeout", "late"]},
+        "writer": [sys.executable, "-c", _WRITER, json.dumps(sys.path)],
     }
-    about |= {"root": str(tmp_path), "ends": {"time": ["timeout", "late"]}}
-    about["writer"] = [sys.executable, "-c", _WRITER, json.dumps(sys.path)]
+    description = json.dumps(about).encode() + b'\n["a"]'
+    described = WORDS_SIZE, len(description)
     open_store(tmp_path, create=True)
-    watch.heard = False
-    watch.groups = {1: about}
     infinite = float("inf")
-    try:
-        watchdog_process.SLOT.pack_into(
-            words, watchdog_process.BEATS.size, 3, 1, 5.0, infinite, infinite
+    with tempfile.TemporaryFile() as file:
+        file.truncate(WORDS_SIZE)
+        os.pwrite(file.fileno(), description, WORDS_SIZE)
+        words = mmap.mmap(file.fileno(), WORDS_SIZE)
+        watch = watchdog_process.CallWatch(
+            words, file.fileno(), worker.pid, os.getpid(), 0.0, "X=1"
         )
-        assert watch.excess(4.9) is None
-        assert watch.excess(5.1) == (0, 3, 1, "time")
-        watchdog_process.SLOT.pack_into(
-            words, watchdog_process.BEATS.size, 5, 1, 9.0, infinite, infinite
-        )
-        assert not watch.terminate(0, 3, 1, "time")
-        assert until(lambda: (watchdog_process.status(worker.pid) or " ")[0] == "S")
-        assert not list(tmp_path.rglob("a.json"))
-        assert watch.terminate(0, 5, 1, "time")
-        assert (
-            json.loads((tmp_path / "checkpoints/pack/a.json").read_text())["outcome"]
-            == "timeout"
-        )
-        assert (watchdog_process.status(worker.pid) or " ")[0] == "T"
-    finally:
-        worker.kill()
-        worker.wait()
+        try:
+            SLOT.pack_into(words, BEATS.size, 3, *described, 5.0, infinite, infinite)
+            assert watch.excess(4.9) is None
+            assert watch.excess(5.1) == (0, 3, "time")
+            SLOT.pack_into(words, BEATS.size, 5, *described, 9.0, infinite, infinite)
+            assert not watch.terminate(0, 3, "time")
+            assert until(lambda: (watchdog_process.status(worker.pid) or " ")[0] == "S")
+            assert not list(tmp_path.rglob("a.json"))
+            assert watch.terminate(0, 5, "time")
+            assert (
+                json.loads((tmp_path / "checkpoints/pack/a.json").read_text())[
+                    "outcome"
+                ]
+                == "timeout"
+            )
+            assert (watchdog_process.status(worker.pid) or " ")[0] == "T"
+        finally:
+            worker.kill()
+            worker.wait()
 
 
 def test_a_watchdog_process_that_was_killed_is_replaced(store: Path) -> None:
-    """With the groups that it was told of."""
+    """And reads the runs of calls that the worker had described before."""
     script = WORKER.partition("own =")[0] + (
         "import signal, time\n"
         "watch.enter([Run('one')], 1000.0, float('inf'))\n"
