@@ -124,7 +124,7 @@ class _ShardState(RunState):
 
     def count(
         self,
-        rows: IntArray,
+        first: int,
         y: Array,
         codes: Array,
         scores: FloatArray,
@@ -292,7 +292,7 @@ def merge_shards(
         train_blocks, test_blocks = ends[0]["blocks"].tolist()
         for y, codes, moved in _counted(group, scratch, "train", train_blocks):
             # Metrics here never read scores (`can_shard`), which shards do not share.
-            merged.count(np.arange(first, first + len(y)), y, codes, _NO_SCORES)
+            merged.count(first, y, codes, _NO_SCORES)
             first += len(y)
             updates += int(moved.sum())
         for y, codes, _ in _counted(group, scratch, "test", test_blocks):

@@ -218,20 +218,14 @@ class RunState(RunLearner):
             self._diverge(chunk, row, self.position + row, "row", self.position + row)
             return
         scores, codes = self._score_columns.assess(chunk, scored)
-        # Without arrivals each label comes with its row, and metrics need no order of events.
+        # Without arrivals all rows are scored and each label comes with its row: metrics need no
+        # order of events.
         if scored.arrivals is None:
-            weights = None
-            if chunk.weights is not None:
-                weights = chunk.weights[rows]
-            self.count(
-                self.position + rows,
-                chunk.y[rows],
-                codes,
-                scores,
-                weights,
-            )
+            self.count(self.position, chunk.y, codes, scores, chunk.weights)
         else:
-            counted = slice(self._burned_in(self.position + rows), None)
+            burn_in = self.run.stream.scoring.burn_in
+            burned_in = int(np.searchsorted(self.position + rows, burn_in))
+            counted = slice(burned_in, None)
             for metric in self._counting():
                 metric.arrive(scored.arrivals.labels, scored.arrivals.asked[counted])
             self._weigh(self._counting(), chunk.weights, rows[counted])
@@ -241,14 +235,17 @@ class RunState(RunLearner):
 
     def count(
         self,
-        rows: IntArray,
+        first: int,
         y: Array,
         codes: Array,
         scores: FloatArray,
         weights: FloatArray | None = None,
     ) -> None:
-        """Count rows: numbers, targets, predictions and scores before each update, weights."""
-        burned_in = self._burned_in(rows)
+        """Count rows of the stream from number `first` on.
+
+        They are given by targets, predictions and scores before each update, and weights.
+        """
+        burned_in = min(max(0, self.run.stream.scoring.burn_in - first), len(y))
         # Rows of the burn-in are not counted, but the baselines of metrics learn their labels.
         for metric in self._counting():
             if burned_in:
@@ -275,10 +272,6 @@ class RunState(RunLearner):
         if self.run.stream.scoring.test_only:
             return ()
         return self._metrics
-
-    def _burned_in(self, rows: IntArray) -> int:
-        """Return how many of `rows`, numbers of rows of the stream, belong to the burn-in."""
-        return int(np.searchsorted(rows, self.run.stream.scoring.burn_in))
 
     def _see(self, counted: slice, y: Array, codes: Array, scores: FloatArray) -> None:
         for metric in self._counting():

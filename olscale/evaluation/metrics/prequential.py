@@ -7,6 +7,22 @@ from olscale.evaluation.metrics.base import Metric, StreamShape, points_among
 from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
 
+_SPARSE_POINTS = 256
+"""Rows per point from which counting each piece is faster than a running sum over all rows."""
+
+
+def _counts_before(ends: IntArray, wrong: BoolArray) -> IntArray:
+    """Return how many of the first rows are wrong, for each number of rows in `ends`."""
+    if len(ends) * _SPARSE_POINTS > len(wrong):
+        counts: IntArray = np.cumsum(wrong, dtype=np.int64)[ends - 1]
+        return counts
+    starts = [0, *ends[:-1]]
+    pieces = [
+        np.count_nonzero(wrong[start:end])
+        for start, end in zip(starts, ends, strict=False)
+    ]
+    return np.cumsum(pieces, dtype=np.int64)
+
 
 class Prequential(Metric):
     """`mistakes` (a count) and `cumulative_error` (their fraction of the rows seen).
@@ -49,8 +65,8 @@ class Prequential(Metric):
         first = int(self.sums["rows"][0])
         mistakes = int(self.sums["mistakes"][0])
         reached = points_among(self._points, first, len(y))
-        at = self._points[reached] - first - 1
-        self.sums["curve"][reached] = mistakes + np.cumsum(wrong)[at]
+        ends = self._points[reached] - first
+        self.sums["curve"][reached] = mistakes + _counts_before(ends, wrong)
         if len(self._names):
             numbers = np.arange(first, first + len(y))
             segment = np.searchsorted(self._starts, numbers, side="right") - 1
@@ -60,7 +76,7 @@ class Prequential(Metric):
                 segment[wrong], minlength=count
             )
         self.sums["rows"] += len(y)
-        self.sums["mistakes"] += int(wrong.sum())
+        self.sums["mistakes"] += np.count_nonzero(wrong)
 
     def values(self) -> dict[str, float]:
         rows = int(self.sums["rows"][0])
