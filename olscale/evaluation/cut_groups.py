@@ -202,7 +202,7 @@ BUNDLE_SECONDS = 1.0
 LEAST_SECONDS = 0.1
 """Shortest time of a bundle, about: a shorter one would consist mostly of messages."""
 
-SHARES = 3
+SHARES = 2
 """Share of a worker's remaining work that a bundle takes at most: all workers end together."""
 
 
