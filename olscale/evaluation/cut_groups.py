@@ -17,7 +17,7 @@ from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import RunGroup, StreamSource
 from olscale.system.memory import default_limit
 
-GROUP_NUMBERS = 2e8
+GROUP_NUMBERS = 1e9
 """Most numbers (values of rows times runs) in a group of several runs on a permutation or fold."""
 
 READ_NUMBERS = 2.0
@@ -31,6 +31,11 @@ SHUFFLED_ROW_NUMBERS = 100.0
 
 READING = 20.0
 """A group that learns so many times as long as it reads spends a twentieth of its time on that."""
+
+SLICE_READING = 8.0
+"""Least number of times as long as it reads that a slice of a permutation or fold should learn,
+where there is one for each worker: they need slices only to end together.
+"""
 
 LEAST_COST = 1e9
 """Numbers that a group should process, in a quarter of a second: less would be mostly messages."""
@@ -128,8 +133,7 @@ def cut_groups(
             )
             least = fair
             if has_stream_for_each:
-                # Slices that read longer than they learn would gain nothing.
-                least = max(fair, reading(key))
+                least = max(fair, SLICE_READING * reading(key))
             # Runs with a projection share its cost, so only the size limits their groups.
             if key.projection is None:
                 least = min(least, max(READING * reading(key), LEAST_COST))

@@ -322,7 +322,7 @@ def test_a_permutation_is_not_cut_for_learners_that_take_less_time_than_reading_
     source = StreamSource("d", 1_000_000, 10_000_000)
     keys = [StreamKey("d", "0" * 64, (), Shuffle(0, i)) for i in range(8)]
     runs = [Run(key, name, i, {}) for key in keys for i, name in enumerate("ab")]
-    for numbers, groups in ((1e7, 8), (1e9, 16)):
+    for numbers, groups in ((1e7, 8), (1e8, 8), (1e9, 16)):
         costs = {run.id: numbers for run in runs}
         cut = cut_groups(runs, {"0" * 64: source}, 2, costs=costs, groups_a_part=3)
         assert len(cut) == groups

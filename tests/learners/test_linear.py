@@ -10,6 +10,7 @@ from olscale.compiled.csr import to_csr
 from olscale.data.chunk import Chunk
 from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.cost import cost_of
+from olscale.learners.contract.fused_settings import fuse
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
 
@@ -148,3 +149,31 @@ def test_float32_state_stays_close_to_float64(name: str) -> None:
             int((codes_of(learner.learn(chunk.X, chunk.y)) != chunk.y).sum())
         )
     assert abs(mistakes[0] - mistakes[1]) <= 4
+
+
+@pytest.mark.parametrize(
+    ("settings", "classes"), [(2, 2), (5, 2), (130, 2), (3, 50), (13, 10), (2, 130)]
+)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_settings_in_one_pass_learn_as_each_alone(
+    settings: int, classes: int, sparse: bool
+) -> None:
+    """However many columns of scores learn at once: none is lost where the settings are divided."""
+    rng = np.random.default_rng(settings)
+    X = rng.normal(size=(200, 3))
+    rows = to_csr(X) if sparse else X
+    y = rng.integers(0, classes, 200)
+    together = [
+        make_learner("pa1", {"C": 0.5**i if i < 20 else 1.0 + i})
+        for i in range(settings)
+    ]
+    for learner in together:
+        learner.begin(3, classes)
+    fused = fuse(together)
+    scores = fused.learn(rows, y)
+    fused.release()
+    for learner, fused_scores in zip(together, scores, strict=True):
+        alone = make_learner("pa1", {"C": learner.C})
+        alone.begin(3, classes)
+        np.testing.assert_array_equal(alone.learn(rows, y), fused_scores)
+        np.testing.assert_array_equal(alone.state_["W"], learner.state_["W"])

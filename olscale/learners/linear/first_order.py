@@ -18,7 +18,7 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import Rows, rows_of
+from olscale.compiled.csr import CSR, Rows, rows_of
 from olscale.compiled.decorator import compiled, inlined, is_ours, uncached
 from olscale.compiled.pages import aligned_copy
 from olscale.compiled.row_layout import is_tuple_of
@@ -48,6 +48,17 @@ from olscale.learners.contract.parameters import Choice, Real, param
 from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.contract.usable_rows import unusable
 
+_MOST_OUTPUTS = 120
+"""Score columns of settings that learn at once. Their weights of a feature take 15 lines of a
+cache, an odd number, so that those of all features spread over the whole cache: with 640 columns
+each setting takes five times as long.
+"""
+
+_FEWEST_OUTPUTS = 4
+"""Score columns below which settings learn dense rows one after another: a product of a row with
+the weights of one column is faster than with two or three at once.
+"""
+
 
 class FusedLinear(FusedSettings):
     """Settings of a first-order linear learner in one pass.
@@ -69,7 +80,38 @@ class FusedLinear(FusedSettings):
         # Linear models with one rule: `grid_key` guarantees it.
         self._learners: list[Any] = list(learners)
         self.task = self._learners[0].task
-        states = [learner.state_ for learner in self._learners]
+        self._blocks: list[_SettingsBlock] = []
+
+    def learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> list[FloatArray]:
+        if not self._blocks:
+            size = self._settings_at_once(X)
+            self._blocks = [
+                _SettingsBlock(self._learners[start : start + size])
+                for start in range(0, len(self._learners), size)
+            ]
+        return [
+            scores for block in self._blocks for scores in block.learn(X, y, weights)
+        ]
+
+    def _settings_at_once(self, X: Rows) -> int:
+        outputs: int = self._learners[0].state_["W"].shape[1]
+        if not isinstance(X, CSR) and outputs * len(self._learners) < _FEWEST_OUTPUTS:
+            return 1
+        return max(1, _MOST_OUTPUTS // outputs)
+
+    def release(self) -> None:
+        for block in self._blocks:
+            block.release()
+
+
+class _SettingsBlock:
+    """Settings whose weights lie in one array, the weights of a feature side by side."""
+
+    def __init__(self, learners: Sequence[Any]) -> None:
+        self._learners = learners
+        states = [learner.state_ for learner in learners]
         weights_of_settings = [state["W"] for state in states]
         updates = [state["updates"] for state in states]
         self._state: State = {
@@ -77,15 +119,16 @@ class FusedLinear(FusedSettings):
             "seen": states[0]["seen"].copy(),
             "updates": np.concatenate(updates),
         }
-        rules = [learner._rule() for learner in self._learners]
+        rules = [learner._rule() for learner in learners]
         rule: Any = type(rules[0])
         self._rule = rule(
             *(np.concatenate(values) for values in zip(*rules, strict=True))
         )
 
     def learn(
-        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None
     ) -> list[FloatArray]:
+        """Return the scores of each setting."""
         settings = len(self._learners)
         first = self._learners[0]
         scores: FloatArray = first._learn(
@@ -94,12 +137,13 @@ class FusedLinear(FusedSettings):
         return np.split(scores, settings, axis=1)
 
     def release(self) -> None:
-        blocks = np.split(self._state["W"], len(self._learners), axis=1)
+        """Give the learners their weights."""
+        weights_of_settings = np.split(self._state["W"], len(self._learners), axis=1)
         for s, learner in enumerate(self._learners):
             learner.state_ = {
                 "seen": self._state["seen"].copy(),
                 "updates": self._state["updates"][s : s + 1].copy(),
-                "W": np.ascontiguousarray(blocks[s]),
+                "W": np.ascontiguousarray(weights_of_settings[s]),
             }
 
 
