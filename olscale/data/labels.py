@@ -351,8 +351,11 @@ class ClassCodes:
         known = self._known
         if not len(known):
             return np.zeros(len(label), dtype=np.int64)
+        places: NDArray[Any]
         if self._consecutive:
-            return (label - known[0]).astype(np.int64)
-        if len(known) == 2:
-            return (label > known[0]).astype(np.int64)
-        return np.searchsorted(known, label).astype(np.int64, copy=False)
+            places = label - known[0]
+        elif len(known) == 2:
+            places = label > known[0]
+        else:
+            places = np.searchsorted(known, label)
+        return places.astype(np.int64, copy=False)
