@@ -34,7 +34,7 @@ def redacted(text: str) -> str:
     """
     # Most texts have no address, and every line that is printed comes through here.
     if "://" in text:
-        return _IN_TEXT.sub(lambda found: redacted_address(found[0]), text)
+        return _IN_TEXT.sub(lambda match: redacted_address(match[0]), text)
     return text
 
 

@@ -193,7 +193,7 @@ class UnknownNameError(OlscaleError, LookupError):
 
     def __init__(self, kind: str, got: str, known: Iterable[str]) -> None:
         self.kind = kind
-        # Kept beside the message, since errors go through pickle and are made anew from
+        # Kept with the message, since errors go through pickle and are made anew from
         # these.
         self.got = got
         self.known = tuple(sorted(known))

@@ -2,7 +2,7 @@ r"""Text from outside made fit to be shown.
 
 Names, labels and reasons come from files and from other people's code, and may hold anything: an
 escape sequence that recolours a terminal, a newline that breaks a table, an override that turns a
-name's letters round. Whoever shows such a text passes it through `printable` first; whoever writes
+name's letters round. To show such a text, code passes it through `printable` first; to write
 it to a CSV cell, through `csv_cell`.
 """
 

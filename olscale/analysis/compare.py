@@ -92,7 +92,7 @@ class Comparison:
     pairs : tuple of Pair
         Each two learners, the better one first; with a baseline, the baseline and each other one.
     cliques : tuple of tuple of str
-        Largest groups of learners, neighbours by mean rank, of which no two differ significantly;
+        Largest groups of learners, neighbours by mean rank; no two in a group differ significantly;
         groups may overlap.
     """
 

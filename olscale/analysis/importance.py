@@ -61,7 +61,7 @@ def importance(
         return {}
     shares = {}
     for name in names:
-        groups = _groups([one.get(name) for one in params])
+        groups = _groups([of_point.get(name) for of_point in params])
         count = int(groups.max()) + 1
         within = 0.0
         for i in range(count):
@@ -78,7 +78,8 @@ def _groups(values: Sequence[Any]) -> IntArray:
     texts = [canonical_json(value) for value in values]
     distinct = dict.fromkeys(texts)
     are_numbers = all(
-        isinstance(one, int | float) and not isinstance(one, bool) for one in values
+        isinstance(value, int | float) and not isinstance(value, bool)
+        for value in values
     )
     if are_numbers and len(distinct) > _BINS:
         shares = np.linspace(0, 1, _BINS + 1)

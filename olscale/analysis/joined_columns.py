@@ -66,7 +66,7 @@ def joined_columns(plans: Iterable[Plan]) -> dict[SettingOnRows, tuple[str, ...]
         if not plan.experiment.endswith(TUNING):
             experiments[plan.experiment].append(plan)
     joined: dict[SettingOnRows, tuple[str, ...]] = {}
-    apart: set[SettingOnRows] = set()
+    separate: set[SettingOnRows] = set()
     for forms in experiments.values():
         for parts in _by_dataset(forms):
             column = max(parts, key=lambda part: len(part.names))
@@ -77,11 +77,11 @@ def joined_columns(plans: Iterable[Plan]) -> dict[SettingOnRows, tuple[str, ...]
                     for setting in part.settings:
                         joined.setdefault(setting, column.transforms)
                 elif len(part.names) > 1:
-                    apart |= part.settings
+                    separate |= part.settings
     return {
         setting: transforms
         for setting, transforms in joined.items()
-        if setting not in apart
+        if setting not in separate
     }
 
 

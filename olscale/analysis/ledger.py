@@ -175,12 +175,12 @@ def _points(
     published: Iterable[PublishedCell],
 ) -> list[Summary]:
     """Return the test errors of models of the first so many rows that cells ask for."""
-    asked = {
+    requested = {
         cell.metric
         for cell in published
         if cell.metric.startswith(f"test_error{AFTER}")
     }
-    if not asked:
+    if not requested:
         return []
     held_out = [
         summary
@@ -189,7 +189,7 @@ def _points(
     ]
     points = []
     for curve in curves(store, held_out, metric="holdout_error"):
-        for metric in sorted(asked):
+        for metric in sorted(requested):
             row = int(metric.partition(AFTER)[2])
             errors = curve.errors[:, curve.rows == row]
             if not errors.size:
@@ -252,27 +252,27 @@ def _compare(
     setting: Setting,
     metrics: Mapping[str, Summary],
 ) -> Cell:
-    ours = metrics.get(cell.metric)
+    summary = metrics.get(cell.metric)
     # All runs failed, or none has measured what the paper prints.
-    if ours is None or math.isnan(ours.mean):
+    if summary is None or math.isnan(summary.mean):
         failures = next(iter(metrics.values())).failures
         reason = ", ".join(
             f"{count} runs {outcome}" for outcome, count in failures.items()
         )
         reason = reason or f"its runs have no {cell.metric}"
         return Cell(cell, NOT_REPRODUCED, reason, setting)
-    if not is_comparable(ours):
+    if not is_comparable(summary):
         return Cell(
             cell,
             NOT_RUN,
-            f"{ours.learner} {why_incomparable([ours])}",
+            f"{summary.learner} {why_incomparable([summary])}",
             setting,
         )
-    off = difference(ours.mean, ours.std, ours.n, cell)
+    off = difference(summary.mean, summary.std, summary.n, cell)
     reason = ", ".join(
-        f"{count} further runs {outcome}" for outcome, count in ours.failures.items()
+        f"{count} further runs {outcome}" for outcome, count in summary.failures.items()
     )
-    return Cell(cell, off.verdict, reason, setting, ours, off)
+    return Cell(cell, off.verdict, reason, setting, summary, off)
 
 
 def _trials(
@@ -282,10 +282,10 @@ def _trials(
 ) -> tuple[Trial, ...]:
     trials = []
     for setting in settings:
-        ours = of_settings.get(setting.key, {}).get(cell.metric)
-        if ours is not None and not math.isnan(ours.mean):
-            off = difference(ours.mean, ours.std, ours.n, cell)
-            trials.append(Trial(setting, ours, off))
+        summary = of_settings.get(setting.key, {}).get(cell.metric)
+        if summary is not None and not math.isnan(summary.mean):
+            off = difference(summary.mean, summary.std, summary.n, cell)
+            trials.append(Trial(setting, summary, off))
     trials.sort(key=lambda trial: abs(trial.summary.mean - cell.mean))
     return tuple(trials)
 
@@ -311,12 +311,14 @@ def figures(summaries: Iterable[Summary]) -> Figures:
             )
         # An experiment asks for runs without the fingerprint and the version of transforms.
         metrics = of_settings[summary.key.as_asked()]
-        other = metrics.setdefault(summary.metric, summary)
-        if _transforms_version(other) != _transforms_version(summary):
-            metrics[summary.metric] = max(summary, other, key=_transforms_version)
-        elif other.protocol != summary.protocol:
+        earlier = metrics.setdefault(summary.metric, summary)
+        if _transforms_version(earlier) != _transforms_version(summary):
+            metrics[summary.metric] = max(summary, earlier, key=_transforms_version)
+        elif earlier.protocol != summary.protocol:
             delay = summary.protocol["delay"]
-            numbers = [one.protocol.get("delay_position") for one in (other, summary)]
+            numbers = [
+                part.protocol.get("delay_position") for part in (earlier, summary)
+            ]
             raise StoreError(
                 f"the store has results on {summary.dataset} with two columns called {delay} "
                 f"(numbers {numbers[0]} and {numbers[1]}): take a store of its own"
@@ -390,13 +392,13 @@ def rank_methods(cells: Iterable[Cell]) -> Ranks | None:
         [[figures[method][name] for name in datasets] for method in methods]
     )
     published = rank(errors[..., 0].T)
-    ours = rank(errors[..., 1].T)
+    measured = rank(errors[..., 1].T)
     # Two methods agree on a data set where both errors differ in one direction.
     agree = []
     for one_method, other_method in combinations(errors, 2):
         difference = one_method - other_method
         agree.append(difference[:, 0] * difference[:, 1] > 0)
-    p = friedman(ours).p
+    p = friedman(measured).p
     critical = math.nan
     if not math.isnan(p):
         critical = critical_difference(len(methods), len(datasets))
@@ -405,7 +407,7 @@ def rank_methods(cells: Iterable[Cell]) -> Ranks | None:
         datasets=tuple(datasets),
         left_out=left_out,
         published=tuple(map(tuple, published.T.tolist())),
-        ours=tuple(map(tuple, ours.T.tolist())),
+        ours=tuple(map(tuple, measured.T.tolist())),
         agreement=float(np.mean(agree)),
         p=p,
         critical=critical,

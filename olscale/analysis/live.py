@@ -35,7 +35,7 @@ class LiveLearner:
         What has seen rows before they are predicted.
     late : bool
         Whether it is a reference that predicts nothing by the first rows that count: it has no
-        error beside others.
+        error next to others.
     name : str
         The learner without parameters, by which pages give it a colour.
     """

@@ -81,7 +81,7 @@ def compare_over_seeds(
     Parameters
     ----------
     asked : ExperimentSettings
-        Its `streams` say of which stream a dataset is a seed; other datasets are their own.
+        Its `streams` map a dataset that is a seed to its stream; other datasets are their own.
     figures : mapping of SettingKey to mapping of str to float
         Errors, from `olscale.analysis.replicates.ReplicateFigures`; replicates are averaged.
 
@@ -125,11 +125,11 @@ def _order(delay: int | str) -> tuple[bool, int, str]:
 def _compare_on(
     stream: str, delay: int | str, errors: Mapping[str, Errors]
 ) -> StreamComparison:
-    first, *others = errors
+    first, *later = errors
     pairs = [
         pair
-        for other in others
-        for pair in _pair(first, other, errors[first], errors[other])
+        for second in later
+        for pair in _pair(first, second, errors[first], errors[second])
     ]
     return StreamComparison(
         stream,
@@ -154,7 +154,7 @@ def _pair(
 
 
 def shared_seeds(errors_of_first: Errors, errors_of_other: Errors) -> list[str]:
-    """Return the datasets of which both learners have a figure."""
+    """Return the datasets on which both learners have a figure."""
     return [dataset for dataset in errors_of_first if dataset in errors_of_other]
 
 

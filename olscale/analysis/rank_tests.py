@@ -77,8 +77,8 @@ def rank(losses: FloatArray) -> FloatArray:
     ascending = np.take_along_axis(losses, order, axis=-1)
     is_new = np.ones(losses.shape, dtype=bool)
     before = ascending[..., :-1]
-    behind = ascending[..., 1:]
-    is_new[..., 1:] = behind != before
+    after = ascending[..., 1:]
+    is_new[..., 1:] = after != before
     # Equals lie side by side: their rank is the middle of their stretch.
     place = np.arange(losses.shape[-1])
     begins = np.where(is_new, place, 0)
@@ -92,7 +92,7 @@ def rank(losses: FloatArray) -> FloatArray:
     ranks = np.empty(losses.shape)
     np.put_along_axis(ranks, order, middle, axis=-1)
     # Where neighbours differ by less than rounding, all are compared with all.
-    is_near = equal_figures(behind, before) & is_new[..., 1:]
+    is_near = equal_figures(after, before) & is_new[..., 1:]
     is_absent = np.isnan(losses)
     rounded = is_near.any(axis=-1) | is_absent.any(axis=-1)
     if rounded.any():

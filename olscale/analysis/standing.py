@@ -40,7 +40,7 @@ def looked_ahead(s: Summary) -> tuple[str, ...]:
     if s.tuned:
         looks.append(TUNED)
     looks += passes_ahead(int(s.protocol.get("passes", 1)))
-    return tuple(dict.fromkeys(look.name for look in looks))
+    return tuple(dict.fromkeys(foresight.name for foresight in looks))
 
 
 def is_comparable(s: Summary) -> bool:

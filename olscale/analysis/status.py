@@ -101,7 +101,7 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
     with store.adding_damage():
         times = times_of(store.timings(on_damage, ("finished_at",))["finished_at"])
         plans = read_plans(store, on_damage)
-    done = store.done()
+    finished = store.done()
     lost = store.lost()
     group, settings = groups_of(runs)
     labels = _labels(settings, Names(plans))
@@ -125,7 +125,7 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
         last_finished=max(filter(None, times), default=None),
         bytes=store.files.size(),
         experiments=tuple(
-            _progress(name, plan, done, lost)
+            _progress(name, plan, finished, lost)
             # Files of plans sort by hashes: #2 would stand before #1.
             for name, plan in sorted(
                 own_names(plans).items(), key=lambda item: natural_name(item[0])
@@ -144,13 +144,13 @@ def unfinished_experiments(
     earlier form: what it alone had is no longer asked for.
     """
     plans = read_plans(store, on_damage)
-    done = store.done()
+    finished = store.done()
     lost = store.lost()
     unfinished = []
     for name, plan in own_names(plans).items():
         if any(_takes_up(later, plan) for later in plans):
             continue
-        progress = _progress(name, plan, done, lost)
+        progress = _progress(name, plan, finished, lost)
         if progress.done < progress.total:
             unfinished.append(progress)
     return unfinished

@@ -190,11 +190,11 @@ def summarise(
             candidates = _candidates(plans)
             # Those of tuning that has chosen nothing yet are left out as well.
             if candidates and not tuning:
-                known = planned
-                if not known:
+                existing = planned
+                if not existing:
                     runs = store.read(["id"], on_damage)
-                    known = set(runs["id"].to_pylist())
-                ids = known - candidates
+                    existing = set(runs["id"].to_pylist())
+                ids = existing - candidates
                 if not ids:
                     return []
         groups = aggregated(store, on_damage, ids)
@@ -358,8 +358,8 @@ def aggregated(
         dictionaries=True,
     )
     if ids:
-        kept = arrow_array(sorted(ids), pa.string())
-        runs = runs.filter(pc.is_in(runs["id"], value_set=kept))
+        id_array = arrow_array(sorted(ids), pa.string())
+        runs = runs.filter(pc.is_in(runs["id"], value_set=id_array))
     with store.adding_damage():
         timings = store.timings(
             on_damage, ("id", "timings"), runs["id"], dictionaries=True
@@ -372,13 +372,13 @@ def _candidates(plans: Collection[Plan]) -> set[str]:
     candidates = {
         run for plan in plans if plan.experiment.endswith(TUNING) for run in plan.runs
     }
-    asked = {
+    selected = {
         run
         for plan in plans
         if not plan.experiment.endswith(TUNING)
         for run in plan.runs
     }
-    return candidates - asked
+    return candidates - selected
 
 
 class _Tuned(NamedTuple):
@@ -412,7 +412,9 @@ def _tuned(selections: Collection[Selection]) -> _Tuned:
         for point in selection.points:
             # A candidate has been on each rung of halving below its last one.
             for share in {
-                other.share for other in selection.points if other.share <= point.share
+                candidate.share
+                for candidate in selection.points
+                if candidate.share <= point.share
             }:
                 rung = canonical_json(
                     protocol | ({"share": share} if share < 1.0 else {})
@@ -448,7 +450,9 @@ def _last_versions(
     versions: dict[str, set[str]] = defaultdict(set)
     for key in keys:
         versions[key.learner].add(key.version)
-    learners = [learner for learner, known in versions.items() if len(known) > 1]
+    learners = [
+        learner for learner, of_learner in versions.items() if len(of_learner) > 1
+    ]
     if not learners:
         return {}
     with store.adding_damage():

@@ -142,7 +142,7 @@ def find_sweeps(summaries: Iterable[Summary]) -> list[Sweep]:
 
 
 def _varied(group: list[Summary]) -> list[str]:
-    """Return the parameters of which there are values enough."""
+    """Return the parameters with enough values."""
     params = [summary.params for summary in group]
     varied = []
     for name in sorted(params[0]):

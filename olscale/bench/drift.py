@@ -32,7 +32,7 @@ _LEAST_SPEED = {10: 50_000, 250: 20_000}
 
 
 def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
-    """Return the speeds of learners and of a generator, each beside River's."""
+    """Return the speeds of learners and of a generator, each compared to River's."""
     X, y = Rbf(1, classes=_CLASSES, speed=0.001).take(rows)
     stream = _chunks_of(X, y)
     loans, granted = agrawal.Agrawal(1).take(rows)

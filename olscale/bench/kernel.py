@@ -367,8 +367,8 @@ def kernel_rows(
             k = together.products[i - begun]
             square = together.squares[i - begun]
         else:
-            found, square = find_places(support, X, i, at, value)
-            raw_row(kernel, support, at, value, found, square, k)
+            entries, square = find_places(support, X, i, at, value)
+            raw_row(kernel, support, at, value, entries, square, k)
         finish_row(kernel, support, X, i, at, value, square, k)
 
 

@@ -19,7 +19,7 @@ from olscale.evaluation.run_state import RunState
 
 
 def river_loop(rows: Chunk, model: Any) -> int:
-    """Return the mistakes of a classifier of River on rows of which it gets dictionaries."""
+    """Return the mistakes of a classifier of River on rows as dictionaries."""
     names = column_names(rows.columns)
     labels = rows.y.tolist()
     if not model._multiclass:

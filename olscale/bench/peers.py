@@ -189,7 +189,7 @@ def _datasets(folder: Path, rows: int, lines: list[Figure]) -> Iterator[Dataset]
 
 
 def _written(dataset: Dataset) -> SharedStream:
-    """Return a dataset with the files of other programs beside it."""
+    """Return a dataset with the files of other programs next to it."""
     chunks = list(dataset.chunks())
     X = np.concatenate([chunk.to_numpy() for chunk in chunks])
     rows = Chunk(X, np.concatenate([chunk.y for chunk in chunks]), X.shape[1])

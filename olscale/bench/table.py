@@ -48,11 +48,13 @@ def _number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def as_json(found: Mapping[str, Sequence[Figure]], machine: Mapping[str, Any]) -> str:
+def as_json(
+    figures_of: Mapping[str, Sequence[Figure]], machine: Mapping[str, Any]
+) -> str:
     """Return the figures of all benchmarks with the machine they are from."""
     benchmarks = {
         name: [{**asdict(figure), "met": figure.met} for figure in figures]
-        for name, figures in found.items()
+        for name, figures in figures_of.items()
     }
     return json.dumps({"machine": machine, "benchmarks": benchmarks}, indent=1) + "\n"
 

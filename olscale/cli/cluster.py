@@ -74,7 +74,7 @@ def template(kind: str, out: str | None) -> None:
         return
     target = Path(out)
     # All are looked at before the first is written: nothing is left half done, and
-    # nobody's edits are lost.
+    # no edits are lost.
     if present := [name for name in files if (target / name).exists()]:
         raise OlscaleError(
             f"{target / present[0]} exists; expected a folder without it: move it, or name another"

@@ -52,7 +52,7 @@ def with_examples(command: click.Command | None, path: str) -> click.Command | N
     examples = EXAMPLES.get(path, ())
     if command is not None and examples and "Examples:" not in (command.epilog or ""):
         lines = "\n".join(f"  {example}" for example in examples)
-        # Without the sign click would fill the lines up, and nobody could copy them.
+        # Without the sign click would fill the lines up, and they could not be copied.
         command.epilog = f"{command.epilog or ''}\n\n\b\nExamples:\n{lines}".strip("\n")
     return command
 
@@ -77,7 +77,7 @@ class GroupedCommand(click.Command):
                     formatter.write_dl(rows)
         if records:
             with formatter.section("More"):
-                # An option that nobody put in a group is still shown.
+                # An option outside all groups is still shown.
                 formatter.write_dl(list(records.values()))
 
 

@@ -34,9 +34,9 @@ def _learners(word: str) -> Iterable[str]:
     if name not in learner_names():
         return []
     # Shells replace the whole word, so each proposal repeats what is complete of it.
-    given, comma, _ = rest.rpartition(",")
-    used = {pair.partition("=")[0] for pair in given.split(",")}
-    begun = f"{name}:{given}{comma}"
+    settled, comma, _ = rest.rpartition(",")
+    used = {pair.partition("=")[0] for pair in settled.split(",")}
+    begun = f"{name}:{settled}{comma}"
     return [
         f"{begun}{key}="
         for key in sorted(learner_class(name).domains)

@@ -43,11 +43,11 @@ class _Names(click.ParamType):  # type: ignore[type-arg]
 
 
 def _joined(
-    context: click.Context, option: click.Parameter, given: tuple[tuple[str, ...], ...]
+    context: click.Context, option: click.Parameter, groups: tuple[tuple[str, ...], ...]
 ) -> Any:
     # None and not an empty tuple: absent options stay out of the definition of runs,
     # and so of their ids.
-    return tuple(chain.from_iterable(given)) or None
+    return tuple(chain.from_iterable(groups)) or None
 
 
 def _click_type(hint: Any, limits: Mapping[str, Any]) -> Any:

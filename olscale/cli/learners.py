@@ -61,17 +61,17 @@ def list_(task: str | None) -> None:
     say("r is a batch reference, not a one-pass learner: it keeps all rows.")
 
 
-def _sign(name: str, found: Any) -> str:
+def _sign(name: str, learner: Any) -> str:
     """Return the mark of a learner that is not, or may not be, strictly online."""
     from olscale.learners.contract.capability import LooksAhead, looks_ahead
     from olscale.learners.foresight import REFERENCES
 
     if name in REFERENCES:
         return " r "
-    if not (inspect.isclass(found) and issubclass(found, LooksAhead)):
+    if not (inspect.isclass(learner) and issubclass(learner, LooksAhead)):
         return "   "
     try:
-        items = looks_ahead(found())
+        items = looks_ahead(learner())
     except Exception:
         # a class of another package: `learners check` says what is wrong with it
         return "   "
@@ -113,13 +113,13 @@ def show(name: str) -> None:
             say(note)
 
 
-def _show_arguments(found: Any) -> None:
+def _show_arguments(learner: Any) -> None:
     print_lines("\nParameters and defaults\n-----------------------\n")
-    if not callable(found):
-        say(repr(found))
+    if not callable(learner):
+        say(repr(learner))
         return
     try:
-        arguments = list(inspect.signature(found).parameters.values())
+        arguments = list(inspect.signature(learner).parameters.values())
     except (TypeError, ValueError):  # of classes written in C
         arguments = []
     for argument in arguments:

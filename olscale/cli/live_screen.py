@@ -51,7 +51,7 @@ def live_screen(
     from rich.text import Text
 
     if not evaluations:
-        return Group(Text("nothing goes on"))
+        return Group(Text("no evaluation is running"))
     # Fewer lines than eight would say nothing of an evaluation; the screen crops what
     # is too much.
     lines = max(8, height // len(evaluations))
@@ -81,7 +81,7 @@ def _evaluation(
     stand.append(pace_text(evaluation))
     bar = ProgressBar(total=1.0, completed=share, width=min(_BAR, width - 2))
     parts: list[RenderableType] = [head, bar, stand]
-    going = [
+    unfinished = [
         group
         for group in evaluation.groups.values()
         if group.going and not evaluation.end
@@ -90,7 +90,7 @@ def _evaluation(
     failures = failure_lines(evaluation, _MOST_NOTES)
     workers = [
         f"{group.worker or 'here'}: {group.name}, {stand_text(group)}, {size_text(group.memory)}"
-        for group in going
+        for group in unfinished
     ]
     sets = sorted(
         learners_of(evaluation).items(), key=lambda item: not _is_going(item[1])

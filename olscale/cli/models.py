@@ -69,7 +69,7 @@ def list_models(
             # comparable.
             rows.append((row["dataset"], metric, float(metrics.get(metric, nan)), row))
     for dataset, metric, error, row in sorted(
-        rows, key=lambda each: (*each[:3], each[3]["id"])
+        rows, key=lambda row: (*row[:3], row[3]["id"])
     ):
         params = ", ".join(
             f"{name}={value}" for name, value in _object(row["params"]).items()

@@ -47,13 +47,13 @@ class Reading:
         from olscale.cli.ingest import column_of
         from olscale.data.formats.base import ReadOptions
 
-        given = dict(self.given)
-        base = given.pop("index_base")
-        label = column_of(given.pop("label"))
+        options = dict(self.given)
+        base = options.pop("index_base")
+        label = column_of(options.pop("label"))
         zero_based = None
         if base is not None:
             zero_based = base == "0"
-        return ReadOptions(label=label, zero_based=zero_based, **given)
+        return ReadOptions(label=label, zero_based=zero_based, **options)
 
 
 def source_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -62,8 +62,8 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def called(**options: Any) -> None:
         format = options.pop("format")
-        given = {name: options.pop(name) for name in _GIVEN}
-        command(**options, reading=Reading(format, given))
+        reading_options = {name: options.pop(name) for name in _GIVEN}
+        command(**options, reading=Reading(format, reading_options))
 
     for decorate in reversed(_OPTIONS):
         called = decorate(called)

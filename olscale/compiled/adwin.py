@@ -188,7 +188,7 @@ def _drop_oldest(windows: Windows, k: int) -> None:
 
 @nested
 def _merge_buckets(windows: Windows, k: int) -> None:
-    """Merge the two oldest buckets of each size of which there are too many."""
+    """Merge the two oldest buckets of each size that has too many."""
     row = 0
     while windows.bucket_counts[k, row] > BUCKETS:
         if row == LEVELS - 1:

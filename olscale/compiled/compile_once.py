@@ -1,11 +1,11 @@
 """Compile a function once on a machine: of processes that need it at once, the others wait.
 
-A process locks a file beside the function's machine code, looks once more for that code, and only
+A process locks a file next to the function's machine code, looks once more for that code, and only
 then compiles. Processes that find the file locked look every moment until the code is there, and
 load it. The system unlocks the files of a process that ends, however it ends.
 
 A process locks one file at a time: what a function calls is compiled under the lock of the caller.
-So whoever waits has locked nothing that another waits for. Where files cannot be locked, each
+So a waiting process has locked nothing that another waits for. Where files cannot be locked, each
 process compiles for itself.
 """
 

@@ -173,10 +173,10 @@ def add_block(
     U = of.U @ u[:rank] + Q @ u[rank:]
     signs = _signs(U)
     U *= signs
-    found = Components(np.array([rows]), mean, U, s[:rank_after].copy())
+    components = Components(np.array([rows]), mean, U, s[:rank_after].copy())
     shift = (of.mean - mean) @ U
     coordinates = (X - mean) @ U
-    return found, Turn(u[:rank] * signs, shift, coordinates)
+    return components, Turn(u[:rank] * signs, shift, coordinates)
 
 
 def _svd(A: FloatArray, rows: int) -> tuple[FloatArray, FloatArray, FloatArray]:

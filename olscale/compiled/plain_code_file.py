@@ -1,6 +1,6 @@
 """Files of bare machine code: what is in one, where it is, and when it is of use.
 
-A file lies where numba keeps the code of the same loop, as far as that is beside its source or in
+A file lies where numba keeps the code of the same loop, as far as that is next to its source or in
 ``NUMBA_CACHE_DIR``. It is a line of JSON, the code, and a CRC-32 of both. The line says what the
 code was made from: the sources of the loop and of all that it imports from olscale, the versions of
 numba and LLVM, and the processor. If any of that is another now, the file is of no use, and the

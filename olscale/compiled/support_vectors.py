@@ -115,7 +115,7 @@ def products(
     support: Any,
     at: Any,
     value: Any,
-    found: int,
+    entries: int,
     k: Any,
 ) -> None:
     """Set ``k[s]`` to the product of a row and vector `s`; after the last, up to seven are 0."""
@@ -125,7 +125,7 @@ def products(
         multiply_places(
             at,
             value,
-            found,
+            entries,
             support.values[block],
             min(WIDTH, count - first),
             k[first:],
@@ -137,7 +137,7 @@ def distances(
     support: Any,
     at: Any,
     value: Any,
-    found: int,
+    entries: int,
     size: float,
     k: Any,
 ) -> None:
@@ -150,7 +150,7 @@ def distances(
         sums = k[block * WIDTH : (block + 1) * WIDTH]
         for s in range(WIDTH):
             sums[s] = 0.0
-        for p in range(found):
+        for p in range(entries):
             x = value[p]
             line = values[at[p]]
             for s in range(WIDTH):  # relative to both sizes, which are added below

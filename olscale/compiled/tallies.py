@@ -70,13 +70,13 @@ def count_classes(
     predicted: Any,
     baseline: Any,
     weights: Any,
-    given: bool,
+    has_baseline: bool,
     base: Any,
     frozen: bool,
     sums: Any,
     alpha: float,
     marks: Any,
-    found: Any,
+    sums_at_marks: Any,
 ) -> None:
     """Count class codes; the baselines are the most frequent class and the last known label.
 
@@ -95,7 +95,7 @@ def count_classes(
         code = y[i]
         guess = predicted[i]
         # With late labels the baselines saw what the learner saw, not all rows before.
-        if given:
+        if has_baseline:
             most = baseline[i, 0]
             before = baseline[i, 1]
         elif baseline.shape[0]:
@@ -118,7 +118,7 @@ def count_classes(
         sums[3 + classes + code] += weight
         sums[3 + 2 * classes + guess] += weight
         # Frozen baselines are those at the end of training, for test rows.
-        if not (given or frozen):
+        if not (has_baseline or frozen):
             most = _most_after(code, most, base)
             before = code
         # A point of the curve: the sums as they are now.
@@ -126,12 +126,12 @@ def count_classes(
             sums[0] = rows
             sums[1] = hits_of_most
             sums[2] = hits_of_before
-            copy_numbers(sums, found[mark], sums.shape[0])
+            copy_numbers(sums, sums_at_marks[mark], sums.shape[0])
             mark += 1
     sums[0] = rows
     sums[1] = hits_of_most
     sums[2] = hits_of_before
-    if not given:
+    if not has_baseline:
         base[0] = most
         base[1] = before
 
@@ -142,19 +142,19 @@ def add_residuals(
     predicted: Any,
     baseline: Any,
     weights: Any,
-    given: bool,
+    has_baseline: bool,
     base: Any,
     frozen: bool,
     sums: Any,
     alpha: float,
     epsilon: float,
     marks: Any,
-    found: Any,
+    sums_at_marks: Any,
 ) -> None:
     """Add targets and predictions; the baseline is the mean of the targets so far, in `base`."""
     mark = 0
     for i in range(y.shape[0]):
-        if given:
+        if has_baseline:
             mean = baseline[i]
         else:
             mean = base[0]
@@ -187,7 +187,7 @@ def add_residuals(
         sums[DULL_SQUARED] += weight * (dull_error * dull_error)
         sums[BEYOND] += weight * max(0.0, abs(error) - epsilon)
         if mark < marks.shape[0] and marks[mark] == i + 1:
-            copy_numbers(sums, found[mark], sums.shape[0])
+            copy_numbers(sums, sums_at_marks[mark], sums.shape[0])
             mark += 1
 
 
@@ -214,8 +214,8 @@ CLASS_MEASURES = (
 
 
 @compiled
-def measure_classes(sums: Any, costs: Any, found: Any) -> None:
-    """Set a row of `found` to `CLASS_MEASURES` for each row of `sums`; NaN for a quotient by 0."""
+def measure_classes(sums: Any, costs: Any, measures: Any) -> None:
+    """Set `measures` to `CLASS_MEASURES`, a row for each of `sums`; NaN for a quotient by 0."""
     classes = (sums.shape[1] - 3) // 3
     for i in range(sums.shape[0]):
         row = sums[i]
@@ -248,33 +248,33 @@ def measure_classes(sums: Any, costs: Any, found: Any) -> None:
                 recalls += hit / true
                 # The product of many recalls would fall below the smallest number.
                 logs_of_recalls += logarithm(hit / true) if hit > 0.0 else -inf
-        found[i] = nan
+        measures[i] = nan
         rows = row[0]
         # No row counted, as in a window of rows of weight 0: all measures stay NaN.
         if rows <= 0.0:
             continue
         accuracy = hits / rows
-        found[i, 0] = accuracy
-        found[i, 1] = recalls / met
-        found[i, 2] = f1s / named_classes
-        found[i, 3] = weighted / rows
-        found[i, 4] = precisions / named_classes
-        found[i, 5] = recalls / named_classes
+        measures[i, 0] = accuracy
+        measures[i, 1] = recalls / met
+        measures[i, 2] = f1s / named_classes
+        measures[i, 3] = weighted / rows
+        measures[i, 4] = precisions / named_classes
+        measures[i, 5] = recalls / named_classes
         for place, baseline in (
             (6, chance / (rows * rows)),
             (7, row[1] / rows),
             (8, row[2] / rows),
         ):
             if baseline < 1.0:  # otherwise the baseline is never wrong
-                found[i, place] = (accuracy - baseline) / (1.0 - baseline)
+                measures[i, place] = (accuracy - baseline) / (1.0 - baseline)
         if classes == 2:  # in novelty detection class 0 is the novelty
             if row[5] > FADED:
-                found[i, 9] = row[3] / row[5]
+                measures[i, 9] = row[3] / row[5]
             if row[6] > FADED:
-                found[i, 10] = (row[6] - row[4]) / row[6]
+                measures[i, 10] = (row[6] - row[4]) / row[6]
         if costs.shape[0]:
-            found[i, 11] = cost / rows
-        found[i, 12] = exponential(logs_of_recalls / met)
+            measures[i, 11] = cost / rows
+        measures[i, 12] = exponential(logs_of_recalls / met)
 
 
 RESIDUAL_MEASURES = ("mae", "rmse", "r2", "rmae", "rrmse", "epsilon_loss")
@@ -282,19 +282,19 @@ RESIDUAL_MEASURES = ("mae", "rmse", "r2", "rmae", "rrmse", "epsilon_loss")
 
 
 @compiled
-def measure_residuals(sums: Any, found: Any) -> None:
-    """Set a row of `found` to `RESIDUAL_MEASURES` per row of `sums`; NaN for a quotient by 0."""
+def measure_residuals(sums: Any, measures: Any) -> None:
+    """Set a row of `measures` to `RESIDUAL_MEASURES` per row of `sums`; NaN for a quotient by 0."""
     for i in range(sums.shape[0]):
         row = sums[i]
         rows = row[0]
         squared = row[SQUARED]
-        found[i] = nan
+        measures[i] = nan
         if rows > 0.0:
-            found[i, 0] = row[ABSOLUTE] / rows
-            found[i, 1] = sqrt(squared / rows)
-            found[i, 5] = row[BEYOND] / rows
+            measures[i, 0] = row[ABSOLUTE] / rows
+            measures[i, 1] = sqrt(squared / rows)
+            measures[i, 5] = row[BEYOND] / rows
         if row[SPREAD] > FADED:
-            found[i, 2] = 1.0 - squared / row[SPREAD]
+            measures[i, 2] = 1.0 - squared / row[SPREAD]
         if row[DULL_SQUARED] > FADED:
-            found[i, 3] = row[ABSOLUTE] / row[DULL_ABSOLUTE]
-            found[i, 4] = sqrt(squared / row[DULL_SQUARED])
+            measures[i, 3] = row[ABSOLUTE] / row[DULL_ABSOLUTE]
+            measures[i, 4] = sqrt(squared / row[DULL_SQUARED])

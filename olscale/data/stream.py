@@ -314,7 +314,7 @@ def _fitted(
     dropped: int | None,
 ) -> Pipeline:
     if part is not None:
-        # A stream that ends early has the transforms of the one that goes on.
+        # A stream that ends early has the transforms of the one that continues.
         part = replace(part, share=1.0)
     key = (
         dataset.path,

@@ -381,7 +381,7 @@ class TuningSpec(Section):
         on the held-out rows. Defaults to `test_error`, or `test_rmse` in a regression.
     search : {"grid", "random", "halving"}
         Every combination, or as many as `budget` at random; with ``"halving"`` these learn the
-        first rows of their streams, and the better half goes on to twice as many, up to all.
+        first rows of their streams, and the better half proceeds to twice as many, up to all.
     budget : int, optional
         Candidates that ``"random"`` and ``"halving"`` draw; 64 by default.
     """

@@ -33,7 +33,7 @@ def check_begins(
     protocol: ProtocolSpec,
     learners: Sequence[tuple[str, Learner]],
 ) -> None:
-    """Refuse a stream that the model does not go on with.
+    """Refuse a stream that the model cannot continue.
 
     Raises
     ------

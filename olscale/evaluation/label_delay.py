@@ -74,7 +74,7 @@ class _Waiting(NamedTuple):
     """Rows whose labels have not arrived yet, in the order of the stream."""
 
     rows: Chunk
-    # after the prediction of which row of the stream each label arrives
+    # number of the row after whose prediction each label arrives
     arrival: IntArray
     times: IntArray  # how often each row is learned from
     numbers: IntArray  # which row of the stream each is

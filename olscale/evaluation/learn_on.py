@@ -36,7 +36,7 @@ from olscale.models.source import ModelSource, RowsToPredict
 from olscale.task import Task
 
 _FIRST_ROWS = 1 << 12
-"""Rows that measures expect at first: nobody counts those of a source, and there are no curves."""
+"""Rows that measures expect at first: those of a source are not counted, and have no curves."""
 
 
 @dataclass(slots=True)
@@ -235,7 +235,7 @@ class _Pass:
         self._keep_counting()
 
     def _keep_counting(self) -> None:
-        """Begin the measures of the larger number of classes; sums of the error go on."""
+        """Begin the measures of the larger number of classes; sums of the error continue."""
         before = self._metrics
         self._metrics = self._begun()
         for old, new in zip(before, self._metrics, strict=True):

@@ -102,7 +102,7 @@ class PlannedExperiment:
         return {run.learner for run in self._first.runs}
 
     def check_strictly_online(self) -> None:
-        """Refuse batch references and whatever sees rows before their turn.
+        """Refuse batch references and everything that sees rows before their turn.
 
         Raises
         ------
@@ -166,7 +166,7 @@ class PlannedExperiment:
         return replace(plan.plan(experiment.name, roster), left_out=self._left_out)
 
     def next_rung(self, searches: Iterable[Search]) -> RunPlan:
-        """Return the runs of searches that go on to another rung; no run without any of them."""
+        """Return the runs of searches that proceed to another rung; none if no search does."""
         return self._tuning({search.id: search for search in searches})
 
     def _tuning(self, rung: Mapping[str, Search] | None = None) -> RunPlan:

@@ -341,14 +341,14 @@ def permutation_notes(resolved: ResolvedExperiment) -> list[str]:
     experiment = resolved.experiment
     lines = []
     for spec in experiment.learners:
-        given = {
+        counts = {
             (section.protocol or experiment.protocol).repeats()
             for section, dataset in zip(
                 experiment.datasets, resolved.datasets, strict=True
             )
             if spec.meets(dataset.name)
         }
-        fewest = min(given, default=0)
+        fewest = min(counts, default=0)
         if spec.permutations is not None and spec.permutations > fewest:
             lines.append(
                 f"{spec.label or spec.name}: its permutations were {spec.permutations}, and the "

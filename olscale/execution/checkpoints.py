@@ -149,7 +149,7 @@ class Checkpoints:
         if damaged:
             whence = "starts over"
             if restored_pass.position:
-                whence = f"goes on from the one at chunk {restored_pass.position}"
+                whence = f"resumes from the one at chunk {restored_pass.position}"
             self.notes.append(
                 f"{self._group.name}: damaged checkpoint {', '.join(damaged)}; {whence}"
             )
@@ -157,7 +157,7 @@ class Checkpoints:
         self._saved = (restored_pass.position, restored_pass.within)
         return restored_pass
 
-    def save_if_due(self, going: GroupPass) -> bool:
+    def save_if_due(self, group_pass: GroupPass) -> bool:
         """Save if the work since the last checkpoint is worth it; return whether it was."""
         worked = monotonic() - self._last
         if worked < self._settings.least_checkpoint_seconds or not self._saves:
@@ -165,15 +165,17 @@ class Checkpoints:
         ratio = self._settings.checkpoint_ratio
         # the less of the last two: one slow save may be chance, two are not
         if self._costs:
-            return worked >= ratio * min(self._costs) and self.save(going)
+            return worked >= ratio * min(self._costs) and self.save(group_pass)
         if worked >= ratio * self._expected:
             # The size mostly grows, so it need not be computed after every chunk.
-            self._expected = going.filled_bytes / self._settings.first_bytes_a_second
-        return worked >= ratio * self._expected and self.save(going)
+            self._expected = (
+                group_pass.filled_bytes / self._settings.first_bytes_a_second
+            )
+        return worked >= ratio * self._expected and self.save(group_pass)
 
-    def save(self, going: GroupPass) -> bool:
-        """Save `going`, keeping the two newest checkpoints; a fault of the store skips the save."""
-        at = going.resumes_at
+    def save(self, group_pass: GroupPass) -> bool:
+        """Save a pass, keeping the two newest checkpoints; a fault of the store skips the save."""
+        at = group_pass.resumes_at
         if not self._saves or at == self._saved:
             return False
         start = None
@@ -190,7 +192,7 @@ class Checkpoints:
             with self._store.files.writing(
                 f"{self.folder}/{position:09d}{within}.npz"
             ) as file:
-                write_arrays(file, going.state())
+                write_arrays(file, group_pass.state())
             self._saved = at
             for name in self._own_states()[KEPT:]:
                 self._store.files.discard(name)

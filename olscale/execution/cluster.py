@@ -110,7 +110,7 @@ async def connect(
             try:
                 yield client
             except BaseException:
-                # Nobody waits for running work of the workers: by default they would get four
+                # Nothing waits for running work of the workers: by default they would get four
                 # seconds to finish it.
                 await asyncio.gather(
                     *(worker.close(timeout=0.5) for worker in cluster.workers.values()),

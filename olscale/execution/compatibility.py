@@ -244,12 +244,12 @@ def _comparable(name: str, version: str | None) -> str | None:
     return version
 
 
-def differing_settings(found: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def differing_settings(settings_of: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Yield a line for each of olscale's settings that differs in a process.
 
-    `found` has the ``distributed`` part of the settings of each process.
+    `settings_of` has the ``distributed`` part of the settings of each process.
     """
-    for process, config in found.items():
+    for process, config in settings_of.items():
         part = "worker"
         if process == "scheduler":
             part = "scheduler"

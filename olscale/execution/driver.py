@@ -122,7 +122,7 @@ class _Drive:
             for bundle in bundles_of(groups):
                 tasks.create_task(self._run_bundle(bundle))
         if self._left:
-            raise self._stop.error("what was going on is saved")
+            raise self._stop.error("work in progress is saved")
 
     # Silent workers.
 
@@ -175,7 +175,7 @@ class _Drive:
         while not self._stop.asked:
             await asyncio.sleep(0.1)
         self._progress.note(
-            "stopping: what is going on is being saved; Ctrl-C again ends it at once"
+            "stopping: work in progress is being saved; Ctrl-C again ends it at once"
         )
         await self._workers.close_queues()
         with contextlib.suppress(Exception):
@@ -371,7 +371,7 @@ def _loss(
         where = f"from row {rows[0]:,} on"
     how = "died at the same place again: its runs are run apart"
     if not again:
-        how = f"goes on {where}"
+        how = f"resumes {where}"
     return f"worker {worker} {what} while it had {group.name}, which {how}"
 
 

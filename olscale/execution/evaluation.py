@@ -149,6 +149,6 @@ class Background:
 
     def __repr__(self) -> str:
         if self.running:
-            return "an evaluation that goes on; wait() for its end"
+            return "a running evaluation; wait() for its end"
         error: Any = self._future.exception()
         return f"an evaluation that has ended: {error or self._future.result()}"

@@ -144,7 +144,7 @@ def merge_group(group: RunGroup, store: str) -> TaskReport:
         [run] = group.runs
         key = run.stream
 
-        def keep(whole: RunState, learned: Learned) -> None:
+        def keep(state: RunState, learned: Learned) -> None:
             if group.keeps_models:
                 streams = open_streams(
                     group.path,
@@ -155,7 +155,7 @@ def merge_group(group: RunGroup, store: str) -> TaskReport:
                 )
                 transforms = StreamTransforms(streams.train.pipeline, group.runs, 0)
                 transforms.restore(learned)
-                keep_models(target, group, [(whole, transforms.pipeline(None))])
+                keep_models(target, group, [(state, transforms.pipeline(None))])
 
         try:
             record = merge_shards(group, Scratch(target, run.id), keep)

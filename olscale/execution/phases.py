@@ -302,7 +302,7 @@ def choose(
 
 
 def halve(store: Store, tuning: RunPlan) -> list[Search]:
-    """Return the searches of `tuning` that go on to another rung, with the better candidates.
+    """Return the searches of `tuning` that proceed to another rung, with the better candidates.
 
     Raises
     ------

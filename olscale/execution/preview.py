@@ -181,7 +181,7 @@ def preview(
         while tuning.searches:
             phases.append(_phase(job, tuning))
             going_on = (search for search in tuning.searches if not search.is_last_rung)
-            # As if the first candidates were the better ones: as many go on, whichever they are.
+            # As if the first candidates were the better ones: as many proceed, whichever they are.
             tuning = planned.next_rung(
                 search.halved(
                     dict.fromkeys(run.id for runs in search.runs for run in runs)

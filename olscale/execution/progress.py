@@ -27,7 +27,7 @@ class Progress(Protocol):
     def start(
         self, name: str, runs: int, done: int, groups: Mapping[str, Work]
     ) -> None:
-        """Begin `name` with `runs` runs, of which `done` are stored.
+        """Begin `name` with `runs` runs; `done` of them are stored.
 
         `groups` has the work to do, under the names that `advance` uses.
         """

@@ -50,7 +50,7 @@ class Stop:
         if self.signal:
             name = signal.Signals(self.signal).name
         return StoppedError(
-            f"{name}: {what}; run the same command again to go on", self.signal
+            f"{name}: {what}; run the same command again to continue", self.signal
         )
 
     @contextmanager

@@ -112,9 +112,9 @@ class Reports:
             self._last_stand = self._last_stand._replace(compiling=True)
             self._tell(self._last_stand)
 
-    def note(self, told: Stand) -> None:
+    def note(self, stand: Stand) -> None:
         """Note a report that was made in another way."""
-        self._last_stand = told
+        self._last_stand = stand
 
     def tell_if_due(self) -> None:
         """Report if the last report is old enough."""

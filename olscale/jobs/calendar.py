@@ -23,7 +23,7 @@ def calendar_html(nights: Sequence[Mapping[str, Any]]) -> str:
     Parameters
     ----------
     nights : sequence of mapping
-        Rows of `olscale.jobs.home.night_rows`, of which ``night``, ``state``, ``alarms`` and
+        Rows of `olscale.jobs.home.night_rows`, whose ``night``, ``state``, ``alarms`` and
         ``failures`` are shown.
 
     Examples

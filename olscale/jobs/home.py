@@ -58,7 +58,7 @@ class JobHome:
         return next((store for store in stores if store.is_dir()), None)
 
     def holder(self) -> dict[str, Any] | None:
-        """Return who runs a night now: host, process and since when; None if nobody does."""
+        """Return what runs a night now: host, process and since when; None without one."""
         try:
             with open_regular(self.path / "lock", "r") as file:
                 try:
@@ -335,7 +335,7 @@ def _table(
         columns=list(columns), filter=condition
     )
     # A damaged file of before checksums may hold text that is not UTF-8, or a date past 9999,
-    # on which whoever reads the table would fail much later.
+    # on which readers of the table would fail much later.
     table.validate(full=True)
     if "began" in columns:
         table["began"].to_pylist()

@@ -69,7 +69,7 @@ class IngestStep(_Section):
     source : str or tuple of str
         Files of the training split.
     dest : str
-        Folder of the dataset, which nobody else writes.
+        Folder of the dataset, to which only the job writes.
     options : table
         Options of `olscale.ingest`.
     """

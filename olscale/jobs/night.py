@@ -159,7 +159,7 @@ def _run(
     )
     begun = read_json(file)
     # Results of two versions of the code must not mix in a night, and without its begun.json
-    # nobody knows which code made them.
+    # the code that made them is unknown.
     is_damaged = not begun and file.exists()
     if is_damaged or (begun and begun["made_by"]["code"] != host["code"]):
         why = "its begun.json is damaged"
@@ -274,7 +274,7 @@ def _finish(
     passes = max((step.repeat for step in job.evaluate), default=1)
     for number in range(1, passes):
         shutil.rmtree(store_of(folder, number), ignore_errors=True)
-    # Nobody writes to its store any more: these are of processes that were killed.
+    # No process writes to its store any more: these are of processes that were killed.
     shutil.rmtree(store_of(folder, 0) / "tmp", ignore_errors=True)
     return end
 

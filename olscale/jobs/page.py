@@ -198,12 +198,12 @@ def _series_sections(
             title = aside[verdict.verdict]
         parts = sections.setdefault(title, [paragraphs([_LEGEND], "note")])
         has_alarm = _has_alarm(verdict.series, alarms)
-        said = f'<span class="state">{escape(verdict.said)}</span>'
+        verdict_html = f'<span class="state">{escape(verdict.said)}</span>'
         if has_alarm:
-            said = '<span class="state alarm">changed: see the alarms</span>'
+            verdict_html = '<span class="state alarm">changed: see the alarms</span>'
         # A phone moves it sideways: made smaller, its words would be too small to read.
         drawing = f'<div class="scroll">{_drawing(verdict, has_alarm)}</div>'
-        parts.append(f"<h3>{escape(name)} {said}</h3>{drawing}")
+        parts.append(f"<h3>{escape(name)} {verdict_html}</h3>{drawing}")
     if len(verdicts) > _MOST_SERIES:
         sections["More series"] = [
             paragraphs(

@@ -145,13 +145,13 @@ class Calibrator:
                 f"a calibrator has the arrays {', '.join(expected)}, got {', '.join(state)}"
             )
         for name, array in expected.items():
-            given = state[name]
-            if given.shape != array.shape or given.dtype != array.dtype:
+            stored = state[name]
+            if stored.shape != array.shape or stored.dtype != array.dtype:
                 raise ValueError(
-                    f"{name} of a calibrator has shape {given.shape} and type {given.dtype}, "
+                    f"{name} of a calibrator has shape {stored.shape} and type {stored.dtype}, "
                     f"expected {array.shape} and float64"
                 )
-            if not (np.abs(given) < _MOST).all():  # NaN is no number below it either
+            if not (np.abs(stored) < _MOST).all():  # NaN is no number below it either
                 raise ValueError(
                     f"{name} of a calibrator has a number that it cannot have learned"
                 )

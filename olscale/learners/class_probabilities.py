@@ -116,7 +116,7 @@ class ClassProbabilities:
             self.decision = decision_of(_of("decision.", state))
 
     def continue_from(self, earlier: "ClassProbabilities") -> None:
-        """Go on with the calibrator of `earlier`, to the same bits; decisions begin anew."""
+        """Continue with the calibrator of `earlier`, to the same bits; decisions begin anew."""
         if self.calibrator is not None and earlier.calibrator is not None:
             self.calibrator = Calibrator.from_state(earlier.calibrator.state())
 

@@ -3,7 +3,7 @@
 An ``.npz`` as `olscale.storage.checked_arrays` writes it, uncompressed: ``model.json`` (`About`, as
 bytes), ``learner/NAME``, ``transformN/NAME`` and, of runs with probabilities,
 ``probabilities/NAME``. The learner of another library is in the format of skops, which runs no
-code, or, where the user allows it, a pickle, which the header marks and nobody reads unasked. A
+code, or, where the user allows it, a pickle, which the header marks: it is read on request. A
 file may come from anywhere. Its content is checked before use, it takes no more memory than it has
 bytes (except arrays of zeros, which take none), and it names no code to import: a user's own
 learner is looked up only if the caller names it too.
@@ -79,7 +79,7 @@ def load_model(
         too. It is imported, so name what you trust.
     allow_pickle : bool
         Whether the learner may be a pickle, as of an estimator from elsewhere. Reading it runs
-        code that whoever wrote the file chose, so say it of files that you trust.
+        code that the author of the file chose, so say it of files that you trust.
 
     Returns
     -------
@@ -174,7 +174,7 @@ def _check_version(about: About, learner: Learner) -> None:
     version = about.learner.version
     is_same = learner.version == version
     if not learner.restorable:
-        # Runs whose metrics ask a model for more have the adapter's version beside its own.
+        # Runs whose metrics ask a model for more have the adapter's version next to its own.
         is_same = own_version(str(learner.version)) == own_version(str(version))
     if not is_same:
         raise ValueError(_other_version(about, learner))

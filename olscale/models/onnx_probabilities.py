@@ -79,8 +79,8 @@ def _of_log_probabilities(
         return of_both.apply("Sigmoid")
     if learner.is_softmax(classes):
         return scores.graph.add("Softmax", scores, axis=1)
-    each = scores.apply("Sigmoid")
-    return each / each.sum()
+    shares = scores.apply("Sigmoid")
+    return shares / shares.sum()
 
 
 def _softmax(calibrator: Calibrator, scores: Value) -> Value:

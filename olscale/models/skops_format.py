@@ -67,7 +67,7 @@ def to_skops(learner: Learner) -> dict[str, NDArray[Any]]:
 
 
 def restore_skops(learner: Learner, arrays: dict[str, NDArray[Any]]) -> None:
-    """Let a learner that has begun go on with the estimator in `arrays`.
+    """Let a learner that has begun continue with the estimator in `arrays`.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def restore_skops(learner: Learner, arrays: dict[str, NDArray[Any]]) -> None:
     _check_archive(data)
     # Types beyond those that skops knows are refused by `loads`, before any of them is imported.
     estimator = skops.loads(data, trusted=_TRUSTED)
-    # The archive names its own type: another one would go on under the name in the
+    # The archive names its own type: another one would continue under the name in the
     # header.
     if type(estimator) is not type(learner.estimator):
         raise ValueError(

@@ -46,7 +46,7 @@ T = TypeVar("T")
 ROPE = 0.01
 """Half the width of the region of practical equivalence of fractions: one percentage point."""
 
-# Headlines of which neither more nor less is better cannot rank learners.
+# A headline with no better direction cannot rank learners.
 _DEFAULT = tuple(name for name in HEADLINES if measure_of(name).better)
 
 _COUNTERPARTS = {

@@ -114,7 +114,7 @@ class Dashboard:
         evaluations = going_on(self._read(number))
         if not evaluations:
             if store.done():
-                return paragraphs(["Nothing goes on."])
+                return paragraphs(["No evaluation is running."])
             name = self._name(number, store)
             command = f"olscale evaluate ... --store {name}"
             return paragraphs(
@@ -125,7 +125,7 @@ class Dashboard:
     def results(self, number: int) -> str:
         """Return the tables of a store as HTML, rebuilt if its files have changed."""
         # While runs end every second, tables are enough: the leaderboard reads all curves.
-        if any(one.state() == "running" for one in self._read(number)):
+        if any(evaluation.state() == "running" for evaluation in self._read(number)):
             return str(self._of_files(number, "tables", _tables))
         return str(self._of_files(number, "results", _results))
 
@@ -231,9 +231,9 @@ class Dashboard:
         return template.render(
             pages=[printable(page.parent.parent.name) for page in self.pages],
             is_live=any(
-                one.state() == "running"
+                evaluation.state() == "running"
                 for number in numbers
-                for one in self._read(number)
+                for evaluation in self._read(number)
             )
             or not any(self._store(number).done() for number in numbers),
             calendars=[
@@ -268,9 +268,9 @@ def _results(store: Store) -> str:
 
 
 def _tables(store: Store) -> str:
-    found = tables(summarise(store, on_damage="skip"))
+    of_store = tables(summarise(store, on_damage="skip"))
     shown = (
-        "".join(table_html(table, "#tab=failures") for table in found)
+        "".join(table_html(table, "#tab=failures") for table in of_store)
         or "<p>No finished runs yet.</p>"
     )
     return shown + paragraphs(damage_notes(store.damaged), "note")

@@ -165,7 +165,7 @@ class _Handler(RequestHandler):
         of = (make, arguments)
         if of not in making:
             making[of] = asyncio.create_task(asyncio.to_thread(make, *arguments))
-            # Whoever asks after that gets what is made of the files as they are then.
+            # A later request gets what is made of the files as they are then.
             making[of].add_done_callback(lambda _: making.pop(of))
         busy = self.settings["busy"]
         stream = self._stream
@@ -176,7 +176,7 @@ class _Handler(RequestHandler):
         except IndexError:
             raise HTTPError(404) from None
         except OlscaleError as fault:
-            # A store may vanish or be damaged while it is watched: the page goes on,
+            # A store may vanish or be damaged while it is watched: the page continues,
             # with a line.
             return f"<p>{escape(str(fault))}</p>"
         finally:

@@ -99,8 +99,8 @@ def processes_for(figures: int, most: int | None = None) -> int:
 class FigureProcess:
     """A process that imports matplotlib, waits for figures, and draws them on all cores.
 
-    This process goes on with its own work meanwhile. It does not copy itself, because a copy would
-    lack the threads of Arrow. The other process ends with the ``with`` block, whatever it does.
+    This process continues its own work meanwhile. It does not copy itself, because a copy would
+    lack the threads of Arrow. The other process ends with the ``with`` block, however it ends.
 
     Raises
     ------
@@ -121,7 +121,7 @@ class FigureProcess:
 
     def __exit__(self, *_: object) -> None:
         if self._child.poll() is None:
-            # An error here must not wait for figures that nobody will see.
+            # An error here must not wait for figures that will not be seen.
             self._child.kill()
         self._child.communicate()
         self._scratch.cleanup()

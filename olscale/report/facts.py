@@ -50,11 +50,11 @@ def _speed_tables(summaries: Sequence[Summary]) -> list[Table]:
     if not by_processor:
         return tables(by_clock, "rows_per_second")
     # A setting with both speeds appears once, by the processor.
-    known = {s.key for s in by_processor}
+    timed = {s.key for s in by_processor}
     earlier = [
         replace(s, metric="rows_per_cpu_second", warned=(*s.warned, BY_CLOCK))
         for s in by_clock
-        if s.key not in known
+        if s.key not in timed
     ]
     return tables([*by_processor, *earlier], "rows_per_cpu_second")
 

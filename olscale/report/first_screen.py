@@ -137,11 +137,11 @@ def _cards(
                 "failed",
             )
         )
-    done = sum(p.done for p in status.experiments)
+    finished = sum(p.done for p in status.experiments)
     planned = sum(p.total for p in status.experiments)
-    if planned > done:
+    if planned > finished:
         cards.append(
-            Card("to do", f"{planned - done:,}", f"of {planned:,} planned runs")
+            Card("to do", f"{planned - finished:,}", f"of {planned:,} planned runs")
         )
     cards.append(Card("data sets", f"{len(status.datasets):,}", _few(status.datasets)))
     cards.append(Card("learners", f"{len(status.learners):,}", _few(status.learners)))

@@ -149,9 +149,9 @@ class Gallery:
             for part in parts:
                 if isinstance(part, Drawing):
                     # The section has a column of its own.
-                    named = [part.topic, part.caption.removeprefix(f"{section}: ")]
+                    words = [part.topic, part.caption.removeprefix(f"{section}: ")]
                     for drawn in self._files(part):
-                        writer.writerow(csv_cells([drawn.name, section, *named]))
+                        writer.writerow(csv_cells([drawn.name, section, *words]))
         file = self.folder / path
         file.parent.mkdir(exist_ok=True)
         file.write_text(text.getvalue(), encoding="utf-8")

@@ -61,8 +61,8 @@ def _css_string(text: str) -> Markup:
     """Return text as a string of a style sheet, within an element of a page."""
     escaped = "".join(
         # Angle brackets too: `</style>` within a string would end the element.
-        f"\\{ord(one):x} " if one in "\"\\<>&'" else one
-        for one in printable(text)
+        f"\\{ord(character):x} " if character in "\"\\<>&'" else character
+        for character in printable(text)
     )
     return Markup(f'"{escaped}"')
 

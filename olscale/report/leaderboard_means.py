@@ -109,19 +109,21 @@ def _mean_entries(metric: str, comparison: Compared) -> dict[str, list[Entry]]:
     if len(outcome.datasets) >= least_blocks(len(outcome.learners) - 1):
         # Tests are of ranks, so their mark stands at the ranks and not at the means.
         alike = set(outcome.alike()) - {outcome.learners[0]}
-    behind = comparison.behind_all()
-    seen = {
+    settings_of = comparison.behind_all()
+    seen_ahead = {
         name: dict.fromkeys(
             what for setting in settings for what in looked_ahead(setting)
         )
-        for name, settings in behind.items()
+        for name, settings in settings_of.items()
     }
-    ahead = look_ahead_mark(what for of_learner in seen.values() for what in of_learner)
+    ahead_mark = look_ahead_mark(
+        what for of_learner in seen_ahead.values() for what in of_learner
+    )
     entries = {}
     for name, rank in zip(outcome.learners, outcome.mean_ranks.tolist(), strict=True):
-        marks = caution_marks(behind[name], metric)
-        if seen[name]:
-            marks = (*marks, ahead)
+        marks = caution_marks(settings_of[name], metric)
+        if seen_ahead[name]:
+            marks = (*marks, ahead_mark)
         shown = figure_of(metric, means[name])
         entries[name] = [
             Entry(shown, best=shown == figure_of(metric, best_mean), marks=marks),
@@ -144,9 +146,9 @@ def _datasets_notes(comparisons: Mapping[str, Compared]) -> list[str]:
             else "Means over "
         )
         notes.append(f"{of[0].upper()}{of[1:]}{which}.")
-        others = max(
+        rivals = max(
             len(comparisons[metric].outcome.learners) - 1 for metric in metrics
         )
-        if len(datasets) < least_blocks(others):
-            notes.append(f"Not tested: {too_few(len(datasets), 'data sets', others)}.")
+        if len(datasets) < least_blocks(rivals):
+            notes.append(f"Not tested: {too_few(len(datasets), 'data sets', rivals)}.")
     return notes

@@ -9,7 +9,7 @@ from olscale.analysis.rank_tests import ALPHA
 from olscale.measures import measure_of, metric_words
 
 ALIKE = "~ does not differ significantly from the best of the column (corrected p above 0.05)."
-"""What the sign beside a figure means."""
+"""What the sign next to a figure means."""
 
 
 def column_words(metric: str) -> str:

@@ -120,9 +120,12 @@ class LearnerComparison(TableView):
         from olscale.report.figures.style import need_matplotlib
 
         need_matplotlib()
-        first, *others = self._comparisons
+        first, *later = self._comparisons
         shown = {metric_text(first.metric): first.outcome}
-        shown |= {protocol_text(other.protocol): other.outcome for other in others}
+        shown |= {
+            protocol_text(comparison.protocol): comparison.outcome
+            for comparison in later
+        }
         return rank_figure(shown)
 
     def verdicts(self) -> list[str]:

@@ -99,16 +99,16 @@ def arrange_settings(summaries: Sequence[Summary]) -> ArrangedSettings:
     # depends on its namesakes.
     labels, _ = row_labels(cells)
     columns = sorted({column for _, column in cells})
-    ways = {column: _way(column) for column in columns}
+    way_of_column = {column: _way(column) for column in columns}
     return ArrangedSettings(
         learners=tuple(
             dict.fromkeys(labels[row] for row in sorted(labels, key=Row.order))
         ),
-        ways=tuple(dict.fromkeys(ways.values())),
+        ways=tuple(dict.fromkeys(way_of_column.values())),
         names=_dataset_names(columns),
         copies=_copies(columns),
         cells=tuple(
-            (labels[row], ways[column], key, by_metric)
+            (labels[row], way_of_column[column], key, by_metric)
             for (row, column), (key, by_metric) in sorted(
                 cells.items(), key=lambda cell: cell[0][1]
             )

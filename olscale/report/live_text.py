@@ -29,7 +29,7 @@ def state_text(evaluation: LiveEvaluation, now: float | None = None) -> str:
     ago = duration_text((now or time()) - evaluation.heard)
     return (
         f"silent for {ago}: its process ({evaluation.pid} on {evaluation.host}) is gone; "
-        "evaluate again to go on"
+        "evaluate again to continue"
     )
 
 
@@ -116,7 +116,7 @@ def live_text(evaluations: Sequence[LiveEvaluation], now: float | None = None) -
     return (
         "\n\n".join(_one(evaluation, now) for evaluation in evaluations) + "\n"
         if evaluations
-        else "nothing goes on\n"
+        else "no evaluation is running\n"
     )
 
 

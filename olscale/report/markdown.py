@@ -198,13 +198,13 @@ def _ledger(cells: Sequence[Cell]) -> str:
         summary = cell.summary
         setting = cell.setting
         difference = cell.difference
-        ours = ["", ""]
+        measured = ["", ""]
         if summary is not None:
-            ours = [with_deviation(summary.mean, summary.std), str(summary.n)]
-        apart = ["", "", ""]
+            measured = [with_deviation(summary.mean, summary.std), str(summary.n)]
+        distances = ["", "", ""]
         if difference is not None:
             relative = f"{100 * difference.relative:+.0f} %"
-            apart = [f"{difference.distance:+.1f}", relative, p_text(difference.p)]
+            distances = [f"{difference.distance:+.1f}", relative, p_text(difference.p)]
         params = ""
         if setting is not None and setting.params is not None:
             params = described(setting)
@@ -214,8 +214,8 @@ def _ledger(cells: Sequence[Cell]) -> str:
                 published.dataset,
                 published.learner,
                 with_deviation(published.mean, published.std),
-                *ours,
-                *apart,
+                *measured,
+                *distances,
                 cell.verdict,
                 params,
                 _tuned(cell),

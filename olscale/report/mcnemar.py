@@ -201,7 +201,7 @@ def _count(mean: float) -> str:
     return f"{mean:,.1f}".removesuffix(".0")
 
 
-def rows_objects(found: Sequence[RowsCompared]) -> list[dict[str, Any]]:
+def rows_objects(compared: Sequence[RowsCompared]) -> list[dict[str, Any]]:
     """Return plain JSON values; the arrays of a pair have a number for each run of a learner."""
     return [
         {
@@ -211,7 +211,7 @@ def rows_objects(found: Sequence[RowsCompared]) -> list[dict[str, Any]]:
             "note": compared_rows.note,
             "pairs": [_object(pair) for pair in compared_rows.pairs],
         }
-        for compared_rows in found
+        for compared_rows in compared
     ]
 
 

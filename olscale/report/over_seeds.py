@@ -143,7 +143,7 @@ def _differences_table(
     rows = []
     for of in comparisons:
         pair_of = {pair.b: pair for pair in of.pairs}
-        rows.append(tuple(_difference(pair_of.get(other)) for other in others))
+        rows.append(tuple(_difference(pair_of.get(learner)) for learner in others))
     return Table(
         title=f"{first} minus the other, over the seeds that both have: points, and corrected p",
         columns=tuple(others),

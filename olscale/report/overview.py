@@ -14,14 +14,16 @@ from olscale.system.sizes import left_text, size_text, speed_text
 
 def overview_html(status: Status, evaluations: Sequence[LiveEvaluation]) -> str:
     """Return the head of a store on the dashboard as HTML."""
-    running = [one for one in evaluations if one.state() == "running"]
+    running = [
+        evaluation for evaluation in evaluations if evaluation.state() == "running"
+    ]
     experiments = [
         _experiment(progress, evaluations) for progress in status.experiments
     ]
-    known = {progress.experiment for progress in status.experiments}
+    planned = {progress.experiment for progress in status.experiments}
     # Tuning has no plan of its own name, and a first evaluation has none before it begins.
     experiments += [
-        _in_hand(evaluation) for evaluation in running if evaluation.name not in known
+        _in_hand(evaluation) for evaluation in running if evaluation.name not in planned
     ]
     return str(macros("runs.html").overview(_cards(status, running), experiments, ()))
 
@@ -41,7 +43,7 @@ def _cards(status: Status, running: Sequence[LiveEvaluation]) -> list[Card]:
             Card("failed", f"{total - good:,}", ", ".join(outcomes), "", "failed")
         )
     # What a first evaluation is at is not in the store yet.
-    in_hand = [run for one in running for run in one.runs.values()]
+    in_hand = [run for evaluation in running for run in evaluation.runs.values()]
     datasets = {*status.datasets, *(run.dataset for run in in_hand)}
     learners = {run.learner for run in in_hand}
     cards.append(Card("data sets", f"{len(datasets):,}"))
@@ -49,16 +51,19 @@ def _cards(status: Status, running: Sequence[LiveEvaluation]) -> list[Card]:
     if running:
         workers = {
             group.worker
-            for one in running
-            for group in one.groups.values()
+            for evaluation in running
+            for group in evaluation.groups.values()
             if group.going
         }
-        speed = sum(one.rows_per_second for one in running)
-        left = [left_text(one.seconds_left) for one in running]
+        speed = sum(evaluation.rows_per_second for evaluation in running)
+        times_left = [left_text(evaluation.seconds_left) for evaluation in running]
         words = speed_text(speed) if speed else ""
         cards.append(Card("workers", f"{len(workers):,}", words, "", "running"))
         cards.append(
-            Card("time left", left[0].removesuffix(" left").removeprefix("time left "))
+            Card(
+                "time left",
+                times_left[0].removesuffix(" left").removeprefix("time left "),
+            )
         )
     elif status.last_finished:
         ended = f"{status.last_finished:%Y-%m-%d}"
@@ -70,7 +75,10 @@ def _cards(status: Status, running: Sequence[LiveEvaluation]) -> list[Card]:
 def _experiment(
     progress: ExperimentProgress, evaluations: Sequence[LiveEvaluation]
 ) -> dict[str, Any]:
-    newest = next((one for one in evaluations if one.name == progress.experiment), None)
+    newest = next(
+        (item for item in evaluations if item.name == progress.experiment),
+        None,
+    )
     if newest is not None and newest.state() == "running":
         return _in_hand(newest) | {"lost": progress.lost}
     state = "done"

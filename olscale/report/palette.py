@@ -32,7 +32,7 @@ DASH_LENGTHS = {"-": (1, 0), "--": (7, 3), ":": (2, 3), "-.": (9, 3, 2, 3)}
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 
 BASELINES = frozenset({"majority", "no-change", "mean", "last-value"})
-"""Registry names of learners that nobody runs for their own sake: grey, and last in legends."""
+"""Registry names of learners that only serve as baselines: grey, and last in legends."""
 
 Look = dict[str, Any]
 """Keywords of a matplotlib line: colour, dashes and marker."""

@@ -17,17 +17,17 @@ Chosen = tuple[dict[str, S], str]
 """The content of a panel, by label, and what its caption must say about the rest."""
 
 
-def legible(found: Sequence[S]) -> Chosen[S]:
+def legible(items: Sequence[S]) -> Chosen[S]:
     """Return what fits into one panel, by label, and what its caption must say."""
-    labels = labelled(found)
-    if len(found) <= _MOST:
+    labels = labelled(items)
+    if len(items) <= _MOST:
         return labels, ""
-    best = best_of_each(found)
-    metric = (found[0] if isinstance(found[0], Summary) else found[0].summary).metric
+    best = best_of_each(items)
+    metric = (items[0] if isinstance(items[0], Summary) else items[0].summary).metric
     most = "most" if measure_of(metric).better == "higher" else "least"
     note = (
         f"; of each learner the setting of {most} {metric_words(metric)}"
-        if len(best) < len(found)
+        if len(best) < len(items)
         else ""
     )
     if len(best) > _MOST:

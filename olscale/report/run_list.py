@@ -99,7 +99,7 @@ class Query:
     page : int
         From 0.
     added : tuple of str
-        Metrics that have a column beside those that the table always has; their numbers for
+        Metrics that have a column in addition to those of every table; their numbers for
         sorting follow those of the latter.
     """
 
@@ -133,13 +133,13 @@ def list_runs(store: Store) -> list[ListedRun]:
     rows = store.read(columns, "skip").to_pylist()
     with store.adding_damage():
         names = Names(read_plans(store, "skip"))
-    named = [name_of(key_of_row(row), names) for row in rows]
-    pairs = zip(named, rows, strict=True)
+    settings = [name_of(key_of_row(row), names) for row in rows]
+    pairs = zip(settings, rows, strict=True)
     texts = _differing_params({(name.learner, row["params"]) for name, row in pairs})
     runs = []
     # Of many runs there are few sets of figures: each is kept once.
     measured: dict[tuple[str, ...], tuple[str, ...]] = {}
-    for name, row in zip(named, rows, strict=True):
+    for name, row in zip(settings, rows, strict=True):
         params = texts[name.learner, row["params"]]
         metrics = dict(row["metrics"])
         seconds = timings.get(row["id"], {})

@@ -37,7 +37,7 @@ from olscale.results.settings import (
 )
 
 MOST_COMPARED = 8
-"""Runs side by side: of more, nobody tells the columns apart."""
+"""Runs side by side: the columns of more could not be told apart."""
 
 
 _MATRICES = ("confusion", "roc")
@@ -125,9 +125,9 @@ def compare_runs(store: Store, ids: Sequence[str], number: int = 0) -> str:
     records = [store.get(id) for id in ids]
     names = names_of(store)
     keys = [_key(record.run) for record in records]
-    named = [name_of(key, names) for key in keys]
+    settings = [name_of(key, names) for key in keys]
     unlike = _unlike(records, keys)
-    labels = _labels(records, named)
+    labels = _labels(records, settings)
     looks = {label: series_look(number) for number, label in enumerate(labels)}
     lines = [
         _line(record, label) for record, label in zip(records, labels, strict=True)
@@ -240,8 +240,8 @@ def _definition(record: Record) -> dict[str, str]:
 def _differences(of_runs: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
     """Return a row for each name, those on which the runs differ first."""
     rows = []
-    for name in dict.fromkeys(name for one in of_runs for name in one):
-        cells = [one.get(name, "-") for one in of_runs]
+    for name in dict.fromkeys(name for facts in of_runs for name in facts):
+        cells = [facts.get(name, "-") for facts in of_runs]
         rows.append({"name": name, "cells": cells, "differs": len(set(cells)) > 1})
     # A stable sort: within each half the order of a definition stays.
     rows.sort(key=lambda row: not row["differs"])
@@ -303,8 +303,8 @@ def _measures(records: Sequence[Record], marks_best: bool) -> list[dict[str, Any
 
 def _aligned(of_runs: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:
     by_name: dict[str, list[str]] = defaultdict(lambda: ["-"] * len(of_runs))
-    for number, one in enumerate(of_runs):
-        for name, value in one.items():
+    for number, facts in enumerate(of_runs):
+        for name, value in facts.items():
             by_name[name.replace("_", " ")][number] = _number_text(value)
     return [{"name": name, "cells": cells} for name, cells in by_name.items()]
 

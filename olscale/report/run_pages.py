@@ -81,8 +81,10 @@ def _first_runs(
     runs = store.read([*KEY_COLUMNS, "id"], on_damage, dictionaries=True)
     # A key is made once for each group: a row each takes seconds in a store of many runs.
     group, keys = groups_of(runs)
-    wanted = np.array([key in settings for key in keys], dtype=np.bool_)
-    [places] = np.nonzero(wanted[group]) if len(keys) else [np.zeros(0, dtype=np.int64)]
+    is_shown = np.array([key in settings for key in keys], dtype=np.bool_)
+    [places] = (
+        np.nonzero(is_shown[group]) if len(keys) else [np.zeros(0, dtype=np.int64)]
+    )
     # As an Arrow array: pyarrow imports pandas to look at any other.
     chosen = runs.select(["protocol", "id"]).take(arrow_array(places, pa.int64()))
     rows = chosen.to_pylist()

@@ -219,7 +219,7 @@ def stream_sections(
             notes = [
                 *transforms_note([column_of(s)], [title]),
                 *own_transforms_note(
-                    (one.label, one) for one in one_of_each_setting(group)
+                    (summary.label, summary) for summary in one_of_each_setting(group)
                 ),
                 *_standing_notes(measured_on[stream]),
             ]
@@ -290,10 +290,10 @@ def _alarms_of(
     }
 
 
-def _labelled(chosen: Chosen[Summary], found: Sequence[T]) -> tuple[dict[str, T], str]:
-    """Return the chosen items of `found`, by label; a setting may have no curve."""
+def _labelled(chosen: Chosen[Summary], items: Sequence[T]) -> tuple[dict[str, T], str]:
+    """Return the chosen items of `items`, by label; a setting may have no curve."""
     shown, note = chosen
-    by_setting = {id(item.summary): item for item in found}
+    by_setting = {id(item.summary): item for item in items}
     return {
         label: by_setting[id(s)] for label, s in shown.items() if id(s) in by_setting
     }, note
@@ -355,12 +355,12 @@ def _alarms(
     title: str,
     shown: dict[str, Curve],
     note: str,
-    whole: list[Curve],
+    of_stream: list[Curve],
     gallery: Gallery,
     source: FigureSource,
 ) -> Part:
     curves = list(shown.values())
-    ends = [int(curve.rows[-1]) for curve in whole]
+    ends = [int(curve.rows[-1]) for curve in of_stream]
     runs = (
         ", those of all runs of a learner on one line"
         if max(len(curve.errors) for curve in curves) > 1
@@ -408,9 +408,9 @@ def _classes(
     return parts
 
 
-def _by_stream(found: Iterable[T]) -> dict[Hashable, list[T]]:
+def _by_stream(items: Iterable[T]) -> dict[Hashable, list[T]]:
     groups: dict[Hashable, list[T]] = defaultdict(list)
-    for item in found:
+    for item in items:
         groups[stream_key(item.summary)].append(item)
     return groups
 

@@ -14,11 +14,11 @@ def sparkline(values: Sequence[float], width: int) -> str:
     >>> sparkline([4.0, 3.0, 2.0, 1.0], 4)
     '█▆▃▁'
     """
-    known = [value for value in values if isfinite(value)]
-    if len(known) < 2:
+    finite = [value for value in values if isfinite(value)]
+    if len(finite) < 2:
         return ""
-    count = min(width, len(known))
-    picked = [known[round(i * (len(known) - 1) / (count - 1))] for i in range(count)]
+    count = min(width, len(finite))
+    picked = [finite[round(i * (len(finite) - 1) / (count - 1))] for i in range(count)]
     low = min(picked)
     span = (max(picked) - low) or 1.0
     return "".join(

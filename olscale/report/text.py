@@ -122,7 +122,7 @@ def plain(tables: Sequence[Table], ascii_only: bool = False) -> str:
             for name, column in zip(table.columns, cells, strict=True)
         ]
         first = max(len("learner"), *map(width, table.rows))
-        # Names may have wide characters; cells are figures, of which each takes one
+        # Names may have wide characters; cells are figures, each of which takes one
         # column.
         lines = [
             [

@@ -30,7 +30,11 @@ _WIDE_RANGE = 20.0
 def tuning_html(store: Store) -> str:
     """Return what tuning compared on each data set, and what it chose, as HTML."""
     with store.adding_damage():
-        selections = [one for one in read_selections(store, "skip") if one.points]
+        selections = [
+            selection
+            for selection in read_selections(store, "skip")
+            if selection.points
+        ]
     if not selections:
         return paragraphs(
             ["No search has ended here: nothing is tuned, or its candidates run."]
@@ -59,8 +63,8 @@ def _search(selection: Selection, names: Names) -> dict[str, Any]:
     # An axis of a single value would be a point.
     tried = [name for name in selection.chosen if _varies(name, ranked)]
     axes = [_Axis(name, [point.params.get(name) for point in ranked]) for name in tried]
-    known = [point.error for point in ranked if point.error is not None]
-    score = _Axis(metric_text(metric), known)
+    errors = [point.error for point in ranked if point.error is not None]
+    score = _Axis(metric_text(metric), errors)
     lines = []
     shown = ranked[:_MOST_POINTS]
     for place, point in enumerate(shown):
@@ -104,13 +108,13 @@ def _importance(
     metric: str, points: Sequence[Point], names: Sequence[str]
 ) -> list[dict[str, str]]:
     """Return what each parameter explains of the places of candidates, the most first."""
-    known = [point for point in points if point.error is not None]
+    measured = [point for point in points if point.error is not None]
     # Candidates that were dropped early stand behind all that saw more of the stream.
-    keys = [_distance(metric, point) for point in known]
+    keys = [_distance(metric, point) for point in measured]
     # Places and not errors: a single bad candidate would explain all of the variance.
     place = {key: i for i, key in enumerate(sorted(set(keys)))}
     shares = importance(
-        [point.params for point in known], [place[key] for key in keys], names
+        [point.params for point in measured], [place[key] for key in keys], names
     )
     most_first = sorted(shares.items(), key=lambda share: -share[1])
     return [{"name": name, "share": f"{100 * share:.0f}"} for name, share in most_first]
@@ -181,11 +185,11 @@ class _Axis:
 
     def _numbers(self) -> list[float] | None:
         if all(
-            isinstance(one, int | float) and not isinstance(one, bool)
-            for one in self.values
+            isinstance(value, int | float) and not isinstance(value, bool)
+            for value in self.values
         ):
-            return [float(one) for one in self.values if math.isfinite(one)]
+            return [float(value) for value in self.values if math.isfinite(value)]
         return None
 
     def _texts(self) -> list[str]:
-        return sorted({value_text(one) for one in self.values})
+        return sorted({value_text(value) for value in self.values})

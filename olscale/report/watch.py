@@ -36,7 +36,7 @@ class LiveView:
     Examples
     --------
     >>> print(LiveView(open_store("memory://doctest-watch", create=True)))
-    nothing goes on
+    no evaluation is running
     """
 
     def __init__(self, store: Store | str | os.PathLike[str], only: str = "") -> None:
@@ -149,7 +149,7 @@ def watch(store: Store | str | os.PathLike[str]) -> LiveView:
     --------
     >>> _ = open_store("memory://doctest-watching", create=True)
     >>> watch("memory://doctest-watching")
-    nothing goes on
+    no evaluation is running
     """
     view = LiveView(store if isinstance(store, Store) else open_store(store))
     return view.start() if in_notebook() else view

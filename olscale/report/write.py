@@ -150,7 +150,7 @@ def write_report(
     folder = Path(out)
     with _unfinished(folder) as part:
         report = _write(store, part, options)
-        # The page last: whoever opens an earlier one in the meantime still has its
+        # The page last: a reader of an earlier one still has its
         # figures, and a new page never lacks any.
         for file in (*report.figures, part / _INDEX, *report.runs, report.page):
             (folder / file.relative_to(part)).parent.mkdir(exist_ok=True)
@@ -254,11 +254,16 @@ def _write(store: Store, folder: Path, options: ReportOptions) -> Report:
     formats = tuple(dict.fromkeys(("svg", *options.also)))
     with Gallery(folder, formats, not options.static, options.size) as gallery:
         # The other process imports matplotlib while this one reads the store.
-        gallery.expect(_FIGURES_OF_DATASET * len({one.dataset for one in summaries}))
+        gallery.expect(
+            _FIGURES_OF_DATASET * len({summary.dataset for summary in summaries})
+        )
         # Everything that has figures comes first: they are drawn while the tables are made.
         replicates = ReplicateFigures(store, on_damage)
         comparisons = comparisons_of(source, replicates, options.metric)
-        on_rows = [list(rows_compared(one, store, on_damage)) for one in comparisons]
+        on_rows = [
+            list(rows_compared(comparison, store, on_damage))
+            for comparison in comparisons
+        ]
         ranks = rank_section(source, gallery, comparisons, replicates, on_rows)
         of_papers = [
             _Parts(
@@ -277,9 +282,13 @@ def _write(store: Store, folder: Path, options: ReportOptions) -> Report:
         status = store_status(store, on_damage)
         planned = unfinished_experiments(store, on_damage)
         if plans:
-            planned = [one for one in planned if one.experiment in plans]
-            asked = [one for one in status.experiments if one.experiment in plans]
-            status = replace(status, experiments=tuple(asked))
+            planned = [progress for progress in planned if progress.experiment in plans]
+            chosen = [
+                progress
+                for progress in status.experiments
+                if progress.experiment in plans
+            ]
+            status = replace(status, experiments=tuple(chosen))
         unfinished = unfinished_notes(planned)
         sections = [_Parts("Runs", [*overview(status, unfinished)], "runs")]
         results, long = _results(
@@ -341,10 +350,10 @@ def _queue_paper_curves(
     source: FigureSource,
     gallery: Gallery,
     comparisons: Sequence[Compared],
-    wanted: bool,
+    is_asked: bool,
 ) -> None:
     """Queue one figure of the curves of all data sets, where there are several."""
-    if not wanted or not comparisons:
+    if not is_asked or not comparisons:
         return
     datasets = curves_for_paper(source, comparisons[0], _MOST_PANELS)
     if len(datasets) > 1:

@@ -114,7 +114,7 @@ def compact_many(
     single_files = len(store.single_files("runs"))
     runs = single_files + sum(rows.values())
     depth = _depth(runs)
-    # Compaction makes one file of those of a prefix: the smaller ones ask, beside the largest.
+    # Compaction makes one file of those of a prefix: the smaller ones ask, and the largest.
     largest: dict[str, int] = {}
     for name, count in rows.items():
         prefix = prefix_of(name)

@@ -77,7 +77,7 @@ class StoredRun:
 
 @dataclass(frozen=True, slots=True)
 class RunDifference:
-    """A run of which two stores have different records.
+    """A run with different records in two stores.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def store_difference(
     alone_a = _by_setting(_without(rows_a, shared))
     alone_b = _by_setting(_without(rows_b, shared))
     for setting in alone_a.keys() & alone_b.keys():
-        # Several versions in one store stand beside none of the other's.
+        # Several versions in one store match none of the other's.
         if len(alone_a[setting]) == len(alone_b[setting]) == 1:
             [row_a] = alone_a.pop(setting)
             [row_b] = alone_b.pop(setting)
@@ -199,8 +199,8 @@ def _rows_of(table: pa.Table, ids: pa.Array) -> pa.Table:
 
 
 def _without(table: pa.Table, ids: set[str]) -> pa.Table:
-    kept = arrow_array(sorted(ids), pa.string())
-    return table.filter(pc.invert(pc.is_in(table["id"], value_set=kept)))
+    id_array = arrow_array(sorted(ids), pa.string())
+    return table.filter(pc.invert(pc.is_in(table["id"], value_set=id_array)))
 
 
 def _by_setting(table: pa.Table) -> dict[tuple[str, ...], list[dict[str, Any]]]:

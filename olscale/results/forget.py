@@ -1,6 +1,6 @@
 """Runs leave a store, or give way to what they are now.
 
-A compacted file never changes: one without some of its rows is written beside it, and only then the
+A compacted file never changes: one without some of its rows is written next to it, only then the
 old one is removed. Killed at any instant, a store has lost nothing else. A compaction at the same
 time may bring a run back.
 """
@@ -66,7 +66,7 @@ def forget_matching(
         selection_file(selection): selection.learner_and_dataset
         for selection in selections
     }
-    for kind, asked, known in (
+    for kind, requested, existing in (
         (
             "learner",
             learners,
@@ -78,8 +78,8 @@ def forget_matching(
             [*datasets_of.values(), {name for _, name in tuned.values()}],
         ),
     ):
-        known_names = set().union(*known)
-        for name in asked:
+        known_names = set().union(*existing)
+        for name in requested:
             if name not in known_names:
                 raise UnknownNameError(
                     f"{kind} in the metrics store {store.path}",

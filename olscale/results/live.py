@@ -195,11 +195,11 @@ class LiveEvaluation:
 
     def add(self, line: dict[str, Any]) -> None:
         """Take in a line of the journal."""
-        now = float(line["t"])
-        self._pass_time(now)
-        self.heard = max(self.heard, now)
+        time = float(line["t"])
+        self._pass_time(time)
+        self.heard = max(self.heard, time)
         if begin := line.get("begin"):
-            self.began = now
+            self.began = time
             self.host = str(begin["host"])
             self.pid = _count(begin["pid"])
             self.version = str(begin["version"])
@@ -322,7 +322,7 @@ class LiveEvaluation:
     def _work(self) -> tuple[float, float, float]:
         """Return the estimated cost of the work, of what is done, and of what was done here."""
         total = 0.0
-        done = 0.0
+        done_cost = 0.0
         done_here = 0.0
         for group in self.groups.values():
             begun = group.share_begun
@@ -338,9 +338,9 @@ class LiveEvaluation:
                     cost *= group.share_of_run(run.failed_row or 0)
                     share = 1.0
                 total += cost
-                done += cost * share
+                done_cost += cost * share
                 done_here += cost * (share - begun)
-        return total, done, done_here
+        return total, done_cost, done_here
 
     def state(self, now: float | None = None) -> str:
         """Return ``"running"``, ``"silent"`` (its process is gone or cannot write), or its end."""
@@ -352,16 +352,16 @@ class LiveEvaluation:
     @property
     def share_done(self) -> float:
         """Share of the work done, by its estimated cost, with what runs in hand have learned."""
-        total, done, _ = self._work()
+        total, done_cost, _ = self._work()
         if not total:
             return 1.0
-        return max(0.0, min(1.0, done / total))
+        return max(0.0, min(1.0, done_cost / total))
 
     @property
     def seconds_left(self) -> float:
         """Time left, from the share of the work done here and its time; NaN while unknown."""
-        total, done, done_here = self._work()
-        if done >= total:
+        total, done_cost, done_here = self._work()
+        if done_cost >= total:
             return 0.0
         if self._first_step is None or self.compiling:
             return nan
@@ -369,7 +369,7 @@ class LiveEvaluation:
         done_since = done_here - first_done
         if not done_since >= KNOWN_SHARE * total:
             return nan
-        return (total - done) / done_since * (self.worked - first_worked)
+        return (total - done_cost) / done_since * (self.worked - first_worked)
 
     @property
     def rows_done(self) -> int:

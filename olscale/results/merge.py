@@ -65,16 +65,18 @@ def merge_stores(into: Store, source: Store) -> Merge:
     """
     if into.path == source.path:
         raise StoreError(f"{into.path} is merged into itself; expected two stores")
-    ours = into.read()
+    own_rows = into.read()
     theirs = source.read()
-    _refuse_other_records(into, source, ours, theirs)
+    _refuse_other_records(into, source, own_rows, theirs)
     _refuse_other_selections(into, source)
     _refuse_other_models(into, source)
 
-    done = into.done()
+    finished = into.done()
     # A lost run has no result: it counts as done nowhere, and its own file is copied below.
     results = theirs.filter(pc.not_equal(theirs["outcome"], "lost"))
-    is_done = pc.is_in(results["id"], value_set=arrow_array(sorted(done), pa.string()))
+    is_done = pc.is_in(
+        results["id"], value_set=arrow_array(sorted(finished), pa.string())
+    )
     new = results.filter(pc.invert(is_done)).sort_by("id")
     ids = new["id"].to_pylist()
 
@@ -108,8 +110,8 @@ def _refuse_other_records(
 ) -> None:
     differing = [
         run_of(row)
-        for row, other in differing_rows(ours, theirs)
-        if "lost" not in (row["outcome"], other["outcome"])
+        for row, their_row in differing_rows(ours, theirs)
+        if "lost" not in (row["outcome"], their_row["outcome"])
     ]
     if differing:
         run = differing[0]
@@ -122,9 +124,9 @@ def _refuse_other_records(
 
 
 def _refuse_other_selections(into: Store, source: Store) -> None:
-    ours = {selection.id: selection for selection in read_selections(into)}
+    own_selections = {selection.id: selection for selection in read_selections(into)}
     for selection in read_selections(source):
-        if ours.get(selection.id, selection) != selection:
+        if own_selections.get(selection.id, selection) != selection:
             learner, dataset = selection.learner_and_dataset
             raise StoreError(
                 f"tuning of {learner} on {dataset} chose other parameters in {source.path} than in "

@@ -168,7 +168,7 @@ def own_names(plans: Iterable[Plan]) -> dict[str, Plan]:
         name = plan.experiment
         if len(numbered[name]) > 1:
             number = 1 + next(
-                i for i, other in enumerate(numbered[name]) if other is plan
+                i for i, namesake in enumerate(numbered[name]) if namesake is plan
             )
             # The end of the name says what is tuning, and stays the end.
             end = TUNING if name.endswith(TUNING) else ""

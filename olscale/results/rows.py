@@ -4,7 +4,7 @@ The bytes of a run depend on its definition and results alone: sorted keys, fixe
 dates, no hosts. What differs from one execution to the next (times, machines) has a schema of its
 own and lives in another file.
 
-A file of one row carries a CRC-32 of all its bytes, so that a damaged one is known whatever reads
+A file of one row carries a CRC-32 of all its bytes, so that a damaged one is known to all that read
 it.
 """
 

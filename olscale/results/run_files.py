@@ -300,12 +300,12 @@ class RunFiles:
         """
         nothing: dict[_StampedName, pa.Table] = {}
         if ids is not None:
-            asked = frozenset(ids.to_pylist())
+            id_set = frozenset(ids.to_pylist())
             # Of small files opening takes the time: none that is known to hold others only.
             nothing = {
                 file: table
                 for file, table in self._ids.items()
-                if asked.isdisjoint(table["id"].to_pylist())
+                if id_set.isdisjoint(table["id"].to_pylist())
             }
         damaged, tables = self._read_each(
             lambda name: read_compacted(

@@ -43,8 +43,8 @@ class StorePart(Store):
         ids: Collection[str] | None = None,
     ) -> pa.Table:
         """Read these runs alone, or those of them that are in `ids`."""
-        wanted = self._ids if ids is None else self._ids.intersection(ids)
-        return super().read(columns, on_damage, dictionaries, wanted)
+        own_ids = self._ids if ids is None else self._ids.intersection(ids)
+        return super().read(columns, on_damage, dictionaries, own_ids)
 
     def timings(
         self,

@@ -23,8 +23,8 @@ def parquet_bytes(table: pa.Table, **options: Any) -> bytes:
     data = sink.getvalue().to_pybytes()
     place = _checksum_place(data)
     checksum = _checksum(data, place)
-    behind = place + len(_BLANK)
-    parts = (data[:place], checksum, data[behind:])
+    end = place + len(_BLANK)
+    parts = (data[:place], checksum, data[end:])
     return b"".join(parts)
 
 
@@ -46,8 +46,8 @@ def checksum_matches(data: bytes, checked: bool = False) -> bool:
     if _MARK not in data:
         return not checked
     place = _checksum_place(data)
-    behind = place + len(_BLANK)
-    return data[place:behind] == _checksum(data, place)
+    end = place + len(_BLANK)
+    return data[place:end] == _checksum(data, place)
 
 
 def _checksum_place(data: bytes) -> int:
@@ -60,8 +60,8 @@ def _checksum_place(data: bytes) -> int:
 
 def _checksum(data: bytes, place: int) -> bytes:
     # The checksum of the file with blanks where its own digits stand.
-    behind = place + len(_BLANK)
+    end = place + len(_BLANK)
     crc = zlib.crc32(data[:place])
     crc = zlib.crc32(_BLANK, crc)
-    crc = zlib.crc32(data[behind:], crc)
+    crc = zlib.crc32(data[end:], crc)
     return b"%08x" % crc

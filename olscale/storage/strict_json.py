@@ -193,9 +193,9 @@ def _union(kinds: tuple[Any, ...], value: Any, where: _Where) -> Any:
     if type(value) in kinds:
         return _leaf(type(value), value, where)
     # Of what is not a leaf there is one kind, whose error says most.
-    others = [kind for kind in kinds if kind is not NoneType]
-    inner = [kind for kind in others if kind not in _LEAVES]
-    return _read((inner or others)[0], value, where)
+    value_kinds = [kind for kind in kinds if kind is not NoneType]
+    inner = [kind for kind in value_kinds if kind not in _LEAVES]
+    return _read((inner or value_kinds)[0], value, where)
 
 
 def _object(kind: type, value: dict[str, Any], where: _Where) -> Any:
@@ -236,9 +236,9 @@ def _hints(kind: type) -> dict[str, Any]:
 @cache
 def _required(kind: Any) -> tuple[str, ...]:
     return tuple(
-        each.name
-        for each in fields(kind)
-        if each.default is MISSING and each.default_factory is MISSING
+        declared.name
+        for declared in fields(kind)
+        if declared.default is MISSING and declared.default_factory is MISSING
     )
 
 
@@ -265,10 +265,10 @@ def as_json(value: Any) -> Any:
 
 
 def _written(value: Any) -> Iterator[tuple[str, Any]]:
-    for each in fields(value):
-        item = getattr(value, each.name)
-        if item is not None or "later" not in each.metadata:
-            yield each.name, item
+    for declared in fields(value):
+        item = getattr(value, declared.name)
+        if item is not None or "later" not in declared.metadata:
+            yield declared.name, item
 
 
 def json_text(value: Any, depth: int = 0) -> str:

@@ -37,17 +37,17 @@ def path_text(path: Any, what: str = "path") -> str:
     return text
 
 
-def _cure(given: Any) -> str:
-    """Return what to do with rows in memory, where `given` is some."""
+def _cure(value: Any) -> str:
+    """Return what to do with rows in memory, where `value` is some."""
     # A lazy frame of polars would resolve its query to say what its schema is.
     for method in ("to_parquet", "write_parquet", "sink_parquet"):
-        if hasattr(given, method):
+        if hasattr(value, method):
             return f" to files: write it to one, rows.{method}('rows.parquet'), and give that"
-    if hasattr(given, "schema"):
+    if hasattr(value, "schema"):
         return (
             " to files: write it to one, pyarrow.parquet.write_table(rows, 'rows.parquet'), "
             "and give that"
         )
-    if hasattr(given, "__array__") or hasattr(given, "tocsr"):
+    if hasattr(value, "__array__") or hasattr(value, "tocsr"):
         return " to files: write it to one, numpy.savez('rows.npz', X=X, y=y), and give that"
     return ""

@@ -41,7 +41,7 @@ def require_regular(path: str | os.PathLike[str]) -> None:
 
 
 def _open(path: str, flags: int) -> int:
-    # Without O_NONBLOCK, opening a pipe that nobody writes to would wait already.
+    # Without O_NONBLOCK, opening a pipe without a writer would already wait.
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     try:
         # Of the open file, not of the path, which may have been replaced meanwhile.

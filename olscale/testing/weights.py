@@ -288,7 +288,7 @@ def check_class_shards_take_weights(
 
 
 def _weights() -> FloatArray:
-    """Return weights of the rows of `stream`, some of which are 0."""
+    """Return weights of the rows of `stream`; some are 0."""
     random = np.random.default_rng(3)
     is_zero = random.random(ROWS) < 0.2
     positive = random.uniform(0.2, 3.0, ROWS)

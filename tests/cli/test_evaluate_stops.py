@@ -77,7 +77,7 @@ def test_sigterm_saves_and_says_so_in_one_line(shelf: Path, tmp_path: Path) -> N
     assert said.splitlines()[-1].startswith(
         "olscale: SIGTERM: digits, time order, lol, pa"
     )
-    assert "was saved at chunk 2 of 8; run the same command again to go on" in said
+    assert "was saved at chunk 2 of 8; run the same command again to continue" in said
     again = subprocess.run(
         command, capture_output=True, text=True, check=True, timeout=120
     )
@@ -202,7 +202,7 @@ def test_ctrl_c_ends_everything_and_a_second_run_finishes_the_rest(
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
     assert said.splitlines()[-1].startswith(
-        "olscale: interrupted: SIGINT: what was going on is saved; run the same command"
+        "olscale: interrupted: SIGINT: work in progress is saved; run the same command"
     )
     assert "Traceback" not in said
     assert "Warning" not in said

@@ -55,7 +55,7 @@ def test_the_screen_fits_and_has_the_best_first(width: int, height: int) -> None
 
 
 def test_nothing_is_said_where_nothing_goes_on() -> None:
-    assert drawn_of_none() == ["nothing goes on"]
+    assert drawn_of_none() == ["no evaluation is running"]
 
 
 def drawn_of_none() -> list[str]:

@@ -131,7 +131,7 @@ def test_a_job_requeues_itself_before_its_time_limit(
     begin(slurm, work, job, log, work.store("limit"))
     slurm.until(job, "PENDING")
     said = log.read_text()
-    assert "what was going on is saved" in said
+    assert "work in progress is saved" in said
     assert f"requeueing job {job}" in said
     saved = list(work.store("limit").glob("checkpoints/*/*.npz"))
     assert saved

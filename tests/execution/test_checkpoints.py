@@ -214,7 +214,7 @@ def test_two_are_kept_and_damage_falls_back_to_the_one_before(
     assert again.position == 4
     (note,) = again.report().notes
     assert "damaged checkpoint" in note
-    assert note.endswith("; goes on from the one at chunk 4")
+    assert note.endswith("; resumes from the one at chunk 4")
     store.files.put(fifth, data[: len(data) // 2])
     store.files.put(fourth, b"")
     both = ResumablePass(pack, store.path, EAGER)

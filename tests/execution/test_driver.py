@@ -384,4 +384,4 @@ def test_a_lost_worker_is_noted_with_the_row_of_the_newest_checkpoint(
         (("000000003.npz",), "from row 192 on"),
         (("000000003_000000040.npz", "000000003.npz"), "from row 232 on"),
     ):
-        assert _loss(group, "w", [], place, False).endswith(f"which goes on {where}")
+        assert _loss(group, "w", [], place, False).endswith(f"which resumes {where}")

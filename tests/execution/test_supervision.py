@@ -191,7 +191,7 @@ def test_deaths_after_progress_do_not_add_up(
     assert all(note.startswith("worker tcp://127.0.0.1:") for note in notes)
     name = one_pack(shelf, "time").name
     assert [note.partition(" was lost while it had ")[2] for note in notes] == [
-        f"{name}, which goes on from row {64 * chunk:,} on" for chunk in range(1, 8)
+        f"{name}, which resumes from row {64 * chunk:,} on" for chunk in range(1, 8)
     ]
     assert record_bytes(Path(store)) == record_bytes(undisturbed["time"])
 
@@ -224,7 +224,7 @@ def test_asked_to_stop_it_saves_and_the_next_evaluation_goes_on(
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
         with pytest.raises(
             StoppedError,
-            match="SIGTERM: what was going on is saved; run the same command again",
+            match="SIGTERM: work in progress is saved; run the same command again",
         ):
             await drive(client, [pack], store, Stops(), stop, settings=QUICK)
 

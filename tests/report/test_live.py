@@ -52,7 +52,7 @@ def test_text_says_how_far_how_long_and_who_is_best() -> None:
     assert "pa C=0.5   12.50  0/1" in text
     assert "worker w1: g, 50 %, 3.0 MB" in text
     assert "silent for 1:30" in live_text([going()], now=201.0)
-    assert live_text([]) == "nothing goes on\n"
+    assert live_text([]) == "no evaluation is running\n"
 
 
 def test_models_that_predict_held_out_rows_are_seen_to() -> None:

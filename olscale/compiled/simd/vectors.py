@@ -1,4 +1,4 @@
-"""The vocabulary of vector code: LLVM's types, and the few steps of which all of it consists.
+"""The vocabulary of vector code: LLVM's types, and the few steps that it consists of.
 
 A function here does not compute; it writes the instruction that will. A *slot* is a variable of the
 function that is being written: LLVM keeps it in a register.

@@ -102,8 +102,8 @@ class CatalogueEntry(_Entry):
 
     @model_validator(mode="after")
     def _obtainable_or_explained(self) -> CatalogueEntry:
-        ways = (self.files, self.absent is not None, self.bundled, self.generated)
-        if [bool(way) for way in ways].count(True) != 1:
+        sources = (self.files, self.absent is not None, self.bundled, self.generated)
+        if [bool(way) for way in sources].count(True) != 1:
             raise ValueError(
                 "expected one of files, a package's rows, a generator and the reason why it is "
                 "absent"

@@ -188,16 +188,16 @@ def _number(
     pos = _after_blanks(buffer, end, delimiter)
     if last < 0:
         byte = byte_at(buffer, pos)
-        whole = (
+        is_cell = (
             byte == delimiter
             or byte == _NEWLINE
             or byte == _RETURN
             or (delimiter == _SPACE and pos > end)
         )
     else:
-        whole = pos == last
+        is_cell = pos == last
     if (
-        whole
+        is_cell
         and state != NOT_A_NUMBER
         # -nan is left to the exact way: it is no word for a missing value.
         and not (value != value and byte_at(buffer, first) == _MINUS)
@@ -229,7 +229,7 @@ def _next_cell(
         pos = _after_blanks(buffer, pos, delimiter)
     after = _end_of_line(buffer, pos)
     if (after != 0) != at_end:
-        # A row that ends too early, or goes on behind its last column.
+        # A row that ends too early, or continues after its last column.
         return 0
     if after or delimiter == _SPACE:
         return after or pos

@@ -148,7 +148,7 @@ def number_of(
     has_word = word[1] > word[0]
     slot = np.int64(hashed & _LOW) & mask
     while slots[2 * slot] != _U0:
-        # The hash stands beside the number, so that most other keys are passed without
+        # The hash stands next to the number, so that most other keys are passed without
         # a look at their bytes.
         if slots[2 * slot] >> _U32 == hashed & _LOW:
             pos = int(np.int64(slots[2 * slot + 1]))

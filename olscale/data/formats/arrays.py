@@ -65,7 +65,7 @@ class HeldArray:
         return " ".join(filter(None, (self.name, shape, self.other)))
 
 
-def parse_arrays(given: str | Mapping[str, str]) -> dict[str, str]:
+def parse_arrays(text: str | Mapping[str, str]) -> dict[str, str]:
     """Return the names of a file's arrays by what they are: ``X``, ``y``, ``X_test`` or ``y_test``.
 
     Parameters
@@ -86,11 +86,11 @@ def parse_arrays(given: str | Mapping[str, str]) -> dict[str, str]:
     >>> parse_arrays({"X_train": "a,b"})
     {'X': 'a,b'}
     """
-    if isinstance(given, str):
-        words = next(csv.reader([given], skipinitialspace=True), [])
+    if isinstance(text, str):
+        words = next(csv.reader([text], skipinitialspace=True), [])
         pairs: Iterable[tuple[str, str]] = [_role_and_name(word) for word in words]
     else:
-        pairs = given.items()
+        pairs = text.items()
     names: dict[str, str] = {}
     for word, name in pairs:
         role = _ROLES.get(word.strip().lower())

@@ -124,7 +124,7 @@ class Date(Coding):
 
     def _since_last(self, moments: Sequence[datetime]) -> NDArray[np.float64]:
         seconds = _seconds(moments)
-        # So the first row has 0, and a batch goes on from the one before.
+        # So the first row has 0, and a batch continues from the one before.
         first = seconds[0] if self._last is None else self._last
         self._last = float(seconds[-1])
         return np.diff(seconds, prepend=first)
@@ -168,8 +168,8 @@ def _cycles(moments: Sequence[datetime]) -> NDArray[np.float64]:
 
 def _of_day(moment: datetime) -> float:
     """Return the seconds since midnight."""
-    whole = (moment.hour * 60 + moment.minute) * 60 + moment.second
-    return whole + moment.microsecond / 1e6
+    seconds = (moment.hour * 60 + moment.minute) * 60 + moment.second
+    return seconds + moment.microsecond / 1e6
 
 
 def is_date(cell: str) -> bool:

@@ -121,7 +121,7 @@ def text_lines(head: bytes) -> list[str]:
     head = _EXCEL.sub(b"", head, count=1)
     # A guess does not fail at wrong bytes: the reader names their line.
     lines = head.decode("utf-8-sig", "replace").splitlines()
-    # The last line may go on beyond the head.
+    # The last line may extend beyond the head.
     complete = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines
     return [line for line in complete if line.strip()][:20]
 

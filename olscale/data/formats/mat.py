@@ -190,7 +190,7 @@ def start_reader() -> subprocess.Popen[bytes]:
 
     See `_loadmat`.
     """
-    # -P, since modules beside that file, such as csv, would hide Python's own.
+    # -P, since modules next to that file, such as csv, would hide Python's own.
     command = [sys.executable, "-P", str(Path(_loadmat.__file__))]
     return subprocess.Popen(
         command,

@@ -59,7 +59,7 @@ class SvmlightFormat:
     def matches(self, source: str, head: bytes) -> bool:
         """Return whether the first lines, except empty rows and comments, look like rows."""
         lines = head.splitlines()
-        # The last line may go on beyond the head.
+        # The last line may extend beyond the head.
         complete = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines
         for line in complete[:100]:
             text = line.split(b"#")[0]

@@ -82,7 +82,7 @@ class TableColumns:
     declared : frozenset of str
         Text columns whose values the source declares, in an order of its own.
     truth_in_text : bool
-        Whether a later source may have truth values in a column of text: whoever reads it knows
+        Whether a later source may have truth values in a column of text: its reader knows
         them by any of their words.
     """
 
@@ -344,8 +344,8 @@ def column_positions(
     return tuple(dict.fromkeys(positions))
 
 
-def columns_there(names: Sequence[str], wanted: Iterable[str]) -> tuple[int, ...]:
-    """Return the positions of those columns of the names `wanted` that exist.
+def columns_there(names: Sequence[str], chosen: Iterable[str]) -> tuple[int, ...]:
+    """Return the positions of those columns of the names `chosen` that exist.
 
     Examples
     --------
@@ -353,7 +353,7 @@ def columns_there(names: Sequence[str], wanted: Iterable[str]) -> tuple[int, ...
     (2, 0)
     """
     places = {name: position for position, name in enumerate(names)}
-    return tuple(dict.fromkeys(places[name] for name in wanted if name in places))
+    return tuple(dict.fromkeys(places[name] for name in chosen if name in places))
 
 
 def listed_columns(names: Iterable[str]) -> str:

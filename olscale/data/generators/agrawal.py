@@ -93,7 +93,7 @@ def _draw(
     function: int,
     perturbation: float,
     balance: bool,
-    wanted: Any,
+    next_label: Any,
     X: Any,
     y: Any,
 ) -> None:
@@ -102,9 +102,9 @@ def _draw(
         while label < 0:
             _draw_person(random, X[i])
             label = 0 if is_group_a(function, X[i]) else 1
-            if balance and label != wanted[0]:
+            if balance and label != next_label[0]:
                 label = -1
-        wanted[0] = 1 - label
+        next_label[0] = 1 - label
         if perturbation > 0.0:
             _perturb(random, X[i], perturbation)
         y[i] = label

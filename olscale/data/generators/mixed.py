@@ -30,7 +30,7 @@ _PI = math.pi
 
 @compiled
 def _draw(
-    random: Any, function: int, balance: bool, wanted: Any, X: Any, y: Any
+    random: Any, function: int, balance: bool, next_label: Any, X: Any, y: Any
 ) -> None:
     for i in range(X.shape[0]):
         label = -1
@@ -44,9 +44,9 @@ def _draw(
             if X[i, 3] < curve:
                 conditions += 1.0
             label = function - 1 if conditions >= 2.0 else 2 - function
-            if balance and label != wanted[0]:
+            if balance and label != next_label[0]:
                 label = -1
-        wanted[0] = 1 - label
+        next_label[0] = 1 - label
         y[i] = label
 
 

@@ -1,4 +1,4 @@
-"""SEA concepts: three uniform features, of which two decide against a threshold that changes.
+"""SEA concepts: three uniform features; two of them decide against a threshold that changes.
 
 ``x ~ U(0, 10)`` in three columns. A row is of class 0 if ``x1 + x2`` is at most 8, 9, 7 or 9.5 in
 functions 1 to 4, else of class 1; the third column decides nothing. The rows are those of MOA's
@@ -33,7 +33,7 @@ def _draw(
     threshold: float,
     noise: int,
     balance: bool,
-    wanted: Any,
+    next_label: Any,
     X: Any,
     y: Any,
 ) -> None:
@@ -43,9 +43,9 @@ def _draw(
             for j in range(3):
                 X[i, j] = 10.0 * next_double(random)
             label = 0 if X[i, 0] + X[i, 1] <= threshold else 1
-            if balance and label != wanted[0]:
+            if balance and label != next_label[0]:
                 label = -1
-        wanted[0] = 1 - label
+        next_label[0] = 1 - label
         if 1 + next_int(random, 100) <= noise:
             label = 1 - label
         y[i] = label

@@ -30,7 +30,7 @@ _PI = math.pi
 
 @compiled
 def _draw(
-    random: Any, function: int, balance: bool, wanted: Any, X: Any, y: Any
+    random: Any, function: int, balance: bool, next_label: Any, X: Any, y: Any
 ) -> None:
     below = (function + 1) % 2
     for i in range(X.shape[0]):
@@ -42,9 +42,9 @@ def _draw(
             if function > 2:
                 curve = 0.5 + 0.3 * sine_cosine(3.0 * _PI * X[i, 0])[0]
             label = below if X[i, 1] < curve else 1 - below
-            if balance and label != wanted[0]:
+            if balance and label != next_label[0]:
                 label = -1
-        wanted[0] = 1 - label
+        next_label[0] = 1 - label
         for j in range(2, X.shape[1]):
             X[i, j] = next_double(random)
         y[i] = label

@@ -35,7 +35,7 @@ _VALUES = {
 
 @compiled
 def _draw(
-    random: Any, function: int, balance: bool, wanted: Any, X: Any, y: Any
+    random: Any, function: int, balance: bool, next_label: Any, X: Any, y: Any
 ) -> None:
     for i in range(X.shape[0]):
         label = -1
@@ -49,9 +49,9 @@ def _draw(
             elif function == 2:
                 holds = color == 2 or shape == 0
             label = 1 if holds else 0
-            if balance and label != wanted[0]:
+            if balance and label != next_label[0]:
                 label = -1
-        wanted[0] = 1 - label
+        next_label[0] = 1 - label
         X[i, 0] = size
         X[i, 1] = color
         X[i, 2] = shape

@@ -234,7 +234,7 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Storage]:
         )
     with ExitStack() as stack:
         try:
-            # A lock ends with its process, so that a killed build keeps nobody waiting.
+            # A lock ends with its process, so that a killed build blocks no other.
             is_locked = stack.enter_context(directory.lock(MARKER))
         except OSError as error:
             directory.remove_empty(missing)

@@ -25,11 +25,13 @@ def check_alone(**options: object) -> None:
     ParameterError
         Names those that are given.
     """
-    given = [name for name, value in options.items() if value not in (None, (), "")]
-    if given:
+    conflicting = [
+        name for name, value in options.items() if value not in (None, (), "")
+    ]
+    if conflicting:
         raise ParameterError(
-            f"like was given with {', '.join(given)}, which the other dataset decides; leave one "
-            "of them out"
+            f"like was given with {', '.join(conflicting)}, which the other dataset decides; leave "
+            "one of them out"
         )
 
 

@@ -276,8 +276,8 @@ class CategoryTransform(StreamingTransform):
         for name, array in self.learned.items():
             if name in _FREE:
                 continue
-            given = state.get(name)
-            if given is None or (given.shape, given.dtype) != (
+            stored = state.get(name)
+            if stored is None or (stored.shape, stored.dtype) != (
                 array.shape,
                 array.dtype,
             ):

@@ -177,7 +177,7 @@ def word_gaps(sparsity: float, width: int) -> NDArray[np.uint64]:
 
 
 @compiled
-def _entries(feature: int, key: Any, gaps: Any, found: Any) -> int:
+def _entries(feature: int, key: Any, gaps: Any, entries: Any) -> int:
     """Write the entries of a feature, place counted from 1 times sign, and return their number.
 
     Each entry takes a word, whose lowest bit is the sign.
@@ -199,7 +199,7 @@ def _entries(feature: int, key: Any, gaps: Any, found: Any) -> int:
         while gaps[gap] <= drawn:
             gap += 1
         at += gap + 1
-        found[count] = at if word & _ONE else -at
+        entries[count] = at if word & _ONE else -at
         count += 1
     return count
 

@@ -67,8 +67,8 @@ def _set_values(
         if i < done:
             square = squares[i + ROWS - done]
         else:
-            found, square = find_places(support, X, first + i, at, value)
-            products(support, at, value, found, K[i])
+            entries, square = find_places(support, X, first + i, at, value)
+            products(support, at, value, entries, K[i])
         if is_long(gamma, square):
             finish_long_row(
                 support, gamma, False, X, first + i, square, (at, value), K[i]

@@ -50,10 +50,12 @@ class BinSums(RowSums):
         frozen: bool,
         sums: FloatArray,
         marks: IntArray,
-        found: FloatArray,
+        values: FloatArray,
     ) -> None:
         """Add new rows."""
-        add_to_bins(events.y, events.predicted, events.weights, sums, 1.0, marks, found)
+        add_to_bins(
+            events.y, events.predicted, events.weights, sums, 1.0, marks, values
+        )
 
     def add(
         self,
@@ -61,11 +63,11 @@ class BinSums(RowSums):
         sums: FloatArray,
         alpha: float,
         marks: IntArray,
-        found: FloatArray,
+        values: FloatArray,
     ) -> None:
         """Add rows a second time."""
         add_to_bins(
-            events.y, events.predicted, events.weights, sums, alpha, marks, found
+            events.y, events.predicted, events.weights, sums, alpha, marks, values
         )
 
     def values(self, sums: FloatArray) -> FloatArray:

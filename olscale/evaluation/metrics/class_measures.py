@@ -58,14 +58,14 @@ class ClassCounts(RowSums):
         frozen: bool,
         sums: FloatArray,
         marks: IntArray,
-        found: FloatArray,
+        values: FloatArray,
     ) -> None:
         """Count new rows."""
         if not len(events.baseline) and not len(marks) and not len(events.weights):
             counts = open_counts(len(base) - 2)
             add_class_totals(events.y, events.predicted, base, frozen, sums, counts)
         else:
-            count_classes(*events, False, base, frozen, sums, 1.0, marks, found)
+            count_classes(*events, False, base, frozen, sums, 1.0, marks, values)
 
     def add(
         self,
@@ -73,10 +73,10 @@ class ClassCounts(RowSums):
         sums: FloatArray,
         alpha: float,
         marks: IntArray,
-        found: FloatArray,
+        values: FloatArray,
     ) -> None:
         """Count rows a second time."""
-        count_classes(*events, True, self.base, True, sums, alpha, marks, found)
+        count_classes(*events, True, self.base, True, sums, alpha, marks, values)
 
     def values(self, sums: FloatArray) -> FloatArray:
         """Return the measures."""

@@ -83,11 +83,11 @@ class RowSums(ABC):
         frozen: bool,
         sums: FloatArray,
         marks: IntArray,
-        found: FloatArray,
+        values: FloatArray,
     ) -> None:
         """Add new rows one by one; the baselines learn them unless they are `frozen`.
 
-        The sums after `marks` rows are copied to the rows of `found`.
+        The sums after `marks` rows are copied to the rows of `values`.
         """
 
     @abstractmethod
@@ -97,7 +97,7 @@ class RowSums(ABC):
         sums: FloatArray,
         alpha: float,
         marks: IntArray,
-        found: FloatArray,
+        values: FloatArray,
     ) -> None:
         """Add rows that `follow` has processed, one by one, while sums fade by `alpha`."""
 
@@ -252,15 +252,17 @@ class Estimates(Metric):
         names = [name for name in Events._fields if name != "weights" or self._weighted]
         return {f"last_{name}": getattr(events, name).copy() for name in names}
 
-    def _follow(self, events: Events, marks: IntArray, found: FloatArray) -> Events:
+    def _follow(self, events: Events, marks: IntArray, values: FloatArray) -> Events:
         """Add rows to the sums of the stream; return them with the predictions of the baselines."""
         stream = self.sums["stream"]
         if self._baseline is None:
-            self._summary.follow(events, self.sums["base"], False, stream, marks, found)
+            self._summary.follow(
+                events, self.sums["base"], False, stream, marks, values
+            )
             return events
         events = events._replace(baseline=self._baseline)
         self._baseline = None
-        self._summary.add(events, stream, 1.0, marks, found)
+        self._summary.add(events, stream, 1.0, marks, values)
         return events
 
     def _slide(self, events: Events, marks: IntArray, reached: slice) -> None:

@@ -66,7 +66,7 @@ class EveryRow(Metric):
                 self.sums["curve"][i] = self._value(window)
 
     def _make_room(self, rows: int) -> None:
-        """Let the stream be longer than it was said to be: nobody counts the rows of a source."""
+        """Let the stream be longer than declared: the rows of a source are not counted ahead."""
         kept = self.sums["stream"]
         if rows > len(kept):
             more = max(rows, 2 * len(kept)) - len(kept)

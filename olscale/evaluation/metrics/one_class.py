@@ -220,9 +220,11 @@ def average_precision(
     order = np.argsort(-scores, kind="stable")
     # Rows of equal scores cannot be told apart, so precision counts where scores change.
     ends: IntArray = np.flatnonzero(np.append(np.diff(scores[order]) != 0.0, True))
-    found = np.cumsum((weights * hits)[order])[ends]
+    hits_so_far = np.cumsum((weights * hits)[order])[ends]
     rows = np.cumsum(weights[order])[ends]
-    if not found[-1] > 0.0:
+    if not hits_so_far[-1] > 0.0:
         return np.nan
-    precision = np.divide(found, rows, out=np.zeros(len(rows)), where=rows > 0.0)
-    return float((np.diff(found, prepend=0.0) * precision).sum() / found[-1])
+    precision = np.divide(hits_so_far, rows, out=np.zeros(len(rows)), where=rows > 0.0)
+    return float(
+        (np.diff(hits_so_far, prepend=0.0) * precision).sum() / hits_so_far[-1]
+    )

@@ -58,11 +58,11 @@ class ResidualSums(RowSums):
         frozen: bool,
         sums: FloatArray,
         marks: IntArray,
-        found: FloatArray,
+        values: FloatArray,
     ) -> None:
         """Add new rows."""
         add_residuals(
-            *events, False, base, frozen, sums, 1.0, self._epsilon, marks, found
+            *events, False, base, frozen, sums, 1.0, self._epsilon, marks, values
         )
 
     def add(
@@ -71,11 +71,11 @@ class ResidualSums(RowSums):
         sums: FloatArray,
         alpha: float,
         marks: IntArray,
-        found: FloatArray,
+        values: FloatArray,
     ) -> None:
         """Add rows a second time."""
         add_residuals(
-            *events, True, self.base, True, sums, alpha, self._epsilon, marks, found
+            *events, True, self.base, True, sums, alpha, self._epsilon, marks, values
         )
 
     def values(self, sums: FloatArray) -> FloatArray:

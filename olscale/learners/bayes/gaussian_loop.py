@@ -1,7 +1,7 @@
 """The loop of Gaussian naive Bayes: densities of all classes, and running moments of one.
 
 Arrays are feature-major, ``means[feature, class]``: the log densities of a row under all classes
-are sums over the features in ascending order. What they need of a variance is kept beside it and
+are sums over the features in ascending order. What they need of a variance is kept with it and
 computed once a row is learned, for its class alone.
 """
 

@@ -136,7 +136,7 @@ class MultinomialNaiveBayes(
         self, rows: Rows, y: NDArray[Any], weights: FloatArray | None = None
     ) -> Self:
         values = rows.data if isinstance(rows, CSR) else rows
-        # Whoever calls `fit` has all rows at hand: nothing is learned from those before.
+        # `fit` gets all rows: nothing is learned from earlier ones.
         if values.min(initial=0.0) < 0.0:
             of_rows = (
                 self.why_no_score(slice_rows(rows, i, i + 1))

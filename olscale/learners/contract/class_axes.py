@@ -76,7 +76,7 @@ def class_axis(axis: int, classes: int, each: int = 1) -> ClassAxis:
 
 
 def cut_classes(
-    state: Mapping[str, NDArray[Any]], whole: ClassAxes, part: ClassAxes, classes: range
+    state: Mapping[str, NDArray[Any]], axes: ClassAxes, part: ClassAxes, classes: range
 ) -> dict[str, NDArray[Any]]:
     """Return the state of a shard.
 
@@ -96,8 +96,8 @@ def cut_classes(
     >>> cut["W"].tolist(), cut["seen"].tolist()
     ([[2.0, 3.0]], [7])
     """
-    cut = {name: copy_of(array) for name, array in state.items() if name not in whole}
-    for name, (axis, positions) in whole.items():
+    cut = {name: copy_of(array) for name, array in state.items() if name not in axes}
+    for name, (axis, positions) in axes.items():
         array = state[name]
         shared = np.setdiff1d(np.arange(array.shape[axis]), positions)
         own = part[name].positions
@@ -119,7 +119,7 @@ def cut_classes(
 
 def join_classes(
     states: Sequence[Mapping[str, NDArray[Any]]],
-    whole: ClassAxes,
+    axes: ClassAxes,
     parts: Sequence[ClassAxes],
 ) -> dict[str, NDArray[Any]]:
     """Return the state of the full learner from those of its shards, in the order of classes.
@@ -134,7 +134,7 @@ def join_classes(
     {'W': array([[1., 2., 3.]])}
     """
     joined = {name: array.copy() for name, array in states[0].items()}
-    for name, (axis, positions) in whole.items():
+    for name, (axis, positions) in axes.items():
         first = states[0][name]
         size = positions.size + first.shape[axis] - parts[0][name].positions.size
         shape = (*first.shape[:axis], size, *first.shape[axis + 1 :])

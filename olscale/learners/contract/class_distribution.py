@@ -51,7 +51,7 @@ class ClassShares(ClassDistribution):
 
 
 def _shares_of_two(difference: FloatArray) -> FloatArray:
-    """Return both shares, of which the second is greater where the difference is not below 0."""
+    """Return both shares; the second is greater where the difference is not below 0."""
     first = 0.5 * (1.0 - difference)
     # Half of a tiny difference is lost in rounding, and the predicted class would be a tie.
     first = np.where(difference >= 0.0, np.minimum(first, _BELOW_HALF), first)

@@ -17,10 +17,10 @@ LARGE = 1_000_000
 """A whole number from which a parameter is reported as possibly mistyped."""
 
 _OUTPUT_NUMBERS = 16.0
-"""Numbers in the time an output takes beside its products: for their sum, and to compare it."""
+"""Numbers in the time that an output takes in addition to its products: to sum and compare."""
 
 _LOOKUP_SECONDS = 0.5e-9
-"""Seconds of a stored value of a sparse row beside its numbers: its weights are looked up."""
+"""Seconds of a stored value of a sparse row in addition to its numbers: to look up weights."""
 
 
 def in_dense_values(columns: int, values: float, factor: float) -> float:
@@ -49,7 +49,7 @@ class EstimatesCost(Capability):
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a row goes through.
 
-        Beside `Learner.row_seconds`, time is about proportional to it: on rows of 10 to 5,000
+        Apart from `Learner.row_seconds`, time is about proportional to it: on rows of 10 to 5,000
         columns within 1.3 times for most linear, local and budgeted kernel learners.
 
         Parameters

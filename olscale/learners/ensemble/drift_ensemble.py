@@ -51,7 +51,7 @@ _LONG_ROWS = 100_000
 
 
 class DriftEnsemble(ReplayLearner):
-    """A mixture of experts of long and short memory, for streams of which nobody knows the drift.
+    """A mixture of experts of long and short memory, for streams with unknown drift.
 
     The experts are the machines of `replay-svm`, which gain most where nothing changes; the votes
     of the five nearest of the last `window` rows, of a quarter and a sixteenth of them; tables over

@@ -1,4 +1,4 @@
-"""The experts of drift-ensemble beside its dual machines, and the mixture of all.
+"""The experts of drift-ensemble besides its dual machines, and the mixture of all.
 
 One row of two classes, in numpy form; `s` are the scores of all experts, each as it was before this
 row, and `f` and `y` are signs::
@@ -232,7 +232,7 @@ def _score_neighbours(window: Any, X: Any, i: int, rows: int, scores: Any) -> No
     known = (window.nearest, window.places)
     size = 0
     first = 0
-    # The windows are nested: each goes on from the nearest rows of the one before.
+    # The windows are nested: each continues from the nearest rows of the one before.
     for n in range(window.windows.shape[0]):
         last = min(count, window.windows[n])
         size = take_nearest(squares, newest, first, last, window.voting.k, *known, size)

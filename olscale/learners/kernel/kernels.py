@@ -73,13 +73,13 @@ def size_of(kernel: Any, X: Any, i: int, square: float) -> float:
 
 @inlined
 def raw_row(
-    kernel: Any, support: Any, at: Any, value: Any, found: int, size: float, k: Any
+    kernel: Any, support: Any, at: Any, value: Any, entries: int, size: float, k: Any
 ) -> None:
     """Set ``k[s]`` to the part without the width: products, or distances of the Laplacian."""
     if kernel.kind == LAPLACIAN:
-        distances(support, at, value, found, size, k)
+        distances(support, at, value, entries, size, k)
     else:
-        products(support, at, value, found, k)
+        products(support, at, value, entries, k)
 
 
 @inlined

@@ -1,4 +1,4 @@
-"""The linear expert beside kernel machines: PA-I on rows ``(x, 1)`` of length 1.
+"""The linear expert of kernel machines: PA-I on rows ``(x, 1)`` of length 1.
 
 Lengths are passed, since the callers know them; rows are sparse. ``W[feature, output]`` has the
 weight of the constant 1 in its last line. `late` has the sums of the steps of `W`, each times a

@@ -1,4 +1,4 @@
-"""Experts beside the dual machines, and weights that follow the mistakes of all of them.
+"""Experts in addition to the dual machines, and weights that follow the mistakes of all of them.
 
 A learner has a named tuple of its experts and five functions of it (`mixes`): the loop of
 `replay_svm_loop` calls them for each row. All have the arrays of `trust`: weights of the machines

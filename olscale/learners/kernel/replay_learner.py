@@ -89,7 +89,7 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
 
     @abstractmethod
     def _allocate_experts(self, columns: int, outputs: int) -> State:
-        """Return the arrays of the experts beside the machines, and the weights of all."""
+        """Return the arrays of the experts, apart from the machines, and the weights of all."""
 
     def _slots(self) -> int:
         return int(self.B) + int(self.D)
@@ -148,7 +148,7 @@ class ReplayLearner(OnePassLearner, EstimatesCost):
         ahead: FloatArray,
         again: bool = False,
     ) -> int:
-        """Go on from row `first` to the `opening`; see `learn_and_score`."""
+        """Continue from row `first` to the `opening`; see `learn_and_score`."""
         state = self.state_
         rule = rule_of(ReplayRule, self)
         if not self._has_width():

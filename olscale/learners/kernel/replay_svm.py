@@ -125,7 +125,7 @@ class ReplaySVM(ReplayLearner):
 
     def _begin_race(self) -> None:
         super()._begin_race()
-        # Trust so far was earned beside machines of another width.
+        # Trust so far was earned with machines of another width.
         self.state_["trust"][:] = self._shares
 
     def local(self) -> LocalExpert | None:

@@ -174,7 +174,7 @@ def learn_and_score(
     updates: NDArray[np.int64],
     scores: FloatArray,
 ) -> int:
-    """Score rows from `first` on and learn them; return the row to go on with.
+    """Score rows from `first` on and learn them; return the row to continue with.
 
     That is the number of rows, or a row before which the caller makes room for features or, once
     the sample is complete, for the machines; or the one after row number `opening`, when it opens

@@ -161,7 +161,7 @@ def _learn(
         f = scores[i]
         square = coordinate_scores(X, i, A, width, f)
         if not (low <= square <= high) and unusable(X, i, square, low, high):
-            # Learning ends at such a row; prediction goes on with the next.
+            # Learning ends at such a row; prediction continues with the next.
             if learning:
                 scores[i:] = np.nan
                 break

@@ -69,7 +69,7 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
     checks_rows = True
     row_seconds = 15e-9
     _update_numbers: ClassVar[float] = 950.0
-    """Numbers in the time of an update of a full covariance, beside those of its size."""
+    """Numbers in the time of an update of a full covariance, apart from those of its size."""
 
     covariance: str = param(
         "full",

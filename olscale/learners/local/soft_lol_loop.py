@@ -156,12 +156,12 @@ def open_gates(rows: int, m: int) -> Gates:
 
 
 @inlined
-def _borrowed_gates(found: Gates) -> Gates:
+def _borrowed_gates(gates: Gates) -> Gates:
     return Gates(
-        borrowed(found.indices),
-        borrowed(found.gates),
-        borrowed(found.few),
-        borrowed(found.scales),
+        borrowed(gates.indices),
+        borrowed(gates.gates),
+        borrowed(gates.few),
+        borrowed(gates.scales),
     )
 
 
@@ -177,7 +177,7 @@ def _assign(
     limits: Any,
     learning: bool,
     far: FloatArray,
-    found: Gates,
+    row_gates: Gates,
 ) -> Any:
     """Find prototypes and gates of rows from `first` on and, when `learning`, move the nearest.
 
@@ -190,14 +190,14 @@ def _assign(
             return i, existing
         measure(prototypes, X, i)
         at = i - first
-        found.few[at] = 0
-        found.scales[at] = 0.0
+        row_gates.few[at] = 0
+        row_gates.scales[at] = 0.0
         if square == 0.0:
             continue
         scale = 1.0 / np.sqrt(square)
         learns = learning and y[i] != UNKNOWN
-        indices = found.indices[at]
-        gates = found.gates[at]
+        indices = row_gates.indices[at]
+        gates = row_gates.gates[at]
         few = 0
         if learns and existing < prototypes.counts.shape[0]:
             # the row becomes a prototype: it is nearest to itself by far
@@ -230,8 +230,8 @@ def _assign(
                 prototypes.squares[p] + (2.0 * prototypes.products[p] + 1.0),
                 1.0,
             )
-        found.few[at] = few
-        found.scales[at] = scale
+        row_gates.few[at] = few
+        row_gates.scales[at] = scale
     return stop, existing
 
 
@@ -246,7 +246,7 @@ def _learn(
     first: int,
     stop: int,
     V: Any,
-    found: Gates,
+    row_gates: Gates,
     force: Any,
     rule: SoftLOLRule,
     seen: Any,
@@ -263,14 +263,14 @@ def _learn(
     adaptive = force.shape[0] > 0
     norm = 1.0 + 1.0 / rule.lam
     for i in range(first, stop):
-        scale = found.scales[i - first]
-        few = found.few[i - first]
+        scale = row_gates.scales[i - first]
+        few = row_gates.few[i - first]
         learns = learning and y[i] != UNKNOWN
         if scale == 0.0:
             scores[i] = 0.0
             seen[0] += 1 if learns else 0
             continue
-        mixture = Mixture(found.indices[i - first], found.gates[i - first])
+        mixture = Mixture(row_gates.indices[i - first], row_gates.gates[i - first])
         planes = few + 1
         mixture.indices[few], mixture.gates[few] = common, 1.0 / np.sqrt(rule.lam)
         mixed_scores(X, i, V, mixture, planes, f)

@@ -257,7 +257,7 @@ class JavaLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows, TakesNa
 
 @cache
 def _is_restorable(kind: type[JavaLearner], params: str) -> bool:
-    """Return whether learners with `params`, as JSON, go on as before when Java has read them.
+    """Return whether learners with `params`, as JSON, continue as before once Java has read them.
 
     Raises
     ------
@@ -272,13 +272,13 @@ def _is_restorable(kind: type[JavaLearner], params: str) -> bool:
     X = rng.normal(size=(2 * _TRIED, 4))
     codes = (X[:, 0] * X[:, 1] > 0.0).astype(np.int64)
     y = codes + X[:, 2] if learner.task == "regression" else codes
-    for each in (learner, restored):
-        each.begin(4, 2)
+    for model in (learner, restored):
+        model.begin(4, 2)
     try:
         learner.learn(X[:_TRIED], y[:_TRIED])
         restored.restore(learner.state())
-        scores = [each.learn(X[_TRIED:], y[_TRIED:]) for each in (learner, restored)]
-        models = [each.state()["model"] for each in (learner, restored)]
+        scores = [model.learn(X[_TRIED:], y[_TRIED:]) for model in (learner, restored)]
+        models = [model.state()["model"] for model in (learner, restored)]
     except (RuntimeError, ValueError, MemoryError):
         # a part of it cannot be written, or read
         return False

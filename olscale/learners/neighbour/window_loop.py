@@ -144,7 +144,7 @@ def set_votes(
     votes: Any,
     scores: Any,
 ) -> None:
-    """Set the scores of a row of which `size` neighbours are known."""
+    """Set the scores of a row with `size` known neighbours."""
     votes[:] = 0.0
     total = 0.0
     for n in range(size):

@@ -145,7 +145,7 @@ class AdaptiveRandomForest(
         return self._forest_bytes(columns, classes, 4 * int(self.trees), values)
 
     def check_memory(self, columns: int, classes: int) -> None:
-        """Refuse trees of which this machine cannot hold one more leaf each."""
+        """Refuse if one more leaf of each tree exceeds the memory of this machine."""
         self._check_room(columns, classes, 4 * int(self.trees))
 
     def _check_room(

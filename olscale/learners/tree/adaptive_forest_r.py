@@ -134,7 +134,7 @@ class AdaptiveRandomForestR(OnePassRegressor, EstimatesCost):
         )
 
     def check_memory(self, columns: int, classes: int) -> None:
-        """Refuse values of which this machine cannot hold those of the first rows."""
+        """Refuse if the values of the first rows exceed the memory of this machine."""
         what = f"{self.trees:,} trees with rows of {columns:,} features need"
         require_memory(self, self.state_bytes(columns, classes), what)
 
@@ -220,7 +220,7 @@ class AdaptiveRandomForestR(OnePassRegressor, EstimatesCost):
         features = self.state_["features"]
         larger = np.zeros((nodes, features.shape[1]), dtype=np.int32)
         larger[: len(features)] = features
-        # What a leaf draws lies beside the trees, whose arrays know nothing of it.
+        # What a leaf draws is stored apart from the trees, whose arrays do not refer to it.
         self.state_.update(grown(self.state_, nodes, values))
         self.state_["features"] = larger
 

@@ -34,7 +34,7 @@ class AdaptiveTree(NamedTuple):
     tree : Tree
     pool : Pool
     alternate : int64 array of shape (nodes,)
-        A leaf that learns beside the branch of a test, `NONE` if there is none. The node after it
+        A leaf that learns alongside the branch of a test, `NONE` without one. The node after it
         is a leaf that nothing uses: nodes come in pairs.
     bits : uint64 array of shape (nodes,)
         The generator of how often a leaf learns a row.

@@ -151,7 +151,7 @@ def _drop_alternate(adaptive: AdaptiveTree, node: int) -> None:
 
 @nested
 def _begin_alternate(adaptive: AdaptiveTree, node: int, bits: int) -> None:
-    """Let a leaf without rows learn beside the branch of a node, in place of another one."""
+    """Let a leaf without rows learn alongside the branch of a node, in place of another one."""
     _drop_alternate(adaptive, node)
     tree = adaptive.tree
     first = take_pair(tree, adaptive.pool)
@@ -182,7 +182,7 @@ def _replace_branch(adaptive: AdaptiveTree, node: int) -> None:
     tree.evaluated[node] = tree.evaluated[leaf]
     copy_numbers(tree.weights[leaf], tree.weights[node], tree.weights.shape[1])
     copy_numbers(tree.correct[leaf], tree.correct[node], 2)
-    # The generator moves with the leaf, whose draws go on.
+    # The generator moves with the leaf, whose draws continue.
     adaptive.bits[node] = adaptive.bits[leaf]
     copy_window(adaptive.windows, leaf, node)
     # The slot moves: the pair goes back with one of no rows.
@@ -361,7 +361,7 @@ def _learn(
         if change == _SPLIT:
             return
         if change == _KEPT and has_nominal(tree.values) and child == NO_BRANCH:
-            # As in MOA, a row without a branch is learned nowhere, whatever its value.
+            # As in MOA, a row without a branch is never learned.
             return
         if change == _KEPT:
             node = child

@@ -175,7 +175,7 @@ def part_at_bound(
         if bins.bin_bounds[slot, j, b] == bound:
             break
     tree.classes[first] = classes
-    # As in MOA, a class counts above of which all is below.
+    # As in MOA, a class that lies below in full counts above.
     while b < bins.bin_sizes[slot, j]:
         classes = max(classes, bins.bin_classes[slot, j, b])
         b += 1

@@ -145,7 +145,7 @@ class FIMTDD(OnePassRegressor, EstimatesCost):
         return bytes_of_trees(columns + 1, columns, waiting, nodes, values)
 
     def check_memory(self, columns: int, classes: int) -> None:
-        """Refuse values of which this machine cannot hold those of a leaf's first rows."""
+        """Refuse if the values of a leaf's first rows exceed the memory of this machine."""
         what = f"{self.grace:,} rows of {columns:,} features need"
         require_memory(self, self.state_bytes(columns, classes), what)
 

@@ -40,7 +40,7 @@ def place_behind(front: Any, t: int) -> int:
 
 
 class Forest(NamedTuple):
-    """The state of the learner: trees in a pool, of which the first nodes are roots.
+    """The state of the learner: trees in a pool, whose first nodes are roots.
 
     Each of n trees has two places, k and n + k: one for the tree that predicts, the other for the
     one that learns behind it after a warning. The root of place p is node p.
@@ -125,7 +125,7 @@ def empty_forest(
 
 
 def _empty_trees(slots: int, subspace: int, classes: int) -> State:
-    # Twice the slots, of which half are roots from the beginning: an even number.
+    # Twice the slots, half of them roots from the beginning: an even number.
     state = empty_pooled_trees(subspace, classes, 2 * slots, slots)
     return {**state, **empty_features(slots, subspace)}
 

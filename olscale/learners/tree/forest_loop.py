@@ -108,7 +108,7 @@ class RowSpace(NamedTuple):
 def row_space(
     columns: int, subspace: int, classes: int, trees: int, nominal: int = 0
 ) -> RowSpace:
-    """Return space for a row of so many features, of which a leaf sees `subspace`."""
+    """Return space for a row of so many features; a leaf sees `subspace` of them."""
     of_trees = np.empty((3, trees), dtype=np.int64)
     return RowSpace(
         np.empty(columns),
@@ -253,7 +253,7 @@ def _begin_place(forest: Forest, place: int, rule: ForestRule) -> None:
 
 @inlined
 def _watch(forest: Forest, t: int, mistake: float, rule: ForestRule) -> None:
-    """Begin a tree behind one that errs more often, and replace it if that goes on."""
+    """Begin a tree behind one that errs more often, and replace it if that continues."""
     trees = forest.front.shape[0]
     behind = place_behind(forest.front, t)
     if mean_rises(forest.windows, t, mistake, rule.warning):
@@ -375,7 +375,7 @@ def learn_and_score(
 
     `first` is the first row of the `block`. Set the scores of each tree too, and behind them those
     by naive Bayes, shape (rows, 2 trees, outputs), unless `tree_scores` has no rows. Return what
-    `go_through` asks for; `space` then has what the row needs, and goes on with it.
+    `go_through` asks for; `space` then has what the row needs, and continues with it.
     """
     low, high = limits
     # Counting references took five sixths of the time.

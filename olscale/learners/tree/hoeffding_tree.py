@@ -160,7 +160,7 @@ class HoeffdingTree(
         return self._leaf_bytes(columns, classes) * min(2, int(self.max_leaves))
 
     def check_memory(self, columns: int, classes: int) -> None:
-        """Refuse leaves of which this machine cannot hold two."""
+        """Refuse if two leaves exceed the memory of this machine."""
         self._check_room(columns, classes, min(2, int(self.max_leaves)))
 
     def _check_room(
@@ -174,7 +174,7 @@ class HoeffdingTree(
         """Return the bytes of a leaf; nearly all are of moments and of counts of values."""
         numbers = (6 * columns + values) * max(2, classes)
         if self.has_histograms():
-            # A bin has its classes, and four numbers beside.
+            # A bin has its classes and four more numbers.
             bins = columns * self.most_bins() * (max(2, classes) + 4)
             numbers = bins + values * max(2, classes)
         return 8 * numbers

@@ -226,7 +226,7 @@ def _watch(
     rule: ReplacementRule,
     stack: Any,
 ) -> None:
-    """Begin a tree behind one whose predictions rise, and replace it if that goes on."""
+    """Begin a tree behind one whose predictions rise, and replace it if that continues."""
     count = forest.front.shape[0]
     behind = place_behind(forest.front, t)
     bits = rule.tree_bits

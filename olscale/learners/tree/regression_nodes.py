@@ -103,7 +103,7 @@ def split_leaf(
         trees.links[child, PARENT] = node
         trees.flags[child, WATCHES] = trees.flags[node, WATCHES]
         columns = trees.weights.shape[1]
-        # Models go on from the weights of the parent; forests without models draw features anew.
+        # Models start from the weights of the parent; forests without models draw features anew.
         if columns > 0:
             trees.flags[child, STARTED] = trees.flags[node, STARTED]
         copy_numbers(trees.weights[node], trees.weights[child], columns)

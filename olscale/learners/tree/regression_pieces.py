@@ -66,7 +66,9 @@ def pieces_of(
         sums = np.column_stack([moments, [total, squares]])
         variances = (sums[1] - sums[0] ** 2 / rows) / rows
         *spreads, spread = np.sqrt(np.maximum(variances, 0.0))
-        scales = np.array([spread / each if each > 0.0 else 0.0 for each in spreads])
+        scales = np.array(
+            [spread / deviation if deviation > 0.0 else 0.0 for deviation in spreads]
+        )
         slopes = trees.weights[nodes, :-1] * scales
         constants = 3.0 * spread * trees.weights[nodes, -1] + total / rows
         # The model sees distances from the means.
@@ -90,7 +92,7 @@ def joined(parts: Sequence[LinearPieces]) -> tuple[LinearPieces, NDArray[np.int6
     """Return the nodes of several trees in one, and their roots."""
     sizes = [len(part.feature) for part in parts]
     roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-    # Leaves too, whose child nobody asks for.
+    # Leaves too, whose child is never needed.
     children = [part.child + root for part, root in zip(parts, roots, strict=True)]
     nodes = LinearPieces(
         np.concatenate([part.feature for part in parts]),

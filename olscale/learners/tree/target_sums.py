@@ -132,7 +132,7 @@ def add_value(trees: SumTrees, root: int, value: float, target: float) -> int:
     while True:
         at = cuts[node, VALUE]
         above = value > at
-        # Without a branch, which nobody could foresee: a row above the value adds zeros.
+        # Without a branch, which cannot be foreseen: a row above the value adds zeros.
         counts = 0.0 if above else 1.0
         cuts[node, ROWS] += counts
         cuts[node, SUM] += target if not above else 0.0

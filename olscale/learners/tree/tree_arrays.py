@@ -136,7 +136,7 @@ def branches_below(tree: Tree, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
         first = tree.child[tests[tree.child[tests] != NO_BRANCH]]
         follows = tree.slot[first + 1] == FOLLOWS
         branches += [first, first[~follows] + 1]
-        # Chains go on at their second children.
+        # Chains continue at their second children.
         tests = first[follows] + 1
     return np.concatenate([nodes[:0], *branches])
 

@@ -42,7 +42,7 @@ class Pool(NamedTuple):
 
 
 def empty_pooled_trees(columns: int, classes: int, nodes: int, slots: int) -> State:
-    """Return the arrays of a leaf, and of a pool of which nothing has been given back."""
+    """Return the arrays of a leaf, and of a pool to which nothing has been returned."""
     state = empty_tree(columns, classes, slots)
     for name in ("feature", "threshold", "child", "slot"):
         state[name] = np.resize(state[name], nodes)

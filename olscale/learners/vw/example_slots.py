@@ -36,7 +36,9 @@ class ExampleSlots:
         self._layout = example_memory.layout()
         addresses = []
         if self._layout is not None:
-            addresses = [example_memory.address_of(each) for each in self._examples]
+            addresses = [
+                example_memory.address_of(example) for example in self._examples
+            ]
         self._addresses = np.array(addresses, dtype=np.int64)
         self._prediction = _prediction_of(workspace)
 

@@ -267,7 +267,7 @@ class WabbitLearner(Learner, EstimatesCost, GivesProbabilities, RanksRows):
 
 @cache
 def _is_restorable(kind: type[WabbitLearner]) -> bool:
-    """Return whether a restored model goes on as before.
+    """Return whether a restored model continues as before.
 
     Raises
     ------

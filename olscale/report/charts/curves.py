@@ -131,8 +131,8 @@ def _chart(
     if far:
         params.append(_switch("every", "all in view"))
         # A line that the reader picks is shown, however far it is.
-        kept = "every || !datum.far || indexof(picked, datum.learner) >= 0"
-        transform.append({"filter": kept})
+        is_shown = "every || !datum.far || indexof(picked, datum.learner) >= 0"
+        transform.append({"filter": is_shown})
     of_label = looks(curves)
     if of_learner:
         of_label = of_learner.of(curves)

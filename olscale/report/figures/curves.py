@@ -70,10 +70,10 @@ def curve_figure(
         if is_single:  # its legend can follow the lines from top to bottom
             order = _by_height(next(iter(shown.values())))
             size = {"width": 4.2, "height": 3.0}
-        named: Collection[str] = ()
+        line_names: Collection[str] = ()
         if len(labels) > 1 or is_single:
-            named = labels
-        figure, axes = panels(len(shown), across=across, beside=named, **size)
+            line_names = labels
+        figure, axes = panels(len(shown), across=across, beside=line_names, **size)
         for panel, (name, curves) in zip(axes, shown.items(), strict=True):
             for i, (label, curve) in enumerate(curves.items()):
                 _draw(
@@ -102,7 +102,7 @@ def curve_figure(
                 note.set(ha="right", va="top", fontsize=7, color=GREY)
             panel.locator_params(axis="x", nbins=4)
             panel.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        if named:
+        if line_names:
             legend(figure, {label: of_label[label] for label in order})
         if title:
             figure.suptitle(title)

@@ -63,12 +63,12 @@ class QuickLayout(ConstrainedLayoutEngine):
     ) -> tuple[float, float]:
         """Put axes inside margins; return their shares of the figure's width and height."""
         width, height = figure.get_size_inches().tolist()
-        left = margins.left / width
+        left_share = margins.left / width
         below = margins.below / height
         right_edge = self.get()["rect"][2]
-        across = max(right_edge - left - margins.right / width, _LEAST)
+        across = max(right_edge - left_share - margins.right / width, _LEAST)
         up = max(1.0 - below - margins.above / height, _LEAST)
-        axes.set_position((left, below, across, up))
+        axes.set_position((left_share, below, across, up))
         # An axes with a position of its own counts as one that no layout moves.
         axes.set_in_layout(True)
         return across, up

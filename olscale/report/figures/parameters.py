@@ -57,13 +57,13 @@ def parameter_figure(
     labels = dict.fromkeys(every)
     of_label = looks_of(every, of_learner)
     with styled():
-        named: Collection[str] = ()
+        line_names: Collection[str] = ()
         if len(labels) > 1:
-            named = labels
+            line_names = labels
         size = {"width": 2.9, "height": 2.2}
         if len(shown) == 1:
             size = {"width": 3.6, "height": 2.6}
-        figure, axes = panels(len(shown), across=across, beside=named, **size)
+        figure, axes = panels(len(shown), across=across, beside=line_names, **size)
         for panel, (name, sweeps) in zip(axes, shown.items(), strict=True):
             for label, sweep in sweeps.items():
                 metric = sweep.summary.metric
@@ -92,8 +92,8 @@ def parameter_figure(
                     {value for sweep in sweeps.values() for value in sweep.values[0]}
                 ),
             )
-        if named:
-            legend(figure, {label: of_label[label] for label in named})
+        if line_names:
+            legend(figure, {label: of_label[label] for label in line_names})
         if title:
             figure.suptitle(title)
     return figure
@@ -166,7 +166,7 @@ def _draw(panel: Axes, sweep: Sweep) -> None:
     )
     figure = panel.get_figure()
     assert figure is not None
-    # Colours end at these limits; an arrow on the bar says that values go on.
+    # Colours end at these limits; an arrow on the bar marks values beyond them.
     beyond = "neither"
     if low > float(np.nanmin(mean)):
         beyond = "min"

@@ -48,9 +48,9 @@ class FigureSize:
         need_matplotlib()
         from matplotlib.font_manager import fontManager
 
-        known = set(fontManager.get_font_names())
-        if self.font not in known:
-            raise UnknownNameError("font", self.font, known)
+        fonts = set(fontManager.get_font_names())
+        if self.font not in fonts:
+            raise UnknownNameError("font", self.font, fonts)
 
 
 ANY_SIZE = FigureSize()

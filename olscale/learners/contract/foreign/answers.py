@@ -137,15 +137,15 @@ def _so_many_a_row(
     return answers.reshape(rows, count)
 
 
-def _first_odd(found: NDArray[Any]) -> Any:
+def _first_odd(answers: NDArray[Any]) -> Any:
     """Return the first answer that is not a number; the first of all if each alone is one."""
     return next(
         (
             value
-            for value in found.flat
+            for value in answers.flat
             if not isinstance(value, int | float | np.number)
         ),
-        found.flat[0],
+        answers.flat[0],
     )
 
 

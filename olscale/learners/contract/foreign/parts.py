@@ -211,6 +211,6 @@ def _equal(one: Any, other: Any) -> bool:
     return (is_nan and other != other) or bool(one == other)
 
 
-def first_few(ways: Iterator[str], count: int = 1000) -> list[str]:
+def first_few(paths: Iterator[str], count: int = 1000) -> list[str]:
     """Return the first of many paths."""
-    return list(itertools.islice(ways, count))
+    return list(itertools.islice(paths, count))

@@ -119,10 +119,10 @@ def given_probabilities(
     return np.maximum(answered, 0.0)
 
 
-def are_known(given: NDArray[np.float64]) -> NDArray[np.bool_]:
+def are_known(probabilities: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return for each row whether a model knows the probability of any class."""
-    total = given.sum(axis=1)
-    is_positive = (given >= 0.0).all(axis=1)
+    total = probabilities.sum(axis=1)
+    is_positive = (probabilities >= 0.0).all(axis=1)
     return np.asarray(is_positive & (total > 0.0) & np.isfinite(total))
 
 
