@@ -7,6 +7,7 @@ once; there the speed of two workers is compared with that of one.
 """
 
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
@@ -74,14 +75,15 @@ def figures() -> list[Figure]:
     """Return the share of learning in time order, and half the speed-up of the other plans."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         root = Path(folder)
-        clusters = {
-            workers: stack.enter_context(running_cluster(root, workers)).address
-            for workers in (1, 2)
-        }
-        bench = _Bench(root, clusters)
+        one, other, both = (
+            stack.enter_context(running_cluster(root, workers)).address
+            for workers in (1, 1, 2)
+        )
+        bench = _Bench(root, {1: one, 2: both})
         results = []
         for stream in _STREAMS:
             bench.generate(stream)
+            results.append(bench.of_the_machine(stream, other))
             results.append(bench.in_order(stream))
             results += [bench.shared(stream, plan) for plan in _SHARED]
         return results
@@ -111,6 +113,35 @@ class _Bench:
             np.savez(file, X=X[:first], y=y[:first])
             ingest([str(file)], str(self._root / name))
             file.unlink()
+
+    def of_the_machine(self, stream: str, other: str) -> Figure:
+        """Return seconds of two evaluations at once, and how much longer than one they take."""
+        plan = _SHARED[0]
+        addresses = (self._clusters[1], other)
+        halves = []
+        seconds = []
+        for address in addresses:
+            self._evaluated_on(f"few-{stream}", plan, address)
+        for _ in range(_ROUNDS):
+            least, _ = self._evaluated(f"few-{stream}", plan, 1)
+            alone, _ = self._evaluated(f"part-{stream}", plan, 1)
+            with ThreadPoolExecutor(len(addresses)) as pool:
+                evaluations = [
+                    pool.submit(self._evaluated_on, f"part-{stream}", plan, address)
+                    for address in addresses
+                ]
+                at_once = max(evaluation.result()[0] for evaluation in evaluations)
+            seconds.append(at_once - least)
+            halves.append((alone - least) / (at_once - least))
+        return Figure(
+            f"{stream}: {plan.name}, twice at once",
+            median(seconds),
+            "s",
+            median(halves),
+            "time of one alone / time of two that share nothing",
+            "",
+            f"what the machine gives; by round: {_listed(halves)}",
+        )
 
     def in_order(self, stream: str) -> Figure:
         """Return seconds of two workers, and the share of them that one spends learning."""
@@ -162,6 +193,12 @@ class _Bench:
 
     def _evaluated(self, stream: str, plan: _Plan, workers: int) -> tuple[float, float]:
         """Return seconds by the clock, and processor seconds of all learning."""
+        return self._evaluated_on(stream, plan, self._clusters[workers])
+
+    def _evaluated_on(
+        self, stream: str, plan: _Plan, address: str
+    ) -> tuple[float, float]:
+        """Return the same of the workers of a scheduler."""
         content = {
             "datasets": [{"path": str(self._root / stream)}],
             "learners": plan.learners,
@@ -170,7 +207,7 @@ class _Bench:
         experiment = parse_experiment(content, "bench")
         store = self._root / f"store-{next(self._numbers)}"
         begin = perf_counter()
-        evaluation = evaluate(experiment, store, scheduler=self._clusters[workers])
+        evaluation = evaluate(experiment, store, scheduler=address)
         seconds = perf_counter() - begin
         timings = evaluation.store.timings(columns=["timings"])["timings"].to_pylist()
         return seconds, sum(dict(timing)["fit_cpu_seconds"] for timing in timings)
