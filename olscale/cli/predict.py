@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import click
 
 from olscale.cli.command import Respelled, collect_as_usual
 from olscale.cli.reading_options import Reading, allow_pickle_option, source_options
 from olscale.cli.say import say
+from olscale.errors import DatasetError
 
 
 @click.command(short_help="Predict the rows of SOURCE with the model MODEL.")
@@ -68,7 +76,8 @@ def predict(
 ) -> None:
     """Predict the rows of SOURCE with the model MODEL.
 
-    SOURCE is a dataset, or anything that olscale ingest reads.
+    SOURCE is a dataset, anything that olscale ingest reads, or - for rows from
+    standard input, which are read to their end first.
 
     Columns are matched by name if they have names. Rows need no labels, and columns that were
     dropped at ingest are dropped again.
@@ -83,16 +92,17 @@ def predict(
         find_modules_here()
     collect_as_usual()
     loaded = load_model(model, learner, allow_pickle=allow_pickle)
-    rows = ModelSource(
-        loaded.about.columns,
-        source,
-        split,
-        reading.format,
-        reading.options(),
-        keep=keep,
-        refuse_unknown=unknown == "refuse",
-    )
-    prediction = run(loaded, rows, out, scores, labels, probabilities)
+    with _as_file(source) as file:
+        rows = ModelSource(
+            loaded.about.columns,
+            file,
+            split,
+            reading.format,
+            reading.options(),
+            keep=keep,
+            refuse_unknown=unknown == "refuse",
+        )
+        prediction = run(loaded, rows, out, scores, labels, probabilities)
     text = f"{prediction.rows:,} rows"
     if prediction.rows == 1:
         text = "1 row"
@@ -128,3 +138,21 @@ def predict(
             "seen; they are ignored",
             err=True,
         )
+
+
+@contextmanager
+def _as_file(source: str) -> Iterator[str]:
+    """Yield `source`, or for ``-`` a temporary file of what standard input has."""
+    if source != "-":
+        yield source
+        return
+    if sys.stdin.isatty():
+        raise DatasetError(
+            "source - is standard input, which is a terminal: pipe rows into it, or name a file"
+        )
+    # The kind of file shows in its content, which readers look at more than once.
+    with TemporaryDirectory(prefix="olscale-") as folder:
+        path = Path(folder) / "standard-input"
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield str(path)

@@ -12,11 +12,13 @@ from click.testing import CliRunner
 from olscale.cli import olscale
 
 
-def run(*args: object, cwd: Path | None = None) -> CompletedProcess[str]:
+def run(
+    *args: object, cwd: Path | None = None, stdin: bytes | None = None
+) -> CompletedProcess[str]:
     """Return how ``olscale ARGS`` ends and what it prints, as `subprocess.run` does; a traceback is on standard error."""
     words = [str(arg) for arg in args]
     with chdir(cwd or Path.cwd()):
-        done = CliRunner().invoke(olscale, words)
+        done = CliRunner().invoke(olscale, words, input=stdin)
     stderr = done.stderr
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         stderr += "".join(traceback.format_exception(done.exception))

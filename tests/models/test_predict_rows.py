@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,19 @@ def test_rows_that_lack_a_label_are_counted(words: Path, tmp_path: Path) -> None
         "the source has no labels; leave out --labels"
         in run("predict", words, tmp_path / "new.csv", "--labels").stderr
     )
+
+
+def test_rows_come_from_standard_input(words: Path, tmp_path: Path) -> None:
+    table = b"a,label\n1,spam\n-1,spam\n"
+    done = run("predict", words, "-", "--labels", stdin=table)
+    assert done.stdout == "prediction,label\nspam,spam\nham,spam\n"
+    assert done.stderr == "2 rows, error 50.00 % (2 labelled rows)\n"
+    assert run("predict", words, "-", stdin=gzip.compress(table)).stdout == (
+        "prediction\nspam\nham\n"
+    )
+    nothing = run("predict", words, "-", stdin=b"")
+    assert nothing.returncode == 1
+    assert "standard-input: no rows: the file is empty" in nothing.stderr
 
 
 def test_words_are_no_labels_of_a_model_of_numbers(
