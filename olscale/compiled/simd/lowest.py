@@ -73,9 +73,9 @@ def lowest_of(typing_context, values, count):
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        numbers = open_arrays(context, builder, signature, arguments, 0)[0]
+        (numbers,) = open_arrays(context, builder, signature, arguments, 0)
         count = arguments[1]
-        infinities = broadcast(builder, DOUBLE(float("inf")), _DOUBLES)
+        infinities = broadcast(builder, _INFINITY, _DOUBLES)
 
         def write(at: Any) -> Any:
             starts = broadcast(builder, at, _PLACES)
@@ -85,7 +85,8 @@ def lowest_of(typing_context, values, count):
             vector = load_vector(builder, numbers.data, at, VECTOR)
             return builder.select(inside, vector, infinities)
 
-        return _first_lowest(builder, count, write)[0]
+        place, _ = _first_lowest(builder, count, write)
+        return place
 
     return types.intp(values, types.intp), codegen
 
@@ -122,31 +123,39 @@ def few_lowest(typing_context, values, indices, low):
             builder.branch(rounds)
             builder.position_at_end(rounds)
             vectors = [builder.load(vector) for vector in slots]
-            builder.store(_smallest(builder, vectors), smallest)
-            value = builder.extract_element(builder.load(smallest), INT32(0))
+            smallest_of_all = _smallest(builder, vectors)
+            builder.store(smallest_of_all, smallest)
+            copies_of_value = builder.load(smallest)
+            value = builder.extract_element(copies_of_value, INT32(0))
             # A later number that is equal to the worst result comes after it: it is not taken.
-            is_better = builder.fcmp_ordered("<", value, builder.load(worst))
+            worst_now = builder.load(worst)
+            is_better = builder.fcmp_ordered("<", value, worst_now)
             builder.cbranch(is_better, take, done)
             builder.position_at_end(take)
-            place_of_block = _take_out(builder, slots, builder.load(smallest))
+            copies_of_value = builder.load(smallest)
+            place_of_block = _take_out(builder, slots, copies_of_value)
             place = builder.add(start, place_of_block)
+            count_before = builder.load(count)
             _insert(
                 builder,
                 results.data,
                 places.data,
-                builder.load(count),
+                count_before,
                 most,
                 value,
                 place,
             )
-            more = builder.add(builder.load(count), INT64(1))
+            count_before = builder.load(count)
+            more = builder.add(count_before, INT64(1))
             has_room = builder.icmp_signed("<", more, most)
-            builder.store(builder.select(has_room, more, most), count)
+            count_after = builder.select(has_room, more, most)
+            builder.store(count_after, count)
             # Once all places are taken, only numbers below the last of them still count.
             is_full = builder.icmp_signed(">=", more, most)
             with builder.if_then(is_full):
                 last = builder.sub(most, INT64(1))
-                builder.store(load_number(builder, results.data, last), worst)
+                last_result = load_number(builder, results.data, last)
+                builder.store(last_result, worst)
             builder.branch(rounds)
             builder.position_at_end(done)
         return builder.load(count)
@@ -170,11 +179,13 @@ def _first_lowest(
         value = write(at)
         # Less, not less or equal: the first among equals stays. NaN, as in a model that diverged,
         # is never less.
-        less = builder.fcmp_ordered("<", value, builder.load(best))
-        lower = builder.select(less, value, builder.load(best))
+        best_before = builder.load(best)
+        less = builder.fcmp_ordered("<", value, best_before)
+        lower = builder.select(less, value, best_before)
         builder.store(lower, best)
         start = broadcast(builder, at, _PLACES)
-        place_of_lower = builder.select(less, start, builder.load(where))
+        start_before = builder.load(where)
+        place_of_lower = builder.select(less, start, start_before)
         builder.store(place_of_lower, where)
     values = builder.load(best)
     starts = builder.load(where)
@@ -197,13 +208,15 @@ def _first_lowest(
     place = builder.extract_element(starts, INT32(0))
     # Nothing is below infinity if every number is infinite or NaN.
     is_finite = builder.fcmp_ordered("<", value, _INFINITY)
-    return builder.select(is_finite, place, INT64(0)), value
+    place = builder.select(is_finite, place, INT64(0))
+    return place, value
 
 
 def _swap(builder: Any, vector: Any, half: int) -> Any:
     """Return a vector with the numbers n and ``n ^ half`` exchanged."""
     places = ir.VectorType(INT32, VECTOR)
-    order = ir.Constant(places, [n ^ half for n in range(VECTOR)])
+    partners = [n ^ half for n in range(VECTOR)]
+    order = ir.Constant(places, partners)
     return builder.shuffle_vector(vector, vector, order)
 
 
@@ -217,7 +230,8 @@ def _smallest(builder: Any, vectors: list[Any]) -> Any:
     while len(vectors) > 1:
         even = vectors[::2]
         odd = vectors[1::2]
-        vectors = [_smaller(builder, a, b) for a, b in zip(even, odd, strict=True)]
+        pairs = zip(even, odd, strict=True)
+        vectors = [_smaller(builder, a, b) for a, b in pairs]
     smallest = vectors[0]
     half = VECTOR // 2
     while half:
@@ -232,18 +246,23 @@ def _take_out(builder: Any, slots: list[Any], smallest: Any) -> Any:
     # One bit per number marks the equal ones: the lowest set bit is the first among them.
     equal = INT64(0)
     for n, vector in enumerate(slots):
-        is_smallest = builder.fcmp_ordered("==", builder.load(vector), smallest)
+        numbers = builder.load(vector)
+        is_smallest = builder.fcmp_ordered("==", numbers, smallest)
         byte = builder.bitcast(is_smallest, INT8)
         word = builder.zext(byte, INT64)
-        bits = builder.shl(word, INT64(n * VECTOR))
+        first_bit = INT64(n * VECTOR)
+        bits = builder.shl(word, first_bit)
         equal = builder.or_(equal, bits)
-    first = builder.and_(equal, builder.neg(equal))
+    negative = builder.neg(equal)
+    lowest_bit = builder.and_(equal, negative)
     infinities = broadcast(builder, _INFINITY, _DOUBLES)
     for n, vector in enumerate(slots):
-        bits = builder.lshr(first, INT64(n * VECTOR))
+        first_bit = INT64(n * VECTOR)
+        bits = builder.lshr(lowest_bit, first_bit)
         byte = builder.trunc(bits, INT8)
         chosen = builder.bitcast(byte, _BITS)
-        remaining = builder.select(chosen, infinities, builder.load(vector))
+        numbers = builder.load(vector)
+        remaining = builder.select(chosen, infinities, numbers)
         builder.store(remaining, vector)
     return builder.cttz(equal, ir.IntType(1)(0))
 
@@ -261,7 +280,8 @@ def _insert(
     end = builder.sub(most, INT64(1))
     at = cgutils.alloca_once(builder, INT64)
     has_room = builder.icmp_signed("<", count, end)
-    builder.store(builder.select(has_room, count, end), at)
+    start = builder.select(has_room, count, end)
+    builder.store(start, at)
     test = builder.append_basic_block("test")
     compare = builder.append_basic_block("compare")
     shift = builder.append_basic_block("shift")
@@ -277,12 +297,16 @@ def _insert(
     is_greater = builder.fcmp_ordered(">", number_before, value)
     builder.cbranch(is_greater, shift, insert)
     builder.position_at_end(shift)
-    builder.store(number_before, builder.gep(low, [place_now]))
-    builder.store(
-        load_number(builder, indices, before), builder.gep(indices, [place_now])
-    )
+    number_address = builder.gep(low, [place_now])
+    builder.store(number_before, number_address)
+    index_before = load_number(builder, indices, before)
+    index_address = builder.gep(indices, [place_now])
+    builder.store(index_before, index_address)
     builder.store(before, at)
     builder.branch(test)
     builder.position_at_end(insert)
-    builder.store(value, builder.gep(low, [builder.load(at)]))
-    builder.store(place, builder.gep(indices, [builder.load(at)]))
+    place_now = builder.load(at)
+    number_address = builder.gep(low, [place_now])
+    builder.store(value, number_address)
+    index_address = builder.gep(indices, [place_now])
+    builder.store(place, index_address)
