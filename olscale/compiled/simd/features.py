@@ -74,12 +74,16 @@ class Vectors:
         return self._do(self.builder.fmul, other)
 
     def _do(self, operation: Callable[[Any, Any], Any], other: Any) -> "Vectors":
-        if isinstance(other, Vectors):
-            operands = other.values
-        else:
-            operands = [all_of(other)] * len(self.values)
-        results = [operation(a, b) for a, b in zip(self.values, operands, strict=True)]
+        if not isinstance(other, Vectors):
+            other = self.filled(other)
+        pairs = zip(self.values, other.values, strict=True)
+        results = [operation(a, b) for a, b in pairs]
         return Vectors(self.builder, results)
+
+    def filled(self, number: float) -> "Vectors":
+        """Return as many vectors filled with one constant."""
+        filled = [all_of(number)] * len(self.values)
+        return Vectors(self.builder, filled)
 
     def map(self, operation: Callable[[Any], Any]) -> list[Any]:
         """Return the results of `operation` for each vector."""
@@ -97,30 +101,33 @@ def polynomial(factors: tuple[float, ...], z: Vectors) -> Vectors:
 def exponentials(x: Vectors) -> Vectors:
     """Return `exponential` of each number."""
     builder = x.builder
-    enough = x.map(lambda vector: builder.fcmp_ordered(">=", vector, all_of(LEAST)))
-    inside = Vectors(builder, _choose(builder, enough, x.values, LEAST))
+    least = all_of(LEAST)
+    enough = x.map(lambda vector: builder.fcmp_ordered(">=", vector, least))
+    inside = _choose(enough, x, LEAST)
     shifted = inside * LOG2_E + ROUND
     k = shifted - ROUND
     r = (inside - k * LN2_HIGH) - k * LN2_LOW
     z = r * r
-    even = all_of(EVEN[0])
-    odd = all_of(ODD[0])
     # Powers of z with even and odd number apart: two chains of half the length.
-    even_part = Vectors(builder, [even] * len(x.values))
-    odd_part = Vectors(builder, [odd] * len(x.values))
-    for a, b in zip(EVEN[1:], ODD[1:], strict=True):
-        even_part = even_part * z + a
-        odd_part = odd_part * z + b
+    even_part = x.filled(EVEN[0])
+    odd_part = x.filled(ODD[0])
+    factors = zip(EVEN[1:], ODD[1:], strict=True)
+    for even, odd in factors:
+        even_part = even_part * z + even
+        odd_part = odd_part * z + odd
     powers = shifted.map(lambda vector: _power_of_two(builder, vector))
-    values = (even_part + r * odd_part) * Vectors(builder, powers)
-    return Vectors(builder, _choose(builder, enough, values.values, 0.0))
+    mantissa = even_part + r * odd_part
+    values = mantissa * Vectors(builder, powers)
+    return _choose(enough, values, 0.0)
 
 
 def _power_of_two(builder: Any, shifted: Any) -> Any:
     """Return 2 to the whole numbers in the low bits of `shifted`: they become the exponent."""
     number = builder.bitcast(shifted, WHOLES)
-    biased = builder.add(number, all_of(BIAS, WHOLES))
-    exponent = builder.shl(biased, all_of(52, WHOLES))
+    bias = all_of(BIAS, WHOLES)
+    biased = builder.add(number, bias)
+    bits_of_fraction = all_of(52, WHOLES)
+    exponent = builder.shl(biased, bits_of_fraction)
     return builder.bitcast(exponent, DOUBLES)
 
 
@@ -136,37 +143,41 @@ def sines_cosines(x: Vectors) -> tuple[Vectors, Vectors]:
     s = polynomial(SINE, z)
     c = polynomial(COSINE, z)
     s = r + r * z * s
-    c = Vectors(builder, [all_of(1.0)] * len(x.values)) - z * 0.5 + z * z * c
-    bits = shifted.map(lambda vector: builder.bitcast(vector, WHOLES))
+    c = x.filled(1.0) - z * 0.5 + z * z * c
+    quadrants = shifted.map(lambda vector: builder.bitcast(vector, WHOLES))
+    zeros = all_of(0, WHOLES)
+    ones = all_of(1, WHOLES)
     sines = []
     cosines = []
-    for number, sine, cosine in zip(bits, s.values, c.values, strict=True):
-        lowest_bit = builder.and_(number, all_of(1, WHOLES))
-        odd = builder.icmp_signed("!=", lowest_bit, all_of(0, WHOLES))
+    of_vectors = zip(quadrants, s.values, c.values, strict=True)
+    for quadrant, sine, cosine in of_vectors:
+        lowest_bit = builder.and_(quadrant, ones)
+        odd = builder.icmp_signed("!=", lowest_bit, zeros)
         unsigned_sine = builder.select(odd, cosine, sine)
-        sines.append(_signed(builder, unsigned_sine, number))
-        after = builder.add(number, all_of(1, WHOLES))
+        signed_sine = _signed(builder, unsigned_sine, quadrant)
+        sines.append(signed_sine)
+        quadrant_after = builder.add(quadrant, ones)
         unsigned_cosine = builder.select(odd, sine, cosine)
-        cosines.append(_signed(builder, unsigned_cosine, after))
+        signed_cosine = _signed(builder, unsigned_cosine, quadrant_after)
+        cosines.append(signed_cosine)
     return Vectors(builder, sines), Vectors(builder, cosines)
 
 
-def _choose(
-    builder: Any,
-    tests: list[Any],
-    values: list[Any],
-    otherwise: float,
-) -> list[Any]:
-    return [
-        builder.select(test, value, all_of(otherwise))
-        for test, value in zip(tests, values, strict=True)
-    ]
+def _choose(tests: list[Any], values: Vectors, otherwise: float) -> Vectors:
+    """Return the values where the tests hold, and one constant elsewhere."""
+    builder = values.builder
+    constant = all_of(otherwise)
+    pairs = zip(tests, values.values, strict=True)
+    chosen = [builder.select(test, value, constant) for test, value in pairs]
+    return Vectors(builder, chosen)
 
 
 def _signed(builder: Any, vector: Any, quadrant: Any) -> Any:
     """Return a vector with the sign of its quadrants, which is their second bit."""
-    second_bit = builder.and_(quadrant, all_of(2, WHOLES))
-    sign = builder.shl(second_bit, all_of(62, WHOLES))
+    twos = all_of(2, WHOLES)
+    second_bit = builder.and_(quadrant, twos)
+    places_to_sign = all_of(62, WHOLES)
+    sign = builder.shl(second_bit, places_to_sign)
     bits = builder.bitcast(vector, WHOLES)
     signed = builder.xor(bits, sign)
     return builder.bitcast(signed, DOUBLES)
@@ -195,8 +206,12 @@ def gaussian_values(
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         squares, products = open_arrays(context, builder, signature, arguments, 3, 4)
-        factor = broadcast(builder, builder.fneg(arguments[1]), DOUBLES)
-        size = broadcast(builder, arguments[2], DOUBLES)
+        count, gamma, size_of_row = arguments[:3]
+        minus_gamma = builder.fneg(gamma)
+        factor = broadcast(builder, minus_gamma, DOUBLES)
+        size = broadcast(builder, size_of_row, DOUBLES)
+        zeros = all_of(0.0)
+        twos = all_of(2.0)
 
         def write(places: list[Any]) -> None:
             exponents = []
@@ -204,23 +219,31 @@ def gaussian_values(
                 product = load_vector(builder, products.data, place, VECTOR)
                 norm = load_vector(builder, squares.data, place, VECTOR)
                 total = builder.fadd(size, norm)
-                twice = builder.fmul(product, all_of(2.0))
+                twice = builder.fmul(product, twos)
                 distance = builder.fsub(total, twice)
                 # Rounding makes distances below 0.
-                positive = builder.fcmp_ordered(">", distance, all_of(0.0))
-                distance = builder.select(positive, distance, all_of(0.0))
-                exponents.append(builder.fmul(factor, distance))
-            values = exponentials(Vectors(builder, exponents)).values
-            for place, value in zip(places, values, strict=True):
+                positive = builder.fcmp_ordered(">", distance, zeros)
+                distance = builder.select(positive, distance, zeros)
+                exponent = builder.fmul(factor, distance)
+                exponents.append(exponent)
+            results = exponentials(Vectors(builder, exponents))
+            for place, value in zip(places, results.values, strict=True):
                 store_vector(builder, value, products.data, place)
 
         # The last vector may reach past the count: there is room, and what it leaves is not read.
-        padded = builder.add(arguments[0], INT64(VECTOR - 1))
+        padded = builder.add(count, INT64(VECTOR - 1))
         vectors = builder.udiv(padded, INT64(VECTOR))
         _for_turns(builder, vectors, write)
         return context.get_dummy_value()
 
-    return types.void(types.intp, types.float64, types.float64, sizes, k), codegen
+    result = types.void(
+        types.intp,
+        types.float64,
+        types.float64,
+        sizes,
+        k,
+    )
+    return result, codegen
 
 
 @intrinsic
@@ -252,13 +275,15 @@ def fourier_values(
         scale = broadcast(builder, arguments[2], DOUBLES)
 
         def write(places: list[Any]) -> None:
-            numbers = [
-                load_vector(builder, angle.data, place, VECTOR) for place in places
-            ]
+            numbers = []
+            for place in places:
+                number = load_vector(builder, angle.data, place, VECTOR)
+                numbers.append(number)
             scaled = [builder.fmul(factor, vector) for vector in numbers]
             both = sines_cosines(Vectors(builder, scaled))
             for result, vectors in zip((sine, cosine), both, strict=True):
-                for place, vector in zip(places, vectors.values, strict=True):
+                of_places = zip(places, vectors.values, strict=True)
+                for place, vector in of_places:
                     value = builder.fmul(scale, vector)
                     store_vector(builder, value, result.data, place)
 
@@ -267,7 +292,14 @@ def fourier_values(
         _for_turns(builder, vectors, write)
         return builder.mul(vectors, INT64(VECTOR))
 
-    return types.intp(angles, types.float64, types.float64, cosines, sines), codegen
+    result = types.intp(
+        angles,
+        types.float64,
+        types.float64,
+        cosines,
+        sines,
+    )
+    return result, codegen
 
 
 def _for_turns(builder: Any, vectors: Any, write: Callable[[list[Any]], None]) -> None:
@@ -282,6 +314,7 @@ def _for_turns(builder: Any, vectors: Any, write: Callable[[list[Any]], None]) -
             places = []
             for turn in range(turns):
                 vector = builder.add(start, INT64(turn))
-                places.append(builder.mul(vector, INT64(VECTOR)))
+                place = builder.mul(vector, INT64(VECTOR))
+                places.append(place)
             write(places)
         first = builder.mul(count, INT64(turns))
