@@ -59,7 +59,8 @@ def multiply_add_numbers(typing_context, x, w, total):
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)
 
-    return types.float64(types.float64, types.float64, types.float64), codegen
+    number = types.float64
+    return number(number, number, number), codegen
 
 
 @intrinsic
@@ -82,38 +83,42 @@ def mix_multiply(
         row, weights, places, shares = open_arrays(
             context, builder, signature, arguments, 0, 1, 4, 5
         )
+        output, count = arguments[2:4]
+        zeros = _SUMS(None)
         total = zero_slot(builder, _SUMS)
         sums = [cgutils.alloca_once(builder, _SUMS) for _ in range(_TILE)]
 
         def mix(j: Any, groups: int, values: Callable[[int], Any]) -> None:
             for n in range(groups):
-                builder.store(_SUMS(None), sums[n])
-            with cgutils.for_range(builder, arguments[3]) as loop:
+                builder.store(zeros, sums[n])
+            with cgutils.for_range(builder, count) as loop:
                 share = load_number(builder, shares.data, loop.index)
                 gate = broadcast(builder, share, _SUMS)
                 plane = load_number(builder, places.data, loop.index)
                 for n in range(groups):
-                    start = _start(builder, weights, plane, arguments[2], j, n)
+                    start = _start(builder, weights, plane, output, j, n)
                     stored = load_vector(builder, weights.data, start, VECTOR)
                     w = convert(builder, stored, DOUBLE)
                     accumulate(builder, sums[n], gate, w, fused=True)
             # The mixture of a tile is multiplied at once: it never goes to memory.
             for n in range(groups):
-                accumulate(builder, total, values(n), builder.load(sums[n]), fused=True)
+                numbers = values(n)
+                mixture = builder.load(sums[n])
+                accumulate(builder, total, numbers, mixture, fused=True)
 
         _visit_tiles(builder, row, mix)
+        sums_of_groups = builder.load(total)
         numbers = []
         for n in range(VECTOR):
-            numbers.append(builder.extract_element(builder.load(total), INT32(n)))
+            number = builder.extract_element(sums_of_groups, INT32(n))
+            numbers.append(number)
         # Groups 0 and 1, 2 and 3, then both: for the current weights (even places) and for the mean
         # (odd ones).
         while len(numbers) > 2:
             first_pairs = [number for n, number in enumerate(numbers) if n % 4 < 2]
             second_pairs = [number for n, number in enumerate(numbers) if n % 4 >= 2]
-            numbers = [
-                builder.fadd(a, b)
-                for a, b in zip(first_pairs, second_pairs, strict=True)
-            ]
+            pairs = zip(first_pairs, second_pairs, strict=True)
+            numbers = [builder.fadd(a, b) for a, b in pairs]
         return context.make_tuple(builder, products, numbers)
 
     return products(x, V, types.intp, types.intp, indices, gates), codegen
@@ -140,18 +145,21 @@ def mix_move(
         row, weights, places, shares = open_arrays(
             context, builder, signature, arguments, 0, 1, 4, 5
         )
+        output, count = arguments[2:4]
+        steps_of_both = arguments[6:]
         steps = ir.Constant(_SUMS, ir.Undefined)
         for n in range(VECTOR):
-            steps = builder.insert_element(steps, arguments[6 + n % 2], INT32(n))
+            step = steps_of_both[n % 2]
+            steps = builder.insert_element(steps, step, INT32(n))
 
         def move(j: Any, groups: int, values: Callable[[int], Any]) -> None:
             along = [builder.fmul(steps, values(n)) for n in range(groups)]
-            with cgutils.for_range(builder, arguments[3]) as loop:
+            with cgutils.for_range(builder, count) as loop:
                 share = load_number(builder, shares.data, loop.index)
                 gate = broadcast(builder, share, _SUMS)
                 plane = load_number(builder, places.data, loop.index)
                 for n in range(groups):
-                    start = _start(builder, weights, plane, arguments[2], j, n)
+                    start = _start(builder, weights, plane, output, j, n)
                     stored = load_vector(builder, weights.data, start, VECTOR)
                     w = convert(builder, stored, DOUBLE)
                     new = multiply_add(builder, gate, along[n], w)
@@ -160,14 +168,23 @@ def mix_move(
         _visit_tiles(builder, row, move)
         return context.get_dummy_value()
 
-    number = types.float64
-    return types.void(
-        x, V, types.intp, types.intp, indices, gates, number, number
-    ), codegen
+    result = types.void(
+        x,
+        V,
+        types.intp,
+        types.intp,
+        indices,
+        gates,
+        types.float64,
+        types.float64,
+    )
+    return result, codegen
 
 
 def _visit_tiles(
-    builder: Any, row: Any, visit: Callable[[Any, int, Callable[[int], Any]], None]
+    builder: Any,
+    row: Any,
+    visit: Callable[[Any, int, Callable[[int], Any]], None],
 ) -> None:
     """Call `visit` with a feature, a number of groups from it on, and the row's values there.
 
@@ -178,7 +195,8 @@ def _visit_tiles(
     """
     size = builder.extract_value(row.shape, 0)
     places = ir.VectorType(INT32, VECTOR)
-    twice = ir.Constant(places, [n // 2 for n in range(VECTOR)])
+    pairs = [n // 2 for n in range(VECTOR)]
+    twice = ir.Constant(places, pairs)
 
     def four(j: Any, n: int) -> Any:
         start = builder.add(j, INT64(n * GROUPS))
@@ -191,14 +209,15 @@ def _visit_tiles(
 
     def is_filled(j: Any) -> Any:
         """Return whether a tile has a value other than 0."""
-        bits = _BITS(None)
+        zeros = _BITS(None)
+        bits = zeros
         for n in range(_TILE):
             bits_of_four = builder.bitcast(four(j, n), _BITS)
             bits = builder.or_(bits, bits_of_four)
         # The sign is shifted out, because -0 is 0 as well.
         ones = ir.Constant(_BITS, [1] * GROUPS)
         unsigned = builder.shl(bits, ones)
-        is_set = builder.icmp_unsigned("!=", unsigned, _BITS(None))
+        is_set = builder.icmp_unsigned("!=", unsigned, zeros)
         word = ir.IntType(GROUPS)
         filled = builder.bitcast(is_set, word)
         return builder.icmp_unsigned("!=", filled, word(0))
@@ -207,15 +226,20 @@ def _visit_tiles(
         # A vector there would reach past the end of the row, perhaps into memory of others.
         slot = zero_slot(builder, ir.VectorType(DOUBLE, GROUPS))
         numbers = builder.bitcast(slot, DOUBLE.as_pointer())
-        with cgutils.for_range(builder, builder.sub(size, j)) as loop:
+        count = builder.sub(size, j)
+        with cgutils.for_range(builder, count) as loop:
             place = builder.add(j, loop.index)
             value = load_number(builder, row.data, place)
-            builder.store(value, builder.gep(numbers, [loop.index]))
-        return builder.shuffle_vector(builder.load(slot), builder.load(slot), twice)
+            address = builder.gep(numbers, [loop.index])
+            builder.store(value, address)
+        padded = builder.load(slot)
+        return builder.shuffle_vector(padded, padded, twice)
 
     width = INT64(_TILE * GROUPS)
-    tiles = builder.sub(size, builder.urem(size, width))
-    end = builder.sub(size, builder.urem(size, INT64(GROUPS)))
+    after_tiles = builder.urem(size, width)
+    tiles = builder.sub(size, after_tiles)
+    after_groups = builder.urem(size, INT64(GROUPS))
+    end = builder.sub(size, after_groups)
     with (
         cgutils.for_range_slice(builder, INT64(0), tiles, width) as (j, _),
         builder.if_then(is_filled(j)),
