@@ -76,14 +76,16 @@ def _combine_lines(vectors: int) -> Callable[..., Any]:
             factors = []
             for array in factors_of:
                 numbers = [load_number(builder, array.data, place) for place in places]
-                factors.append([broadcast(builder, n, _DOUBLES) for n in numbers])
+                of_lines = [broadcast(builder, n, _DOUBLES) for n in numbers]
+                factors.append(of_lines)
 
             def add(j: Any) -> None:
                 ends = [builder.add(start, j) for start in starts]
                 read = [load_vector(builder, lines.data, at, VECTOR) for at in ends]
                 for result, of_lines in zip(results, factors, strict=True):
                     total = load_vector(builder, result.data, j, VECTOR)
-                    for factor, line in zip(of_lines, read, strict=True):
+                    factors_and_lines = zip(of_lines, read, strict=True)
+                    for factor, line in factors_and_lines:
                         product = builder.fmul(factor, line)
                         total = builder.fadd(total, product)
                     store_vector(builder, total, result.data, j)
@@ -91,7 +93,8 @@ def _combine_lines(vectors: int) -> Callable[..., Any]:
             visit_columns(add)
 
         visit_columns(clear)
-        for_tiles(builder, builder.extract_value(lines.shape, 0), _LINES, write)
+        count = builder.extract_value(lines.shape, 0)
+        for_tiles(builder, count, _LINES, write)
         return context.get_dummy_value()
 
     return codegen
@@ -131,28 +134,27 @@ def add_squares(typing_context, A, x, f):
         width = builder.extract_value(lines.shape, 1)
 
         def write(first: Any, number: int) -> None:
-            starts = [
-                builder.mul(builder.add(first, INT64(n)), INT64(VECTOR))
-                for n in range(number)
-            ]
+            starts = _starts_of(builder, first, number)
             shares = [load_vector(builder, factors.data, at, VECTOR) for at in starts]
-            totals = [
-                cgutils.alloca_once_value(
-                    builder, load_vector(builder, sums.data, at, VECTOR)
-                )
-                for at in starts
-            ]
+            totals = []
+            for at in starts:
+                sums_before = load_vector(builder, sums.data, at, VECTOR)
+                total = cgutils.alloca_once_value(builder, sums_before)
+                totals.append(total)
             with cgutils.for_range(builder, count) as loop:
                 line = builder.mul(loop.index, width)
-                for at, share, total in zip(starts, shares, totals, strict=True):
+                of_vectors = zip(starts, shares, totals, strict=True)
+                for at, share, total in of_vectors:
                     place = builder.add(line, at)
                     numbers = load_vector(builder, lines.data, place, VECTOR)
                     squares = builder.fmul(numbers, numbers)
                     accumulate(builder, total, squares, share)
             for at, total in zip(starts, totals, strict=True):
-                store_vector(builder, builder.load(total), sums.data, at)
+                sums_after = builder.load(total)
+                store_vector(builder, sums_after, sums.data, at)
 
-        for_tiles(builder, _vectors_of(builder, sums), _AT_ONCE, write)
+        vectors = _vectors_of(builder, sums)
+        for_tiles(builder, vectors, _AT_ONCE, write)
         return context.get_dummy_value()
 
     return types.void(A, x, f), codegen
@@ -170,25 +172,36 @@ def square_repeatedly(typing_context, x, times, f):
 
         def write(first: Any, number: int) -> None:
             powers = []
-            starts = [
-                builder.mul(builder.add(first, INT64(n)), INT64(VECTOR))
-                for n in range(number)
-            ]
+            starts = _starts_of(builder, first, number)
             for at in starts:
                 stored = load_vector(builder, numbers.data, at, VECTOR)
                 value = convert(builder, stored, DOUBLE)
-                powers.append(cgutils.alloca_once_value(builder, value))
+                power = cgutils.alloca_once_value(builder, value)
+                powers.append(power)
             with cgutils.for_range(builder, arguments[1]):
                 for power in powers:
                     value = builder.load(power)
-                    builder.store(builder.fmul(value, value), power)
+                    square = builder.fmul(value, value)
+                    builder.store(square, power)
             for at, power in zip(starts, powers, strict=True):
-                store_vector(builder, builder.load(power), results.data, at)
+                value = builder.load(power)
+                store_vector(builder, value, results.data, at)
 
-        for_tiles(builder, _vectors_of(builder, numbers), _AT_ONCE, write)
+        vectors = _vectors_of(builder, numbers)
+        for_tiles(builder, vectors, _AT_ONCE, write)
         return context.get_dummy_value()
 
     return types.void(x, types.intp, f), codegen
+
+
+def _starts_of(builder: Any, first: Any, number: int) -> list[Any]:
+    """Return where `number` vectors begin, of which `first` says how many come before them."""
+    starts = []
+    for n in range(number):
+        vector = builder.add(first, INT64(n))
+        start = builder.mul(vector, INT64(VECTOR))
+        starts.append(start)
+    return starts
 
 
 def _vectors_of(builder: Any, array: Any) -> Any:
@@ -210,10 +223,12 @@ def for_tiles(
     """
     full = builder.udiv(count, INT64(most))
     with cgutils.for_range(builder, full) as loop:
-        write(builder.mul(loop.index, INT64(most)), most)
+        first = builder.mul(loop.index, INT64(most))
+        write(first, most)
     first = builder.mul(full, INT64(most))
     end = builder.append_basic_block("tiles.done")
-    choice = builder.switch(builder.sub(count, first), end)
+    remaining = builder.sub(count, first)
+    choice = builder.switch(remaining, end)
     for number in range(1, most):
         case = builder.append_basic_block(f"tiles.{number}")
         choice.add_case(INT64(number), case)
