@@ -94,15 +94,18 @@ def _write_block(builder: Any, columns: int, arrays: list[Any], first: Any) -> N
     S, h, x, g = arrays
     size = builder.extract_value(S.shape, 0)
     width = builder.extract_value(S.shape, 1)
-    starts = [builder.add(first, INT64(n)) for n in range(0, columns, VECTOR)]
+    offsets = range(0, columns, VECTOR)
+    starts = [builder.add(first, INT64(offset)) for offset in offsets]
     steps = [load_vector(builder, h.data, start, VECTOR) for start in starts]
     sums = [zero_slot(builder, _DOUBLES) for _ in starts]
     with cgutils.for_range(builder, size) as loop:
         row = builder.mul(loop.index, width)
-        hj, xj = (load_number(builder, array.data, loop.index) for array in (h, x))
+        hj = load_number(builder, h.data, loop.index)
+        xj = load_number(builder, x.data, loop.index)
         hj = broadcast(builder, hj, _DOUBLES)
         xj = broadcast(builder, xj, _DOUBLES)
-        for start, step, total in zip(starts, steps, sums, strict=True):
+        of_vectors = zip(starts, steps, sums, strict=True)
+        for start, step, total in of_vectors:
             place = builder.add(row, start)
             stored = load_vector(builder, S.data, place, VECTOR)
             value = convert(builder, stored, DOUBLE)
@@ -114,7 +117,8 @@ def _write_block(builder: Any, columns: int, arrays: list[Any], first: Any) -> N
             value = convert(builder, stored, DOUBLE)
             accumulate(builder, total, xj, value)
     for start, total in zip(starts, sums, strict=True):
-        store_vector(builder, builder.load(total), g.data, start)
+        products = builder.load(total)
+        store_vector(builder, products, g.data, start)
 
 
 _FOUR = 4
@@ -154,7 +158,8 @@ def sum_moments(
             stored = load_vector(builder, state.data, place, 2)
             moments = convert(builder, stored, DOUBLE)
             accumulate(builder, sums, powers, moments)
-            total = builder.fadd(builder.load(squares), powers)
+            before = builder.load(squares)
+            total = builder.fadd(before, powers)
             builder.store(total, squares)
 
         def powers(x: Any, n: int) -> Any:
@@ -170,16 +175,20 @@ def sum_moments(
             stored = load_vector(builder, values.data, p, _FOUR)
             x = convert(builder, stored, DOUBLE)
             for n in range(_FOUR):
-                add(builder.add(p, INT64(n)), powers(x, n))
+                place = builder.add(p, INT64(n))
+                both_powers = powers(x, n)
+                add(place, both_powers)
         with cgutils.for_range(builder, last, start=end) as loop:
-            value = convert(
-                builder, load_number(builder, values.data, loop.index), DOUBLE
-            )
+            stored = load_number(builder, values.data, loop.index)
+            value = convert(builder, stored, DOUBLE)
             values_of_four = broadcast(builder, value, _PAIRS)
-            add(loop.index, powers(values_of_four, 0))
-        score = builder.extract_element(builder.load(sums), INT32(0))
-        variance = builder.extract_element(builder.load(sums), INT32(1))
-        square = builder.extract_element(builder.load(squares), INT32(1))
+            both_powers = powers(values_of_four, 0)
+            add(loop.index, both_powers)
+        score_and_variance = builder.load(sums)
+        score = builder.extract_element(score_and_variance, INT32(0))
+        variance = builder.extract_element(score_and_variance, INT32(1))
+        sums_of_powers = builder.load(squares)
+        square = builder.extract_element(sums_of_powers, INT32(1))
         return context.make_tuple(builder, result, [score, variance, square])
 
     return result(A, indices, data, types.uint64, types.uint64), codegen
@@ -208,17 +217,19 @@ def move_four(
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         state, values = open_arrays(context, builder, signature, arguments, 0, 5)
         places = arguments[1 : 1 + _FOUR]
+        first_entry = arguments[6]
         number = state.data.type.pointee
-        stored = load_vector(builder, values.data, arguments[6], _FOUR)
+        stored = load_vector(builder, values.data, first_entry, _FOUR)
         x = convert(builder, stored, DOUBLE)
-        a, gamma, tiny = (
-            broadcast(builder, argument, _PAIRS) for argument in arguments[7:]
-        )
+        factors = [broadcast(builder, argument, _PAIRS) for argument in arguments[7:]]
+        a, gamma, tiny = factors
 
         # Four features per vector for the arithmetic, so that one division serves four variances.
         loaded = [load_vector(builder, state.data, place, 2) for place in places]
-        mean = convert(builder, _gather(builder, loaded, 0), DOUBLE)
-        variance = convert(builder, _gather(builder, loaded, 1), DOUBLE)
+        stored_mean = _gather(builder, loaded, 0)
+        mean = convert(builder, stored_mean, DOUBLE)
+        stored_variance = _gather(builder, loaded, 1)
+        variance = convert(builder, stored_variance, DOUBLE)
         s = builder.fmul(variance, x)
         variance_of_score = builder.fmul(s, x)
         growth = builder.fmul(gamma, variance_of_score)
@@ -238,11 +249,13 @@ def move_four(
         large_enough = builder.fcmp_ordered(">=", stored, tiny)
         word = ir.IntType(_FOUR)
         bits = builder.bitcast(large_enough, word)
-        return builder.icmp_unsigned("==", bits, ir.Constant(word, -1))
+        all_set = ir.Constant(word, -1)
+        return builder.icmp_unsigned("==", bits, all_set)
 
     starts = [types.uint64] * _FOUR
     numbers = [types.float64] * 3
-    return types.boolean(A, *starts, data, types.uint64, *numbers), codegen
+    result = types.boolean(A, *starts, data, types.uint64, *numbers)
+    return result, codegen
 
 
 def _gather(builder: Any, loaded: list[Any], side: int) -> Any:
@@ -251,5 +264,6 @@ def _gather(builder: Any, loaded: list[Any], side: int) -> Any:
     first, second, third, fourth = loaded
     first_pair = builder.shuffle_vector(first, second, side_of_pairs)
     second_pair = builder.shuffle_vector(third, fourth, side_of_pairs)
-    in_order = ir.Constant(_FOUR_PLACES, list(range(_FOUR)))
+    four_places = list(range(_FOUR))
+    in_order = ir.Constant(_FOUR_PLACES, four_places)
     return builder.shuffle_vector(first_pair, second_pair, in_order)
