@@ -50,7 +50,8 @@ class CSR(_Arrays):
                 "these sparse rows do not know their number of features; those of a chunk do: "
                 "chunk.X, or chunk.shape"
             )
-        return len(self.indptr) - 1, self.columns
+        rows = len(self.indptr) - 1
+        return rows, self.columns
 
     def to_numpy(self) -> FloatArray:
         """Return the rows as an array of shape (rows, features)."""
@@ -74,16 +75,22 @@ def is_consistent(X: CSR, columns: int) -> bool:
     False
     """
     indptr, indices, data = X
-    if not len(indptr) or indptr[0] < 0 or (np.diff(indptr) < 0).any():
+    if not len(indptr):
         return False
-    if indptr[-1] > len(indices) or len(indices) != len(data):
+    first = indptr[0]
+    last = indptr[-1]
+    lengths = np.diff(indptr)
+    if first < 0 or (lengths < 0).any():
         return False
-    used = indices[indptr[0] : indptr[-1]]
+    if last > len(indices) or len(indices) != len(data):
+        return False
+    used = indices[first:last]
     # Only at the first value of a row may an index be less than the one before it.
     # Sorted and without repeats: loops rely on both.
     rises = np.diff(used) > 0
-    starts = indptr[1:-1] - indptr[0]
-    starts = starts[(starts > 0) & (starts < len(used))]
+    starts = indptr[1:-1] - first
+    has_one_before = (starts > 0) & (starts < len(used))
+    starts = starts[has_one_before]
     rises[starts - 1] = True
     in_range = (used >= 0) & (used < columns)
     return bool(in_range.all() and rises.all())
@@ -101,8 +108,8 @@ def nbytes(X: Rows) -> int:
     # Dense rows know their size.
     if not isinstance(X, CSR):
         return X.nbytes
-    stored = int(X.indptr[-1] - X.indptr[0])
-    return stored * (X.indices.itemsize + X.data.itemsize)
+    bytes_of_entry = X.indices.itemsize + X.data.itemsize
+    return values_of(X) * bytes_of_entry
 
 
 def values_of(X: Rows) -> int:
@@ -115,7 +122,8 @@ def values_of(X: Rows) -> int:
 def slice_rows(X: Rows, start: int, stop: int) -> Rows:
     """Return rows `start` to `stop` of `X` without copying."""
     if isinstance(X, CSR):
-        return CSR(X.indptr[start : stop + 1], X.indices, X.data)
+        indptr = X.indptr[start : stop + 1]
+        return CSR(indptr, X.indices, X.data)
     return X[start:stop]
 
 
@@ -125,11 +133,14 @@ def take_rows(X: Rows, index: IntArray) -> Rows:
         return X[index]
     from olscale.compiled.copies import gather_rows
 
-    lengths = X.indptr[index + 1] - X.indptr[index]
+    starts = X.indptr[index]
+    stops = X.indptr[index + 1]
+    lengths = stops - starts
     indptr = np.zeros(len(index) + 1, dtype=np.int64)
     np.cumsum(lengths, out=indptr[1:])
-    indices = np.empty(indptr[-1], X.indices.dtype)
-    data = np.empty(indptr[-1], X.data.dtype)
+    entries = indptr[-1]
+    indices = np.empty(entries, X.indices.dtype)
+    data = np.empty(entries, X.data.dtype)
     gather_rows(*X, index, indptr, indices, data)
     return CSR(indptr, indices, data)
 
@@ -137,15 +148,17 @@ def take_rows(X: Rows, index: IntArray) -> Rows:
 def stack_rows(groups: Sequence[Rows]) -> Rows:
     """Return the rows of `groups`, all dense or all `CSR`, one below the other, as a copy."""
     if not isinstance(groups[0], CSR):
-        return np.concatenate([group for group in groups if not isinstance(group, CSR)])
-    sparse = [trim(group) for group in groups if isinstance(group, CSR)]
+        dense = [group for group in groups if not isinstance(group, CSR)]
+        return np.concatenate(dense)
     # Rows of a slice may begin anywhere in their arrays.
+    sparse = [trim(group) for group in groups if isinstance(group, CSR)]
     lengths = np.concatenate([np.diff(group.indptr) for group in sparse])
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    ends = np.cumsum(lengths)
+    indptr = np.concatenate([[0], ends])
     return CSR(
-        indptr.astype(np.int64),
-        np.concatenate([group.indices for group in sparse]),
-        np.concatenate([group.data for group in sparse]),
+        indptr=indptr.astype(np.int64),
+        indices=np.concatenate([group.indices for group in sparse]),
+        data=np.concatenate([group.data for group in sparse]),
     )
 
 
@@ -153,8 +166,11 @@ def trim(X: CSR) -> CSR:
     """Return rows that start at 0 in their arrays and fill them; indices and data are shared."""
     first = int(X.indptr[0])
     last = int(X.indptr[-1])
+    indptr = X.indptr
+    if first:
+        indptr = indptr - first
     return CSR(
-        X.indptr - first if first else X.indptr,
+        indptr,
         X.indices[first:last],
         X.data[first:last],
     )
@@ -163,17 +179,20 @@ def trim(X: CSR) -> CSR:
 def entries_of(X: CSR) -> Iterator[tuple[list[int], list[float]]]:
     """Yield indices and values of each row."""
     for start, stop in pairwise(X.indptr.tolist()):
-        yield X.indices[start:stop].tolist(), X.data[start:stop].tolist()
+        indices = X.indices[start:stop].tolist()
+        values = X.data[start:stop].tolist()
+        yield indices, values
 
 
 def to_dense(X: Rows, columns: int) -> FloatArray:
     """Return `X` as a C-order array of shape (rows, columns)."""
     if not isinstance(X, CSR):
         return X
-    dense = np.zeros((rows_of(X), columns))
+    rows = rows_of(X)
+    dense = np.zeros((rows, columns))
     indptr, indices, data = trim(X)
-    numbers = np.arange(rows_of(X))
-    row_of_each = np.repeat(numbers, np.diff(indptr))
+    lengths = np.diff(indptr)
+    row_of_each = np.repeat(np.arange(rows), lengths)
     dense[row_of_each, indices] = data
     return dense
 
@@ -194,7 +213,8 @@ def to_scipy(X: Rows, columns: int) -> Any:
     if not isinstance(X, CSR):
         return csr_array(X)
     indptr, indices, data = trim(X)
-    return csr_array((data, indices, indptr), shape=(rows_of(X), columns))
+    shape = (rows_of(X), columns)
+    return csr_array((data, indices, indptr), shape=shape)
 
 
 def to_csr(X: Rows) -> CSR:
@@ -203,7 +223,8 @@ def to_csr(X: Rows) -> CSR:
         return X
     from olscale.compiled.copies import copy_nonzeros, count_nonzeros
 
-    X, indptr = read_only(X), np.zeros(len(X) + 1, dtype=np.int64)
+    X = read_only(X)
+    indptr = np.zeros(len(X) + 1, dtype=np.int64)
     count_nonzeros(X, indptr)
     space = int(indptr[-1]) + 1  # the loop writes one entry too many
     indices = np.empty(space, dtype=np.int32)
@@ -222,7 +243,11 @@ def read_only(array: Array) -> Array:
 def read_only_csr(X: Rows) -> CSR:
     """Return `X` as read-only CSR rows: with one kind of arrays a loop is compiled once."""
     rows = to_csr(X)
-    return CSR(read_only(rows.indptr), read_only(rows.indices), read_only(rows.data))
+    return CSR(
+        read_only(rows.indptr),
+        read_only(rows.indices),
+        read_only(rows.data),
+    )
 
 
 def read_only_rows(X: Rows) -> Rows:
