@@ -18,8 +18,10 @@ STATE = SupportVectors._fields[:-1]
 
 def support_vectors(arrays: Mapping[str, Array]) -> SupportVectors:
     """Return the set of these arrays, ignoring others; nothing counts as changed."""
-    changed = np.zeros(len(arrays["sizes"]) // VECTOR, np.bool_)
-    return SupportVectors(**{name: arrays[name] for name in STATE}, changed=changed)
+    state = {name: arrays[name] for name in STATE}
+    vectors = len(arrays["sizes"]) // VECTOR
+    changed = np.zeros(vectors, np.bool_)
+    return SupportVectors(**state, changed=changed)
 
 
 def empty_support(columns: int, slots: int, most: int) -> dict[str, Array]:
@@ -40,16 +42,18 @@ def empty_support(columns: int, slots: int, most: int) -> dict[str, Array]:
     (5, 64, 64)
     """
     blocks = -(-slots // WIDTH)
+    room = blocks * WIDTH
     places = 64
+    words = places // 64
     return {
         "values": aligned_space(blocks, places, WIDTH),
         "place": np.full(columns, -1, dtype=np.int32),
         "feature": np.full(places, -1, dtype=np.int32),
         "free": np.arange(places, dtype=np.int32),
         "holders": np.zeros(places, dtype=np.int32),
-        "held": np.zeros((blocks * WIDTH, places // 64), dtype=np.uint64),
-        "sizes": np.zeros(blocks * WIDTH),
-        "born": np.full(blocks * WIDTH, -1, dtype=np.int64),
+        "held": np.zeros((room, words), dtype=np.uint64),
+        "sizes": np.zeros(room),
+        "born": np.full(room, -1, dtype=np.int64),
         "counts": np.array([0, 0, 0, most], dtype=np.int64),
     }
 
@@ -81,43 +85,46 @@ def check_support(arrays: Mapping[str, Array], columns: int) -> None:
         If they are not a set of support vectors of rows of `columns` features.
     """
     likes = empty_support(columns, 0, 0)
-    if arrays.keys() != likes.keys() or any(
-        arrays[name].dtype != like.dtype for name, like in likes.items()
-    ):
+    types = {name: array.dtype for name, array in arrays.items()}
+    expected_types = {name: like.dtype for name, like in likes.items()}
+    if types != expected_types:
         raise ValueError("other arrays than those of support vectors")
-    blocks, places = (
-        arrays["values"].shape[:2] if arrays["values"].ndim == 3 else (0, 0)
-    )
+    blocks = 0
+    places = 0
+    if arrays["values"].ndim == 3:
+        blocks, places, _ = arrays["values"].shape
     slots = blocks * WIDTH
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(
-        ("feature", "free", "holders"), (places,)
-    )
-    shapes |= dict.fromkeys(("sizes", "born"), (slots,))
-    shapes |= {
+    shapes = {name: array.shape for name, array in arrays.items()}
+    expected_shapes = {
         "values": (blocks, places, WIDTH),
         "place": (columns,),
+        "feature": (places,),
+        "free": (places,),
+        "holders": (places,),
         "held": (slots, places // 64),
+        "sizes": (slots,),
+        "born": (slots,),
         "counts": (4,),
     }
-    if places % 64 or any(
-        array.shape != shapes[name] for name, array in arrays.items()
-    ):
+    if places % 64 or shapes != expected_shapes:
         raise ValueError("arrays of support vectors that do not fit each other")
-    place, feature, free, counts = (
-        arrays[name] for name in ("place", "feature", "free", "counts")
-    )
-    # Places and features name each other, and bits and holders count the same: loops rely on both.
+    place = arrays["place"]
+    feature = arrays["feature"]
+    vectors, features, _, most = arrays["counts"]
+    free_places = arrays["free"][features:]
     used = np.flatnonzero(feature >= 0)
+    unused = np.flatnonzero(feature < 0)
     held = arrays["held"].view(np.uint8)
     bits = np.unpackbits(held, axis=1, bitorder="little")
+    # Places and features name each other, and bits and holders count the same: loops rely on both.
     if not (
-        0 <= counts[0] <= min(slots, counts[3])
-        and counts[1] == len(used) == np.count_nonzero(place >= 0)
+        0 <= vectors <= min(slots, most)
+        and features == len(used) == np.count_nonzero(place >= 0)
         and feature.max(initial=-1) < columns
         and np.array_equal(place[feature[used]], used)
-        and np.array_equal(np.sort(free[counts[1] :]), np.flatnonzero(feature < 0))
+        and np.array_equal(np.sort(free_places), unused)
         and np.array_equal(bits.sum(axis=0), arrays["holders"])
-        and not bits[counts[0] :].any()
+        and not bits[vectors:].any()
     ):
         raise ValueError("support vectors that are not at their places")
 
@@ -129,10 +136,13 @@ def grow_places(arrays: Mapping[str, Array], needed: int) -> dict[str, Array]:
     """
     blocks, places, width = arrays["values"].shape
     least = int(arrays["counts"][1]) + needed
-    more = min(max(2 * places, least), len(arrays["place"]))
+    columns = len(arrays["place"])
+    more = min(max(2 * places, least), columns)
     # The bits of places come in words of 64.
-    more = -(-more // 64) * 64
+    words = -(-more // 64)
+    more = words * 64
     new = more - places
+    new_words = ((0, 0), (0, new // 64))
     no_feature = np.full(new, -1, dtype=np.int32)
     no_holders = np.zeros(new, dtype=np.int32)
     new_places = np.arange(places, more, dtype=np.int32)
@@ -144,7 +154,7 @@ def grow_places(arrays: Mapping[str, Array], needed: int) -> dict[str, Array]:
         "feature": np.concatenate([arrays["feature"], no_feature]),
         "free": np.concatenate([arrays["free"], new_places]),
         "holders": np.concatenate([arrays["holders"], no_holders]),
-        "held": np.pad(arrays["held"], ((0, 0), (0, new // 64))),
+        "held": np.pad(arrays["held"], new_words),
     }
 
 
@@ -154,12 +164,14 @@ def grow_slots(arrays: Mapping[str, Array]) -> dict[str, Array]:
     values = aligned_space(2 * blocks, places, width)
     values[:blocks] = arrays["values"]
     new = blocks * width
+    new_lines = ((0, new), (0, 0))
+    no_sizes = np.zeros(new)
     not_born = np.full(new, -1, dtype=np.int64)
     return {
         **arrays,
         "values": values,
-        "held": np.pad(arrays["held"], ((0, new), (0, 0))),
-        "sizes": np.concatenate([arrays["sizes"], np.zeros(new)]),
+        "held": np.pad(arrays["held"], new_lines),
+        "sizes": np.concatenate([arrays["sizes"], no_sizes]),
         "born": np.concatenate([arrays["born"], not_born]),
     }
 
@@ -175,7 +187,9 @@ def dense_vectors(support: Mapping[str, Array]) -> FloatArray:
     count = int(support["counts"][0])
     place = support["place"]
     vectors = np.zeros((count, len(place)))
-    for feature in np.flatnonzero(place >= 0):
-        of_slots = support["values"][:, place[feature]].ravel()
+    held_features = np.flatnonzero(place >= 0)
+    for feature in held_features:
+        lines = support["values"][:, place[feature]]
+        of_slots = lines.ravel()
         vectors[:, feature] = of_slots[:count]
     return vectors
