@@ -74,12 +74,17 @@ class Turn(NamedTuple):
 def no_components(columns: int) -> Components:
     """Return the components of no rows."""
     return Components(
-        np.zeros(1, np.int64), np.zeros(columns), np.zeros((columns, 0)), np.zeros(0)
+        rows=np.zeros(1, np.int64),
+        mean=np.zeros(columns),
+        U=np.zeros((columns, 0)),
+        s=np.zeros(0),
     )
 
 
 def components_of(
-    X: FloatArray, most: int | None = None, centred: bool = True
+    X: FloatArray,
+    most: int | None = None,
+    centred: bool = True,
 ) -> tuple[Components, FloatArray]:
     """Return the components of rows, and their positions, by one decomposition of all.
 
@@ -94,13 +99,21 @@ def components_of(
     else:
         mean = np.zeros(X.shape[1])
     A = X - mean
-    _, s, V = _svd(A, len(X))
+    rows = len(X)
+    _, s, V = _svd(A, rows)
     if most is None:
         most = len(mean)
-    rank = _rank(s, mean, len(X), min(len(X) - centred, most))
+    most = min(rows - centred, most)
+    rank = _rank(s, mean, rows, most)
     U = np.ascontiguousarray(V[:rank].T)
     U *= _signs(U)
-    return Components(np.array([len(X)]), mean, U, s[:rank]), A @ U
+    components = Components(
+        rows=np.array([rows]),
+        mean=mean,
+        U=U,
+        s=s[:rank],
+    )
+    return components, A @ U
 
 
 def add_block(
@@ -143,7 +156,8 @@ def add_block(
     B = X.T
     if centred:
         of_block = X.mean(axis=0)
-        mean = of.mean + (m / rows) * (of_block - of.mean)
+        share = m / rows
+        mean = of.mean + share * (of_block - of.mean)
         if m > 1:
             parts = [(X - of_block).T]
         else:
@@ -152,7 +166,8 @@ def add_block(
         # column.
         if before or not parts:
             move = (of_block - of.mean)[:, None]
-            parts.append(np.sqrt(before / rows * m) * move)
+            weight = np.sqrt(before / rows * m)
+            parts.append(weight * move)
         B = np.concatenate(parts, axis=1)
     along = of.U.T @ B
     orthogonal = B - of.U @ along
@@ -160,7 +175,8 @@ def add_block(
     Q, R = np.linalg.qr(orthogonal - of.U @ again)
     rank = len(of.s)
     more = len(R)
-    K = np.zeros((rank + more, rank + B.shape[1]))
+    columns = rank + B.shape[1]
+    K = np.zeros((rank + more, columns))
     K[:rank, :rank] = np.diag(of.s)
     K[:rank, rank:] = along + again
     K[rank:, rank:] = R
@@ -168,15 +184,24 @@ def add_block(
     if most is None:
         most = len(mean)
     # Rows less their mean span a dimension less than their number: `centred` counts as 1.
-    rank_after = _rank(s, mean, rows, min(rows - centred, most))
+    most = min(rows - centred, most)
+    rank_after = _rank(s, mean, rows, most)
     u = u[:, :rank_after]
     U = of.U @ u[:rank] + Q @ u[rank:]
     signs = _signs(U)
     U *= signs
-    components = Components(np.array([rows]), mean, U, s[:rank_after].copy())
-    shift = (of.mean - mean) @ U
-    coordinates = (X - mean) @ U
-    return components, Turn(u[:rank] * signs, shift, coordinates)
+    components = Components(
+        rows=np.array([rows]),
+        mean=mean,
+        U=U,
+        s=s[:rank_after].copy(),
+    )
+    turn = Turn(
+        matrix=u[:rank] * signs,
+        shift=(of.mean - mean) @ U,
+        coordinates=(X - mean) @ U,
+    )
+    return components, turn
 
 
 def _svd(A: FloatArray, rows: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -193,11 +218,14 @@ def _rank(s: FloatArray, mean: FloatArray, rows: int, most: int) -> int:
     """Return how many of the singular values are kept, at most `most`."""
     largest = float(np.abs(mean).max(initial=0.0))
     if largest:
-        of_mean = largest * float(np.sqrt(rows * np.sum((mean / largest) ** 2)))
+        squares = (mean / largest) ** 2
+        of_mean = largest * float(np.sqrt(rows * np.sum(squares)))
     else:
         of_mean = 0.0
-    least = max(_LEAST * float(s.max(initial=0.0)), _ROUNDING * of_mean)
-    return min(most, int(np.count_nonzero(s > least)))
+    largest_value = float(s.max(initial=0.0))
+    least = max(_LEAST * largest_value, _ROUNDING * of_mean)
+    above = int(np.count_nonzero(s > least))
+    return min(most, above)
 
 
 @compiled
