@@ -25,7 +25,9 @@ def place(width: int, j: int, k: int) -> int:
     A column before the panel of its row does not exist.
     """
     r = j - j % PANEL
-    return r * width - r * (r - PANEL) // 2 + (j - r) * (width - r) + (k - r)
+    start_of_panel = r * width - r * (r - PANEL) // 2
+    start_of_row = start_of_panel + (j - r) * (width - r)
+    return start_of_row + (k - r)
 
 
 def half_of_diagonal(diagonal: FloatArray) -> FloatArray:
@@ -36,9 +38,11 @@ def half_of_diagonal(diagonal: FloatArray) -> FloatArray:
     >>> half_of_diagonal(np.arange(8.0)).reshape(8, 8).diagonal().tolist()
     [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
     """
-    half = np.zeros(packed_size(len(diagonal)))
+    width = len(diagonal)
+    half = np.zeros(packed_size(width))
     place_of: Any = place.py_func  # type: ignore[attr-defined]
-    half[[place_of(len(diagonal), j, j) for j in range(len(diagonal))]] = diagonal
+    places = [place_of(width, j, j) for j in range(width)]
+    half[places] = diagonal
     return half
 
 
@@ -77,7 +81,8 @@ def invert(half: Any, size: int, width: int) -> bool:
     a = line[0]
     for k in range(size):
         for j in range(width):
-            a[j] = half[place(width, min(j, k), max(j, k))]
+            at = place(width, min(j, k), max(j, k))
+            a[j] = half[at]
         pivot = a[k]
         if not (0.0 < pivot < np.inf):
             return False
@@ -88,9 +93,11 @@ def invert(half: Any, size: int, width: int) -> bool:
         subtract(half, line, 1)
         a[k] = -1.0 / root
         for j in range(width):
-            half[place(width, min(j, k), max(j, k))] = a[j] / root
+            at = place(width, min(j, k), max(j, k))
+            half[at] = a[j] / root
             if j - j % PANEL == k - k % PANEL:
-                half[place(width, max(j, k), min(j, k))] = a[j] / root
+                across = place(width, max(j, k), min(j, k))
+                half[across] = a[j] / root
     for n in range(half.shape[0]):
         half[n] = -half[n]
     return True
