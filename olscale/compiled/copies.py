@@ -50,13 +50,16 @@ def gather_rows(
     for i in range(len(index)):
         if i + _AHEAD < len(index):
             row_ahead = index[i + _AHEAD]
-            for p in range(
-                np.uint64(indptr[row_ahead]), np.uint64(indptr[row_ahead + 1]), _LINE
-            ):
+            start_ahead = np.uint64(indptr[row_ahead])
+            stop_ahead = np.uint64(indptr[row_ahead + 1])
+            for p in range(start_ahead, stop_ahead, _LINE):
                 prefetch(data, p)
                 prefetch(indices, p)
         to = np.uint64(new_indptr[i])
-        for p in range(np.uint64(indptr[index[i]]), np.uint64(indptr[index[i] + 1])):
+        row = index[i]
+        start = np.uint64(indptr[row])
+        stop = np.uint64(indptr[row + 1])
+        for p in range(start, stop):
             new_indices[to] = indices[p]
             new_data[to] = data[p]
             to += _ONE

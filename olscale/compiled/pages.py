@@ -31,14 +31,16 @@ def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> Array:
     the first pass over sparse rows with few features each would wait for the zeroing of all of
     them.
     """
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    items = int(np.prod(shape))
+    size = items * np.dtype(dtype).itemsize
     if not hasattr(mmap, "MAP_PRIVATE"):
         return np.zeros(shape, dtype)  # Windows
     # A map of no bytes is refused.
     private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     pages = mmap.mmap(-1, max(size, 1), flags=private)
     buffer = np.frombuffer(pages, dtype=np.uint8)
-    return buffer[:size].view(dtype).reshape(shape)
+    flat = buffer[:size].view(dtype)
+    return flat.reshape(shape)
 
 
 def aligned_space(*shape: int) -> FloatArray:
@@ -49,7 +51,8 @@ def aligned_space(*shape: int) -> FloatArray:
     size = 8 * int(np.prod(shape))
     space = np.zeros(size + _LINE, dtype=np.uint8)
     first = -space.ctypes.data % _LINE
-    return space[first : first + size].view(np.float64).reshape(shape)
+    aligned = space[first : first + size]
+    return aligned.view(np.float64).reshape(shape)
 
 
 def aligned_copy(array: Array) -> Array:
@@ -88,10 +91,13 @@ def filled_blocks(array: Array) -> IntArray | None:
     from olscale.compiled.copies import mark_blocks
 
     data = _bytes(array)
-    marks = np.zeros(-(-array.nbytes // BLOCK), dtype=np.bool_)
-    words = array.nbytes // 8 * 8
-    mark_blocks(data[:words].view(np.uint64), BLOCK // 8, marks)
-    marks[-1] |= bool(data[words:].any())
+    blocks = -(-array.nbytes // BLOCK)
+    marks = np.zeros(blocks, dtype=np.bool_)
+    bytes_of_words = array.nbytes // 8 * 8
+    words = data[:bytes_of_words].view(np.uint64)
+    mark_blocks(words, BLOCK // 8, marks)
+    after_words = data[bytes_of_words:]
+    marks[-1] |= bool(after_words.any())
     numbers = np.flatnonzero(marks)
     if 4 * len(numbers) <= 3 * len(marks):
         return numbers
@@ -113,7 +119,8 @@ def take_blocks(array: Array, numbers: IntArray) -> Array:
     """
     from olscale.compiled.copies import gather_blocks
 
-    blocks = np.empty((len(numbers), BLOCK), dtype=np.uint8)
+    shape = (len(numbers), BLOCK)
+    blocks = np.empty(shape, dtype=np.uint8)
     gather_blocks(_bytes(array), numbers, blocks)
     return blocks.view(array.dtype)
 
@@ -123,7 +130,8 @@ def put_blocks(array: Array, numbers: IntArray, blocks: Array) -> None:
     from olscale.compiled.copies import scatter_blocks
 
     contiguous = np.ascontiguousarray(blocks)
-    scatter_blocks(_bytes(array), numbers, contiguous.view(np.uint8))
+    bytes_of_blocks = contiguous.view(np.uint8)
+    scatter_blocks(_bytes(array), numbers, bytes_of_blocks)
 
 
 def copy_of(array: Array) -> Array:
@@ -155,7 +163,8 @@ def put(array: Array, source: Array) -> None:
 def _carry(source: Array, target: Array, numbers: IntArray) -> None:
     for start in range(0, len(numbers), _AT_ONCE):
         some = numbers[start : start + _AT_ONCE]
-        put_blocks(target, some, take_blocks(source, some))
+        blocks = take_blocks(source, some)
+        put_blocks(target, some, blocks)
 
 
 def _bytes(array: Array) -> NDArray[np.uint8]:
