@@ -112,9 +112,9 @@ def pack_rows(
         if record + _MOST + _TWO * (high - low) > value:
             return i
         if i + _AHEAD < len(label):
-            for p in range(
-                np.uint64(indptr[i + _AHEAD]), np.uint64(indptr[i + _AHEAD + 1]), _LINE
-            ):
+            start_ahead = np.uint64(indptr[i + _AHEAD])
+            stop_ahead = np.uint64(indptr[i + _AHEAD + 1])
+            for p in range(start_ahead, stop_ahead, _LINE):
                 prefetch(data, p)
                 prefetch(indices, p)
         unit = _FOUR * (record + _HEADER)
@@ -188,17 +188,18 @@ def unpack_rows(
     entry = _ZERO
     for i in range(len(order)):
         if i + 2 * _AHEAD < len(order):
-            prefetch(words, np.uint64(record[order[i + 2 * _AHEAD]]))
+            row = order[i + 2 * _AHEAD]
+            prefetch(words, np.uint64(record[row]))
         if i + _AHEAD < len(order):
-            at = np.uint64(record[order[i + _AHEAD]])
-            value = np.uint64(values[order[i + _AHEAD]])
-            for p in range(
-                at + _LINE,
-                at + _HEADER + (np.uint64(fours[_TWO * at + _ONE]) >> _TWO) + _LINE,
-                _LINE,
-            ):
+            row = order[i + _AHEAD]
+            at = np.uint64(record[row])
+            value = np.uint64(values[row])
+            words_of_indices = np.uint64(fours[_TWO * at + _ONE]) >> _TWO
+            end = at + _HEADER + words_of_indices + _LINE
+            for p in range(at + _LINE, end, _LINE):
                 prefetch(words, p)
-            for p in range(value - np.uint64(fours[_TWO * at + _THREE]), value, _LINE):
+            words_of_values = np.uint64(fours[_TWO * at + _THREE])
+            for p in range(value - words_of_values, value, _LINE):
                 prefetch(words, p)
         at = np.uint64(record[order[i]])
         value = np.uint64(values[order[i]])

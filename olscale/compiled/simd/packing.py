@@ -45,19 +45,28 @@ def split_halves(
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         source, target = open_arrays(context, builder, signature, arguments, 2, 0)
-        loaded = builder.load(_address(builder, source, arguments[3], _INDICES))
+        _, first_half, _, first_index, high_half = arguments
+        address = _address(builder, source, first_index, _INDICES)
+        loaded = builder.load(address)
         loaded.align = 4
         lower = builder.trunc(loaded, _HALVES)
-        address = _address(builder, target, arguments[1], _HALVES)
-        builder.store(lower, address).align = 2
-        upper = builder.lshr(loaded, ir.Constant(_INDICES, [16] * LANES))
-        expected = broadcast(builder, arguments[4], _INDICES)
+        address = _address(builder, target, first_half, _HALVES)
+        stored = builder.store(lower, address)
+        stored.align = 2
+        bits_of_half = ir.Constant(_INDICES, [16] * LANES)
+        upper = builder.lshr(loaded, bits_of_half)
+        expected = broadcast(builder, high_half, _INDICES)
         differs = builder.icmp_unsigned("!=", upper, expected)
         return _mask(builder, differs)
 
-    return types.uint64(
-        halves, types.uintp, indices, types.uintp, types.uint32
-    ), codegen
+    result = types.uint64(
+        halves,
+        types.uintp,
+        indices,
+        types.uintp,
+        types.uint32,
+    )
+    return result, codegen
 
 
 @intrinsic
@@ -73,16 +82,27 @@ def join_halves(
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         source, target = open_arrays(context, builder, signature, arguments, 2, 0)
-        loaded = builder.load(_address(builder, source, arguments[3], _HALVES))
+        _, first_index, _, first_half, high_half = arguments
+        address = _address(builder, source, first_half, _HALVES)
+        loaded = builder.load(address)
         loaded.align = 2
-        upper = builder.shl(arguments[4], INT32(16))
+        shifted = builder.shl(high_half, INT32(16))
         lower = builder.zext(loaded, _INDICES)
-        joined = builder.or_(lower, broadcast(builder, upper, _INDICES))
-        address = _address(builder, target, arguments[1], _INDICES)
-        builder.store(joined, address).align = 4
+        upper = broadcast(builder, shifted, _INDICES)
+        joined = builder.or_(lower, upper)
+        address = _address(builder, target, first_index, _INDICES)
+        stored = builder.store(joined, address)
+        stored.align = 4
         return context.get_dummy_value()
 
-    return types.void(indices, types.uintp, halves, types.uintp, types.uint32), codegen
+    result = types.void(
+        indices,
+        types.uintp,
+        halves,
+        types.uintp,
+        types.uint32,
+    )
+    return result, codegen
 
 
 @intrinsic
@@ -90,8 +110,9 @@ def others_than_one(typing_context: Any, data: Any, i: Any) -> Any:
     """Return a mask of the numbers in ``data[i:i+16]`` other than 1."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        numbers = open_arrays(context, builder, signature, arguments, 0)[0]
-        loaded = builder.load(_address(builder, numbers, arguments[1], _VALUES))
+        (numbers,) = open_arrays(context, builder, signature, arguments, 0)
+        address = _address(builder, numbers, arguments[1], _VALUES)
+        loaded = builder.load(address)
         loaded.align = 8
         # Unordered, since NaN is not 1 either.
         differs = builder.fcmp_unordered("!=", loaded, _ONES)
@@ -105,9 +126,10 @@ def fill_ones(typing_context: Any, data: Any, i: Any) -> Any:
     """``data[i:i+16] = 1``."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        numbers = open_arrays(context, builder, signature, arguments, 0)[0]
+        (numbers,) = open_arrays(context, builder, signature, arguments, 0)
         address = _address(builder, numbers, arguments[1], _VALUES)
-        builder.store(_ONES, address).align = 8
+        stored = builder.store(_ONES, address)
+        stored.align = 8
         return context.get_dummy_value()
 
     return types.void(data, types.uintp), codegen
@@ -118,6 +140,8 @@ def first_bit(typing_context: Any, mask: Any) -> Any:
     """Return the number of the lowest set bit; there must be one."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+        (mask,) = arguments
+        undefined_for_zero = ir.IntType(1)(1)
+        return builder.cttz(mask, undefined_for_zero)
 
     return types.uint64(types.uint64), codegen
