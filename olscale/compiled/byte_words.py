@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.intrinsics import intrinsic
+from olscale.compiled.simd.vectors import INT8, INT32, INT64, open_arrays
 
 _ZEROS = np.uint64(0x3030303030303030)
 _PAST_NINE = np.uint64(0x7676767676767676)
@@ -42,16 +43,14 @@ def _load(bits: int, result: Any) -> Callable[..., Any]:
         typing_context: Any, array: Any, pos: Any
     ) -> tuple[Any, Callable[..., Any]]:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            data = context.make_array(signature.args[0])(
-                context, builder, arguments[0]
-            ).data
-            address = builder.bitcast(
-                builder.gep(data, [arguments[1]]), ir.IntType(bits).as_pointer()
-            )
+            (text,) = open_arrays(context, builder, signature, arguments, 0)
+            first = builder.gep(text.data, [arguments[1]])
+            word = ir.IntType(bits)
+            address = builder.bitcast(first, word.as_pointer())
             loaded = builder.load(address)
             loaded.align = 1
             if bits < 64:
-                return builder.zext(loaded, ir.IntType(64))
+                return builder.zext(loaded, INT64)
             return loaded
 
         return result(array, types.int64), generate
@@ -71,7 +70,9 @@ def trailing_zeros(typing_context: Any, word: Any) -> tuple[Any, Callable[..., A
     """Return the number of zeros below the lowest one of a word, 64 if there is none."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+        (word,) = arguments
+        defined_for_zero = ir.IntType(1)(0)
+        return builder.cttz(word, defined_for_zero)
 
     return types.uint64(types.uint64), generate
 
@@ -82,11 +83,14 @@ def digit_run(buffer: NDArray[np.uint8], pos: int) -> tuple[int, int]:
     digits = word_at(buffer, pos) ^ _ZEROS
     # A carry out of a byte that is not a digit reaches only bytes after it, and only the first such
     # byte counts.
-    beyond_nine = ((digits + _PAST_NINE) | digits) & _HIGH_BITS
+    carried = digits + _PAST_NINE
+    beyond_nine = (carried | digits) & _HIGH_BITS
     bits = trailing_zeros(beyond_nine) & ~np.uint64(7)
     if bits == _U0:
         return 0, 0
-    return int(np.int64(_value(digits << _U64 - bits))), int(np.int64(bits >> _U3))
+    value = _value(digits << _U64 - bits)
+    count = bits >> _U3
+    return int(np.int64(value)), int(np.int64(count))
 
 
 @inlined
@@ -94,23 +98,30 @@ def digits_of(buffer: NDArray[np.uint8], pos: int, count: int) -> np.uint64:
     """Return the value of `count` bytes from `pos` on, at most eight, all digits."""
     digits = word_at(buffer, pos) ^ _ZEROS
     # A shift of a word by all its bits would not give zero.
-    return _value(digits << _U64 - _U8 * np.uint64(count)) if count > 0 else _U0
+    if count <= 0:
+        return _U0
+    bits = _U8 * np.uint64(count)
+    return _value(digits << _U64 - bits)
 
 
 @inlined
 def _value(digits: np.uint64) -> np.uint64:
     """Return the value of eight digits, the first in the lowest byte of a word."""
-    digits = (digits * _TEN + (digits >> _U8)) & _PAIRS
-    digits = (digits * _HUNDRED + (digits >> _U16)) & _QUADS
-    return (digits * _MYRIAD + (digits >> _U32)) & _HALF
+    one_after = digits >> _U8
+    pairs = (digits * _TEN + one_after) & _PAIRS
+    pair_after = pairs >> _U16
+    quads = (pairs * _HUNDRED + pair_after) & _QUADS
+    quad_after = quads >> _U32
+    return (quads * _MYRIAD + quad_after) & _HALF
 
 
 BYTES = 32
 """Bytes of a vector. LLVM splits it into two or four where the processor's are shorter."""
 
-_BYTE = ir.IntType(8)
 _MASK = ir.IntType(BYTES)
-_VECTOR = ir.VectorType(_BYTE, BYTES)
+_VECTOR = ir.VectorType(INT8, BYTES)
+_LANES = ir.VectorType(INT32, BYTES)
+_FLAGS = ir.VectorType(ir.IntType(1), BYTES)
 
 
 # One comparison shows where the digits before and after the point end; in a loop over digits,
@@ -123,8 +134,10 @@ def other_than_digits(typing_context: Any, array: Any, pos: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         text = _load_text(context, builder, signature, arguments)
         # Bytes below "0" wrap around to large numbers: one comparison sees both sides.
-        above_zero = builder.sub(text, _repeated(ord("0")))
-        beyond_nine = builder.icmp_unsigned(">", above_zero, _repeated(9))
+        zeros = _repeated(ord("0"))
+        nines = _repeated(9)
+        above_zero = builder.sub(text, zeros)
+        beyond_nine = builder.icmp_unsigned(">", above_zero, nines)
         return _bits(builder, beyond_nine)
 
     return types.uint64(array, types.int64), generate
@@ -143,26 +156,30 @@ def bytes_like(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         text = _load_text(context, builder, signature, arguments)
-        alike = ir.Constant(ir.VectorType(ir.IntType(1), BYTES), None)
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), BYTES), [0] * BYTES)
+        alike = ir.Constant(_FLAGS, None)
+        no_bytes = ir.Constant(_VECTOR, None)
+        zeros = ir.Constant(_LANES, [0] * BYTES)
         for argument in arguments[2:]:
-            byte = builder.trunc(argument, _BYTE)
-            lane = builder.insert_element(
-                ir.Constant(_VECTOR, None), byte, ir.IntType(32)(0)
-            )
+            byte = builder.trunc(argument, INT8)
+            lane = builder.insert_element(no_bytes, byte, INT32(0))
             everywhere = builder.shuffle_vector(lane, lane, zeros)
             is_equal = builder.icmp_unsigned("==", text, everywhere)
             alike = builder.or_(alike, is_equal)
         return _bits(builder, alike)
 
-    return types.uint64(
-        array, types.int64, types.int64, types.int64, types.int64
-    ), generate
+    result = types.uint64(
+        array,
+        types.int64,
+        types.int64,
+        types.int64,
+        types.int64,
+    )
+    return result, generate
 
 
 def _load_text(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-    first = builder.gep(data, [arguments[1]])
+    (text,) = open_arrays(context, builder, signature, arguments, 0)
+    first = builder.gep(text.data, [arguments[1]])
     address = builder.bitcast(first, _VECTOR.as_pointer())
     loaded = builder.load(address)
     loaded.align = 1
@@ -175,4 +192,4 @@ def _repeated(byte: int) -> ir.Constant:
 
 def _bits(builder: Any, flags: Any) -> Any:
     mask = builder.bitcast(flags, _MASK)
-    return builder.zext(mask, ir.IntType(64))
+    return builder.zext(mask, INT64)

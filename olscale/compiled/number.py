@@ -65,7 +65,9 @@ Generated = tuple[Any, Callable[..., Any]]
 @intrinsic
 def _leading_zeros(typing_context: Any, word: Any) -> Generated:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
+        (word,) = arguments
+        defined_for_zero = ir.IntType(1)(0)
+        return builder.ctlz(word, defined_for_zero)
 
     return types.uint64(types.uint64), generate
 
@@ -74,10 +76,10 @@ def _leading_zeros(typing_context: Any, word: Any) -> Generated:
 def _high_product(typing_context: Any, a: Any, b: Any) -> Generated:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         wide = ir.IntType(128)
-        product = builder.mul(*(builder.zext(argument, wide) for argument in arguments))
-        return builder.trunc(
-            builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64)
-        )
+        factors = [builder.zext(argument, wide) for argument in arguments]
+        product = builder.mul(*factors)
+        upper_half = builder.lshr(product, wide(64))
+        return builder.trunc(upper_half, ir.IntType(64))
 
     return types.uint64(types.uint64, types.uint64), generate
 
@@ -115,10 +117,12 @@ def nearest(digits: np.uint64, power: int) -> tuple[float, bool]:
         return 0.0, False
     zeros = _leading_zeros(digits)
     factor = digits << zeros
-    low = factor * _HIGH[power - _SMALLEST]
-    high = _high_product(factor, _HIGH[power - _SMALLEST])
+    place = power - _SMALLEST
+    five = _HIGH[place]
+    low = factor * five
+    high = _high_product(factor, five)
     if high & _LOW_9 == _LOW_9:
-        carry = _high_product(factor, _LOW[power - _SMALLEST])
+        carry = _high_product(factor, _LOW[place])
         low += carry
         if carry > low:
             high += _U1
@@ -126,7 +130,8 @@ def nearest(digits: np.uint64, power: int) -> tuple[float, bool]:
     shift = upper + _U9
     mantissa = high >> shift
     # 217706 / 65536 approximates log2(10) closely enough to give its floor over the whole range.
-    exponent = ((217706 * power) >> 16) + 63 + np.int64(upper) - np.int64(zeros) + 1023
+    log2_of_power = (217706 * power) >> 16
+    exponent = log2_of_power + 63 + np.int64(upper) - np.int64(zeros) + 1023
     if exponent <= 0:
         return 0.0, False
     if (
@@ -142,7 +147,9 @@ def nearest(digits: np.uint64, power: int) -> tuple[float, bool]:
         exponent += 1
     if exponent >= 2047:
         return 0.0, False
-    return _double_of_bits((mantissa - _HIDDEN) | (np.uint64(exponent) << _U52)), True
+    fraction = mantissa - _HIDDEN
+    bits = fraction | (np.uint64(exponent) << _U52)
+    return _double_of_bits(bits), True
 
 
 EXACT, HARD, NOT_A_NUMBER = range(3)
@@ -210,24 +217,23 @@ def _plain_number(buffer: NDArray[np.uint8], pos: int, mark: int) -> tuple[float
     end = pos + digits
     if byte_at(buffer, end) == mark:
         first = end + 1
-        count = int(np.int64(trailing_zeros(not_digits >> np.uint64(digits + 1))))
+        after_mark = not_digits >> np.uint64(digits + 1)
+        count = int(np.int64(trailing_zeros(after_mark)))
         end = first + count
         if digits + count > _MOST_DIGITS:
             return 0.0, 0
         if count > 8:
             second = min(count - 8, 8)
             third = max(count - 16, 0)
-            mantissa = mantissa * _UNSIGNED_POWERS[8] + digits_of(buffer, first, 8)
-            mantissa = mantissa * _UNSIGNED_POWERS[second] + digits_of(
-                buffer, first + 8, second
-            )
-            mantissa = mantissa * _UNSIGNED_POWERS[third] + digits_of(
-                buffer, first + 16, third
-            )
+            decimals = digits_of(buffer, first, 8)
+            mantissa = mantissa * _UNSIGNED_POWERS[8] + decimals
+            decimals = digits_of(buffer, first + 8, second)
+            mantissa = mantissa * _UNSIGNED_POWERS[second] + decimals
+            decimals = digits_of(buffer, first + 16, third)
+            mantissa = mantissa * _UNSIGNED_POWERS[third] + decimals
         else:
-            mantissa = mantissa * _UNSIGNED_POWERS[count] + digits_of(
-                buffer, first, count
-            )
+            decimals = digits_of(buffer, first, count)
+            mantissa = mantissa * _UNSIGNED_POWERS[count] + decimals
     if digits + count <= _EXACT_DIGITS:
         value = np.float64(np.int64(mantissa)) / _FLOAT_POWERS[count]
     else:
