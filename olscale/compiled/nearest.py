@@ -32,12 +32,14 @@ _GRID = 2.0**40
 
 def _powers() -> np.ndarray:
     """Return ``2^(i / 128)`` as numbers, and what they lack."""
-    powers = [
-        _EXACT.exp(_EXACT.multiply(_LN2, Decimal(i) / _STEPS)) for i in range(_STEPS)
-    ]
-    return np.array(
-        [[float(power), float(power - Decimal(float(power)))] for power in powers]
-    )
+    rows = []
+    for i in range(_STEPS):
+        logarithm = _EXACT.multiply(_LN2, Decimal(i) / _STEPS)
+        power = _EXACT.exp(logarithm)
+        nearest = float(power)
+        residual = power - Decimal(nearest)
+        rows.append([nearest, float(residual)])
+    return np.array(rows)
 
 
 def _steps_of_logarithm() -> np.ndarray:
@@ -57,7 +59,8 @@ def _steps_of_logarithm() -> np.ndarray:
             factor = 1.0
         logarithm = -_EXACT.ln(Decimal(factor))
         upper = round(float(logarithm) * _GRID) / _GRID
-        rows.append([factor, upper, float(logarithm - Decimal(upper))])
+        lower = logarithm - Decimal(upper)
+        rows.append([factor, upper, float(lower)])
     return np.array(rows)
 
 
@@ -72,14 +75,18 @@ def nearest_exponential(x: float) -> float:
         return 0.0
     shifted = x * _STEPS_BY_LN2 + ROUND
     k = shifted - ROUND
-    r = (x - k * (LN2_HIGH / _STEPS)) - k * (LN2_LOW / _STEPS)
+    ln2_high = LN2_HIGH / _STEPS
+    ln2_low = LN2_LOW / _STEPS
+    r = (x - k * ln2_high) - k * ln2_low
     steps = int(k)
     i = steps & (_STEPS - 1)
     q = 1.0 / 24.0 + r * (1.0 / 120.0 + r / 720.0)
     p = r + r * r * (0.5 + r * (1.0 / 6.0 + r * q))
     power = _POWERS[i, 0]
-    mantissa = power + (_POWERS[i, 1] + power * p)
-    return float(mantissa * from_bits((((steps - i) >> 7) + BIAS) << 52))
+    residual = _POWERS[i, 1]
+    mantissa = power + (residual + power * p)
+    exponent = ((steps - i) >> 7) + BIAS
+    return float(mantissa * from_bits(exponent << 52))
 
 
 @inlined
@@ -99,6 +106,7 @@ def nearest_logarithm(x: float) -> float:
     q = 1.0 / 3.0 - r * (0.25 - r * (0.2 - r * (1.0 / 6.0 - r * q)))
     q = r * r * (r * q - 0.5)
     high = k * LN2_HIGH + _NEAR_ONE[i, 1]
+    low = k * LN2_LOW + _NEAR_ONE[i, 2] + q
     total = high + r
     lost = (high - total) + r
-    return float(total + (lost + (k * LN2_LOW + _NEAR_ONE[i, 2] + q)))
+    return float(total + (lost + low))
