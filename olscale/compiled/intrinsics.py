@@ -31,18 +31,18 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(
-            context, builder, arguments[0]
-        ).data
-        address = builder.bitcast(
-            builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer()
-        )
+        array_of = context.make_array(signature.args[0])
+        data = array_of(context, builder, arguments[0]).data
+        element = builder.gep(data, [arguments[1]])
+        pointer = ir.IntType(8).as_pointer()
+        address = builder.bitcast(element, pointer)
         int32 = ir.IntType(32)
-        signature_ = ir.FunctionType(ir.VoidType(), [address.type, int32, int32, int32])
-        call = builder.module.declare_intrinsic(
-            "llvm.prefetch", [address.type], signature_
-        )
-        builder.call(call, [address, int32(int(array.mutable)), int32(3), int32(1)])
+        kind = ir.FunctionType(ir.VoidType(), [pointer, int32, int32, int32])
+        call = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
+        for_writing = int32(int(array.mutable))
+        in_all_caches = int32(3)
+        of_data = int32(1)
+        builder.call(call, [address, for_writing, in_all_caches, of_data])
         return context.get_dummy_value()
 
     return types.void(array, types.uintp), codegen
@@ -119,6 +119,8 @@ def lowest_bit(typing_context: Any, bits: Any) -> Any:
     """Return the number of the lowest set bit of an unsigned 64-bit integer other than 0."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+        (bits,) = arguments
+        undefined_for_zero = ir.IntType(1)(1)
+        return builder.cttz(bits, undefined_for_zero)
 
     return types.intp(types.uint64), codegen

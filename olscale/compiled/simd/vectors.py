@@ -37,10 +37,12 @@ def open_arrays(
     *places: int,
 ) -> list[Any]:
     """Return the arrays among an intrinsic's arguments, at `places`, with data and shapes."""
-    return [
-        context.make_array(signature.args[n])(context, builder, arguments[n])
-        for n in places
-    ]
+    arrays = []
+    for n in places:
+        array_of = context.make_array(signature.args[n])
+        array = array_of(context, builder, arguments[n])
+        arrays.append(array)
+    return arrays
 
 
 def convert(builder: Any, value: Any, element: Any) -> Any:
@@ -62,32 +64,36 @@ def broadcast(builder: Any, value: Any, vector: Any) -> Any:
     undefined = ir.Constant(vector, ir.Undefined)
     first = builder.insert_element(undefined, value, INT32(0))
     places = ir.VectorType(INT32, vector.count)
-    zeros = ir.Constant(places, [0] * vector.count)
-    return builder.shuffle_vector(first, undefined, zeros)
+    first_everywhere = ir.Constant(places, [0] * vector.count)
+    return builder.shuffle_vector(first, undefined, first_everywhere)
 
 
 def load_vector(builder: Any, data: Any, first: Any, count: int) -> Any:
     """Return `count` numbers of an array from `first` on, in the array's precision."""
     vector = ir.VectorType(data.type.pointee, count)
-    address = builder.bitcast(builder.gep(data, [first]), vector.as_pointer())
+    first_address = builder.gep(data, [first])
+    address = builder.bitcast(first_address, vector.as_pointer())
     # Rows of a slice begin at any number, so a vector is no better aligned than its numbers.
     return builder.load(address, align=_bytes(data))
 
 
 def load_number(builder: Any, data: Any, place: Any) -> Any:
     """Return the number at a place of an array."""
-    return builder.load(builder.gep(data, [place]))
+    address = builder.gep(data, [place])
+    return builder.load(address)
 
 
 def load_feature(builder: Any, features: Any, p: Any) -> Any:
     """Return the number of the feature of entry `p` of sparse rows, which is never negative."""
-    return builder.zext(load_number(builder, features.data, p), INT64)
+    feature = load_number(builder, features.data, p)
+    return builder.zext(feature, INT64)
 
 
 def store_vector(builder: Any, vector: Any, data: Any, first: Any) -> None:
     """Store a vector in an array from `first` on, in the array's precision."""
     vector = convert(builder, vector, data.type.pointee)
-    address = builder.bitcast(builder.gep(data, [first]), vector.type.as_pointer())
+    first_address = builder.gep(data, [first])
+    address = builder.bitcast(first_address, vector.type.as_pointer())
     builder.store(vector, address, align=_bytes(data))
 
 
