@@ -45,7 +45,8 @@ def pad_columns(columns: int) -> int:
     """
     if columns > BLOCKS[2]:
         return -(-columns // 16) * 16
-    return int(2 ** np.ceil(np.log2(columns)))
+    doublings = np.ceil(np.log2(columns))
+    return int(2**doublings)
 
 
 def for_each_block(
@@ -141,7 +142,8 @@ class ColumnBlock:
         # Vectors of a cache line at most: LLVM would split wider ones through memory.
         self.count = min(size, VECTOR * 8 // self.bytes)
         self.vector = ir.VectorType(self.number, self.count)
-        self.sums = [zero_slot(builder, self.vector) for _ in range(size // self.count)]
+        vectors = size // self.count
+        self.sums = [zero_slot(builder, self.vector) for _ in range(vectors)]
 
     def starts(self, feature: Any = None) -> list[Any]:
         """Return where the vectors of the block begin, in a feature's row or in an array.
@@ -153,23 +155,20 @@ class ColumnBlock:
         if feature is not None:
             line = builder.mul(feature, self.width)
             start = builder.add(line, start)
-        return [
-            builder.add(start, INT64(n * self.count)) for n in range(len(self.sums))
-        ]
+        offsets = range(0, self.size, self.count)
+        return [builder.add(start, INT64(offset)) for offset in offsets]
 
     def load(self, feature: Any) -> list[Any]:
         """Return the weights of a feature."""
-        starts = self.starts(feature)
-        return [
-            load_vector(self.builder, self.data, start, self.count) for start in starts
-        ]
+        return self._load_from(self.data, self.starts(feature))
 
     def load_steps(self, steps: Any) -> list[Any]:
         """Return this block's steps, from an array of doubles per column, in registers."""
-        return [
-            load_vector(self.builder, steps, start, self.count)
-            for start in self.starts()
-        ]
+        return self._load_from(steps, self.starts())
+
+    def _load_from(self, data: Any, starts: list[Any]) -> list[Any]:
+        """Return the vectors of an array that begin at `starts`."""
+        return [load_vector(self.builder, data, start, self.count) for start in starts]
 
     def move(self, feature: Any, value: Any, steps: list[Any]) -> list[Any]:
         """Add `value` times `steps`, in double precision, to a feature's weights; return these.
@@ -179,7 +178,8 @@ class ColumnBlock:
         builder = self.builder
         weights = []
         value = broadcast(builder, value, steps[0].type)
-        for start, step in zip(self.starts(feature), steps, strict=True):
+        starts = self.starts(feature)
+        for start, step in zip(starts, steps, strict=True):
             stored = load_vector(builder, self.data, start, self.count)
             w = convert(builder, stored, DOUBLE)
             product = builder.fmul(value, step)
@@ -201,7 +201,8 @@ class ColumnBlock:
 
     def store_sums(self, f: Any) -> None:
         """Store the sums in an array of doubles with one per column."""
-        for slot, start in zip(self.sums, self.starts(), strict=True):
+        starts = self.starts()
+        for slot, start in zip(self.sums, starts, strict=True):
             total = self.builder.load(slot)
             store_vector(self.builder, total, f, start)
 
@@ -211,9 +212,12 @@ class ColumnBlock:
         pointer = INT8.as_pointer()
         kind = ir.FunctionType(ir.VoidType(), [pointer, INT32, INT32, INT32])
         call = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
-        first = builder.gep(self.data, [self.starts(feature)[0]])
-        row = builder.bitcast(first, pointer)
-        for offset in range(0, self.size * self.bytes, _LINE):
+        first, *_ = self.starts(feature)
+        address = builder.gep(self.data, [first])
+        row = builder.bitcast(address, pointer)
+        bytes_of_row = self.size * self.bytes
+        # For reading (0), kept in all caches (3), data (1).
+        how = [INT32(0), INT32(3), INT32(1)]
+        for offset in range(0, bytes_of_row, _LINE):
             line = builder.gep(row, [INT64(offset)])
-            # For reading (0), kept in all caches (3), data (1).
-            builder.call(call, [line, INT32(0), INT32(3), INT32(1)])
+            builder.call(call, [line, *how])

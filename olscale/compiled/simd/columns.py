@@ -55,7 +55,8 @@ def multiply_dense(typing_context, x, W, f):
             size = builder.extract_value(row.shape, 0)
             with cgutils.for_range(builder, size) as loop:
                 value = load_number(builder, row.data, loop.index)
-                block.add(value, block.load(loop.index))
+                weights_of_feature = block.load(loop.index)
+                block.add(value, weights_of_feature)
                 if squared:
                     accumulate(builder, square, value, value)
 
@@ -98,7 +99,8 @@ def multiply_first(
             size = builder.extract_value(row.shape, 0)
             with cgutils.for_range(builder, size) as loop:
                 value = load_number(builder, row.data, loop.index)
-                block.add(value, block.load(loop.index))
+                weights_of_feature = block.load(loop.index)
+                block.add(value, weights_of_feature)
             block.store_sums(sums.data)
 
         for_first_columns(builder, weights, arguments[2], write)
@@ -166,10 +168,12 @@ def _multiply_csr(fused: bool = False) -> Callable[..., Any]:
                 entry_ahead = builder.add(loop.index, INT64(_AHEAD))
                 is_inside = builder.icmp_signed("<", entry_ahead, last)
                 entry_ahead = builder.select(is_inside, entry_ahead, last)
-                block.prefetch(load_feature(builder, features, entry_ahead))
+                feature_ahead = load_feature(builder, features, entry_ahead)
+                block.prefetch(feature_ahead)
                 value = load_number(builder, values.data, loop.index)
                 feature = load_feature(builder, features, loop.index)
-                block.add(value, block.load(feature), fused)
+                weights_of_feature = block.load(feature)
+                block.add(value, weights_of_feature, fused)
                 accumulate(builder, square, value, value)
             block.store_sums(sums.data)
 
@@ -193,7 +197,8 @@ def multiply_csr(
 
     `f` may have more entries than there are columns.
     """
-    return types.float64(indices, data, types.intp, types.intp, W, f), _multiply_csr()
+    signature = types.float64(indices, data, types.intp, types.intp, W, f)
+    return signature, _multiply_csr()
 
 
 @intrinsic
@@ -207,9 +212,8 @@ def multiply_csr_fused(
     f,
 ):
     """Do `multiply_csr` with each product and its sum rounded together."""
-    return types.float64(indices, data, types.intp, types.intp, W, f), _multiply_csr(
-        fused=True
-    )
+    signature = types.float64(indices, data, types.intp, types.intp, W, f)
+    return signature, _multiply_csr(fused=True)
 
 
 @intrinsic
@@ -228,18 +232,29 @@ def multiply_places(
         at, row, weights, sums = open_arrays(
             context, builder, signature, arguments, 0, 1, 3, 5
         )
+        stop = arguments[2]
+        columns = arguments[4]
 
         def write(block: ColumnBlock) -> None:
-            with cgutils.for_range(builder, arguments[2]) as loop:
+            with cgutils.for_range(builder, stop) as loop:
                 value = load_number(builder, row.data, loop.index)
                 place = load_feature(builder, at, loop.index)
-                block.add(value, block.load(place))
+                weights_at_place = block.load(place)
+                block.add(value, weights_at_place)
             block.store_sums(sums.data)
 
-        for_first_columns(builder, weights, arguments[4], write)
+        for_first_columns(builder, weights, columns, write)
         return context.get_dummy_value()
 
-    return types.void(places, values, types.intp, W, types.intp, f), codegen
+    result = types.void(
+        places,
+        values,
+        types.intp,
+        W,
+        types.intp,
+        f,
+    )
+    return result, codegen
 
 
 @intrinsic
@@ -258,15 +273,25 @@ def move_csr(
         features, values, weights, steps = open_arrays(
             context, builder, signature, arguments, 0, 1, 4, 5
         )
+        start, stop = arguments[2:4]
 
         def write(block: ColumnBlock) -> None:
             vectors = block.load_steps(steps.data)
-            with cgutils.for_range(builder, arguments[3], start=arguments[2]) as loop:
-                value = load_number(builder, values.data, loop.index)
+            with cgutils.for_range(builder, stop, start=start) as loop:
+                stored = load_number(builder, values.data, loop.index)
                 feature = load_feature(builder, features, loop.index)
-                block.move(feature, convert(builder, value, DOUBLE), vectors)
+                value = convert(builder, stored, DOUBLE)
+                block.move(feature, value, vectors)
 
         for_each_block(builder, weights, write, _WIDEST_MOVE)
         return context.get_dummy_value()
 
-    return types.void(indices, data, types.intp, types.intp, W, a), codegen
+    result = types.void(
+        indices,
+        data,
+        types.intp,
+        types.intp,
+        W,
+        a,
+    )
+    return result, codegen
