@@ -84,10 +84,12 @@ def multiply_panel(
             factors = []
             for row in rows:
                 number = load_number(builder, vector.data, row)
-                factors.append(broadcast(builder, number, _DOUBLES))
+                factor = broadcast(builder, number, _DOUBLES)
+                factors.append(factor)
+            zeros = ir.Constant(_DOUBLES, [0.0] * VECTOR)
             totals = [zero_slot(builder, _DOUBLES) for _ in rows]
             for total in totals:
-                builder.store(ir.Constant(_DOUBLES, [0.0] * VECTOR), total)
+                builder.store(zeros, total)
             # The block on the diagonal is full: it is multiplied once, and not across as well.
             values = load_vector(builder, vector.data, first, VECTOR)
             for base, total in zip(bases, totals, strict=True):
@@ -101,7 +103,8 @@ def multiply_panel(
             ):
                 values = load_vector(builder, vector.data, column, VECTOR)
                 across = load_vector(builder, sums.data, column, VECTOR)
-                for base, factor, total in zip(bases, factors, totals, strict=True):
+                of_rows = zip(bases, factors, totals, strict=True)
+                for base, factor, total in of_rows:
                     place = builder.add(base, column)
                     line = load_vector(builder, half.data, place, VECTOR)
                     accumulate(builder, total, line, values, fused=True)
@@ -110,8 +113,10 @@ def multiply_panel(
             for row, total in zip(rows, totals, strict=True):
                 place = builder.gep(sums.data, [row])
                 before = builder.load(place)
-                across = _sum(builder, builder.load(total))
-                builder.store(builder.fadd(before, across), place)
+                groups = builder.load(total)
+                along = _sum(builder, groups)
+                after = builder.fadd(before, along)
+                builder.store(after, place)
         return context.get_dummy_value()
 
     return types.void(S, types.intp, types.intp, z, g), codegen
@@ -156,15 +161,16 @@ def subtract_panel(
                     h = load_vector(builder, lines.data, start_of_h, VECTOR)
                     own = builder.add(line, row)
                     for n, slot in enumerate(slots):
-                        factor = builder.load(
-                            builder.gep(lines.data, [builder.add(own, INT64(n))])
-                        )
-                        factor = broadcast(builder, builder.fneg(factor), _DOUBLES)
-                        builder.store(
-                            multiply_add(builder, h, factor, builder.load(slot)), slot
-                        )
+                        place_of_row = builder.add(own, INT64(n))
+                        number = load_number(builder, lines.data, place_of_row)
+                        negative = builder.fneg(number)
+                        factor = broadcast(builder, negative, _DOUBLES)
+                        before = builder.load(slot)
+                        after = multiply_add(builder, h, factor, before)
+                        builder.store(after, slot)
                 for place, slot in zip(places, slots, strict=True):
-                    store_vector(builder, builder.load(slot), half.data, place)
+                    values = builder.load(slot)
+                    store_vector(builder, values, half.data, place)
         return context.get_dummy_value()
 
     return types.void(S, types.intp, types.intp, H, types.intp), codegen
@@ -182,7 +188,8 @@ def _row_bases(
     for n in range(_ROWS):
         offset = builder.mul(INT64(part + n), left)
         begin = builder.add(start, offset)
-        bases.append(builder.sub(begin, first))
+        base = builder.sub(begin, first)
+        bases.append(base)
     return bases
 
 
@@ -192,5 +199,6 @@ def _sum(builder: Any, vector: Any) -> Any:
     while len(numbers) > 1:
         even = numbers[::2]
         odd = numbers[1::2]
-        numbers = [builder.fadd(a, b) for a, b in zip(even, odd, strict=True)]
+        pairs = zip(even, odd, strict=True)
+        numbers = [builder.fadd(a, b) for a, b in pairs]
     return numbers[0]
