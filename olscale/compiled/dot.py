@@ -59,7 +59,8 @@ def dot(X: Rows, i: int, w: Array) -> Any:
         for p in range(start, stop):
             # This row's own weights: which ones are needed is known only now, after its prototype
             # was chosen.
-            prefetch(w, np.uint32(X.indices[p]))
+            j = np.uint32(X.indices[p])
+            prefetch(w, j)
         return _csr_dot(X.indices, X.data, start, stop, w)
 
     return dense, csr
@@ -76,8 +77,9 @@ def dot_both(X: Rows, i: int, w: Array, u: Array) -> Any:
         start = np.uint64(X.indptr[i])
         stop = np.uint64(X.indptr[i + 1])
         for p in range(start, stop):
-            prefetch(w, np.uint32(X.indices[p]))
-            prefetch(u, np.uint32(X.indices[p]))
+            j = np.uint32(X.indices[p])
+            prefetch(w, j)
+            prefetch(u, j)
         return _csr_dot_both(X.indices, X.data, start, stop, w, u)
 
     return dense, csr
@@ -140,14 +142,16 @@ def _sum_dense(weighted: int, copied: bool) -> Callable[..., Any]:
                 value = load_number(builder, x.data, j)
                 if copied:
                     rounded = convert(builder, value, copy.data.type.pointee)
-                    builder.store(rounded, builder.gep(copy.data, [j]))
+                    address = builder.gep(copy.data, [j])
+                    builder.store(rounded, address)
                 for w, groups in sums_of:
                     if w is None:
                         factor = value
                     else:
                         factor = _double(builder, w, j)
                     accumulate(builder, groups[n], value, factor)
-        return _totals(context, builder, signature, [groups for _, groups in sums_of])
+        columns = [groups for _, groups in sums_of]
+        return _totals(context, builder, signature, columns)
 
     return codegen
 
@@ -159,12 +163,13 @@ def _sum_csr(weighted: int, squared: bool) -> Callable[..., Any]:
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        features, values, *weights = open_arrays(
-            context, builder, signature, arguments, 0, 1, *range(4, 4 + weighted)
-        )
+        start, stop = arguments[2:4]
+        places = (0, 1, *range(4, 4 + weighted))
+        arrays = open_arrays(context, builder, signature, arguments, *places)
+        features, values, *weights = arrays
         squares = zero_slot(builder, _SUMS)
         products = [(w.data, zero_slot(builder, _SUMS)) for w in weights]
-        with cgutils.for_range(builder, arguments[3], start=arguments[2]) as loop:
+        with cgutils.for_range(builder, stop, start=start) as loop:
             j = load_feature(builder, features, loop.index)
             value = load_number(builder, values.data, loop.index)
             if squared:
@@ -187,17 +192,20 @@ _TWO = types.UniTuple(types.float64, 2)
 @intrinsic
 def vector_dot(typing_context, x, w):
     """Return ``x w`` for flat arrays, as `dot` does; `w` may be longer."""
-    return types.float64(x, w), _sum_dense(weighted=1, copied=False)
+    signature = types.float64(x, w)
+    return signature, _sum_dense(weighted=1, copied=False)
 
 
 @intrinsic
 def _dense_dot_both(typing_context, x, w, u):
-    return _TWO(x, w, u), _sum_dense(weighted=2, copied=False)
+    signature = _TWO(x, w, u)
+    return signature, _sum_dense(weighted=2, copied=False)
 
 
 @intrinsic
 def _dense_square(typing_context, x, row):
-    return types.float64(x, row), _sum_dense(weighted=0, copied=True)
+    signature = types.float64(x, row)
+    return signature, _sum_dense(weighted=0, copied=True)
 
 
 @intrinsic
@@ -240,7 +248,8 @@ def _csr_square(
 
 
 def _double(builder: Any, numbers: Any, j: Any) -> Any:
-    return convert(builder, load_number(builder, numbers, j), DOUBLE)
+    stored = load_number(builder, numbers, j)
+    return convert(builder, stored, DOUBLE)
 
 
 def _group(builder: Any, sums: Any, j: Any) -> Any:
@@ -274,7 +283,8 @@ def _totals(
         while len(groups) > 1:
             even = groups[::2]
             odd = groups[1::2]
-            groups = [builder.fadd(a, b) for a, b in zip(even, odd, strict=True)]
+            pairs = zip(even, odd, strict=True)
+            groups = [builder.fadd(a, b) for a, b in pairs]
         totals.append(groups[0])
     if len(totals) == 1:
         return totals[0]
