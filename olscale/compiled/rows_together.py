@@ -45,7 +45,9 @@ class RowsTogether(NamedTuple):
 def together_space(entries: int, slots: int) -> RowsTogether:
     """Return the space for rows and vectors of `entries` entries."""
     return RowsTogether(
-        np.empty(entries, np.int32), np.empty(ROWS), np.empty((ROWS, slots))
+        position=np.empty(entries, np.int32),
+        squares=np.empty(ROWS),
+        products=np.empty((ROWS, slots)),
     )
 
 
@@ -91,7 +93,8 @@ def multiply_together(
 @inlined
 def take_products(space: Any, row: int, count: int, k: Any) -> float:
     """Set `k` to the products of a row with `count` vectors, in eights; return its square."""
-    for s in range((count + VECTOR - 1) // VECTOR * VECTOR):
+    vectors = (count + VECTOR - 1) // VECTOR
+    for s in range(vectors * VECTOR):
         k[s] = space.products[row, s]
     return float(space.squares[row])
 
@@ -114,11 +117,13 @@ def renew(
 def _have_same_features(X: Any, i: int, length: int) -> bool:
     first = X.indptr[i]
     for r in range(1, ROWS):
-        if X.indptr[i + r + 1] - X.indptr[i + r] != length:
+        other = i + r
+        if X.indptr[other + 1] - X.indptr[other] != length:
             return False
     features = X.indices[first : first + length]
     for r in range(1, ROWS):
-        features_of_other = X.indices[first + r * length : first + (r + 1) * length]
+        start = first + r * length
+        features_of_other = X.indices[start : start + length]
         differ = np.int32(0)
         if features[0] != features_of_other[0]:
             return False
@@ -138,16 +143,22 @@ def _multiply(
     at: Any,
     space: Any,
 ) -> None:
-    (position, squares, K), first, products = space, X.indptr[i], 0
+    position, squares, K = space
+    first = X.indptr[i]
+    products = 0
     a = 0.0
     b = 0.0
     c = 0.0
     d = 0.0
     for p in range(first, first + length):
-        a += X.data[p] * X.data[p]
-        b += X.data[p + length] * X.data[p + length]
-        c += X.data[p + 2 * length] * X.data[p + 2 * length]
-        d += X.data[p + 3 * length] * X.data[p + 3 * length]
+        x_a = X.data[p]
+        x_b = X.data[p + length]
+        x_c = X.data[p + 2 * length]
+        x_d = X.data[p + 3 * length]
+        a += x_a * x_a
+        b += x_b * x_b
+        c += x_c * x_c
+        d += x_d * x_d
         place = support.place[X.indices[p]]
         if place >= 0:
             at[products] = place
@@ -158,12 +169,24 @@ def _multiply(
     squares[2] = c
     squares[3] = d
     count = support.counts[0]
-    for block in range((count + WIDTH - 1) // WIDTH):
-        vectors = (min(WIDTH, count - block * WIDTH) + VECTOR - 1) // VECTOR
+    blocks = (count + WIDTH - 1) // WIDTH
+    for block in range(blocks):
+        first_slot = block * WIDTH
+        slots = min(WIDTH, count - first_slot)
+        vectors = (slots + VECTOR - 1) // VECTOR
         values = support.values[block]
-        sums = K[:, block * WIDTH :]
+        sums = K[:, first_slot:]
         multiply_rows(
-            at, position, products, X.data, first, length, values, 0, vectors, sums
+            at,
+            position,
+            products,
+            X.data,
+            first,
+            length,
+            values,
+            0,
+            vectors,
+            sums,
         )
 
 
@@ -175,7 +198,9 @@ def _multiply_changed(
     at: Any,
     space: Any,
 ) -> None:
-    (position, _, K), first, products = space, X.indptr[i], 0
+    position, _, K = space
+    first = X.indptr[i]
+    products = 0
     length = X.indptr[i + 1] - first
     for p in range(first, first + length):
         place = support.place[X.indices[p]]
@@ -190,5 +215,14 @@ def _multiply_changed(
             values = support.values[block]
             sums = K[:, block * WIDTH :]
             multiply_rows(
-                at, position, products, X.data, first, length, values, column, 1, sums
+                at,
+                position,
+                products,
+                X.data,
+                first,
+                length,
+                values,
+                column,
+                1,
+                sums,
             )

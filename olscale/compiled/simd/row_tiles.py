@@ -24,6 +24,7 @@ from olscale.compiled.simd.vectors import (
     VECTOR,
     accumulate,
     broadcast,
+    load_feature,
     load_number,
     load_vector,
     open_arrays,
@@ -67,46 +68,49 @@ def multiply_rows(
         stop, first, length, column, vectors = (arguments[n] for n in (2, 4, 5, 7, 8))
         width = builder.extract_value(weights.shape, 1)
         # The rows of K need not be adjacent.
-        step = builder.sdiv(builder.extract_value(sums.strides, 0), INT64(8))
+        bytes_of_step = builder.extract_value(sums.strides, 0)
+        step = builder.sdiv(bytes_of_step, INT64(8))
 
         def write(vector: Any, count: int) -> None:
-            start = builder.add(column, builder.mul(vector, INT64(VECTOR)))
+            offset = builder.mul(vector, INT64(VECTOR))
+            start = builder.add(column, offset)
             starts = [builder.add(start, INT64(n * VECTOR)) for n in range(count)]
-            rows = [
-                builder.add(first, builder.mul(length, INT64(r))) for r in range(ROWS)
-            ]
+            rows = []
+            for r in range(ROWS):
+                entries_before = builder.mul(length, INT64(r))
+                beginning = builder.add(first, entries_before)
+                rows.append(beginning)
             totals = [[zero_slot(builder, _DOUBLES) for _ in starts] for _ in rows]
             with cgutils.for_range(builder, stop) as loop:
-                place, p = (
-                    builder.zext(load_number(builder, array.data, loop.index), INT64)
-                    for array in (at, position)
-                )
+                place = load_feature(builder, at, loop.index)
+                p = load_feature(builder, position, loop.index)
                 line = builder.mul(place, width)
-                w = [
-                    load_vector(builder, weights.data, builder.add(line, start), VECTOR)
-                    for start in starts
-                ]
+                w = []
+                for start in starts:
+                    place_of_vector = builder.add(line, start)
+                    weight = load_vector(builder, weights.data, place_of_vector, VECTOR)
+                    w.append(weight)
                 for beginning, totals_of_row in zip(rows, totals, strict=True):
-                    value = load_number(builder, row.data, builder.add(beginning, p))
+                    entry = builder.add(beginning, p)
+                    value = load_number(builder, row.data, entry)
+                    x = broadcast(builder, value, _DOUBLES)
                     for total, weight in zip(totals_of_row, w, strict=True):
-                        accumulate(
-                            builder, total, broadcast(builder, value, _DOUBLES), weight
-                        )
+                        accumulate(builder, total, x, weight)
             for r, totals_of_row in enumerate(totals):
+                row_of_sums = builder.mul(step, INT64(r))
                 for total, start in zip(totals_of_row, starts, strict=True):
-                    store_vector(
-                        builder,
-                        builder.load(total),
-                        sums.data,
-                        builder.add(builder.mul(step, INT64(r)), start),
-                    )
+                    products = builder.load(total)
+                    place_of_vector = builder.add(row_of_sums, start)
+                    store_vector(builder, products, sums.data, place_of_vector)
 
         wide = builder.udiv(vectors, INT64(_WIDE))
         with cgutils.for_range(builder, wide) as loop:
-            write(builder.mul(loop.index, INT64(_WIDE)), _WIDE)
+            vector = builder.mul(loop.index, INT64(_WIDE))
+            write(vector, _WIDE)
         done = builder.mul(wide, INT64(_WIDE))
         end = builder.append_basic_block("rows.done")
-        choice = builder.switch(builder.sub(vectors, done), end)
+        remaining = builder.sub(vectors, done)
+        choice = builder.switch(remaining, end)
         for count in range(1, _WIDE):
             case = builder.append_basic_block(f"rows.{count}")
             choice.add_case(INT64(count), case)
@@ -116,5 +120,16 @@ def multiply_rows(
         builder.position_at_end(end)
         return context.get_dummy_value()
 
-    kinds = (types.intp, values, types.intp, types.intp, W, types.intp, types.intp, K)
-    return types.void(places, positions, *kinds), codegen
+    result = types.void(
+        places,
+        positions,
+        types.intp,
+        values,
+        types.intp,
+        types.intp,
+        W,
+        types.intp,
+        types.intp,
+        K,
+    )
+    return result, codegen
