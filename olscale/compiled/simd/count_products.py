@@ -141,14 +141,20 @@ def _multiply(moves: bool) -> Callable[..., Any]:
                 if moves:
                     step = builder.fmul(weights, x_twice)
                     moved.append(builder.fadd(stored, step))
-            product = builder.fmul(builder.load(mantissas), builder.fmul(*factors))
+            product_before = builder.load(mantissas)
+            product_of_factors = builder.fmul(*factors)
+            product = builder.fmul(product_before, product_of_factors)
             bits = builder.bitcast(product, _INTEGERS)
             exponent = builder.lshr(bits, _INTEGERS([52] * VECTOR))
             unbiased = builder.sub(exponent, _INTEGERS([1023] * VECTOR))
-            builder.store(builder.add(builder.load(exponents), unbiased), exponents)
+            exponents_before = builder.load(exponents)
+            exponents_after = builder.add(exponents_before, unbiased)
+            builder.store(exponents_after, exponents)
             fraction = builder.or_(builder.and_(bits, _FRACTION), _ONE)
             builder.store(builder.bitcast(fraction, _DOUBLES), mantissas)
-            builder.store(builder.fadd(builder.load(lengths), x), lengths)
+            lengths_before = builder.load(lengths)
+            lengths_after = builder.fadd(lengths_before, x)
+            builder.store(lengths_after, lengths)
             is_common = ir.Constant(ir.VectorType(ir.IntType(1), VECTOR), None)
             for common in commons:
                 equal = builder.fcmp_ordered("==", x, common)
@@ -162,7 +168,9 @@ def _multiply(moves: bool) -> Callable[..., Any]:
             flags = builder.or_(builder.bitcast(is_common, _FLAGS), outside)
             # Without a branch, which data could make unpredictable.
             is_kept = builder.icmp_unsigned("!=", flags, _FLAGS(2**VECTOR - 1))
-            builder.store(builder.add(number, builder.zext(is_kept, INT64)), kept)
+            one_if_kept = builder.zext(is_kept, INT64)
+            number_after = builder.add(number, one_if_kept)
+            builder.store(number_after, kept)
             if moves:
                 # Backwards: a place outside stands for the last of the row, which is stored later.
                 for n in reversed(range(VECTOR)):
@@ -173,11 +181,13 @@ def _multiply(moves: bool) -> Callable[..., Any]:
         size = builder.sub(last, first)
         full = builder.udiv(size, INT64(VECTOR))
         with cgutils.for_range(builder, full) as loop:
-            p = builder.add(first, builder.mul(loop.index, INT64(VECTOR)))
+            offset = builder.mul(loop.index, INT64(VECTOR))
+            p = builder.add(first, offset)
             places = [builder.add(p, INT64(n)) for n in range(VECTOR)]
             x = load_vector(builder, data.data, p, VECTOR)
             multiply(places, x, _FLAGS(0))
-        p = builder.add(first, builder.mul(full, INT64(VECTOR)))
+        offset = builder.mul(full, INT64(VECTOR))
+        p = builder.add(first, offset)
         with builder.if_then(builder.icmp_signed("<", p, last)):
             end = builder.sub(last, INT64(1))
             places = []

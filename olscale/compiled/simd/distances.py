@@ -68,24 +68,24 @@ def set_distances_together(
         stop = arguments[3]
         width = builder.extract_value(lines.shape, 1)
         length = builder.extract_value(sums.shape, 1)
+        zeros = _DOUBLES(None)
 
         def compare(first_row: int, start: Any, stop: Any) -> None:
             """Write the code for some rows and places."""
-            totals_at = [
-                builder.mul(length, INT64(first_row + r)) for r in range(_ROWS)
-            ]
+            rows_of_tile = range(first_row, first_row + _ROWS)
+            totals_at = [builder.mul(length, INT64(row)) for row in rows_of_tile]
 
             def write(feature: Any, count: int) -> None:
                 features = [builder.add(feature, INT64(n)) for n in range(count)]
                 starts = [builder.mul(j, width) for j in features]
                 values = []
                 for j in features:
-                    first = builder.add(
-                        builder.mul(j, INT64(TOGETHER)), INT64(first_row)
-                    )
+                    line_of_feature = builder.mul(j, INT64(TOGETHER))
+                    first = builder.add(line_of_feature, INT64(first_row))
                     places = [builder.add(first, INT64(r)) for r in range(_ROWS)]
-                    of_rows = [load_number(builder, numbers.data, at) for at in places]
-                    values.append([broadcast(builder, x, _DOUBLES) for x in of_rows])
+                    loaded = [load_number(builder, numbers.data, at) for at in places]
+                    of_rows = [broadcast(builder, x, _DOUBLES) for x in loaded]
+                    values.append(of_rows)
 
                 with cgutils.for_range_slice(builder, start, stop, INT64(VECTOR)) as (
                     place,
@@ -108,8 +108,9 @@ def set_distances_together(
             ):
                 for first in totals_at:
                     at = builder.add(first, place)
-                    store_vector(builder, _DOUBLES(None), sums.data, at)
-            for_tiles(builder, builder.extract_value(lines.shape, 0), _FEATURES, write)
+                    store_vector(builder, zeros, sums.data, at)
+            features = builder.extract_value(lines.shape, 0)
+            for_tiles(builder, features, _FEATURES, write)
 
         size = INT64(_PLACES * VECTOR)
         with cgutils.for_range_slice(builder, start, stop, size) as (first_place, _):

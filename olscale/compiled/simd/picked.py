@@ -50,6 +50,7 @@ def add_picked(
         places, row, weights, sums = open_arrays(
             context, builder, signature, arguments, 0, 1, 5, 6
         )
+        start, stop, mask = arguments[2:5]
         width = builder.extract_value(weights.shape, 1)
         first = INT64(0)
 
@@ -62,16 +63,16 @@ def add_picked(
                 return load_number(builder, array.data, at)
 
             kind = _DOUBLES if vectors else DOUBLE
-            starts = [
-                builder.add(first, INT64(n * VECTOR)) for n in range(max(1, vectors))
-            ]
+            offsets = [n * VECTOR for n in range(max(1, vectors))]
+            starts = [builder.add(first, INT64(offset)) for offset in offsets]
             totals = [zero_slot(builder, kind) for _ in starts]
             for total, at in zip(totals, starts, strict=True):
-                builder.store(load(sums, at), total)
-            with cgutils.for_range(builder, arguments[3], start=arguments[2]) as loop:
+                before = load(sums, at)
+                builder.store(before, total)
+            with cgutils.for_range(builder, stop, start=start) as loop:
                 number = load_number(builder, places.data, loop.index)
                 feature = builder.sext(number, INT64)
-                masked = builder.and_(feature, arguments[4])
+                masked = builder.and_(feature, mask)
                 line = builder.mul(masked, width)
                 value = load_number(builder, row.data, loop.index)
                 if vectors:
@@ -79,14 +80,17 @@ def add_picked(
                 else:
                     x = value
                 for total, at in zip(totals, starts, strict=True):
-                    stored = load(weights, builder.add(line, at))
+                    place = builder.add(line, at)
+                    stored = load(weights, place)
                     weight = convert(builder, stored, DOUBLE)
                     accumulate(builder, total, x, weight)
             for total, at in zip(totals, starts, strict=True):
+                after = builder.load(total)
                 if vectors:
-                    store_vector(builder, builder.load(total), sums.data, at)
+                    store_vector(builder, after, sums.data, at)
                 else:
-                    builder.store(builder.load(total), builder.gep(sums.data, [at]))
+                    address = builder.gep(sums.data, [at])
+                    builder.store(after, address)
 
         # 64 columns at a time fit the registers; then 8, then one by one.
         for vectors in (8, 1, 0):
@@ -95,11 +99,19 @@ def add_picked(
             count = builder.udiv(remaining, size)
             with cgutils.for_range(builder, count) as loop:
                 offset = builder.mul(loop.index, size)
-                loop_over_row(vectors, builder.add(first, offset))
+                first_of_block = builder.add(first, offset)
+                loop_over_row(vectors, first_of_block)
             covered = builder.mul(count, size)
             first = builder.add(first, covered)
         return context.get_dummy_value()
 
-    return types.void(
-        features, values, types.intp, types.intp, types.intp, W, f
-    ), codegen
+    result = types.void(
+        features,
+        values,
+        types.intp,
+        types.intp,
+        types.intp,
+        W,
+        f,
+    )
+    return result, codegen

@@ -50,40 +50,39 @@ def add_multiply_dense(
         column, a = arguments[1:3]
         width = builder.extract_value(weights.shape, 1)
         size = builder.extract_value(values.shape, 0)
-        ready = builder.select(
-            builder.icmp_signed("<", size, INT64(_FAR)), size, INT64(_FAR)
-        )
+        is_short = builder.icmp_signed("<", size, INT64(_FAR))
+        ready = builder.select(is_short, size, INT64(_FAR))
 
         def move(j: Any) -> None:
-            place = builder.gep(
-                weights.data, [builder.add(builder.mul(j, width), column)]
-            )
-            value, total = (
-                builder.load(address)
-                for address in (builder.gep(earlier.data, [j]), place)
-            )
-            sum_ = builder.fadd(
-                convert(builder, total, a.type),
-                builder.fmul(a, convert(builder, value, a.type)),
-            )
-            builder.store(convert(builder, sum_, place.type.pointee), place)
+            line = builder.mul(j, width)
+            place = builder.add(line, column)
+            address = builder.gep(weights.data, [place])
+            value = load_number(builder, earlier.data, j)
+            total = builder.load(address)
+            before = convert(builder, total, a.type)
+            x = convert(builder, value, a.type)
+            step = builder.fmul(a, x)
+            after = builder.fadd(before, step)
+            rounded = convert(builder, after, address.type.pointee)
+            builder.store(rounded, address)
 
         def write(block: ColumnBlock) -> None:
             def add(j: Any) -> None:
-                block.add(
-                    load_number(builder, values.data, j), block.load(j), fused=True
-                )
+                value = load_number(builder, values.data, j)
+                sums_of_rows = block.load(j)
+                block.add(value, sums_of_rows, fused=True)
 
             # The first block adds the row, in any column: later blocks then find it there.
-            pending = builder.and_(
-                builder.icmp_signed("==", block.first, INT64(0)),
-                builder.icmp_signed(">=", column, INT64(0)),
-            )
+            is_first = builder.icmp_signed("==", block.first, INT64(0))
+            has_column = builder.icmp_signed(">=", column, INT64(0))
+            pending = builder.and_(is_first, has_column)
             with builder.if_then(pending), cgutils.for_range(builder, ready) as loop:
                 move(loop.index)
-            stop = builder.select(pending, builder.sub(size, ready), INT64(0))
+            size_after_ready = builder.sub(size, ready)
+            stop = builder.select(pending, size_after_ready, INT64(0))
             with cgutils.for_range(builder, stop) as loop:
-                move(builder.add(loop.index, INT64(_FAR)))
+                feature_ahead = builder.add(loop.index, INT64(_FAR))
+                move(feature_ahead)
                 add(loop.index)
             with cgutils.for_range(builder, size, start=stop) as loop:
                 add(loop.index)
