@@ -78,33 +78,14 @@ def move_multiply(
     would fetch them twice. The bits are those of `add_row` followed by `multiply`.
     """
 
-    def dense(
-        X,
-        before,
-        a,
-        i,
-        W,
-        f,
-    ):
+    def dense(X, before, a, i, W, f):
         return move_multiply_dense(X[before], a, X[i], W, f)
 
-    def csr(
-        X,
-        before,
-        a,
-        i,
-        W,
-        f,
-    ):
+    def csr(X, before, a, i, W, f):
         # Two sparse rows share few features: there is nothing to save.
-        move_csr(
-            X.indices,
-            X.data,
-            np.uint64(X.indptr[before]),
-            np.uint64(X.indptr[before + 1]),
-            W,
-            a,
-        )
+        start = np.uint64(X.indptr[before])
+        stop = np.uint64(X.indptr[before + 1])
+        move_csr(X.indices, X.data, start, stop, W, a)
         return multiply(X, i, W, f)
 
     return dense, csr
@@ -119,26 +100,12 @@ def _csr_scores(
     W,
     f,
 ):
-    def double(
-        indices,
-        data,
-        start,
-        stop,
-        W,
-        f,
-    ):
+    def double(indices, data, start, stop, W, f):
         multiply_csr(indices, data, start, stop, W, f)
 
     # For float32 weights the vector code would sum in float32. LLVM vectorizes this loop, with the
     # sums in memory.
-    def single(
-        indices,
-        data,
-        start,
-        stop,
-        W,
-        f,
-    ):
+    def single(indices, data, start, stop, W, f):
         columns = W.shape[1]
         f[:] = 0.0
         end_of_fours = stop - (stop - start) % FOUR
@@ -147,15 +114,21 @@ def _csr_scores(
             x1 = data[p + ONE]
             x2 = data[p + TWO]
             x3 = data[p + THREE]
-            w0 = W[np.uint32(indices[p])]
-            w1 = W[np.uint32(indices[p + ONE])]
-            w2 = W[np.uint32(indices[p + TWO])]
-            w3 = W[np.uint32(indices[p + THREE])]
+            j0 = np.uint32(indices[p])
+            j1 = np.uint32(indices[p + ONE])
+            j2 = np.uint32(indices[p + TWO])
+            j3 = np.uint32(indices[p + THREE])
+            w0 = W[j0]
+            w1 = W[j1]
+            w2 = W[j2]
+            w3 = W[j3]
             for c in range(columns):
-                f[c] = (((f[c] + x0 * w0[c]) + x1 * w1[c]) + x2 * w2[c]) + x3 * w3[c]
+                first_two = (f[c] + x0 * w0[c]) + x1 * w1[c]
+                f[c] = (first_two + x2 * w2[c]) + x3 * w3[c]
         for p in range(end_of_fours, stop):
             x0 = data[p]
-            w0 = W[np.uint32(indices[p])]
+            j0 = np.uint32(indices[p])
+            w0 = W[j0]
             for c in range(columns):
                 f[c] += x0 * w0[c]
 

@@ -80,34 +80,22 @@ def mixed_scores(
     `V` has shape (all planes, outputs, features rounded up to a multiple of `GROUPS`, 2).
     """
 
-    def dense(
-        X,
-        i,
-        V,
-        mixture,
-        planes,
-        f,
-    ):
+    def dense(X, i, V, mixture, planes, f):
         x = X[i]
         for c in range(f.shape[0]):
             f[c, 0], f[c, 1] = mix_multiply(
                 x, V, c, planes, mixture.indices, mixture.gates
             )
 
-    def csr(
-        X,
-        i,
-        V,
-        mixture,
-        planes,
-        f,
-    ):
+    def csr(X, i, V, mixture, planes, f):
         indices = mixture.indices
         gates = mixture.gates
         sums = np.empty((GROUPS, 2))
         for c in range(f.shape[0]):
             sums[:] = 0.0
-            for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+            start = np.uint64(X.indptr[i])
+            stop = np.uint64(X.indptr[i + 1])
+            for p in range(start, stop):
                 value = X.data[p]
                 j = np.uint32(X.indices[p])
                 current = 0.0
@@ -142,31 +130,15 @@ def add_mixed(
     The layout is that of `mixed_scores`.
     """
 
-    def dense(
-        X,
-        i,
-        V,
-        mixture,
-        planes,
-        c,
-        a,
-        b,
-    ):
+    def dense(X, i, V, mixture, planes, c, a, b):
         mix_move(X[i], V, c, planes, mixture.indices, mixture.gates, a, b)
 
-    def csr(
-        X,
-        i,
-        V,
-        mixture,
-        planes,
-        c,
-        a,
-        b,
-    ):
+    def csr(X, i, V, mixture, planes, c, a, b):
         indices = mixture.indices
         gates = mixture.gates
-        for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+        start = np.uint64(X.indptr[i])
+        stop = np.uint64(X.indptr[i + 1])
+        for p in range(start, stop):
             value = X.data[p]
             j = np.uint32(X.indices[p])
             current = a * value

@@ -74,7 +74,10 @@ def borrowed_rows(X: Rows) -> Any:
         return borrowed(X)
 
     def csr(X):
-        return CSR(borrowed(X.indptr), borrowed(X.indices), borrowed(X.data))
+        indptr = borrowed(X.indptr)
+        indices = borrowed(X.indices)
+        data = borrowed(X.data)
+        return CSR(indptr, indices, data)
 
     return dense, csr
 
@@ -96,5 +99,8 @@ def prefetch_rows(X: Any, start: Any, stop: Any) -> None:
 def prefetch_weights(X: Any, start: Any, stop: Any, w: Array) -> None:
     """Fetch the weights of the nonzeros `PREFETCH_AHEAD` after those from `start` to `stop`."""
     last = np.uint64(X.indices.shape[0])
-    for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
-        prefetch(w, np.uint32(X.indices[p]))
+    start_ahead = min(start + PREFETCH_AHEAD, last)
+    stop_ahead = min(stop + PREFETCH_AHEAD, last)
+    for p in range(start_ahead, stop_ahead):
+        j = np.uint32(X.indices[p])
+        prefetch(w, j)

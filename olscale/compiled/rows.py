@@ -71,7 +71,8 @@ def row_scores(X: Rows, i: int, W: Array, f: FloatArray) -> Any:
         for p in range(start, stop):
             value = X.data[p]
             # Unsigned: numba tests a signed index for being negative, for each value.
-            score += value * W[np.uint32(X.indices[p])]
+            j = np.uint32(X.indices[p])
+            score += value * W[j]
             square += value * value
         f[0] = score
         return square
@@ -126,7 +127,8 @@ def row_scores(X: Rows, i: int, W: Array, f: FloatArray) -> Any:
             score = 0.0
             for p in range(start, stop):
                 value = X.data[p]
-                score += value * w[np.uint32(X.indices[p])]
+                j = np.uint32(X.indices[p])
+                score += value * w[j]
                 square += value * value
             f[0] = score
         else:
@@ -152,8 +154,11 @@ def add_row(X: Rows, i: int, W: Array, a: FloatArray) -> Any:
 
     def csr_one(X, i, W, a):
         step = a[0]
-        for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
-            W[np.uint32(X.indices[p])] += step * X.data[p]
+        start = np.uint64(X.indptr[i])
+        stop = np.uint64(X.indptr[i + 1])
+        for p in range(start, stop):
+            j = np.uint32(X.indices[p])
+            W[j] += step * X.data[p]
 
     def dense(X, i, W, a):
         x = X[i]
@@ -172,20 +177,16 @@ def add_row(X: Rows, i: int, W: Array, a: FloatArray) -> Any:
 
     def csr(X, i, W, a):
         columns = W.shape[1]
+        start = np.uint64(X.indptr[i])
+        stop = np.uint64(X.indptr[i + 1])
         if columns == 1:
             w = flat(W)
             step = a[0]
-            for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
-                w[np.uint32(X.indices[p])] += step * X.data[p]
+            for p in range(start, stop):
+                j = np.uint32(X.indices[p])
+                w[j] += step * X.data[p]
         else:
-            move_csr(
-                X.indices,
-                X.data,
-                np.uint64(X.indptr[i]),
-                np.uint64(X.indptr[i + 1]),
-                W,
-                a,
-            )
+            move_csr(X.indices, X.data, start, stop, W, a)
 
     if W.ndim == 1:
         return dense_one, csr_one
@@ -202,47 +203,29 @@ def add_column(
 ) -> Any:
     """Add ``a x_i`` to column `c` of `W`."""
 
-    def dense(
-        X,
-        i,
-        W,
-        c,
-        a,
-    ):
+    def dense(X, i, W, c, a):
         x = X[i]
         for j in range(W.shape[0]):
             W[j, c] += a * x[j]
 
-    def csr(
-        X,
-        i,
-        W,
-        c,
-        a,
-    ):
-        for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
-            W[np.uint32(X.indices[p]), c] += a * X.data[p]
+    def csr(X, i, W, c, a):
+        start = np.uint64(X.indptr[i])
+        stop = np.uint64(X.indptr[i + 1])
+        for p in range(start, stop):
+            j = np.uint32(X.indices[p])
+            W[j, c] += a * X.data[p]
 
-    def dense_one(
-        X,
-        i,
-        W,
-        c,
-        a,
-    ):
+    def dense_one(X, i, W, c, a):
         x = X[i]
         for j in range(W.shape[0]):
             W[j] += a * x[j]
 
-    def csr_one(
-        X,
-        i,
-        W,
-        c,
-        a,
-    ):
-        for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
-            W[np.uint32(X.indices[p])] += a * X.data[p]
+    def csr_one(X, i, W, c, a):
+        start = np.uint64(X.indptr[i])
+        stop = np.uint64(X.indptr[i + 1])
+        for p in range(start, stop):
+            j = np.uint32(X.indices[p])
+            W[j] += a * X.data[p]
 
     if W.ndim == 1:
         return dense_one, csr_one
@@ -261,8 +244,11 @@ def set_column(X: Rows, i: int, W: Array, c: int) -> Any:
     def csr(X, i, W, c):
         for j in range(W.shape[0]):
             W[j, c] = 0.0
-        for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
-            W[np.uint32(X.indices[p]), c] = X.data[p]
+        start = np.uint64(X.indptr[i])
+        stop = np.uint64(X.indptr[i + 1])
+        for p in range(start, stop):
+            feature = np.uint32(X.indices[p])
+            W[feature, c] = X.data[p]
 
     return dense, csr
 
