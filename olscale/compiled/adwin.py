@@ -78,18 +78,20 @@ def empty_windows(windows: int) -> Windows:
     >>> alarms, float(window_mean(windows, 0))
     ([511, 543, 607], 0.9920634920634921)
     """
+    buckets = (windows, LEVELS, BUCKETS + 1)
     return Windows(
-        np.zeros((windows, LEVELS, BUCKETS + 1)),
-        np.zeros((windows, LEVELS, BUCKETS + 1)),
-        np.zeros((windows, LEVELS), dtype=np.int64),
-        np.zeros((windows, 3), dtype=np.int64),
-        np.zeros((windows, 2)),
+        bucket_sums=np.zeros(buckets),
+        bucket_squares=np.zeros(buckets),
+        bucket_counts=np.zeros((windows, LEVELS), dtype=np.int64),
+        window_counts=np.zeros((windows, 3), dtype=np.int64),
+        window_sums=np.zeros((windows, 2)),
     )
 
 
 def windows_of(state: Mapping[str, Array]) -> Windows:
     """Return the windows of these arrays, ignoring others."""
-    return Windows(**{name: state[name] for name in Windows._fields})
+    arrays = {name: state[name] for name in Windows._fields}
+    return Windows(**arrays)
 
 
 def are_windows(windows: Windows) -> bool:
@@ -100,7 +102,8 @@ def are_windows(windows: Windows) -> bool:
     # The oldest bucket is dropped from the deepest row: from an empty one its count would go below
     # 0, and the next bucket would lie before the array.
     is_used = buckets > 0
-    deepest = np.where(is_used, np.arange(LEVELS), 0).max(axis=1)
+    used_rows = np.where(is_used, np.arange(LEVELS), 0)
+    deepest = used_rows.max(axis=1)
     return bool(
         (buckets >= 0).all()
         and (buckets <= BUCKETS).all()
@@ -113,9 +116,11 @@ def are_windows(windows: Windows) -> bool:
 def copy_window(windows: Windows, source: int, target: int) -> None:
     """Let window `target` have the numbers of another one."""
     for row in range(LEVELS):
-        windows.bucket_counts[target, row] = windows.bucket_counts[source, row]
+        count = windows.bucket_counts[source, row]
+        windows.bucket_counts[target, row] = count
         for b in range(BUCKETS + 1):
-            windows.bucket_sums[target, row, b] = windows.bucket_sums[source, row, b]
+            total = windows.bucket_sums[source, row, b]
+            windows.bucket_sums[target, row, b] = total
             squares = windows.bucket_squares[source, row, b]
             windows.bucket_squares[target, row, b] = squares
     for part in range(3):
@@ -139,7 +144,8 @@ def empty_window(windows: Windows, k: int) -> None:
 def window_mean(windows: Windows, k: int) -> float:
     """Return the mean of the numbers in window `k`; 0 if it has none."""
     width = windows.window_counts[k, WIDTH]
-    return float(windows.window_sums[k, SUM] / max(width, 1))
+    total = windows.window_sums[k, SUM]
+    return float(total / max(width, 1))
 
 
 @inlined
@@ -147,8 +153,9 @@ def _drop_buckets(windows: Windows, k: int, row: int, count: int) -> None:
     """Remove the oldest buckets of one size."""
     stop = windows.bucket_counts[k, row] - count
     for b in range(stop):
-        windows.bucket_sums[k, row, b] = windows.bucket_sums[k, row, b + count]
-        windows.bucket_squares[k, row, b] = windows.bucket_squares[k, row, b + count]
+        source = b + count
+        windows.bucket_sums[k, row, b] = windows.bucket_sums[k, row, source]
+        windows.bucket_squares[k, row, b] = windows.bucket_squares[k, row, source]
     windows.bucket_counts[k, row] = stop
 
 
@@ -201,8 +208,9 @@ def _merge_buckets(windows: Windows, k: int) -> None:
         squares = windows.bucket_squares[k, row]
         difference = sums[0] / size - sums[1] / size
         between = float(size) * size * difference * difference / (size + size)
-        merged = squares[0] + squares[1] + between
-        _append_bucket(windows, k, row + 1, sums[0] + sums[1], merged)
+        merged_sum = sums[0] + sums[1]
+        merged_squares = squares[0] + squares[1] + between
+        _append_bucket(windows, k, row + 1, merged_sum, merged_squares)
         _drop_buckets(windows, k, row, 2)
         row += 1
 
@@ -219,11 +227,14 @@ def _differ(
     """Return whether the means on both sides of a cut differ."""
     if after <= _LEAST_SIDE + 1 or before <= _LEAST_SIDE + 1:
         return False
-    first = quotient(1.0, before - _LEAST_SIDE + 1.0)
-    m = first + quotient(1.0, after - _LEAST_SIDE + 1.0)
-    bound = sqrt(2.0 * m * spread * d) + 2.0 / 3.0 * d * m
-    means = quotient(sum_before, before * 1.0) - quotient(sum_after, after * 1.0)
-    return bool(abs(means) > bound)
+    of_first = quotient(1.0, before - _LEAST_SIDE + 1.0)
+    of_second = quotient(1.0, after - _LEAST_SIDE + 1.0)
+    m = of_first + of_second
+    deviation = sqrt(2.0 * m * spread * d)
+    bound = deviation + 2.0 / 3.0 * d * m
+    mean_before = quotient(sum_before, before * 1.0)
+    mean_after = quotient(sum_after, after * 1.0)
+    return bool(abs(mean_before - mean_after) > bound)
 
 
 @nested
@@ -234,16 +245,22 @@ def _has_cut(windows: Windows, k: int, delta: float) -> bool:
     # Rounding may leave less than nothing where all numbers are equal.
     if spread < 0.0:
         return False
-    d = nearest_logarithm(2.0 * nearest_logarithm(float(width)) / delta)
+    log_of_width = nearest_logarithm(float(width))
+    d = nearest_logarithm(2.0 * log_of_width / delta)
     before = 0
     sum_before = 0.0
     sum_after = windows.window_sums[k, SUM]
-    for row in range(windows.window_counts[k, DEEPEST], -1, -1):
-        for b in range(windows.bucket_counts[k, row]):
-            before += 1 << row
-            sum_before += windows.bucket_sums[k, row, b]
-            sum_after -= windows.bucket_sums[k, row, b]
-            if _differ(before, sum_before, width - before, sum_after, spread, d):
+    deepest = windows.window_counts[k, DEEPEST]
+    for row in range(deepest, -1, -1):
+        size = 1 << row
+        count = windows.bucket_counts[k, row]
+        for b in range(count):
+            total = windows.bucket_sums[k, row, b]
+            before += size
+            after = width - before
+            sum_before += total
+            sum_after -= total
+            if _differ(before, sum_before, after, sum_after, spread, d):
                 return True
     return False
 

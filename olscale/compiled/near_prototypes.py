@@ -184,13 +184,7 @@ def add_differences(
     number: Any = prototypes[0].dtype
 
     @inlined
-    def add_feature(
-        prototypes,
-        j,
-        value,
-        count,
-        kind,
-    ):
+    def add_feature(prototypes, j, value, count, kind):
         for n in range(count):
             p = prototypes.candidates[n]
             rows = max(1.0, prototypes.counts[p])
@@ -201,27 +195,13 @@ def add_differences(
 
     add: Any = add_feature
 
-    def dense(
-        X,
-        i,
-        prototypes,
-        count,
-        scale,
-        kind,
-    ):
+    def dense(X, i, prototypes, count, scale, kind):
         row = prototypes.rows[i & 1]
         for j in range(prototypes.sums.shape[0]):
             if (row[j] != 0.0) == (kind != ABSENT):
                 add(prototypes, j, scale * np.float64(row[j]), count, kind)
 
-    def csr(
-        X,
-        i,
-        prototypes,
-        count,
-        scale,
-        kind,
-    ):
+    def csr(X, i, prototypes, count, scale, kind):
         start = X.indptr[i]
         stop = X.indptr[i + 1]
         if kind != ABSENT:

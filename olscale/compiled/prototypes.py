@@ -118,7 +118,10 @@ def open_prototypes(state: dict[str, Array], X: Rows, existing: int) -> Prototyp
     offsets = np.empty(size)
     slopes = np.empty(size)
     distances = np.empty(size)
-    rows = np.empty((2, 0 if isinstance(X, CSR) else len(sums)), sums.dtype)
+    features = len(sums)
+    if isinstance(X, CSR):
+        features = 0
+    rows = np.empty((2, features), sums.dtype)
     pending = np.empty(2, np.int64)
     weight = np.empty(1)
     return Prototypes(
@@ -175,9 +178,9 @@ def means_of(state: dict[str, Array], existing: int) -> FloatArray:
     >>> means_of(state, 1).tolist()
     [[2.0, 3.0]]
     """
-    means: FloatArray = (
-        state["S"][:, :existing] / np.maximum(state["members"][:existing], 1.0)
-    ).T
+    sums = state["S"][:, :existing]
+    counts = np.maximum(state["members"][:existing], 1.0)
+    means: FloatArray = (sums / counts).T
     return means
 
 
@@ -250,7 +253,12 @@ def _measure(prototypes, X, i):
         row = prototypes.rows[i & 1]
         earlier = prototypes.rows[before & 1]
         add_multiply_dense(
-            earlier, p, prototypes.weight[0], row, prototypes.sums, prototypes.products
+            earlier,
+            p,
+            prototypes.weight[0],
+            row,
+            prototypes.sums,
+            prototypes.products,
         )
         prototypes.pending[0] = -1
 

@@ -76,12 +76,13 @@ class SupportVectors(NamedTuple):
 @inlined
 def has_room(support: Any, entries: int) -> bool:
     """Return whether a vector of `entries` entries can be put in."""
-    needed = min(entries, support.place.shape[0] - support.counts[1])
-    places = support.feature.shape[0] - support.counts[1]
-    return bool(
-        places >= needed
-        and support.counts[0] < min(support.sizes.shape[0], support.counts[3])
-    )
+    vectors = support.counts[0]
+    features = support.counts[1]
+    most = support.counts[3]
+    needed = min(entries, support.place.shape[0] - features)
+    places = support.feature.shape[0] - features
+    slots = min(support.sizes.shape[0], most)
+    return bool(places >= needed and vectors < slots)
 
 
 @inlined
@@ -145,9 +146,11 @@ def distances(
 
     Its size, like those of the vectors, is the sum of its absolute values.
     """
-    for block in range((support.counts[0] + WIDTH - 1) // WIDTH):
+    blocks = (support.counts[0] + WIDTH - 1) // WIDTH
+    for block in range(blocks):
+        first = block * WIDTH
         values = support.values[block]
-        sums = k[block * WIDTH : (block + 1) * WIDTH]
+        sums = k[first : first + WIDTH]
         for s in range(WIDTH):
             sums[s] = 0.0
         for p in range(entries):
@@ -156,7 +159,7 @@ def distances(
             for s in range(WIDTH):  # relative to both sizes, which are added below
                 sums[s] += abs(x - line[s]) - abs(line[s]) - abs(x)
         for s in range(WIDTH):
-            sums[s] += size + support.sizes[block * WIDTH + s]
+            sums[s] += size + support.sizes[first + s]
 
 
 @inlined
@@ -195,7 +198,9 @@ def put(
 @inlined
 def hold(support: Any, slot: int, place: int) -> None:
     """Record that a vector is not 0 at a place."""
-    support.held[slot, place // 64] |= np.uint64(1) << np.uint64(place % 64)
+    word = place // 64
+    bit = np.uint64(1) << np.uint64(place % 64)
+    support.held[slot, word] |= bit
 
 
 @inlined
@@ -241,17 +246,16 @@ def drop(support: Any, slot: int) -> int:
         old = support.held[last]
         new = support.held[slot]
         for word in range(old.shape[0]):
-            bits = new[word] = old[word]
+            bits = old[word]
+            new[word] = bits
             old[word] = 0
             while bits != 0:
                 place = 64 * word + lowest_bit(bits)
                 bits &= bits - np.uint64(1)
                 target[place, b] = source[place, a]
                 source[place, a] = 0.0
-        support.sizes[slot], support.born[slot] = (
-            support.sizes[last],
-            support.born[last],
-        )
+        support.sizes[slot] = support.sizes[last]
+        support.born[slot] = support.born[last]
         support.sizes[last] = 0.0
         support.born[last] = -1
         support.changed[last // VECTOR] = True
@@ -276,9 +280,9 @@ def merge(support: Any, slot: int, other: int, share: float) -> None:
         while bits != 0:
             place = 64 * word + lowest_bit(bits)
             bits &= bits - np.uint64(1)
-            values[place, a] = (
-                share * other_values[place, b] + (1.0 - share) * values[place, a]
-            )
+            of_other = share * other_values[place, b]
+            of_itself = (1.0 - share) * values[place, a]
+            values[place, a] = of_other + of_itself
             largest = max(largest, abs(values[place, a]))
     for word in range(support.held.shape[1]):
         before = support.held[slot, word]
