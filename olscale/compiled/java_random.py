@@ -59,7 +59,10 @@ def java_random(seed: int) -> JavaRandom:
     (30, 0.05466526274716077, 0.2669736057242196)
     """
     scrambled = (seed ^ int(_MULTIPLIER)) & int(_MASK)
-    return JavaRandom(np.array([scrambled], dtype=np.uint64), np.zeros(2))
+    return JavaRandom(
+        bits=np.array([scrambled], dtype=np.uint64),
+        spare=np.zeros(2),
+    )
 
 
 def java_seed(entropy: Sequence[int], seed: int = 0) -> int:
@@ -76,7 +79,8 @@ def java_seed(entropy: Sequence[int], seed: int = 0) -> int:
     # A key, not one more number of the entropy: that would be the entropy of another run.
     key = (seed,) if seed > 0 else ()
     sequence = np.random.SeedSequence([_TAG, *entropy], spawn_key=key)
-    return int(sequence.generate_state(1)[0] >> 1)
+    (word,) = sequence.generate_state(1)
+    return int(word >> 1)
 
 
 @inlined
@@ -84,7 +88,8 @@ def _next(random: Any, count: int) -> int:
     """Return the next `count` bits, at most 31, as a number of 0 or more."""
     state = (random.bits[0] * _MULTIPLIER + _ADDEND) & _MASK
     random.bits[0] = state
-    return np.int64(state >> np.uint64(_STATE_BITS - count))  # type: ignore[return-value]
+    low_bits = np.uint64(_STATE_BITS - count)
+    return np.int64(state >> low_bits)  # type: ignore[return-value]
 
 
 @compiled
@@ -122,7 +127,8 @@ def next_gaussian(random: Any) -> float:
         first = 2.0 * next_double(random) - 1.0
         second = 2.0 * next_double(random) - 1.0
         square = first * first + second * second
-    scale = sqrt(-2.0 * strict_logarithm(square) / square)
+    logarithm = strict_logarithm(square)
+    scale = sqrt(-2.0 * logarithm / square)
     random.spare[0] = 1.0
     random.spare[1] = second * scale
     return first * scale
