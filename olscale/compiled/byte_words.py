@@ -48,6 +48,7 @@ def _load(bits: int, result: Any) -> Callable[..., Any]:
             word = ir.IntType(bits)
             address = builder.bitcast(first, word.as_pointer())
             loaded = builder.load(address)
+            # Numbers in a text begin at any byte.
             loaded.align = 1
             if bits < 64:
                 return builder.zext(loaded, INT64)

@@ -175,6 +175,7 @@ def add_block(
     Q, R = np.linalg.qr(orthogonal - of.U @ again)
     rank = len(of.s)
     more = len(R)
+    # The rows of the block along the directions and orthogonal to them, small enough to decompose.
     columns = rank + B.shape[1]
     K = np.zeros((rank + more, columns))
     K[:rank, :rank] = np.diag(of.s)

@@ -98,6 +98,7 @@ def invert(half: Any, size: int, width: int) -> bool:
             if j - j % PANEL == k - k % PANEL:
                 across = place(width, max(j, k), min(j, k))
                 half[across] = a[j] / root
+    # All steps together leave minus the inverse.
     for n in range(half.shape[0]):
         half[n] = -half[n]
     return True

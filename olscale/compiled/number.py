@@ -75,6 +75,7 @@ def _leading_zeros(typing_context: Any, word: Any) -> Generated:
 @intrinsic
 def _high_product(typing_context: Any, a: Any, b: Any) -> Generated:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        # Processors of 64 bits have an instruction for the product of 128 bits.
         wide = ir.IntType(128)
         factors = [builder.zext(argument, wide) for argument in arguments]
         product = builder.mul(*factors)

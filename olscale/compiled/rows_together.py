@@ -151,6 +151,7 @@ def _multiply(
     c = 0.0
     d = 0.0
     for p in range(first, first + length):
+        # The four sums do not wait for each other.
         x_a = X.data[p]
         x_b = X.data[p + length]
         x_c = X.data[p + 2 * length]

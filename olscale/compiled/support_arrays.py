@@ -43,6 +43,7 @@ def empty_support(columns: int, slots: int, most: int) -> dict[str, Array]:
     """
     blocks = -(-slots // WIDTH)
     room = blocks * WIDTH
+    # As many as a word of `held` has bits, the least that can be stored.
     places = 64
     words = places // 64
     return {

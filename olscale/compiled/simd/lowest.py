@@ -227,6 +227,7 @@ def _smaller(builder: Any, a: Any, b: Any) -> Any:
 
 def _smallest(builder: Any, vectors: list[Any]) -> Any:
     """Return a vector filled with the smallest number of all vectors."""
+    # In pairs rather than one after the other: fewer comparisons wait for others.
     while len(vectors) > 1:
         even = vectors[::2]
         odd = vectors[1::2]

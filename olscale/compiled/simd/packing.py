@@ -48,6 +48,7 @@ def split_halves(
         _, first_half, _, first_index, high_half = arguments
         address = _address(builder, source, first_index, _INDICES)
         loaded = builder.load(address)
+        # Rows begin at any number: a vector is no better aligned than its numbers.
         loaded.align = 4
         lower = builder.trunc(loaded, _HALVES)
         address = _address(builder, target, first_half, _HALVES)

@@ -64,6 +64,7 @@ def broadcast(builder: Any, value: Any, vector: Any) -> Any:
     undefined = ir.Constant(vector, ir.Undefined)
     first = builder.insert_element(undefined, value, INT32(0))
     places = ir.VectorType(INT32, vector.count)
+    # LLVM recognizes a shuffle that takes one place everywhere: one instruction.
     first_everywhere = ir.Constant(places, [0] * vector.count)
     return builder.shuffle_vector(first, undefined, first_everywhere)
 
