@@ -208,8 +208,8 @@ def _merge_buckets(windows: Windows, k: int) -> None:
         squares = windows.bucket_squares[k, row]
         difference = sums[0] / size - sums[1] / size
         between = float(size) * size * difference * difference / (size + size)
-        merged_sum = sums[0] + sums[1]
         merged_squares = squares[0] + squares[1] + between
+        merged_sum = sums[0] + sums[1]
         _append_bucket(windows, k, row + 1, merged_sum, merged_squares)
         _drop_buckets(windows, k, row, 2)
         row += 1
@@ -257,9 +257,9 @@ def _has_cut(windows: Windows, k: int, delta: float) -> bool:
         for b in range(count):
             total = windows.bucket_sums[k, row, b]
             before += size
-            after = width - before
             sum_before += total
             sum_after -= total
+            after = width - before
             if _differ(before, sum_before, after, sum_after, spread, d):
                 return True
     return False

@@ -99,21 +99,18 @@ def digits_of(buffer: NDArray[np.uint8], pos: int, count: int) -> np.uint64:
     """Return the value of `count` bytes from `pos` on, at most eight, all digits."""
     digits = word_at(buffer, pos) ^ _ZEROS
     # A shift of a word by all its bits would not give zero.
-    if count <= 0:
-        return _U0
-    bits = _U8 * np.uint64(count)
-    return _value(digits << _U64 - bits)
+    if count > 0:
+        bits = _U8 * np.uint64(count)
+        return _value(digits << _U64 - bits)
+    return _U0
 
 
 @inlined
 def _value(digits: np.uint64) -> np.uint64:
     """Return the value of eight digits, the first in the lowest byte of a word."""
-    one_after = digits >> _U8
-    pairs = (digits * _TEN + one_after) & _PAIRS
-    pair_after = pairs >> _U16
-    quads = (pairs * _HUNDRED + pair_after) & _QUADS
-    quad_after = quads >> _U32
-    return (quads * _MYRIAD + quad_after) & _HALF
+    pairs = (digits * _TEN + (digits >> _U8)) & _PAIRS
+    quads = (pairs * _HUNDRED + (pairs >> _U16)) & _QUADS
+    return (quads * _MYRIAD + (quads >> _U32)) & _HALF
 
 
 BYTES = 32

@@ -93,11 +93,13 @@ def invert(half: Any, size: int, width: int) -> bool:
         subtract(half, line, 1)
         a[k] = -1.0 / root
         for j in range(width):
+            element = a[j] / root
             at = place(width, min(j, k), max(j, k))
-            half[at] = a[j] / root
+            half[at] = element
             if j - j % PANEL == k - k % PANEL:
+                element = a[j] / root
                 across = place(width, max(j, k), min(j, k))
-                half[across] = a[j] / root
+                half[across] = element
     # All steps together leave minus the inverse.
     for n in range(half.shape[0]):
         half[n] = -half[n]

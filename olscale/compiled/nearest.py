@@ -83,8 +83,7 @@ def nearest_exponential(x: float) -> float:
     q = 1.0 / 24.0 + r * (1.0 / 120.0 + r / 720.0)
     p = r + r * r * (0.5 + r * (1.0 / 6.0 + r * q))
     power = _POWERS[i, 0]
-    residual = _POWERS[i, 1]
-    mantissa = power + (residual + power * p)
+    mantissa = power + (_POWERS[i, 1] + power * p)
     exponent = ((steps - i) >> 7) + BIAS
     return float(mantissa * from_bits(exponent << 52))
 
@@ -106,7 +105,7 @@ def nearest_logarithm(x: float) -> float:
     q = 1.0 / 3.0 - r * (0.25 - r * (0.2 - r * (1.0 / 6.0 - r * q)))
     q = r * r * (r * q - 0.5)
     high = k * LN2_HIGH + _NEAR_ONE[i, 1]
-    low = k * LN2_LOW + _NEAR_ONE[i, 2] + q
     total = high + r
     lost = (high - total) + r
+    low = k * LN2_LOW + _NEAR_ONE[i, 2] + q
     return float(total + (lost + low))

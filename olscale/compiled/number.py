@@ -226,15 +226,15 @@ def _plain_number(buffer: NDArray[np.uint8], pos: int, mark: int) -> tuple[float
         if count > 8:
             second = min(count - 8, 8)
             third = max(count - 16, 0)
-            decimals = digits_of(buffer, first, 8)
-            mantissa = mantissa * _UNSIGNED_POWERS[8] + decimals
-            decimals = digits_of(buffer, first + 8, second)
-            mantissa = mantissa * _UNSIGNED_POWERS[second] + decimals
-            decimals = digits_of(buffer, first + 16, third)
-            mantissa = mantissa * _UNSIGNED_POWERS[third] + decimals
+            shifted = mantissa * _UNSIGNED_POWERS[8]
+            mantissa = shifted + digits_of(buffer, first, 8)
+            shifted = mantissa * _UNSIGNED_POWERS[second]
+            mantissa = shifted + digits_of(buffer, first + 8, second)
+            shifted = mantissa * _UNSIGNED_POWERS[third]
+            mantissa = shifted + digits_of(buffer, first + 16, third)
         else:
-            decimals = digits_of(buffer, first, count)
-            mantissa = mantissa * _UNSIGNED_POWERS[count] + decimals
+            shifted = mantissa * _UNSIGNED_POWERS[count]
+            mantissa = shifted + digits_of(buffer, first, count)
     if digits + count <= _EXACT_DIGITS:
         value = np.float64(np.int64(mantissa)) / _FLOAT_POWERS[count]
     else:

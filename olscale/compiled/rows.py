@@ -177,15 +177,17 @@ def add_row(X: Rows, i: int, W: Array, a: FloatArray) -> Any:
 
     def csr(X, i, W, a):
         columns = W.shape[1]
-        start = np.uint64(X.indptr[i])
-        stop = np.uint64(X.indptr[i + 1])
         if columns == 1:
             w = flat(W)
             step = a[0]
+            start = np.uint64(X.indptr[i])
+            stop = np.uint64(X.indptr[i + 1])
             for p in range(start, stop):
                 j = np.uint32(X.indices[p])
                 w[j] += step * X.data[p]
         else:
+            start = np.uint64(X.indptr[i])
+            stop = np.uint64(X.indptr[i + 1])
             move_csr(X.indices, X.data, start, stop, W, a)
 
     if W.ndim == 1:

@@ -123,7 +123,8 @@ def _have_same_features(X: Any, i: int, length: int) -> bool:
     features = X.indices[first : first + length]
     for r in range(1, ROWS):
         start = first + r * length
-        features_of_other = X.indices[start : start + length]
+        stop = first + (r + 1) * length
+        features_of_other = X.indices[start:stop]
         differ = np.int32(0)
         if features[0] != features_of_other[0]:
             return False
@@ -153,12 +154,12 @@ def _multiply(
     for p in range(first, first + length):
         # The four sums do not wait for each other.
         x_a = X.data[p]
-        x_b = X.data[p + length]
-        x_c = X.data[p + 2 * length]
-        x_d = X.data[p + 3 * length]
         a += x_a * x_a
+        x_b = X.data[p + length]
         b += x_b * x_b
+        x_c = X.data[p + 2 * length]
         c += x_c * x_c
+        x_d = X.data[p + 3 * length]
         d += x_d * x_d
         place = support.place[X.indices[p]]
         if place >= 0:

@@ -76,13 +76,13 @@ class SupportVectors(NamedTuple):
 @inlined
 def has_room(support: Any, entries: int) -> bool:
     """Return whether a vector of `entries` entries can be put in."""
+    needed = min(entries, support.place.shape[0] - support.counts[1])
+    places = support.feature.shape[0] - support.counts[1]
+    if places < needed:
+        return False
     vectors = support.counts[0]
-    features = support.counts[1]
-    most = support.counts[3]
-    needed = min(entries, support.place.shape[0] - features)
-    places = support.feature.shape[0] - features
-    slots = min(support.sizes.shape[0], most)
-    return bool(places >= needed and vectors < slots)
+    slots = min(support.sizes.shape[0], support.counts[3])
+    return bool(vectors < slots)
 
 
 @inlined
@@ -199,8 +199,7 @@ def put(
 def hold(support: Any, slot: int, place: int) -> None:
     """Record that a vector is not 0 at a place."""
     word = place // 64
-    bit = np.uint64(1) << np.uint64(place % 64)
-    support.held[slot, word] |= bit
+    support.held[slot, word] |= np.uint64(1) << np.uint64(place % 64)
 
 
 @inlined
@@ -254,8 +253,10 @@ def drop(support: Any, slot: int) -> int:
                 bits &= bits - np.uint64(1)
                 target[place, b] = source[place, a]
                 source[place, a] = 0.0
-        support.sizes[slot] = support.sizes[last]
-        support.born[slot] = support.born[last]
+        size = support.sizes[last]
+        number = support.born[last]
+        support.sizes[slot] = size
+        support.born[slot] = number
         support.sizes[last] = 0.0
         support.born[last] = -1
         support.changed[last // VECTOR] = True
