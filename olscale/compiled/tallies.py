@@ -1,10 +1,10 @@
 """Sums for measures, added up row by row: any split of rows into chunks gives the same bits.
 
-Each row comes with the predictions of trivial baselines, `baseline`. Unless `given` they follow
-from `base`, what those baselines know, and are written if there is room; if `frozen` the baselines
-learn no more. Rows count by their `weights`, or 1 each without weights; to the baselines all rows
-are equal. Sums fade by `alpha` with each row, and are copied to the rows of `found` after as many
-rows as `marks` says.
+Each row comes with the predictions of trivial baselines, `baseline`. Unless `has_baseline` they
+follow from `base`, what those baselines know, and are written if there is room; if `frozen` the
+baselines learn no more. Rows count by their `weights`, or 1 each without weights; to the baselines
+all rows are equal. Sums fade by `alpha` with each row, and are copied to the rows of
+`sums_at_marks` after as many rows as `marks` says.
 """
 
 from math import inf, nan, sqrt
@@ -298,3 +298,34 @@ def measure_residuals(sums: Any, measures: Any) -> None:
         if row[DULL_SQUARED] > FADED:
             measures[i, 3] = row[ABSOLUTE] / row[DULL_ABSOLUTE]
             measures[i, 4] = sqrt(squared / row[DULL_SQUARED])
+
+
+@compiled
+def add_to_bins(
+    hits: Any,
+    probabilities: Any,
+    weights: Any,
+    sums: Any,
+    alpha: float,
+    marks: Any,
+    sums_at_marks: Any,
+) -> None:
+    """Add rows to the bins of their probability, from 0 to 1, while sums fade by `alpha`.
+
+    `sums` has the weight of all rows, then for each bin the sum of probabilities less hits.
+    """
+    bins = sums.shape[0] - 1
+    mark = 0
+    for i in range(hits.shape[0]):
+        if alpha != 1.0:
+            for k in range(sums.shape[0]):
+                sums[k] *= alpha
+        weight = 1.0
+        if weights.shape[0]:
+            weight = weights[i]
+        place = min(bins - 1, int(probabilities[i] * bins))
+        sums[0] += weight
+        sums[1 + place] += weight * (probabilities[i] - hits[i])
+        if mark < marks.shape[0] and marks[mark] == i + 1:
+            copy_numbers(sums, sums_at_marks[mark], sums.shape[0])
+            mark += 1

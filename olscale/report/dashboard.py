@@ -6,12 +6,14 @@ changed since a browser last asked is not sent again.
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
@@ -26,9 +28,8 @@ from olscale.report.first_screen import (
     leaderboard_html,
     looks_of_comparison,
 )
-from olscale.report.html import paragraphs, style, table_html
+from olscale.report.html import escape, paragraphs, style, table_html
 from olscale.report.live_html import curves_html, live_html
-from olscale.report.nights import linked_calendar, stores_of_nights
 from olscale.report.notes import damage_notes
 from olscale.report.overview import overview_html
 from olscale.report.papers.base import FigureSource
@@ -56,6 +57,9 @@ _MOST_REPORTS = 8
 """Most reports of nights that are kept: visitors may ask for those of a year."""
 
 _Stamps = tuple[str, dict[str, Hashable]]
+
+_NIGHT = re.compile(r'(<td [^>]*data-night="([^"]*)"[^>]*>)([^<]*)</td>')
+"""A night's cell in the calendar of a job."""
 
 
 class Dashboard:
@@ -187,7 +191,7 @@ class Dashboard:
 
     def night(self, number: int, name: str) -> Path:
         """Return the folder of the report of a night, by the number of its page."""
-        stores = stores_of_nights(self.pages[number])
+        stores = _stores_of_nights(self.pages[number])
         if name not in stores:
             raise IndexError(name)
         with self._making_nights:
@@ -237,7 +241,8 @@ class Dashboard:
             )
             or not any(self._store(number).done() for number in numbers),
             calendars=[
-                Markup(linked_calendar(*numbered)) for numbered in enumerate(self.pages)
+                Markup(_linked_calendar(*numbered))
+                for numbered in enumerate(self.pages)
             ],
             names=[
                 printable(self._name(number, store))
@@ -278,3 +283,28 @@ def _tables(store: Store) -> str:
 
 def _status(store: Store) -> Status:
     return store_status(store, on_damage="skip")
+
+
+def _stores_of_nights(page: Path) -> dict[str, Path]:
+    """Return the stores of the nights whose page this is, by their names; old ones are pruned."""
+    stores = page.parent.parent.glob("nights/*/store")
+    return {store.parent.name: store for store in sorted(stores)}
+
+
+def _linked_calendar(number: int, page: Path) -> str:
+    """Return the calendar that a job writes next to its page; nights lead to their reports."""
+    calendar = page.parent / "calendar.html"
+    if not calendar.is_file():
+        return ""
+    nights = {str(escape(name)): name for name in _stores_of_nights(page)}
+
+    def linked(cell: re.Match[str]) -> str:
+        head, night, sign = cell.groups()
+        if night not in nights:
+            return cell[0]
+        address = f"night/{number}/{quote(nights[night], safe='')}/"
+        return (
+            f'{head}<a href="{address}" aria-label="report of {night}">{sign}</a></td>'
+        )
+
+    return _NIGHT.sub(linked, calendar.read_text(encoding="utf-8"))

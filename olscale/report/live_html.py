@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
-from math import isfinite, isnan
+from math import ceil, floor, isfinite, isnan, log10
 from pathlib import Path
 from time import time
 from typing import Any
@@ -31,7 +31,6 @@ from olscale.report.palette import (
     baseline_look,
     series_look,
 )
-from olscale.report.ticks import nice_ticks
 from olscale.results.live import LiveEvaluation
 from olscale.system.sizes import duration_text, size_text
 
@@ -239,7 +238,7 @@ def _chart(
         for error in learner.errors[len(learner.errors) // 4 :]
     ]
     later = [error for error in later if isfinite(error)] or [0.0]
-    ticks = nice_ticks(scale * min(later), scale * max(later))
+    ticks = _nice_ticks(scale * min(later), scale * max(later))
     low = ticks[0] / scale
     high = ticks[-1] / scale
 
@@ -289,3 +288,22 @@ def _far(lines: Sequence[LiveLearner]) -> set[str]:
     least = min(errors.values(), default=0.0)
     far = {label for label, error in errors.items() if error > _FAR * least}
     return far if least > 0.0 and len(lines) - len(far) > 1 else set()
+
+
+def _nice_ticks(low: float, high: float, most: int = 5) -> list[float]:
+    """Return round numbers that span a range, at most `most` and one.
+
+    Examples
+    --------
+    >>> _nice_ticks(39.3, 44.8)
+    [38.0, 40.0, 42.0, 44.0, 46.0]
+    """
+    span = (high - low) or abs(high) or 1.0
+    raw = span / (most - 1)
+    power = 10.0 ** floor(log10(raw))
+    step = next(
+        factor * power for factor in (1, 2, 5, 10) if factor * power >= raw * (1 - 1e-9)
+    )
+    first = floor(low / step + 1e-9)
+    last = ceil(high / step - 1e-9)
+    return [round(step * i, 12) for i in range(first, max(last, first + 1) + 1)]

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from olscale.arrays import Array, FloatArray, IntArray
-from olscale.compiled.bin_sums import add_to_bins
+from olscale.compiled.tallies import add_to_bins
 from olscale.evaluation.metrics.base import StreamShape
 from olscale.evaluation.metrics.estimates import Estimates, Events, RowSums
 from olscale.task import Task

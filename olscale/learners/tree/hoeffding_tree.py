@@ -10,7 +10,8 @@ from olscale.compiled.csr import Rows
 from olscale.learners.contract.class_distribution import ClassShares
 from olscale.learners.contract.cost import EstimatesCost, require_memory
 from olscale.learners.contract.estimator import OnePassLearner
-from olscale.learners.contract.learner import FloatArray, State, array_of
+from olscale.learners.contract.learner import FloatArray, Learner, State, array_of
+from olscale.learners.contract.parameters import Choice, Whole, param
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.tree.bins import empty_bins
 from olscale.learners.tree.growing import GrowsLeaves
@@ -21,7 +22,6 @@ from olscale.learners.tree.leaves import (
     MAJORITY,
     HoeffdingRule,
 )
-from olscale.learners.tree.numeric_splits import SplitsNumeric
 from olscale.learners.tree.row_blocks import go_through
 from olscale.learners.tree.tree_arrays import (
     allow_sizes,
@@ -48,6 +48,38 @@ _NO_POOL = Pool(_NONE, _NONE, np.zeros(2, dtype=np.int64))
 _NO_VALUES = np.zeros(1, dtype=np.int64)
 
 PREDICTIONS = {"mc": MAJORITY, "nb": BAYES, "nba": ADAPTIVE}
+
+_GAUSSIAN = "gaussian"
+_HISTOGRAM = "histogram"
+
+
+class SplitsNumeric(Learner):
+    """Base of trees that choose how they split numeric columns: adds `splits` and `bins`."""
+
+    splits: str = param(
+        _GAUSSIAN,
+        Choice((_GAUSSIAN, _HISTOGRAM)),
+        "How numeric columns are split: by a normal distribution of each class, or at the bounds "
+        "of a histogram, for which naive Bayes has no densities, so that `leaf` is best mc.",
+    )
+    bins: int = param(10, Whole(1), "Bins of a histogram.")
+
+    def resolved_params(self) -> dict[str, Any]:
+        """Return all parameters in canonical form, those of splits only if there are histograms."""
+        params = super().resolved_params()
+        if params["splits"] == _GAUSSIAN:
+            # Runs and models of normal distributions stay what they were.
+            del params["splits"]
+            del params["bins"]
+        return params
+
+    def has_histograms(self) -> bool:
+        """Return whether numeric columns are split at bounds of histograms."""
+        return self.splits == _HISTOGRAM
+
+    def most_bins(self) -> int:
+        """Return how many bins a histogram may have, 0 where there are none."""
+        return int(self.bins) if self.has_histograms() else 0
 
 
 class HoeffdingTree(
