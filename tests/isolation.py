@@ -102,7 +102,7 @@ def _state() -> dict[str, Any]:
         state["numpy.seterr"] = numpy.geterr()
     if (
         cluster := loaded.get("olscale.execution.cluster")
-    ) and cluster._configure.cache_info().currsize:
+    ) and cluster.configure_dask.cache_info().currsize:
         settings = dict(_settings("", loaded["dask.config"].config))
         # Dask's own scheduler edits this list in its place
         settings.pop("distributed.scheduler.http.routes", None)

@@ -15,7 +15,7 @@ import fsspec
 import numpy as np
 import pytest
 
-from olscale.execution.cluster import _configure
+from olscale.execution.cluster import configure_dask
 from tests.isolation import LeftBehind, unchanged
 
 
@@ -68,7 +68,7 @@ DASK = logging.getLogger("dask").level
 @pytest.mark.parametrize("change", LEAKS)
 def test_what_a_test_leaves_behind_is_named(change: str, tmp_path: Path) -> None:
     fsspec.get_filesystem_class("http")
-    _configure()
+    configure_dask()
     leak, undo = LEAKS[change]
     try:
         with (

@@ -57,7 +57,7 @@ class Deaf(AsyncProcess):
 
 
 @cache
-def _configure() -> None:
+def configure_dask() -> None:
     """Make our settings Dask's defaults; the user's files and variables take precedence."""
     dask.config.update_defaults(dask_settings())
     nanny.AsyncProcess = Deaf  # type: ignore[attr-defined]
@@ -78,7 +78,7 @@ async def connect(
         If the scheduler does not answer within ten seconds, if there is no certificate for
         encryption, or if this process must not start workers.
     """
-    _configure()
+    configure_dask()
     secured = None
     if where.tls is not None:
         secured = security(where.tls)

@@ -87,9 +87,7 @@ async def agree_on_learners(client: Any, learners: Sequence[str]) -> None:
     if learners:
         answers = await client.run(learner_modules, learners, on_error="return")
         for worker, answer in answers.items():
-            if _answered(answer) and (
-                line := _other_learners(worker, answer, learners)
-            ):
+            if _answered(answer) and (line := other_learners(worker, answer, learners)):
                 raise ExecutionError(line)
 
 
@@ -123,7 +121,7 @@ async def misfit(client: Any, worker: str, learners: Sequence[str] = ()) -> str:
     ).get(worker)
     if learners_there is None or not _answered(learners_there):
         raise OSError(f"worker {worker} does not answer")
-    return _other_learners(worker, learners_there, learners)
+    return other_learners(worker, learners_there, learners)
 
 
 def modules_of(names: Iterable[str]) -> tuple[str, ...]:
@@ -141,7 +139,7 @@ def learner_modules(learners: Sequence[str]) -> dict[str, tuple[str, str]]:
     }
 
 
-def _other_learners(worker: str, answer: Any, learners: Sequence[str]) -> str:
+def other_learners(worker: str, answer: Any, learners: Sequence[str]) -> str:
     """Return a line on which of the `learners` a worker lacks; an empty one if none."""
     if isinstance(answer, BaseException):
         return (

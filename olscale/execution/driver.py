@@ -338,7 +338,7 @@ class _Drive:
                     )
                 if not outcomes:
                     self._progress.note(
-                        _loss(group, lost.worker, ended, place, deaths == last)
+                        loss_text(group, lost.worker, ended, place, deaths == last)
                     )
                     continue
                 report = TaskReport(outcomes=outcomes)
@@ -354,7 +354,7 @@ class _Drive:
         return _End.DIED
 
 
-def _loss(
+def loss_text(
     group: RunGroup,
     worker: str,
     ended: Sequence[str],

@@ -202,7 +202,7 @@ def _series_sections(
         if has_alarm:
             verdict_html = '<span class="state alarm">changed: see the alarms</span>'
         # A phone moves it sideways: made smaller, its words would be too small to read.
-        drawing = f'<div class="scroll">{_drawing(verdict, has_alarm)}</div>'
+        drawing = f'<div class="scroll">{series_drawing(verdict, has_alarm)}</div>'
         parts.append(f"<h3>{escape(name)} {verdict_html}</h3>{drawing}")
     if len(verdicts) > _MOST_SERIES:
         sections["More series"] = [
@@ -229,7 +229,8 @@ def _has_alarm(series: NightSeries, alarms: list[str]) -> bool:
     return any(f" {learner} " in line and f" on {dataset} " in line for line in alarms)
 
 
-def _drawing(verdict: SeriesVerdict, has_alarm: bool = False) -> str:
+def series_drawing(verdict: SeriesVerdict, has_alarm: bool = False) -> str:
+    """Return the values of a series and its level as SVG."""
     series = verdict.series
     low = min(series.values)
     high = max(series.values)

@@ -140,7 +140,7 @@ def _reproduction(
     if lines:
         parts += [
             "### Figures that differ",
-            _grid([["cell", "settings tried"], *lines]),
+            markdown_table([["cell", "settings tried"], *lines]),
         ]
     parts += ["### All cells", _ledger(cells)]
     return parts
@@ -167,7 +167,7 @@ def _table(table: Table, bold: str) -> str:
         [name, *(_text(entry, bold) for entry in line)]
         for name, line in zip(table.rows, table.entries, strict=True)
     ]
-    return _grid(lines)
+    return markdown_table(lines)
 
 
 def _text(entry: Entry, bold: str) -> str:
@@ -221,7 +221,7 @@ def _ledger(cells: Sequence[Cell]) -> str:
                 _tuned(cell),
             ]
         )
-    return _grid(lines)
+    return markdown_table(lines)
 
 
 def _tuned(cell: Cell) -> str:
@@ -249,7 +249,8 @@ def _plain(text: str) -> str:
     return re.sub(r"<(?=[A-Za-z!/?])", "&lt;", printable(text))
 
 
-def _grid(lines: Sequence[Sequence[str]]) -> str:
+def markdown_table(lines: Sequence[Sequence[str]]) -> str:
+    """Return lines of cells, the first of them the head, as a table of Markdown."""
     # A bar would end the cell.
     head, *body = [
         [_plain(text).replace("|", "\\|") for text in line] for line in lines

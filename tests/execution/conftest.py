@@ -8,13 +8,13 @@ from copy import deepcopy
 import dask
 import pytest
 
-from olscale.execution.cluster import _configure
+from olscale.execution.cluster import configure_dask
 
 
 @pytest.fixture(autouse=True)
 def settings_of_dask() -> Iterator[None]:
     """Put Dask's settings back: `gen_cluster` leaves those from before olscale's, which come once a process."""
-    _configure()
+    configure_dask()
     before = deepcopy(dask.config.config)
     yield
     dask.config.config.clear()

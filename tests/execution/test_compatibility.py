@@ -18,11 +18,11 @@ import yaml
 from olscale.errors import ExecutionError
 from olscale.execution import compatibility as agreement
 from olscale.execution.compatibility import (
-    _other_learners,
     agree,
     different_versions,
     differing_settings,
     misfit,
+    other_learners,
     settings,
 )
 from tests.execution.test_tls import ROOT, environment
@@ -179,7 +179,7 @@ def test_settings_of_the_user_win_and_are_ours_elsewhere(
         "import dask; from dask.utils import parse_timedelta; from olscale.execution import "
         "cluster; "
         "from olscale.execution.settings import SETTINGS; "
-        "cluster._configure(); closes = dask.config.get('distributed.deploy.lost-worker-timeout'); "
+        "cluster.configure_dask(); closes = dask.config.get('distributed.deploy.lost-worker-timeout'); "
         "print(dask.config.get('distributed.scheduler.work-stealing'), "
         "parse_timedelta(closes) > 10 * SETTINGS.no_worker_seconds)"
     )
@@ -251,7 +251,7 @@ def test_a_worker_with_another_source_of_a_learner_gets_no_work(
 def test_a_class_of_a_notebook_is_told_where_workers_find_it() -> None:
     """No path helps: only the process that ran the cell has it."""
     why = "learner '__main__:Mine' cannot be imported (module __main__ has no attribute 'Mine'); x"
-    said = _other_learners("tcp://w:1", {"__main__:Mine": ("", why)}, ["__main__:Mine"])
+    said = other_learners("tcp://w:1", {"__main__:Mine": ("", why)}, ["__main__:Mine"])
     assert said.startswith(
         "workers cannot have learner '__main__:Mine': it is defined in a notebook or a script"
     )

@@ -20,7 +20,7 @@ from olscale.evaluation.run_group import RunGroup
 from olscale.execution import compatibility as agreement
 from olscale.execution import driver, group_calls, workers
 from olscale.execution.checkpoints import Checkpoints
-from olscale.execution.driver import _loss, drive
+from olscale.execution.driver import drive, loss_text
 from olscale.execution.on_worker import StreamActor
 from olscale.execution.progress import LiveProgress
 from olscale.execution.settings import SETTINGS, ExecutionSettings
@@ -384,4 +384,6 @@ def test_a_lost_worker_is_noted_with_the_row_of_the_newest_checkpoint(
         (("000000003.npz",), "from row 192 on"),
         (("000000003_000000040.npz", "000000003.npz"), "from row 232 on"),
     ):
-        assert _loss(group, "w", [], place, False).endswith(f"which resumes {where}")
+        assert loss_text(group, "w", [], place, False).endswith(
+            f"which resumes {where}"
+        )

@@ -21,7 +21,7 @@ import yaml
 from olscale.errors import ExperimentError
 from olscale.jobs.home import JobHome, read_history, write_json, write_night
 from olscale.jobs.job_file import AlarmRules, parse_job
-from olscale.jobs.page import _drawing
+from olscale.jobs.page import series_drawing
 from olscale.jobs.series import NightSeries, judge
 from olscale.jobs.status import job_status
 from olscale.results.opening import open_store
@@ -415,7 +415,7 @@ def test_the_drawing_of_an_error_that_stays_has_no_edge_below_zero(
     series = NightSeries(
         "error", "pa1", "", ["1", "2"], [error] * 2, [""] * 2, [""] * 2, [False] * 2
     )
-    drawing = _drawing(judge(series, AlarmRules()))
+    drawing = series_drawing(judge(series, AlarmRules()))
     assert f">{lowest}<" in drawing
 
 

@@ -20,7 +20,7 @@ from olscale.cli.progress import LineProgress, TerminalProgress
 from olscale.errors import OlscaleError
 from olscale.execution.progress import LiveProgress
 from olscale.report import as_csv, latex, plain, print_rich, tables
-from olscale.report.markdown import _grid
+from olscale.report.markdown import markdown_table
 from olscale.results import (
     PlannedDataset,
     PlannedLearner,
@@ -173,7 +173,7 @@ def test_a_page_and_its_figures_are_whole(store: Store, tmp_path: Path) -> None:
 
 
 def test_markdown_keeps_its_columns() -> None:
-    lines = _grid([["a", "b"], ["x|y\nz", "<script>"]]).splitlines()
+    lines = markdown_table([["a", "b"], ["x|y\nz", "<script>"]]).splitlines()
 
     assert lines == ["| a | b |", "| --- | --- |", "| x\\|y\\nz | &lt;script> |"]
 
