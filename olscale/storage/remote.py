@@ -1,14 +1,16 @@
 """Files below a prefix of an fsspec file system with atomic PUT: object stores, ``memory://``."""
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import islice
 from tempfile import NamedTemporaryFile
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from olscale.storage.base import Storage
 from olscale.storage.clients import split_url
+
+R = TypeVar("R")
 
 
 class RemoteStorage(Storage):
@@ -75,10 +77,16 @@ class RemoteStorage(Storage):
         waiting = iter(names)
         # One by one in threads: fsspec's cat of many paths would treat a bracket in the store's
         # path as a pattern.
+        while batch := list(islice(waiting, self.batch)):
+            yield from zip(batch, self._at_once(self._get, batch), strict=True)
+
+    def _at_once(self, call: Callable[..., R], *names: Iterable[str]) -> Iterator[R]:
+        """Yield what a call returns for each name, or for each name and another."""
+        if self.path.startswith("memory:"):  # which answers before a thread starts
+            yield from map(call, *names)
+            return
         with ThreadPoolExecutor(self.requests) as threads:
-            while batch := list(islice(waiting, self.batch)):
-                contents = threads.map(self._get, batch)
-                yield from zip(batch, contents, strict=True)
+            yield from threads.map(call, *names)
 
     def _get(self, name: str) -> bytes | Exception:
         try:
@@ -151,9 +159,8 @@ class RemoteStorage(Storage):
 
     def discard_all(self, names: Iterable[str]) -> None:
         """Remove many files, some at once."""
-        with ThreadPoolExecutor(self.requests) as threads:
-            for _ in threads.map(self.discard, names):
-                pass
+        for _ in self._at_once(self.discard, names):
+            pass
 
     def remove(self, name: str = "") -> None:
         self.discard_all(self.names(name))
@@ -169,12 +176,11 @@ class RemoteStorage(Storage):
         # One by one: fsspec's mv of a folder takes a bracket for a pattern, and folders inside for
         # files of S3.
         names = self.names(source)
-        with ThreadPoolExecutor(self.requests) as threads:
-            ends = [name.removeprefix(source) for name in names]
-            copies = [self._at(f"{target}{end}") for end in ends]
-            originals = [self._at(name) for name in names]
-            for _ in threads.map(self.fs.cp_file, originals, copies):
-                pass
+        ends = [name.removeprefix(source) for name in names]
+        copies = [self._at(f"{target}{end}") for end in ends]
+        originals = [self._at(name) for name in names]
+        for _ in self._at_once(self.fs.cp_file, originals, copies):
+            pass
         self.discard_all(names)
 
     def is_vacant(self) -> bool:
