@@ -60,6 +60,10 @@ the weights of one column is faster than with two or three at once.
 """
 
 
+_BLOCK_ROWS = 1024
+"""Rows whose scores are transposed at once: those of all settings stay in a cache."""
+
+
 class FusedLinear(FusedSettings):
     """Settings of a first-order linear learner in one pass.
 
@@ -134,7 +138,14 @@ class _SettingsBlock:
         scores: FloatArray = first._learn(
             X, y, self._state, self._rule, settings, weights
         )
-        return np.split(scores, settings, axis=1)
+        if settings == 1 or scores.shape[1] > settings:
+            return np.split(scores, settings, axis=1)
+        # Measures read the scores of a setting several times: a column at a stride is slow.
+        columns = np.empty((settings, len(scores), 1))
+        for start in range(0, len(scores), _BLOCK_ROWS):
+            block = scores[start : start + _BLOCK_ROWS]
+            columns[:, start : start + _BLOCK_ROWS, 0] = block.T
+        return list(columns)
 
     def release(self) -> None:
         """Give the learners their weights."""
