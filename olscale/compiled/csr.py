@@ -130,6 +130,9 @@ def slice_rows(X: Rows, start: int, stop: int) -> Rows:
 def take_rows(X: Rows, index: IntArray) -> Rows:
     """Return the rows of `X` at `index`, in that order, as a copy."""
     if not isinstance(X, CSR):
+        # Of short rows three times as fast as indexing; other layouts would be copied as a whole.
+        if X.flags.c_contiguous and index.dtype != np.bool_:
+            return np.take(X, index, axis=0)
         return X[index]
     from olscale.compiled.copies import gather_rows
 

@@ -26,7 +26,7 @@ READ_NUMBERS = 2.0
 ROW_READ_NUMBERS = 10.0
 """The same for a row in the order of its file, in addition to its values."""
 
-SHUFFLED_ROW_NUMBERS = 100.0
+SHUFFLED_ROW_NUMBERS = 50.0
 """The same for a row that is taken out of turn."""
 
 READING = 20.0
