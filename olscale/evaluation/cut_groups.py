@@ -32,9 +32,10 @@ SHUFFLED_ROW_NUMBERS = 50.0
 READING = 20.0
 """A group that learns so many times as long as it reads spends a twentieth of its time on that."""
 
-SLICE_READING = 8.0
+SLICE_READING = 16.0
 """Least number of times as long as it reads that a slice of a permutation or fold should learn,
-where there is one for each worker: they need slices only to end together.
+where there is one for each worker: they need slices only to end together, and settings that learn
+together take a fraction of their cost.
 """
 
 LEAST_COST = 1e9
