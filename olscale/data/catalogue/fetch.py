@@ -152,6 +152,11 @@ def locate(name: str, *, seed: int | None = None, say: Say | None = None) -> str
         fetch(name, path, seed=seed, say=say)
 
     own_name = seeded_name(name, seed)
+    if "/" in name:
+        raise DatasetError(
+            f"{name!r} is no name of the catalogue but a path; in an experiment write "
+            f'path = "{name}" in place of name'
+        )
     find_entry(name)
     if not open_storage(data_home()).exists(f"{own_name}/{MANIFEST}"):
         _obtainable(name)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from olscale.data.catalogue.entries import CatalogueEntry, catalogue, find_entry
-from olscale.data.catalogue.fetch import fetch
+from olscale.data.catalogue.fetch import fetch, locate
 from olscale.data.ingest.ingest import ingest
-from olscale.errors import UnknownNameError
+from olscale.errors import DatasetError, UnknownNameError
 
 LARGE = ("kdd99", "mnist", "ijcnn1", "ijcnn1-joined", "webspam", "url")
 SETS = [
@@ -95,6 +95,11 @@ def test_an_entry_that_contradicts_itself_is_refused(change: dict[str, object]) 
     CatalogueEntry.model_validate(good)
     with pytest.raises(ValueError):
         CatalogueEntry.model_validate({**good, **change})
+
+
+def test_a_path_that_is_called_a_name_is_said_to_be_one() -> None:
+    with pytest.raises(DatasetError, match='write path = "quickstart/digits" in place'):
+        locate("quickstart/digits")
 
 
 def test_an_unknown_name_offers_the_nearest() -> None:
