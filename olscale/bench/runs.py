@@ -89,7 +89,9 @@ def figures(
                 ">= 1.5",
             )
         )
-        results += group_size_figures(root, clusters[2].address, rounds)
+        results += group_size_figures(
+            root, clusters[1].address, clusters[2].address, rounds
+        )
         return results + _nothing_to_compute(
             _experiment(root, max(1, loose // (4 * SETTINGS)), SETTINGS), root / "loose"
         )
@@ -207,15 +209,17 @@ _LEARNERS = (
 )
 
 
-def group_size_figures(here: Path, two_workers: str, rounds: int) -> Iterator[Figure]:
+def group_size_figures(
+    here: Path, one_worker: str, two_workers: str, rounds: int
+) -> Iterator[Figure]:
     """Yield milliseconds a run in process, and how many times as fast two workers are.
 
     Parameters
     ----------
     here : Path
         Folder for data and stores.
-    two_workers : str
-        Address of a scheduler that has them.
+    one_worker, two_workers : str
+        Addresses of schedulers that have them.
     rounds : int
         Over which medians are taken.
     """
@@ -251,27 +255,23 @@ def group_size_figures(here: Path, two_workers: str, rounds: int) -> Iterator[Fi
             f"{MOST_MILLISECONDS} ms",
             ">= 1.0",
         )
+    places: tuple[dict[str, Any], ...] = (
+        {"in_process": True},
+        {"scheduler": one_worker},
+        {"scheduler": two_workers},
+    )
     for learners, permutations in SIZES:
         many = _sized_experiment(here / "digits", learners, permutations)
-        for where in ({"in_process": True}, {"scheduler": two_workers}):
-            seconds(_sized_experiment(here / "digits", learners, 2), **where)
-        pairs = []
-        for _ in range(rounds):
-            wall_in_process, _ = seconds(many, in_process=True)
-            wall_on_workers, _ = seconds(many, scheduler=two_workers)
-            pairs.append((wall_in_process, wall_on_workers))
-        gain = statistics.median(
-            in_process / on_workers for in_process, on_workers in pairs
+        for place in places:
+            seconds(_sized_experiment(here / "digits", learners, 2), **place)
+        walls = np.array(
+            [[seconds(many, **place)[0] for place in places] for _ in range(rounds)]
         )
-        walls = statistics.median(on_workers for _, on_workers in pairs)
-        yield Figure(
-            f"{_words(learners, permutations)} of digits: two workers",
-            walls,
-            "s",
-            gain,
-            "in process",
-            ">= 1.5",
-        )
+        gains = np.median(walls / walls[:, 2:], axis=0)
+        two = float(np.median(walls[:, 2]))
+        what = f"{_words(learners, permutations)} of digits: two workers"
+        yield Figure(what, two, "s", float(gains[1]), "one worker", ">= 1.5")
+        yield Figure(what, two, "s", float(gains[0]), "in process", ">= 1.5")
 
 
 def _words(learners: int, permutations: int) -> str:
