@@ -65,11 +65,14 @@ def cut_sums(groups: Sequence[RunGroup]) -> Iterator[RunGroup]:
     runs_of_sums: dict[object, list[Run]] = {}
     group_of_sums: dict[object, RunGroup] = {}
     for group in groups:
-        keys = {run: None if group.shards else _sums_key(run) for run in group.runs}
-        unsummed = tuple(run for run, key in keys.items() if key is None)
-        if unsummed:
-            yield group if unsummed == group.runs else replace(group, runs=unsummed)
-        for run, key in keys.items():
+        keys = [None if group.shards else _sums_key(run) for run in group.runs]
+        pairs = list(zip(group.runs, keys, strict=True))
+        unsummed = tuple(run for run, key in pairs if key is None)
+        if len(unsummed) == len(group.runs):
+            yield group
+        elif unsummed:
+            yield replace(group, runs=unsummed)
+        for run, key in pairs:
             if key is not None:
                 runs_of_sums.setdefault(key, []).append(run)
                 group_of_sums.setdefault(key, group)

@@ -221,8 +221,8 @@ class Job:
         # Groups with checkpoints stay as they were cut, since their checkpoints depend on it.
         begun = resumable_groups(self.store, missing, plan.sources)
         rows_of = {group.key: Checkpoints(self.store, group).rows() for group in begun}
-        fresh = set(missing).difference(*(group.runs for group in begun))
-        left_over = [run for run in missing if run in fresh]
+        begun_ids = {run.id for group in begun for run in group.runs}
+        left_over = [run for run in missing if run.id not in begun_ids]
         parts = 1 if self.short else self.parts
         a_part = 1 if self.own_workers else GROUPS_A_THREAD
         groups = cut_groups(

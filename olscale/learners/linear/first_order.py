@@ -95,9 +95,13 @@ class FusedLinear(FusedSettings):
                 _SettingsBlock(self._learners[start : start + size])
                 for start in range(0, len(self._learners), size)
             ]
-        return [
-            scores for block in self._blocks for scores in block.learn(X, y, weights)
-        ]
+        scores: list[FloatArray] = []
+        first = self._learners[0]
+        for block in self._blocks:
+            settings = len(block.learners)
+            columns = first._learn(X, y, block.state, block.rule, settings, weights)
+            scores += _scores_by_setting(columns, settings)
+        return scores
 
     def _settings_at_once(self, X: Rows) -> int:
         outputs: int = self._learners[0].state_["W"].shape[1]
@@ -114,48 +118,42 @@ class _SettingsBlock:
     """Settings whose weights lie in one array, the weights of a feature side by side."""
 
     def __init__(self, learners: Sequence[Any]) -> None:
-        self._learners = learners
+        self.learners = learners
         states = [learner.state_ for learner in learners]
         weights_of_settings = [state["W"] for state in states]
         updates = [state["updates"] for state in states]
-        self._state: State = {
+        self.state: State = {
             "W": aligned_copy(np.concatenate(weights_of_settings, axis=1)),
             "seen": states[0]["seen"].copy(),
             "updates": np.concatenate(updates),
         }
         rules = [learner._rule() for learner in learners]
         rule: Any = type(rules[0])
-        self._rule = rule(
+        self.rule = rule(
             *(np.concatenate(values) for values in zip(*rules, strict=True))
         )
 
-    def learn(
-        self, X: Rows, y: NDArray[Any], weights: FloatArray | None
-    ) -> list[FloatArray]:
-        """Return the scores of each setting."""
-        settings = len(self._learners)
-        first = self._learners[0]
-        scores: FloatArray = first._learn(
-            X, y, self._state, self._rule, settings, weights
-        )
-        if settings == 1 or scores.shape[1] > settings:
-            return np.split(scores, settings, axis=1)
-        # Measures read the scores of a setting several times: a column at a stride is slow.
-        columns = np.empty((settings, len(scores), 1))
-        for start in range(0, len(scores), _BLOCK_ROWS):
-            block = scores[start : start + _BLOCK_ROWS]
-            columns[:, start : start + _BLOCK_ROWS, 0] = block.T
-        return list(columns)
-
     def release(self) -> None:
         """Give the learners their weights."""
-        weights_of_settings = np.split(self._state["W"], len(self._learners), axis=1)
-        for s, learner in enumerate(self._learners):
+        weights_of_settings = np.split(self.state["W"], len(self.learners), axis=1)
+        for s, learner in enumerate(self.learners):
             learner.state_ = {
-                "seen": self._state["seen"].copy(),
-                "updates": self._state["updates"][s : s + 1].copy(),
+                "seen": self.state["seen"].copy(),
+                "updates": self.state["updates"][s : s + 1].copy(),
                 "W": np.ascontiguousarray(weights_of_settings[s]),
             }
+
+
+def _scores_by_setting(scores: FloatArray, settings: int) -> list[FloatArray]:
+    """Return the columns of each setting; a single one as an array without a stride."""
+    if settings == 1 or scores.shape[1] > settings:
+        return np.split(scores, settings, axis=1)
+    # Measures read the scores of a setting several times: a column at a stride is slow.
+    columns = np.empty((settings, len(scores), 1))
+    for start in range(0, len(scores), _BLOCK_ROWS):
+        block = scores[start : start + _BLOCK_ROWS]
+        columns[:, start : start + _BLOCK_ROWS, 0] = block.T
+    return list(columns)
 
 
 _WEIGHTED: set[type] = set()
