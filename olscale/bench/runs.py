@@ -262,6 +262,7 @@ def group_size_figures(
     )
     for learners, permutations in SIZES:
         many = _sized_experiment(here / "digits", learners, permutations)
+        # Workers load machine code once, which is no part of a run.
         for place in places:
             seconds(_sized_experiment(here / "digits", learners, 2), **place)
         walls = np.array(

@@ -3,7 +3,8 @@
 Eight learners that differ in speed by a factor of a hundred read one stream in time order, which
 two workers share by giving each some of the learners: well only if the estimates of their time are
 right. Permutations and grids have many groups, and what learners of a row have in common is done
-once; there the speed of two workers is compared with that of one.
+once; there the speed of two workers is compared with that of one. Two evaluations on a worker
+each, which share nothing but the machine, show how much of that speed the machine gives.
 """
 
 import tempfile
@@ -79,6 +80,7 @@ def figures() -> list[Figure]:
             stack.enter_context(running_cluster(root, workers)).address
             for workers in (1, 2)
         )
+        # A folder has one scheduler for a number of workers.
         elsewhere = root / "other"
         elsewhere.mkdir()
         other = stack.enter_context(running_cluster(elsewhere, 1)).address
@@ -118,16 +120,17 @@ class _Bench:
             file.unlink()
 
     def of_the_machine(self, stream: str, other: str) -> Figure:
-        """Return seconds of two evaluations at once, and how much longer than one they take."""
+        """Return seconds of two evaluations at once, and the share of them that one alone takes."""
         plan = _SHARED[0]
         addresses = (self._clusters[1], other)
-        halves = []
+        shares = []
         seconds = []
         for address in addresses:
             self._evaluated_on(f"few-{stream}", plan, address)
         for _ in range(_ROUNDS):
             least, _ = self._evaluated(f"few-{stream}", plan, 1)
             alone, _ = self._evaluated(f"part-{stream}", plan, 1)
+            # Threads of this process only wait: the work is done by processes of their own.
             with ThreadPoolExecutor(len(addresses)) as pool:
                 evaluations = [
                     pool.submit(self._evaluated_on, f"part-{stream}", plan, address)
@@ -135,15 +138,15 @@ class _Bench:
                 ]
                 at_once = max(evaluation.result()[0] for evaluation in evaluations)
             seconds.append(at_once - least)
-            halves.append((alone - least) / (at_once - least))
+            shares.append((alone - least) / (at_once - least))
         return Figure(
             f"{stream}: {plan.name}, twice at once",
             median(seconds),
             "s",
-            median(halves),
+            median(shares),
             "time of one alone / time of two that share nothing",
             "",
-            f"what the machine gives; by round: {_listed(halves)}",
+            f"what the machine gives; by round: {_listed(shares)}",
         )
 
     def in_order(self, stream: str) -> Figure:
