@@ -216,3 +216,25 @@ def test_a_watchdog_process_that_was_killed_is_replaced(store: Path) -> None:
     )
     assert worker.returncode == -signal.SIGKILL
     assert [path.name for path in store.glob("checkpoints/*/*.json")] == ["one.json"]
+
+
+def test_a_call_of_many_runs_is_described_after_one_of_few(store: Path) -> None:
+    """In a part of the file of its own: calls of other groups keep theirs."""
+    script = WORKER.partition("own =")[0] + (
+        "other = GroupWatch(dog, open_store(store), 'checkpoints/other', limits, 0)\n"
+        "with Meter(limits, other, grace_seconds=0.1).calling([Run('few')]):\n"
+        "    pass\n"
+        "many = [Run(f'run-{number}') for number in range(300)]\n"
+        "with Meter(limits, watch, grace_seconds=0.1).calling(many):\n"
+        "    pass\n"
+        "with Meter(limits, other, grace_seconds=0.1).calling([Run('few')]):\n"
+        "    pass\n"
+        "watch.enter(many, 0.1, float('inf'))\n"
+        "ctypes.PyDLL(None).sleep(1000)\n"
+    )
+    worker = subprocess.run(
+        [sys.executable, "-c", script, "time", str(store), "0"], timeout=60
+    )
+    assert worker.returncode == -signal.SIGKILL
+    names = {path.stem for path in store.glob("checkpoints/*/*.json")}
+    assert names == {f"run-{number}" for number in range(300)}
