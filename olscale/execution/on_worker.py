@@ -3,6 +3,7 @@
 Both are loops over a `ResumablePass`; in-process execution calls the task directly.
 """
 
+import gc
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -38,7 +39,7 @@ def run_as_task(
     """
     resumable = None
     if report is None:
-        _replace_when_spoilt()
+        _prepare_worker()
     try:
         with answering() as answer:
             resumable = ResumablePass(group, store, settings, datasets)
@@ -86,6 +87,8 @@ def run_bundle_as_task(
     Their records are on disk by then. `report`, which also gets the name of the group, and
     `stopping` are as in `run_as_task`. If the store cannot be written to, a single report says so.
     """
+    if report is None:
+        _prepare_worker()
     reports: list[TaskReport] = []
     start = monotonic()
     compiled = machine_code_seconds()
@@ -148,12 +151,16 @@ def _stopping() -> Callable[[], bool]:
     return stopping
 
 
-def _replace_when_spoilt() -> None:
-    """Exit this worker's process if a learner has spoilt it; the run counts as lost.
+def _prepare_worker() -> None:
+    """Prepare this worker's process for runs.
 
-    The nanny starts another process.
+    It exits if a learner has spoilt it: the run counts as lost, and the nanny starts another
+    process.
     """
     guard.leave_process = partial(os._exit, 1)
+    # To look for garbage among all that is imported takes as long as a hundred short runs.
+    if not gc.get_freeze_count():
+        gc.freeze()
 
 
 class StreamActor:
@@ -178,7 +185,7 @@ class StreamActor:
         self._reports: Reports | None = None  # reports between two calls
         self._leaving = (lambda: False) if dask_worker() is None else _stopping()
         if dask_worker() is not None:
-            _replace_when_spoilt()
+            _prepare_worker()
 
     def _opened(self) -> ResumablePass:
         if self._going is None:

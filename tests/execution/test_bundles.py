@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olscale.errors import StoppedError, StoreError
+from olscale.evaluation import guard
 from olscale.evaluation.cut_groups import bundles_of, cut_groups
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
@@ -418,6 +419,24 @@ def test_a_bundle_on_a_worker_that_leaves_goes_on_elsewhere(
     run()
     assert (len(store.done()), watched.evaluation.done) == (16, 16)
     assert open_store(store.path).lost() == set()
+
+
+@pytest.mark.parametrize("is_bundle", [False, True])
+def test_a_worker_is_replaced_whose_process_a_learner_spoils(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch, is_bundle: bool
+) -> None:
+    """Whatever its first task is."""
+    monkeypatch.setattr(guard, "leave_process", None)
+    groups = bundle(shelf) if is_bundle else bundle(shelf)[:1]
+    store = f"memory://bundles/{next(stores)}"
+    open_store(store, create=True)
+
+    @two_workers
+    async def run(client: Any, scheduler: Any, *workers: Any) -> None:
+        await drive(client, groups, store, Silent(), settings=QUICK)
+
+    run()
+    assert guard.leave_process is not None
 
 
 def test_workers_give_the_same_bytes_in_bundles(
