@@ -208,7 +208,7 @@ LEAST_SECONDS = 0.1
 """Shortest time of a bundle, about: a shorter one would consist mostly of messages."""
 
 SHARES = 2
-"""Share of a worker's remaining work that a bundle takes at most: all workers end together."""
+"""Share of the remaining work that a batch of bundles, one for each worker, takes."""
 
 
 def cut_bundles(
@@ -236,6 +236,7 @@ def cut_bundles(
     remaining = sum(
         estimate for estimate, short in zip(estimates, bundled, strict=True) if short
     )
+    batches = _Batches(parts)
     numbered: list[RunGroup] = []
     number = 0
     room = 0.0
@@ -244,15 +245,43 @@ def cut_bundles(
             numbered.append(group)
             continue
         if estimate > room:
-            # Bundles shrink with the remaining work, as in `cut_groups`; one worker needs no
-            # sharing.
-            share = BUNDLE_SECONDS if parts == 1 else remaining / (SHARES * parts)
             number = number + 1
-            room = min(BUNDLE_SECONDS, max(share, LEAST_SECONDS))
+            room = batches.next_room(remaining)
         numbered.append(replace(group, bundle=number))
         room = room - estimate
         remaining = remaining - estimate
     return numbered
+
+
+class _Batches:
+    """The sizes of bundles, in batches of one for each worker, so that all workers end together.
+
+    A batch takes half of the remaining work, and the last one all of it: factoring (S. Flynn
+    Hummel, E. Schonberg and L. E. Flynn, Communications of the ACM 35(8), 1992).
+    """
+
+    def __init__(self, parts: int) -> None:
+        self._parts = parts
+        self._to_begin = 0
+        self._size = 0.0
+        self._is_last = False
+
+    def next_room(self, remaining: float) -> float:
+        """Return how many seconds the next bundle may take, with so many remaining."""
+        if self._parts == 1:
+            return BUNDLE_SECONDS
+        if not self._to_begin:
+            share = remaining / (SHARES * self._parts)
+            # Without a batch before it, the last would leave nothing to even out.
+            self._is_last = share < LEAST_SECONDS and self._size > 0.0
+            self._size = min(BUNDLE_SECONDS, max(share, LEAST_SECONDS))
+            self._to_begin = self._parts
+        room = self._size
+        if self._is_last:
+            # The sum of its groups may differ from what remains in the last bit.
+            room = max(LEAST_SECONDS, (1.0 + 1e-9) * remaining / self._to_begin)
+        self._to_begin -= 1
+        return room
 
 
 def bundles_of(groups: Sequence[RunGroup]) -> Iterator[tuple[RunGroup, ...]]:

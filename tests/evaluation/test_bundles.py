@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,6 +50,21 @@ def test_bundles_are_short_and_hold_every_group_once_in_order(
             max(map(sum, short))
             <= max(whole / parts, LEAST_SECONDS, max(short[0])) + 1e-9
         )
+
+
+@pytest.mark.parametrize("parts", [2, 3, 8])
+@pytest.mark.parametrize("whole", [0.5, 1.0, 3.0, 20.0])
+def test_all_workers_end_together(parts: int, whole: float) -> None:
+    """However little work there is: bundles come in batches, one for each worker, and the last batch is all that remains."""
+    whole *= parts / 2
+    each = 0.002
+    groups = [group(i) for i in range(round(whole / each))]
+    bundles = list(bundles_of(cut_bundles(groups, lambda one: each, parts)))
+    ends = [0.0] * parts
+    for bundle in bundles:
+        ends[ends.index(min(ends))] += each * len(bundle)
+    assert max(ends) - min(ends) <= 3 * each
+    assert len(bundles) % parts == 0
 
 
 def test_groups_that_write_alone_or_are_actors_are_in_no_bundle() -> None:
