@@ -1,5 +1,6 @@
 """Checks, before any work, that driver, scheduler and workers have equal software and settings."""
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -46,28 +47,29 @@ async def agree(client: Any, learners: Sequence[str] = ()) -> list[str]:
     try:
         versions = await client.get_versions(check=False, packages=_packages())
         differences = list(different_versions(versions))
-        workers = {}
         if not differences:
-            workers = await client.run(package_digest, on_error="return")
-        differences += [
-            _other_sources(name)
-            for name, digest in workers.items()
-            if digest != package_digest() and _answered(digest)
-        ]
+            # The scheduler may be far away: its answers are awaited together.
+            digests, scheduler_settings, configs = await asyncio.gather(
+                client.run(package_digest, on_error="return"),
+                client.run_on_scheduler(dask.config.get, "distributed"),
+                client.run(dask.config.get, "distributed", on_error="return"),
+            )
+            differences = [
+                _other_sources(name)
+                for name, digest in digests.items()
+                if digest != package_digest() and _answered(digest)
+            ]
         if differences:
             further = ""
             if len(differences) > 1:
                 further = f" (and {len(differences) - 1} more)"
             raise ExecutionError(f"{differences[0]}{further}; {_SAME}")
         await agree_on_learners(client, learners)
-        settings_of = {
-            "scheduler": await client.run_on_scheduler(dask.config.get, "distributed")
-        }
-        configs = await client.run(dask.config.get, "distributed", on_error="return")
     except (OSError, TimeoutError):
         raise ExecutionError(
             "the Dask scheduler went away; start it and run the same command again"
         ) from None
+    settings_of = {"scheduler": scheduler_settings}
     settings_of |= {
         f"worker {name}": config
         for name, config in configs.items()

@@ -21,6 +21,9 @@ from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import Stand, TaskReport
 from olscale.execution.workers import WorkerLostError, Workers
 
+# Dask's client sends its scheduler messages 10 ms apart.
+_KEPT_SECONDS = 0.05
+
 
 class GroupCalls:
     """One attempt at a group, on one worker.
@@ -116,9 +119,11 @@ class GroupCalls:
                 )
                 if reports[-1].stopped and not self._stop.asked:
                     self._workers.forget(worker)  # it is leaving
-                for group, report in zip(bundle, reports, strict=False):
-                    self.tell(group.name, report.stand)
-                return reports
+            # The worker gets its next bundle before the reports of this one are passed on.
+            await asyncio.sleep(0)
+            for group, report in zip(bundle, reports, strict=False):
+                tell(self._progress, group.name, report.stand, worker)
+            return reports
         finally:
             for group in bundle:
                 self._bundles.pop(group.name, None)
@@ -153,11 +158,14 @@ class GroupCalls:
             job, work, self._store, key=key, workers=[worker], pure=False
         )
         try:
-            return await self._workers.answer(name, future, worker)
+            answer = await self._workers.answer(name, future, worker)
         except WorkerLostError:
             self._workers.forget(worker)  # the watch restores it if it lives
             await self._cancel(future)
             raise
+        # A message about its end would hold up the one with the worker's next task.
+        asyncio.get_running_loop().call_later(_KEPT_SECONDS, _end, future)
+        return answer
 
     async def _as_actor(self, group: RunGroup, alone: bool) -> TaskReport:
         async with self._placed(group.name, actor=True, alone=alone) as worker:
@@ -253,6 +261,10 @@ class GroupCalls:
         with contextlib.suppress(Exception):
             async with asyncio.timeout(self._settings.answer_seconds):
                 await self._client.cancel([future], force=True)
+
+
+def _end(future: Any) -> None:
+    """Let go of a future, of which Dask then tells its scheduler."""
 
 
 def bundle_name(bundle: Sequence[RunGroup]) -> str:
