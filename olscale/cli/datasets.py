@@ -212,6 +212,7 @@ def _more(manifest: Manifest) -> Iterator[tuple[str, str]]:
         missing_lines,
         weights_line,
     )
+    from olscale.cli.doubtful_labels import doubtful_label_lines
     from olscale.cli.doubtful_text import doubtful_text_lines
 
     for split in manifest.splits:
@@ -221,6 +222,7 @@ def _more(manifest: Manifest) -> Iterator[tuple[str, str]]:
         yield "encoding", columns
     if (dates := dates_line(manifest)) is not None:
         yield "dates", dates
+    yield from doubtful_label_lines(manifest)
     yield from doubtful_text_lines(manifest)
     if (weights := weights_line(manifest)) is not None:
         yield "weights", weights

@@ -299,6 +299,7 @@ def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
         infinite_lines,
         missing_lines,
     )
+    from olscale.cli.doubtful_labels import doubtful_label_lines
     from olscale.cli.doubtful_text import doubtful_text_lines
 
     if (classes := classes_line(manifest, "train")) is not None:
@@ -307,6 +308,7 @@ def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
         yield "columns", encoding
     if (dates := dates_line(manifest)) is not None:
         yield "dates", dates
+    yield from doubtful_label_lines(manifest)
     yield from doubtful_text_lines(manifest)
     for line in missing_lines(manifest):
         yield "missing", line

@@ -54,6 +54,13 @@ FILES: dict[str, str | bytes] = {
     "wide-text.svm.gz": gzip.compress(GOOD.encode("utf-16")),
     "train.csv": "a,b,label\n1,2,0\n3,4,1\n",
     "wide.csv": "a,b,c,label\n1,2,3,0\n",
+    "mark.csv": b"\xef\xbb\xbf\n",
+    "again.csv": "a,b,label\n1,2,p\n3,4,n\n" * 2,
+    "late-again.csv": "a,label\n" + "1,0\n" * 3000 + "a,label\n",
+    "words.csv": "a,b,label\nr,2,0\ns,4,1\n",
+    "one-name.csv": "a,label\n1,0\n2,1\n",
+    "no-names.csv": "1,2,0\n3,4,1\n",
+    "no-keys.jsonl": "{}\n{}\n",
     "noise.bin": b"\x7fELF\0\0\0 noise" * 10,
     "mixed/a.svm": GOOD,
     "mixed/b.csv": "1,2\n",
@@ -110,7 +117,19 @@ FAULTS = {
     "latin.csv D": "latin.csv, line 2: is not UTF-8 text",
     "wide-text.csv D": "wide-text.csv: is UTF-16 text, expected UTF-8; write it anew: iconv",
     "wide-text.svm.gz D": "wide-text.svm.gz: is UTF-16 text, expected UTF-8; write it anew: iconv",
-    "train.csv D --test wide.csv": "wide.csv has 3 columns but the sources before it had 2",
+    "mark.csv D": "mark.csv: no rows: the file has empty lines only",
+    "again.csv D": "again.csv, line 4: the row repeats the names of the columns in line 1",
+    "again.csv D --header": "again.csv, line 4: the row repeats the names of the columns in line 1",
+    "late-again.csv D": "line 3002: label 'label' is 'label', expected a number as in the first rows; the "
+    "row seems to repeat the names",
+    "no-keys.jsonl D": "no-keys.jsonl: no columns; every row needs features and a label",
+    "train.csv D --test wide.csv": "wide.csv has other column names than the sources before it: it "
+    "has 'c'",
+    "words.csv D --test one-name.csv": "one-name.csv has other column names than the sources "
+    "before it: it lacks 'b'",
+    "train.csv D --test no-names.csv": "no-names.csv has no line that names its columns, the "
+    "sources before it have one",
+    "words.csv D --test no-names.csv": "no-names.csv has no line that names its columns",
     "train.csv D --test "
     "good.svm": "good.svm has sparse rows but the sources before it had dense ones",
     "train.csv D --label c": "unknown label column of train.csv 'c'",
@@ -376,6 +395,30 @@ def test_ingest_says_where_values_are_infinite(
     lines = ingested(capsys, "X.npz", "E")
     assert sum(line.startswith("infinite: 1 value (x1 1)") for line in lines) == 1
     assert open_dataset("E").manifest.splits["test"].infinite is None
+
+
+def test_ingest_says_what_is_no_number_in_sparse_text(
+    here: Path, capsys: pytest.CaptureFixture[str]
+):
+    Path("odd.svm").write_text("1 1:inf 2:1e400 9:1\n-1 1:nan\n")
+    Path("more.svm").write_text("1 3:-inf\n")
+    lines = ingested(capsys, "odd.svm", "more.svm", "D")
+    assert any(line.startswith("missing: 1 value") for line in lines)
+    assert any(line.startswith("infinite: 3 values") for line in lines)
+    assert open_dataset("D").manifest.splits["train"].infinite == {
+        "x0": 1,
+        "x1": 1,
+        "x2": 1,
+    }
+
+
+def test_rows_without_columns_are_refused(
+    here: Path, capsys: pytest.CaptureFixture[str]
+):
+    np.savez("none.npz", X=np.ones((2, 0)), y=np.arange(2))
+    with pytest.raises(SystemExit):
+        main(["ingest", "none.npz", "D"])
+    assert "none.npz: has no features" in capsys.readouterr().err
 
 
 def test_what_is_said_of_many_columns_is_short(

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from olscale.data.formats.base import Batch, Format, ReadOptions, split_fragment
 from olscale.data.formats.compression import strip_compression
 from olscale.data.formats.dialect import text_lines
+from olscale.data.formats.lines import why_no_rows
 from olscale.data.formats.other_kinds import refuse_other_kinds
 from olscale.data.formats.text import open_text
 from olscale.errors import FormatError, NoRowsError
@@ -123,11 +124,8 @@ def find_format(
     head = b""
     if not source.startswith("sklearn:"):
         head = _head(path, stream)
-        if not head.strip():
-            problem = "is empty"
-            if head:
-                problem = "has empty lines only"
-            raise NoRowsError(source, f"no rows: the file {problem}")
+        if (reason := why_no_rows(head)) is not None:
+            raise NoRowsError(source, reason)
     # Text comes last: files that no other reader accepts might pass for a table.
     for format in formats:
         if format.name not in TEXT_FORMATS and format.matches(source, head):

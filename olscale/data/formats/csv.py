@@ -62,9 +62,10 @@ from olscale.data.formats.dialect import (
     has_decimal_commas,
     is_header,
     label_is_first,
+    names_again,
     text_lines,
 )
-from olscale.data.formats.lines import TextBlocks
+from olscale.data.formats.lines import TextBlocks, why_no_rows
 from olscale.data.formats.table_columns import (
     UNLABELLED,
     TableColumns,
@@ -227,6 +228,8 @@ def _batches(
     has_labels_file = options.stream is None and labels_beside(source) is not None
     decimal = options.decimal or "."
     header = options.header
+    if header is not False:
+        _refuse_names_again(source, sample)
     if header is None:
         # With another delimiter 1,5 is a number, which the check below asks about, and not a name.
         marks = (
@@ -292,13 +295,21 @@ def _batches(
         notes = ()
 
 
+def _refuse_names_again(source: str, sample: Sequence[Line]) -> None:
+    place = names_again([row for _, row in sample])
+    if place is not None:
+        raise FormatError(
+            source,
+            f"the row repeats the names of the columns in line {sample[0][0]}; take it out, or "
+            "give --no-header if both rows are data",
+            sample[place][0],
+        )
+
+
 def _no_table(source: str, head: bytes) -> FormatError:
     """Return the error for a text whose first bytes are no rows."""
-    if not head.strip():
-        return NoRowsError(
-            source,
-            f"no rows: the file {'has empty lines only' if head else 'is empty'}",
-        )
+    if (reason := why_no_rows(head)) is not None:
+        return NoRowsError(source, reason)
     if (nul := head.find(b"\0")) >= 0:
         return FormatError(
             source,

@@ -271,6 +271,31 @@ def is_header(
     )
 
 
+def names_again(
+    rows: Sequence[Sequence[str]], fits: Callable[[str], bool] = fits_number
+) -> int | None:
+    """Return the position of a row that repeats the names in the first, or None.
+
+    Tables that are appended to one another have such rows. Data repeats its first row, too: the
+    first row is names only if all its cells are words, one of them above a column that holds
+    nothing but numbers in all other rows.
+    """
+    if not rows:
+        return None
+    first = [cell.strip() for cell in rows[0]]
+    is_again = [[cell.strip() for cell in row] == first for row in rows]
+    others = [row for row, same in zip(rows, is_again, strict=True) if not same]
+    if len(others) + 1 == len(rows) or not others:
+        return None
+    words = all(
+        any(map(str.isalpha, cell)) and not fits(cell) for cell in first
+    ) and len(set(first)) == len(first)
+    columns = _columns([first, *others], fits)
+    if not words or not any(column.is_numeric for column in columns):
+        return None
+    return is_again.index(True, 1)
+
+
 def _columns(
     rows: Sequence[Sequence[str]], fits: Callable[[str], bool]
 ) -> list[_Column]:

@@ -27,6 +27,20 @@ See `olscale.compiled.byte_words`.
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
+def why_no_rows(head: bytes) -> str | None:
+    r"""Return why a text that begins with `head` has no rows, or None where it may have some.
+
+    Examples
+    --------
+    >>> why_no_rows(b""), why_no_rows(b"\n\n"), why_no_rows(b"1,2")
+    ('no rows: the file is empty', 'no rows: the file has empty lines only', None)
+    """
+    text = head.removeprefix(_BYTE_ORDER_MARK)
+    if text.strip():
+        return None
+    return f"no rows: the file {'has empty lines only' if text else 'is empty'}"
+
+
 def too_long(source: str, line: int) -> FormatError:
     """Return the error for a line beyond the limit."""
     return FormatError(

@@ -121,6 +121,8 @@ class RowChecks:
                 if mark != ".":
                     cure = point_cure(cell)
                 problem += "" if cure is None else f"; with --decimal , {cure}"
+                if cell.strip() == name:
+                    problem += "; the row seems to repeat the names: take it out"
                 if is_truth_word(cell.strip()):
                     problem += "; among numbers true and false are 1 and 0"
                 raise FormatError(self._source, problem, lines[i])

@@ -263,9 +263,10 @@ def label_positions(
             i for i in range(len(names) if width is None else width) if i not in dropped
         ]
         if not remaining:
-            raise FormatError(
-                source, "all columns are dropped, none is left for the label"
-            )
+            problem = "all columns are dropped, none is left for the label"
+            if not dropped:
+                problem = "no columns; every row needs features and a label"
+            raise FormatError(source, problem)
         return (remaining[-1],)
     words: list[str | int] = [label]
     # A name may have a comma itself, and then is one label.

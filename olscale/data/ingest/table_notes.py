@@ -1,6 +1,6 @@
 """Facts about the columns of tables, gathered during the build, and missing or infinite values."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from olscale.errors import DatasetError
 
 # Share of the rows in which a column that never falls must rise to be a row number or time.
 _SHARE = 0.5
+# Columns that an error names.
+_MOST_NAMED = 3
 
 
 class TableNotes:
@@ -54,12 +56,11 @@ class TableNotes:
         """
         self._rows[self._split] += len(batch)
         if batch.table is None:
+            self._count(batch, batch.X, missing=True)
             if isinstance(batch.X, CSR):
                 self._uncounted.add(self._split)
-            else:
-                self._count(batch, batch.X, missing=True)
-                if batch.X.dtype.kind == "f":  # stored integers are exact
-                    self._rounded[self._split].add(batch.X)
+            elif batch.X.dtype.kind == "f":  # stored integers are exact
+                self._rounded[self._split].add(batch.X)
             return
         columns = batch.table.columns
         if self._first is None:
@@ -119,9 +120,9 @@ class TableNotes:
             ) + int(counts[position])
 
     def missing(self, split: str) -> dict[str, int] | None:
-        """Return the number of missing cells of `split` by column; None for sparse text."""
+        """Return the number of missing cells of `split` by column; None for sparse text without."""
         if split in self._uncounted:
-            return None
+            return self._missing[split] or None
         return self._missing[split]
 
     def infinite(self, split: str) -> dict[str, int] | None:
@@ -218,17 +219,43 @@ def _check_alike(first: TableColumns, later: TableColumns, source: str) -> None:
     is_text = {later.names[i]: later.text[i] for i in later.features}
     if was_text == is_text:
         return
-    for names, has, than in ((was_text, "lacks", is_text), (is_text, "has", was_text)):
-        odd = next((name for name in names if name not in than), None)
-        if odd is not None:
-            raise DatasetError(
-                f"{source} has other column names than the sources before it: it {has} {odd!r}"
-            )
+    if was_text.keys() != is_text.keys() and first.header != later.header:
+        named, unnamed = "has no line that names its columns", "have one"
+        if later.header:
+            named, unnamed = "has a line that names its columns", "have none"
+        raise DatasetError(
+            f"{source} {named}, the sources before it {unnamed}; write all alike, or give "
+            "--header or --no-header where that is a wrong guess"
+        )
+    if first.header is False and len(first.names) != len(later.names):
+        raise DatasetError(
+            f"{source} has {len(later.names)} columns but the sources before it had "
+            f"{len(first.names)}"
+        )
+    lacks = [name for name in was_text if name not in is_text]
+    has = [name for name in is_text if name not in was_text]
+    if lacks or has:
+        differences = [
+            f"it {verb} {_listed(names)}"
+            for verb, names in (("lacks", lacks), ("has", has))
+            if names
+        ]
+        raise DatasetError(
+            f"{source} has other column names than the sources before it: "
+            f"{', and '.join(differences)}; write the same columns to all of them"
+        )
     name = next(name for name in was_text if was_text[name] != is_text[name])
     new_kind, old_kind = ("text", "numbers") if is_text[name] else ("numbers", "text")
     raise DatasetError(
         f"{source} has {new_kind} in column {name!r}, the sources before it have {old_kind}"
     )
+
+
+def _listed(names: Sequence[str]) -> str:
+    listed = ", ".join(map(repr, names[:_MOST_NAMED]))
+    if len(names) > _MOST_NAMED:
+        listed = f"{listed} and {len(names) - _MOST_NAMED:,} more"
+    return listed
 
 
 def _hashes(codings: Iterable[str]) -> bool:

@@ -24,7 +24,7 @@ from olscale.data.layouts import LAYOUTS, Block, SplitShape, open_reader
 from olscale.data.layouts.base import StoredRows
 from olscale.data.manifest import MANIFEST, ChunkEntry, Manifest, SourceEntry
 from olscale.data.stored_rows import default_chunk_rows, join_targets
-from olscale.errors import DatasetError, ParameterError
+from olscale.errors import DatasetError, FormatError, ParameterError
 from olscale.storage.base import Storage
 from olscale.version import __version__
 
@@ -129,8 +129,14 @@ class DatasetWriter:
         """
         if split != self._split:
             self._begin(split)
-        X = self._columns.align(batch, member.name)
+        if not isinstance(batch.X, CSR) and not batch.columns:
+            raise FormatError(
+                member.name,
+                "has no features: its rows have no columns beside the label",
+            )
+        # The names of columns first: that a source is dense may only mean that it lacks one.
         self._notes.add(batch, member.name)
+        X = self._columns.align(batch, member.name)
         if self._label_column is None:
             self._label_column = batch.label
         if batch.zero_based is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from olscale.data.formats.dialect import is_header
+from olscale.data.formats.dialect import is_header, names_again
 from olscale.data.ingest.ingest import ingest
 
 
@@ -64,6 +64,22 @@ UNCLEAR = {
 )
 def test_a_first_row_is_names_or_data(text: str, header: bool) -> None:
     assert is_header(rows(text)) is header
+
+
+AGAIN = {
+    "a,label\n1,p\na,label\n2,n\n": 2,
+    "a,label\n1,p\n a , label\n2,n\na,label\n": 2,
+    "a,label\n1,p\n2,n\n": None,
+    "-,no\n5,yes\n-,no\n": None,
+    "red,no\nblue,yes\nred,no\n": None,
+    "a,a\n1,2\na,a\n": None,
+    "a,label\na,label\n": None,
+}
+
+
+@pytest.mark.parametrize("text", AGAIN)
+def test_names_among_the_rows_are_no_data(text: str) -> None:
+    assert names_again(rows(text)) == AGAIN[text]
 
 
 @pytest.mark.parametrize("index", [False, True])

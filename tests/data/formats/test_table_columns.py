@@ -133,12 +133,15 @@ def test_missing_values_of_arrays_are_counted(tmp_path: Path) -> None:
     ].missing == {"x1": 2}
 
 
-def test_missing_values_of_sparse_text_are_not_said_to_be_none(tmp_path: Path) -> None:
-    (tmp_path / "t.svm").write_text("1 1:nan 2:1\n0 2:1\n")
-    assert (
-        ingest(tmp_path / "t.svm", tmp_path / "d").manifest.splits["train"].missing
-        is None
-    )
+@pytest.mark.parametrize(
+    ("rows", "missing"), [("1 1:nan 2:1\n0 2:1\n", {"x0": 1}), ("1 1:2\n0 2:1\n", None)]
+)
+def test_missing_values_of_sparse_text_are_not_said_to_be_none(
+    tmp_path: Path, rows: str, missing: dict[str, int] | None
+) -> None:
+    (tmp_path / "t.svm").write_text(rows)
+    train = ingest(tmp_path / "t.svm", tmp_path / "d").manifest.splits["train"]
+    assert train.missing == missing
 
 
 def test_segments_by_a_column_of_dates_that_is_no_feature(tmp_path: Path) -> None:

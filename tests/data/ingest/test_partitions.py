@@ -276,7 +276,7 @@ def test_the_train_split_decides_for_the_test_split(tmp_path: Path) -> None:
     assert notes == [
         "folders of the test split say 'hour', those of the train split do not: not read"
     ]
-    with pytest.raises(DatasetError, match="the sources before it had"):
+    with pytest.raises(DatasetError, match="it lacks 'hour'"):
         ingest(tmp_path / "t", tmp_path / "f", test=plain)
 
 
