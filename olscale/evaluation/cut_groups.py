@@ -111,7 +111,8 @@ def cut_groups(
         return max(1.0, a_row * length(key) + READ_NUMBERS * values(key))
 
     def cost(run: Run) -> float:
-        return costs.get(run.id, values(run.stream))
+        estimate = costs.get(run.id)
+        return values(run.stream) if estimate is None else estimate
 
     remaining = sum(map(cost, runs))
     # On a cluster each worker gets something, however little work there is.

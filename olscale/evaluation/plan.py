@@ -337,12 +337,9 @@ class _Builder:
             source.transforms,
             protocol,
             seed,
+            source.transforms_version,
+            source.chosen_columns,
         ):
-            key = replace(
-                key,
-                transforms_version=source.transforms_version,
-                chosen_columns=source.chosen_columns,
-            )
             if key.part is not None and share < 1.0:
                 key = replace(key, part=replace(key.part, share=share))
             length = self.sources[dataset.fingerprint].length(key)

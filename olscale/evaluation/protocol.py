@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge
@@ -335,6 +336,10 @@ class Scoring(ScoringOptions):
 
     def definition(self) -> dict[str, Any]:
         """Return the options in use as plain JSON values."""
+        return dict(self._definition)
+
+    @cached_property
+    def _definition(self) -> dict[str, Any]:
         # Unset options stay out, so that ids of runs without them never change.
         names = [
             declared.name

@@ -138,6 +138,8 @@ def stream_keys(
     transforms: tuple[str, ...],
     protocol: ProtocolSpec,
     seed: int,
+    transforms_version: int = 1,
+    chosen_columns: str = "",
 ) -> Iterator[StreamKey]:
     """Yield each stream of a dataset; every fold has its own permutations and random projections.
 
@@ -179,6 +181,8 @@ def stream_keys(
                     passes,
                     projection,
                     scoring,
+                    transforms_version,
+                    chosen_columns,
                 )
 
 

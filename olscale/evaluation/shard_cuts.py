@@ -152,7 +152,9 @@ def cut_shards(
                 )
             else:
                 in_one_piece.append(run)
-        if in_one_piece:
+        if len(in_one_piece) == len(group.runs):
+            yield group
+        elif in_one_piece:
             yield replace(group, runs=tuple(in_one_piece))
 
 

@@ -269,6 +269,8 @@ class Job:
 
 def _keeping_models(plan: RunPlan, groups: Iterable[RunGroup]) -> list[RunGroup]:
     """Return groups that know whether the store keeps their final models."""
+    if not (plan.kept or plan.unsaved):
+        return list(groups)
     return [
         replace(
             group,
