@@ -94,11 +94,11 @@ class _Drive:
         self._asks = True
 
     async def run(self, groups: Sequence[RunGroup]) -> None:
-        for group in groups:
-            # Thousands of short ones would only make the journal longer.
-            if group.bundle is None:
-                for part in group.parts():
-                    self._calls.tell(part.name, Stand())
+        # The time of the work begins now, not with its first rows. One group of a bundle says so:
+        # thousands would only make the journal longer.
+        for first_group, *_ in bundles_of(groups):
+            for part in first_group.parts():
+                self._calls.tell(part.name, Stand())
         self._learners = modules_of(
             run.learner for group in groups for run in group.runs
         )

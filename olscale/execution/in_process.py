@@ -85,6 +85,7 @@ class InProcess:
 
     def _run_together(self, bundle: Sequence[RunGroup]) -> None:
         hear = partial(tell, self._progress)
+        hear(bundle[0].name, Stand())
         while bundle:
             reports = run_bundle_as_task(
                 bundle,

@@ -29,6 +29,7 @@ from olscale.execution import group_calls, on_worker, phases
 from olscale.execution.driver import drive
 from olscale.execution.evaluate import evaluate
 from olscale.execution.group_calls import GroupCalls, bundle_name
+from olscale.execution.in_process import InProcess
 from olscale.execution.on_worker import run_as_task, run_bundle_as_task
 from olscale.execution.progress import LiveProgress, Silent
 from olscale.execution.settings import ExecutionSettings
@@ -419,6 +420,33 @@ def test_a_bundle_on_a_worker_that_leaves_goes_on_elsewhere(
     run()
     assert (len(store.done()), watched.evaluation.done) == (16, 16)
     assert open_store(store.path).lost() == set()
+
+
+@pytest.mark.parametrize("is_in_process", [False, True])
+def test_the_time_of_a_bundle_begins_before_its_first_rows(
+    shelf: Path, is_in_process: bool
+) -> None:
+    """Otherwise speeds and times left would be those of rows learned in no time."""
+    places: list[int] = []
+
+    class Watched(Silent):
+        def advance(self, group: str, rows: int, error: float) -> None:
+            places.append(rows)
+
+    groups = bundle(shelf)
+    store = f"memory://bundles/{next(stores)}"
+    open_store(store, create=True)
+
+    @two_workers
+    async def run(client: Any, scheduler: Any, *workers: Any) -> None:
+        await drive(client, groups, store, Watched(), settings=QUICK)
+
+    if is_in_process:
+        InProcess(store, {}, Watched(), Stop(), QUICK).run(groups)
+    else:
+        run()
+    assert places[0] == 0
+    assert places[-1] == groups[-1].rows * len(groups[-1].runs)
 
 
 @pytest.mark.parametrize("is_bundle", [False, True])
