@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from math import nan
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from olscale.analysis.aggregate import groups_of
+from olscale.analysis.curve_positions import Line, shared_line
 from olscale.analysis.replicates import ok_runs
-from olscale.analysis.summary import Summary
+from olscale.analysis.summary import Summary, by_setting
 from olscale.arrays import FloatArray, IntArray
 from olscale.measures import FORMS, askable, base_name, label_of
 from olscale.results import Store
@@ -32,6 +34,9 @@ ROCS = ("roc", "test_roc")
 
 # A cell of a confusion matrix stands in a record as true class * 65536 + predicted class.
 _CLASSES = 65536
+
+# Positions of a complete series of a run: those that other series may lack some of.
+_COMPLETE = "complete"
 
 _NO_CURVES = (*CONFUSIONS, *ROCS, "latency")
 _MEASURES = [name for name in askable() if name not in _NO_CURVES]
@@ -235,7 +240,8 @@ def curves(
     summaries : list of Summary
         From `summarise`; those of `metric` say which curves are wanted.
     points : int
-        At most so many positions a curve, evenly spaced; the last row is always one.
+        At most so many positions a curve, evenly spaced. The last row is one, unless the metric
+        is undefined there for one of the runs.
     on_damage : {"raise", "skip"}
         What to do about damaged files.
     metric : str
@@ -254,24 +260,52 @@ def curves(
     if metric == "drift_alarms":
         return _alarms(store, summaries, on_damage)
     counts_mistakes = metric == "cumulative_error"
-    columns: tuple[str, ...] = ("series",)
+    columns: tuple[str, ...] = ("series", _COMPLETE)
+    if not metric.startswith("holdout_"):
+        columns = (*columns, "curve_rows")
     if counts_mistakes:
-        columns = ("curve_rows", "curve_mistakes", "series")
+        columns = (*columns, "curve_mistakes")
+    wanted = _with_curve(summaries, metric)
     drawn = []
-    for summary, runs in _replicates(store, summaries, columns, on_damage, metric):
+    for summary, runs in _replicates(store, wanted, columns, on_damage, metric):
         # Where rows count by their weights there is no number of mistakes, and the error is a
         # series as any other.
         is_count = counts_mistakes and not summary.protocol.get("weighted_measures")
         lines = [run["series"] for run in runs]
         if is_count:
             lines = [(run["curve_rows"], run["curve_mistakes"]) for run in runs]
-        line = _resampled(lines, points)
+        grids = list(map(_grid, runs))
+        line = shared_line(lines, grids, points, begins_at_zero=is_count)
         if line is not None:
             rows, values = line
             if is_count:
                 values = values / rows
             drawn.append(Curve(summary, rows, values))
     return drawn
+
+
+def _with_curve(summaries: Sequence[Summary], metric: str) -> list[Summary]:
+    """Return a summary of the metric for each setting that may have a curve of it.
+
+    A measure that is undefined at the end of a stream has a curve all the same.
+    """
+    wanted = []
+    for group in by_setting(summaries):
+        of_metric = [s for s in group if s.metric == metric]
+        if not of_metric:
+            is_asked = base_name(metric) in group[0].protocol.get("measures", ())
+            absent = replace(group[0], metric=metric, mean=nan, std=nan, n=0)
+            of_metric = [absent] if is_asked else []
+        wanted += of_metric
+    return wanted
+
+
+def _grid(run: Mapping[str, Any]) -> IntArray:
+    """Return the positions at which the curves of a run may have values."""
+    grid: IntArray = run.get("curve_rows", run[_COMPLETE])
+    if not len(grid):
+        grid = run[_COMPLETE]
+    return grid
 
 
 def roc_curves(
@@ -297,28 +331,11 @@ def roc_curves(
     for summary, runs in _replicates(
         store, summaries, ("series",), on_damage, error, name
     ):
-        line = _resampled([run["series"] for run in runs], points)
+        lines = [run["series"] for run in runs]
+        line = shared_line(lines, [positions for positions, _ in lines], points)
         if line is not None:
             rocs.append(RocCurve(summary, *line))
     return rocs
-
-
-# Positions and values of one run.
-_Line = tuple[IntArray, FloatArray]
-
-
-def _resampled(lines: Sequence[_Line], points: int) -> _Line | None:
-    """Return positions, and the values of all lines there; None where no line has any."""
-    lines = [line for line in lines if len(line[0])]
-    if not lines:
-        return None
-    # Folds may differ in length, and then in the positions of their curves.
-    shortest, _ = min(lines, key=lambda line: int(line[0][-1]))
-    even = np.linspace(0, len(shortest) - 1, points)
-    places = even.round().astype(int)
-    rows = shortest[np.unique(places)]
-    values = [np.interp(rows, *line) for line in lines]
-    return rows, np.array(values)
 
 
 def _alarms(store: Store, summaries: list[Summary], on_damage: OnDamage) -> list[Curve]:
@@ -439,18 +456,21 @@ def _replicates(
     is_asked = np.array([setting in keys_asked for setting in settings])[group]
     ids = runs["id"].filter(arrow_array(is_asked, pa.bool_()))
     run_ids = ids.to_pylist()
-    table = store.read(("id", *columns), on_damage, ids=run_ids)
+    stored = [name for name in columns if name != _COMPLETE]
+    table = store.read(("id", *stored), on_damage, ids=run_ids)
     group = group[is_asked][positions_of(table["id"], ids)]
     # A list column of numbers stays an array: a Python object a number would take minutes in a
     # large store.
     read: dict[str, Callable[[Any], Any]] = {
         "segments": lambda cell: cell.as_py(),
         "series": partial(_series, series or metric),
+        _COMPLETE: partial(_complete_positions, metric),
     }
     cells = {}
     for name in columns:
         read_cell = read.get(name, lambda cell: numbers_of(cell.values))
-        cells[name] = list(map(read_cell, table[name]))
+        column = "series" if name == _COMPLETE else name
+        cells[name] = list(map(read_cell, table[column]))
     of_setting: dict[SettingKey, list[dict[str, Any]]] = defaultdict(list)
     for i, number in enumerate(group.tolist()):
         of_run = {name: cells[name][i] for name in columns}
@@ -458,7 +478,15 @@ def _replicates(
     return [(s, of_setting[key]) for s, key in keys if key in of_setting]
 
 
-def _series(name: str, cell: Any) -> _Line:
+def _complete_positions(metric: str, cell: Any) -> IntArray:
+    """Return the positions of a series of a run that is undefined nowhere; none without one."""
+    form = "holdout_" if metric.startswith("holdout_") else ""
+    names = [f"{form}{name}" for name in ("error", "cumulative_error", "rmse")]
+    positions = (_series(name, cell)[0] for name in names)
+    return next((rows for rows in positions if len(rows)), np.zeros(0, dtype=np.int64))
+
+
+def _series(name: str, cell: Any) -> Line:
     """Return positions and values of the series `name` of a run; none if it has no such series."""
     names = cell.values.field("name").to_pylist()
     if name not in names:

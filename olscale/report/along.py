@@ -168,6 +168,9 @@ def along_tables(lines: Sequence[AlongStream], name: str) -> list[Table]:
     # Alarms before a line's first, and cells of a confusion matrix that it has no rows in, are
     # none.
     absent = Entry(form(0.0) if name in ("drift_alarms", *CONFUSIONS) else "", note="-")
+    # Alarms and true positives keep their number until the next one.
+    keeps_value = name in ("drift_alarms", SEGMENTS, *CONFUSIONS, *ROCS)
+    points_at = _at if keeps_value else _near
     results = []
     for title, group in streams(lines).items():
         labels = labelled(group)
@@ -201,7 +204,7 @@ def along_tables(lines: Sequence[AlongStream], name: str) -> list[Table]:
             if len(line.values) < max(runs):
                 marks = (*marks, runs_mark(len(line.values)))
             figures = []
-            for i in _at(line, places):
+            for i in points_at(line, places):
                 if i < 0:
                     figures.append(absent)
                     continue
@@ -276,3 +279,12 @@ def _at(line: AlongStream, places: list[Any]) -> list[int]:
         index = {place: i for i, place in enumerate(line.places)}
         return [index.get(place, -1) for place in places]
     return [int(i) for i in np.searchsorted(line.places, places, side="right") - 1]
+
+
+def _near(line: AlongStream, places: list[Any]) -> list[int]:
+    """Return what `_at` does, and -1 where the measure is undefined since an earlier column."""
+    tenth = places[-1] / _POSITIONS
+    return [
+        i if i >= 0 and place - int(line.places[i]) <= tenth / 2 else -1
+        for i, place in zip(_at(line, places), places, strict=True)
+    ]

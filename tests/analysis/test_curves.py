@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from olscale.analysis import summarise
 from olscale.analysis.curves import confusions, curves, roc_curves, segment_errors
-from olscale.results import Series, open_store
+from olscale.report.along import along, along_tables
+from olscale.results import Series, open_store, run_id
 
 
 @pytest.fixture
@@ -146,3 +149,91 @@ def test_matrices_and_rocs_are_what_records_have_of_them(tmp_path, make_record):
     assert matrix.places == ["0 as 0", "1 as 0", "1 as 1"]
     np.testing.assert_array_equal(matrix.mean(), [[5.0, 0.0], [1.5, 3.0]])
     assert (curve.places, curve.rates.tolist()) == ([0, 4], [[0.5, 1.0], [0.5, 1.0]])
+
+
+@pytest.fixture
+def with_gaps(tmp_path, make_record):
+    """Two replicates whose precision is undefined on some windows, of one at the end too."""
+    store = open_store(tmp_path / "gaps", create=True)
+    grid = np.arange(10, 101, 10)
+    name = "window_precision:1"
+    for i, lacking in enumerate(([10, 50], [50, 60, 100])):
+        rows = grid[~np.isin(grid, lacking)]
+        metrics = {"cumulative_error": 0.1}
+        if i == 0:
+            metrics[name] = 1.0
+        record = make_record(
+            permutation=i,
+            metrics=metrics,
+            curve_rows=grid,
+            curve_mistakes=np.arange(1, 11),
+            series=[Series(name, rows, rows / 100)],
+        )
+        options = {"measures": ["precision:1"], "window": 20}
+        run = record.run | {"protocol": record.run["protocol"] | options}
+        store.write(replace(record, run=run, id=run_id(run)))
+    return store
+
+
+def test_a_curve_has_no_value_that_one_of_its_runs_lacks(with_gaps):
+    """It is neither interpolated over a gap, nor drawn out to the begin or the end."""
+    summaries = summarise(with_gaps)
+
+    [curve] = curves(with_gaps, summaries, metric="window_precision:1")
+
+    assert curve.rows.tolist() == [20, 30, 40, 70, 80, 90]
+    np.testing.assert_array_equal(curve.errors, [curve.rows / 100] * 2)
+
+
+def test_a_measure_that_is_undefined_at_the_end_has_a_curve(with_gaps):
+    summaries = [s for s in summarise(with_gaps) if not s.metric.startswith("window_")]
+
+    [curve] = curves(with_gaps, summaries, metric="window_precision:1")
+
+    assert curve.summary.metric == "window_precision:1"
+    assert len(curve.rows) == 6
+
+
+def test_mistakes_before_the_first_position_of_a_longer_fold_begin_at_none(
+    tmp_path, make_record
+):
+    store = open_store(tmp_path / "folds", create=True)
+    for i, rows in enumerate(([1, 2, 3], [2, 4, 6])):
+        record = make_record(
+            permutation=i,
+            metrics={"cumulative_error": 1.0},
+            curve_rows=np.array(rows),
+            curve_mistakes=np.array(rows),
+        )
+        store.write(record)
+
+    [curve] = curves(store, summarise(store))
+
+    assert curve.rows.tolist() == [1, 2, 3]
+    assert curve.errors.tolist() == [[1.0] * 3] * 2
+
+
+def test_a_table_shows_no_earlier_value_where_a_measure_is_undefined(
+    tmp_path, make_record
+):
+    store = open_store(tmp_path / "ends", create=True)
+    name = "window_kappa"
+    grid = np.arange(10, 101, 10)
+    for learner, last in (("pa", 100), ("arow", 40)):
+        rows = grid[grid <= last]
+        record = make_record(
+            learner=learner,
+            metrics={"cumulative_error": 0.1, "window_kappa": 0.5},
+            curve_rows=grid,
+            curve_mistakes=np.arange(1, 11),
+            series=[Series("window_kappa", rows, rows / 100)],
+        )
+        store.write(record)
+
+    [table] = along_tables(along(store, summarise(store), name), name)
+
+    shown = dict(zip(table.rows, table.entries, strict=True))
+    place = table.columns.index("40")
+    assert shown["arow"][place].mean == "0.4000"
+    assert [entry.note for entry in shown["arow"][place + 1 :]] == ["-"] * 6
+    assert shown["pa"][-1].mean == "1.0000"

@@ -1,0 +1,93 @@
+"""Positions at which the curves of several runs stand side by side.
+
+A record leaves out the positions of a curve where its measure is undefined, as the precision of a
+class is in a window without a row that is taken for it. Nothing is interpolated over such a gap,
+nor drawn out before the first value or behind the last: means are over all runs at every position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from olscale.arrays import BoolArray, FloatArray, IntArray
+
+Line = tuple[IntArray, FloatArray]
+"""Positions and values of one run."""
+
+
+def shared_line(
+    lines: Sequence[Line],
+    grids: Sequence[IntArray],
+    points: int,
+    *,
+    begins_at_zero: bool = False,
+) -> Line | None:
+    """Return positions, and the values of all lines there; None where they share no position.
+
+    Lines without any value are left out.
+
+    Parameters
+    ----------
+    lines : sequence of Line
+    grids : sequence of int64 array
+        Of each line, the positions where it could have a value.
+    points : int
+        At most so many positions, evenly spaced.
+    begins_at_zero : bool
+        Whether values are counts, which are 0 before the first row.
+
+    Returns
+    -------
+    tuple of int64 array of shape (n_points,), float64 array of shape (n_lines, n_points)
+
+    Examples
+    --------
+    >>> grid = np.array([1, 2, 3, 4])
+    >>> first = (np.array([1, 3, 4]), np.array([0.0, 0.2, 0.5]))
+    >>> second = (np.array([2, 3, 4]), np.array([0.1, 0.4, 0.7]))
+    >>> shared_line([first, second], [grid, grid], points=10)
+    (array([3, 4]), array([[0.2, 0.5],
+           [0.4, 0.7]]))
+    """
+    kept = [i for i, (rows, _) in enumerate(lines) if len(rows)]
+    if not kept:
+        return None
+    of_kept = [lines[i] for i in kept]
+    whole_grids = [np.union1d(grids[i], lines[i][0]) for i in kept]
+    # Folds may differ in length, and then in the positions of their curves.
+    shortest = min(whole_grids, key=lambda grid: int(grid[-1]))
+    is_shared = np.ones(len(shortest), dtype=bool)
+    for (rows, _), grid in zip(of_kept, whole_grids, strict=True):
+        is_before = shortest < grid[0]
+        has_value = _has_values(rows, grid, shortest)
+        is_shared &= has_value | (is_before & begins_at_zero)
+    shared = shortest[is_shared]
+    if not len(shared):
+        return None
+    even = np.linspace(0, len(shared) - 1, points)
+    places = even.round().astype(int)
+    positions = shared[np.unique(places)]
+    values = []
+    for rows, of_line in of_kept:
+        if begins_at_zero:
+            values.append(
+                np.interp(positions, np.append(0, rows), np.append(0.0, of_line))
+            )
+        else:
+            values.append(np.interp(positions, rows, of_line))
+    return positions, np.array(values)
+
+
+def _has_values(rows: IntArray, grid: IntArray, positions: IntArray) -> BoolArray:
+    """Return at which positions a line with values at `rows` has one, or one on either side."""
+    is_defined = np.isin(grid, rows)
+    after = np.searchsorted(grid, positions)
+    inside = np.minimum(after, len(grid) - 1)
+    is_met = grid[inside] == positions
+    # Between two positions of its grid a line is as defined as both of them.
+    before = np.maximum(inside - 1, 0)
+    is_between = is_defined[inside] & is_defined[before]
+    is_between &= (after > 0) & (after < len(grid))
+    return np.where(is_met, is_defined[inside], is_between)
