@@ -21,6 +21,12 @@ import click
 from olscale import __version__
 from olscale.cli.command import Group, put_off, with_examples
 from olscale.cli.say import say
+from olscale.cli.streams import (
+    discard_output,
+    folder_is_gone,
+    open_closed_streams,
+    why_output_fails,
+)
 from olscale.errors import OlscaleError, StoppedError
 from olscale.system.interrupts import UserInterrupt
 
@@ -105,6 +111,8 @@ class _Ended(UserInterrupt):
 # Shells have 128 + 2 for a program that Ctrl-C, signal 2, has ended.
 INTERRUPTED = 130
 CALL_AGAIN = 75
+
+_NO_FOLDER = "the working folder no longer exists: change to another one (cd)"
 
 
 class LazyGroup(Group):
@@ -200,9 +208,8 @@ class LazyGroup(Group):
         except (KeyboardInterrupt, click.Abort):
             _fail("olscale: interrupted", INTERRUPTED)
         except BrokenPipeError:
-            # The reader (head, less) has ended. Python would complain again when it flushes at
-            # exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            # The reader (head, less) has ended.
+            discard_output()
             sys.exit(1)
         except StoppedError as stopped:
             # 75 is EX_TEMPFAIL of sysexits.h, which batch systems take as "run again".
@@ -211,8 +218,11 @@ class LazyGroup(Group):
                 exit_code = 128 + stopped.signal
             _fail(f"olscale: {stopped}", exit_code)
         except OlscaleError as fault:
-            _fail(f"olscale: error: {fault}", 1)
+            cure = f"; {_NO_FOLDER}" if folder_is_gone() else ""
+            _fail(f"olscale: error: {fault}{cure}", 1)
         except Exception as fault:
+            if isinstance(fault, OSError):
+                _fail_for_surroundings()
             # Users get one line, which says how those who mend olscale get the
             # traceback.
             if os.environ.get("OLSCALE_DEBUG"):
@@ -226,6 +236,15 @@ class LazyGroup(Group):
         if not isinstance(code, int):
             code = 0
         sys.exit(code)
+
+
+def _fail_for_surroundings() -> None:
+    """Exit with a line if the shell's output or folder is at fault, which no command can mend."""
+    if (reason := why_output_fails()) is not None:
+        discard_output()
+        _fail(f"olscale: error: standard output cannot be written ({reason})", 1)
+    if folder_is_gone():
+        _fail(f"olscale: error: {_NO_FOLDER}", 1)
 
 
 def _show_traceback(fault: Exception) -> NoReturn:
@@ -259,6 +278,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     """
     # A program that calls `olscale.cli.olscale` itself keeps its own garbage collection.
     put_off()
+    open_closed_streams()
     words = sys.argv[1:] if args is None else args
     if words and words[0] in _WITHOUT_ALGEBRA:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
