@@ -199,14 +199,14 @@ class UnknownNameError(OlscaleError, LookupError):
         self.known = tuple(sorted(known))
         # The nearest name of `c` is `C`, which differs in every character otherwise.
         folded = {name.casefold(): name for name in self.known}
-        begun = [
-            name for name in folded if len(got) > 1 and name.startswith(got.casefold())
-        ]
+        # Callers in Python may give anything for a name.
+        word = str(got).casefold()
+        begun = [name for name in folded if len(word) > 1 and name.startswith(word)]
         nearest = [
             folded[name]
             for name in difflib.get_close_matches(
                 # `knn` is the beginning of `knn-window`, however many letters `olk-n` shares.
-                got.casefold(),
+                word,
                 begun or folded,
                 n=1,
                 cutoff=0.0 if begun else 0.5,

@@ -187,16 +187,17 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def load_experiment(
-    path: str | Path, overrides: Iterable[tuple[str, Any]] = ()
+    path: str | Path,
+    overrides: Mapping[str, Any] | Iterable[tuple[str, Any]] = (),
 ) -> Experiment:
     """Read an experiment file.
 
     Parameters
     ----------
     path : str or Path
-    overrides : iterable of (str, object)
+    overrides : mapping of str to object, or iterable of (str, object)
         Dotted keys and their values, in place of those of the file, such as
-        ``("protocol.permutations", 20)`` or ``("learners.pa1.params.C", 0.5)``.
+        ``{"protocol.permutations": 20, "learners.pa1.params.C": 0.5}``.
 
     Raises
     ------

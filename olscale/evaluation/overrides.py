@@ -43,7 +43,8 @@ def parse_override(text: str) -> tuple[str, Any]:
 
 
 def with_overrides(
-    content: Mapping[str, Any], overrides: Iterable[tuple[str, Any]]
+    content: Mapping[str, Any],
+    overrides: Mapping[str, Any] | Iterable[tuple[str, Any]],
 ) -> Any:
     """Return the content of an experiment with values in place of its own, or added to it.
 
@@ -51,7 +52,7 @@ def with_overrides(
     ----------
     content : mapping of str to object
         As TOML has it; it is left as it is.
-    overrides : iterable of (str, object)
+    overrides : mapping of str to object, or iterable of (str, object)
         Dotted keys and values. An entry of a list is named by its number, from 0, or by its label
         or name: ``learners.0.params.C``, ``learners.pa1.params.C``, ``datasets.letter.rows``.
 
@@ -60,7 +61,7 @@ def with_overrides(
     UnknownNameError
         If a list has no entry of that name.
     ExperimentError
-        If a key leads through a value that is no table.
+        If a key leads through a value that is no table, or `overrides` are no keys and values.
 
     Examples
     --------
@@ -69,9 +70,30 @@ def with_overrides(
     {'seed': 2, 'learners': [{'name': 'pa'}, {'name': 'pa1', 'params': {'C': 0.5}}]}
     """
     changed: Any = content
-    for key, value in overrides:
+    for key, value in _pairs(overrides):
         changed = _changed(changed, key.split("."), value, key)
     return changed
+
+
+def _pairs(
+    overrides: Mapping[str, Any] | Iterable[tuple[str, Any]],
+) -> list[tuple[str, Any]]:
+    entries: Any = overrides
+    if isinstance(overrides, Mapping):
+        entries = overrides.items()
+    pairs: list[Any] = list(entries) if isinstance(entries, Iterable) else [entries]
+    if not all(map(_is_pair, pairs)):
+        raise ExperimentError(
+            f"overrides are {overrides!r}, expected keys and values: "
+            "{'protocol.permutations': 20}"
+        )
+    return pairs
+
+
+def _is_pair(pair: Any) -> bool:
+    return (
+        isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], str)
+    )
 
 
 def _changed(content: Any, parts: list[str], value: Any, key: str) -> Any:

@@ -40,6 +40,7 @@ from olscale.results.opening import make_or_mend_store
 from olscale.results.store import Store
 from olscale.results.version import unmake
 from olscale.storage.open import absolute_path
+from olscale.system.arguments import checked_arguments
 from olscale.system.memory import memory_bytes, parse_limit
 from olscale.system.paths import path_text
 from olscale.views import make_view
@@ -47,6 +48,7 @@ from olscale.views import make_view
 T = TypeVar("T")
 
 
+@checked_arguments("experiment")
 def evaluate(
     experiment: Experiment,
     store: Store | str | os.PathLike[str],

@@ -30,6 +30,7 @@ from olscale.report.tables import Table, usual_metrics
 from olscale.results import Store, open_store
 from olscale.results.settings import SettingKey, asked_text, natural_order
 from olscale.results.store import OnDamage
+from olscale.system.arguments import checked_arguments
 from olscale.system.garbage import seldom_collected
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ class Leaderboard(TableView):
 
 
 @seldom_collected()
+@checked_arguments()
 def leaderboard(
     store: Store | str | os.PathLike[str],
     metrics: Sequence[str] = (),

@@ -28,6 +28,7 @@ from olscale.report.tables import Table, with_notes
 from olscale.results import Store, open_store
 from olscale.results.store import OnDamage
 from olscale.results.store_part import part_of
+from olscale.system.arguments import checked_arguments
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -147,6 +148,7 @@ class LearnerComparison(TableView):
                 yield {"metric": comparison["metric"], **pair}
 
 
+@checked_arguments()
 def compare(
     store: Store | str | os.PathLike[str],
     metric: str | None = None,

@@ -31,6 +31,7 @@ from olscale.report.tables import tables
 from olscale.results import Store, open_store, store_part
 from olscale.results.store import OnDamage
 from olscale.storage.local import discard_parts, part_of
+from olscale.system.arguments import checked_arguments
 from olscale.system.garbage import seldom_collected
 
 _MOST_PANELS = 12
@@ -162,6 +163,7 @@ def write_report(
     return Report(folder / report.page.relative_to(part), figures, report.absent, runs)
 
 
+@checked_arguments()
 def make_report(
     store: Store | str | os.PathLike[str],
     out: str | os.PathLike[str],

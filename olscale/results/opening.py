@@ -6,9 +6,11 @@ from typing import NamedTuple
 from olscale.errors import StoreError
 from olscale.results.store import Store
 from olscale.results.version import is_store, is_vacant, make_store, mend_version
+from olscale.system.arguments import checked_arguments
 from olscale.system.paths import path_text
 
 
+@checked_arguments()
 def open_store(
     path: str | os.PathLike[str],
     create: bool = False,

@@ -51,6 +51,7 @@ from olscale.results.version import (
     open_files,
     parse_version,
 )
+from olscale.system.arguments import checked_arguments
 
 OnDamage = Literal["raise", "skip"]
 
@@ -405,6 +406,7 @@ class Store:
 
         return read_records(self, ids)
 
+    @checked_arguments()
     def forget(
         self,
         learners: Collection[str] = (),

@@ -25,6 +25,7 @@ from olscale.data.manifest import SourceEntry
 from olscale.errors import ParameterError, UnknownNameError
 from olscale.named_parameters import parse_named, parse_value
 from olscale.registry import Registry
+from olscale.system.arguments import checked_arguments
 from olscale.system.paths import path_text
 from olscale.task import NOVEL
 
@@ -53,6 +54,7 @@ GENERATORS: Registry[Any] = Registry(
 )
 
 
+@checked_arguments()
 def generate(
     name: str,
     dest: str | os.PathLike[str],

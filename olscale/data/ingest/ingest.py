@@ -39,11 +39,13 @@ from olscale.data.manifest import SourceEntry
 from olscale.errors import DatasetError, ParameterError
 from olscale.printable import printable
 from olscale.storage.base import Storage
+from olscale.system.arguments import checked_arguments
 from olscale.system.memory import keep_freed_memory
 from olscale.system.paths import path_text
 from olscale.views import make_view
 
 
+@checked_arguments()
 def ingest(
     sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     dest: str | os.PathLike[str],
