@@ -98,13 +98,14 @@ class Labels:
                 f"{source} has {_WORDS[kind]} but the sources before it had {_WORDS[self._kind]}"
             )
         self._kind = kind
-        if (
-            not isinstance(target, list)
-            and not np.isfinite(np.asarray(target, dtype=np.float64)).all()
-        ):
-            raise FormatError(
-                source, "a label is not a finite number; every row needs one"
-            )
+        if not isinstance(target, list):
+            values = np.asarray(target, dtype=np.float64)
+            broken = values[~np.isfinite(values)]
+            if broken.size:
+                raise FormatError(
+                    source,
+                    f"a label is {broken.flat[0]}, and not a finite number; every row needs one",
+                )
         if (
             not isinstance(target, list)
             and self._beyond is None

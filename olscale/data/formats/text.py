@@ -111,8 +111,10 @@ def _refuse_wide(source: str, head: bytes) -> None:
     if marked or (
         len(head) > _FEW_BYTES and zeros[0] == 0 and zeros[1] > 0.9 * len(halves[1])
     ):
-        cure = "write it anew: iconv -f UTF-16 -t UTF-8 FILE > NEW"
-        raise FormatError(source, f"is UTF-16 text, expected UTF-8; {cure}")
+        # Its mark begins with that of UTF-16.
+        name = "UTF-32" if head.startswith(codecs.BOM_UTF32_LE) else "UTF-16"
+        cure = f"write it anew: iconv -f {name} -t UTF-8 FILE > NEW"
+        raise FormatError(source, f"is {name} text, expected UTF-8; {cure}")
 
 
 class _Labelled(io.RawIOBase):
