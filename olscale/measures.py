@@ -325,20 +325,21 @@ def figure_of(metric: str, value: float) -> str:
     --------
     >>> figure_of("test_error", 0.0312), figure_of("mistakes", 1234.0), figure_of("rmse", 2.25678)
     ('3.12', '1,234', '2.257')
-    >>> figure_of("auc", 0.9)
-    '0.9000'
+    >>> figure_of("auc", 0.9), figure_of("kappa", -0.00003)
+    ('0.9000', '0.0000')
     """
     unit = measure_of(metric).unit
+    # `z` leaves out the sign of what rounds to zero, which would differ from 0 as shown.
     if unit == "percent":
-        return f"{100 * value:.2f}"
+        return f"{100 * value:z.2f}"
     if unit == "score":
-        return f"{value:.4f}"
+        return f"{value:z.4f}"
     if unit == "count":
         if abs(value) >= 1000:
             return f"{value:,.0f}"
-        return f"{value:,.1f}".removesuffix(".0")
+        return f"{value:z,.1f}".removesuffix(".0")
     # `#` keeps zeros at the end: all figures of a column have as many digits.
-    return f"{value:#.4g}".removesuffix(".")
+    return f"{value:z#.4g}".removesuffix(".")
 
 
 def deviation_of(metric: str, value: float, mean: str) -> str:
