@@ -20,6 +20,9 @@ ABSOLUTE, SQUARED, MEAN, SPREAD, DULL_ABSOLUTE, DULL_SQUARED, BEYOND = range(1, 
 FADED = 1e-290
 """Denominators up to this have faded away: the least floats cannot fade further."""
 
+ROUNDED = 1e-10
+"""Shares of mistakes of a baseline up to this are mostly the rounding of sums that fade."""
+
 
 @compiled
 def _most_after(code: int, most: int, base: Any) -> Any:
@@ -265,7 +268,8 @@ def measure_classes(sums: Any, costs: Any, measures: Any) -> None:
             (7, row[1] / rows),
             (8, row[2] / rows),
         ):
-            if baseline < 1.0:  # otherwise the baseline is never wrong
+            # Otherwise the baseline is never wrong, or its mistakes have faded away.
+            if 1.0 - baseline > ROUNDED:
                 measures[i, place] = (accuracy - baseline) / (1.0 - baseline)
         if classes == 2:  # in novelty detection class 0 is the novelty
             if row[5] > FADED:

@@ -176,6 +176,27 @@ def test_classes_that_have_faded_away_are_no_longer_measured() -> None:
     assert found["fading_macro_precision"] == 0.5
 
 
+def test_no_kappa_is_of_a_baseline_whose_mistakes_are_mere_rounding() -> None:
+    """With the last mistake 1,100 rows ago, 1 - 0.98**1100 has five digits of it left."""
+    y = np.zeros(3_000, dtype=np.int64)
+    y[100] = 1
+    p = np.zeros(3_000, dtype=np.int64)
+    p[::50] = 1
+    scoring = Scoring(measures=("kappa_m",), fading=0.98)
+    metric = shown(classes_of(2, scoring, len(y)), y, p)
+    assert "fading_kappa_m" not in metric.values()
+    curve = next(each for each in metric.series() if each.name == "fading_kappa_m")
+    assert 1_000 < curve.rows[-1] < 1_200
+    mistake = 1.0
+    mistakes = 0.0
+    for row in range(101, int(curve.rows[-1])):
+        mistake *= 0.98
+        mistakes = mistakes * 0.98 + (y[row] != p[row])
+    earlier = sum(0.98 ** (100 - row) for row in (0, 50))
+    expected = 1.0 - (mistakes + earlier * mistake) / mistake
+    assert curve.values[-1] == pytest.approx(expected, rel=1e-4)
+
+
 def test_residuals_that_have_faded_away_are_no_longer_measured() -> None:
     t = np.where(np.arange(76_000) < 400, np.arange(76_000) % 7, 0.0)
     shape = StreamShape(
