@@ -5,7 +5,7 @@ The replicates of a setting stand side by side.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +18,7 @@ import pyarrow as pa
 from olscale.analysis.aggregate import groups_of
 from olscale.analysis.curve_positions import Line, shared_line
 from olscale.analysis.replicates import ok_runs
+from olscale.analysis.shared_segments import shared_segments
 from olscale.analysis.summary import Summary, by_setting
 from olscale.arrays import FloatArray, IntArray
 from olscale.measures import FORMS, askable, base_name, label_of
@@ -112,7 +113,8 @@ class SegmentErrors:
     summary : Summary
         Cumulative error at the end of the stream.
     names : tuple of str
-        Segments, in stream order, each once: the second ``Mon`` is ``Mon (2)``.
+        Segments that all replicates have rows in, in stream order, each once: the second ``Mon`` is
+        ``Mon (2)``.
     errors : float64 array of shape (n_replicates, n_segments)
         Fraction of the segment's rows that was predicted wrongly.
     """
@@ -360,12 +362,14 @@ def segment_errors(
     """Return the errors by segment of runs; parameters and errors as in `curves`."""
     errors = []
     for summary, runs in _replicates(store, summaries, ("segments",), on_damage):
-        # Replicates with other segments than the first are left out.
-        names = _segment_names(runs[0])
+        names, places_of_runs = shared_segments(list(map(_segment_names, runs)))
         if names:
-            alike = [run for run in runs if _segment_names(run) == names]
-            shares = np.array([_shares_wrong(run) for run in alike])
-            errors.append(SegmentErrors(summary, tuple(apart(names)), shares))
+            shares = [
+                _shares_wrong(run, places)
+                for run, places in zip(runs, places_of_runs, strict=True)
+                if places is not None
+            ]
+            errors.append(SegmentErrors(summary, tuple(names), np.array(shares)))
     return errors
 
 
@@ -373,27 +377,12 @@ def _segment_names(run: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(segment["name"] for segment in run["segments"])
 
 
-def _shares_wrong(run: Mapping[str, Any]) -> list[float]:
+def _shares_wrong(run: Mapping[str, Any], places: Sequence[int]) -> list[float]:
+    segments = [run["segments"][place] for place in places]
     return [
-        segment["mistakes"] / segment["rows"] if segment["rows"] else np.nan
-        for segment in run["segments"]
+        segment["mistakes"] / segment["rows"] if segment["rows"] else nan
+        for segment in segments
     ]
-
-
-def apart(names: Sequence[str]) -> list[str]:
-    """Return the names of segments, each once: a column comes back to a value, as a weekday does.
-
-    Examples
-    --------
-    >>> apart(["Mon", "Tue", "Mon"])
-    ['Mon', 'Tue', 'Mon (2)']
-    """
-    times: Counter[str] = Counter()
-    numbered = []
-    for name in names:
-        times[name] += 1
-        numbered.append(name if times[name] == 1 else f"{name} ({times[name]})")
-    return numbered
 
 
 def confusions(

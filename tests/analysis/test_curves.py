@@ -90,6 +90,28 @@ def test_segment_errors(store):
     np.testing.assert_allclose(found["arow"].errors.mean(axis=0), [8 / 40, 1 / 60])
 
 
+def test_segments_are_of_all_folds_though_one_has_no_row_of_a_short_segment(
+    tmp_path, make_record
+):
+    """Of learners whose folds lie in another order no other folds are averaged."""
+    store = open_store(tmp_path / "folds", create=True)
+    short = [("Mon", 10, 1), ("Tue", 10, 2), ("Mon", 10, 3)]
+    full = [("Mon", 10, 3), ("Tue", 10, 4), ("Wed", 1, 1), ("Mon", 10, 5)]
+    for learner, segments in (("pa", [short, full]), ("arow", [full, short])):
+        for i in range(2):
+            record = make_record(
+                learner=learner,
+                permutation=i,
+                metrics={"cumulative_error": 0.2},
+                segments=segments[i],
+            )
+            store.write(record)
+
+    for errors in segment_errors(store, summarise(store)):
+        assert errors.names == ("Mon", "Tue", "Mon (2)")
+        np.testing.assert_allclose(errors.errors.mean(axis=0), [0.2, 0.3, 0.4])
+
+
 @pytest.fixture
 def watched(tmp_path, make_record):
     """Two replicates with a curve of window errors and alarms, one without an alarm."""

@@ -1,0 +1,80 @@
+"""Segments of a stream that several runs have rows in.
+
+A record has only segments with counted rows. Of a short one a fold may have none, so that the lists
+of the folds differ.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+Names = Sequence[str]
+
+
+def apart(names: Names) -> list[str]:
+    """Return the names of segments, each once: a column comes back to a value, as a weekday does.
+
+    Examples
+    --------
+    >>> apart(["Mon", "Tue", "Mon"])
+    ['Mon', 'Tue', 'Mon (2)']
+    """
+    times: Counter[str] = Counter()
+    numbered = []
+    for name in names:
+        times[name] += 1
+        numbered.append(name if times[name] == 1 else f"{name} ({times[name]})")
+    return numbered
+
+
+def shared_segments(runs: Sequence[Names]) -> tuple[list[str], list[list[int] | None]]:
+    """Return the segments that all runs have, and their places in the list of each run.
+
+    The longest list is that of all segments. A run whose segments cannot be found in it, or in
+    several ways, has no places, and is left out.
+
+    Parameters
+    ----------
+    runs : sequence of sequence of str
+        Names of the segments of each run, in stream order.
+
+    Examples
+    --------
+    >>> shared_segments([["Mon", "Tue", "Wed"], ["Mon", "Wed"], ["Sun"]])
+    (['Mon', 'Wed'], [[0, 2], [0, 1], None])
+    """
+    longest = max(runs, key=lambda names: (len(names), tuple(names)))
+    places_of_runs = [_places_in(longest, names) for names in runs]
+    found_in_all = set(range(len(longest)))
+    for places in places_of_runs:
+        if places is not None:
+            found_in_all &= set(places)
+    shared = sorted(found_in_all)
+    numbered = apart(longest)
+    own_places = [
+        None if places is None else [places.index(segment) for segment in shared]
+        for places in places_of_runs
+    ]
+    return [numbered[segment] for segment in shared], own_places
+
+
+def _places_in(every: Names, names: Names) -> list[int] | None:
+    """Return where names stand in the list of all; None if nowhere, or in more than one way."""
+    first = _first_places(every, names)
+    from_the_end = _first_places(every[::-1], names[::-1])
+    if first is None or from_the_end is None:
+        return None
+    last = [len(every) - 1 - place for place in reversed(from_the_end)]
+    return first if first == last else None
+
+
+def _first_places(every: Names, names: Names) -> list[int] | None:
+    """Return the first places in the list of all where names stand one after another, if any."""
+    places: list[int] = []
+    for name in names:
+        start = places[-1] + 1 if places else 0
+        if name not in every[start:]:
+            return None
+        places.append(every.index(name, start))
+    return places
