@@ -32,6 +32,7 @@ from olscale.learners.contract.usable_rows import (
     score_usable,
 )
 from olscale.testing.check_list import Check, check_plain_arrays, name_check
+from olscale.testing.equal_arrays import assert_equal_arrays
 from olscale.testing.other_values import two_settings
 from olscale.testing.small_streams import (
     CLASSES,
@@ -133,7 +134,7 @@ def check_dense_and_csr_give_the_same_bits(learner: type[Learner]) -> None:
             # Bits and not nearly equal scores: a run in one layout must be the record
             # of the other.
             scores.append(fresh[-1].learn(chunk.X, chunk.y))
-        np.testing.assert_array_equal(scores[0], scores[1])
+        assert_equal_arrays(scores[0], scores[1])
         assert_same_state(*fresh)
 
 
@@ -191,7 +192,7 @@ def check_rows_of_unknown_class_are_only_scored(
     some_labels = hide_labels(chunk.y, ~learning)
     hidden = Chunk(chunk.X, some_labels, COLUMNS)
     scores = learn_in_parts(combined, hidden, [0, 64, len(chunk)])
-    np.testing.assert_array_equal(scores, np.concatenate(expected))
+    assert_equal_arrays(scores, np.concatenate(expected))
     assert_same_state(separate, combined)
 
 
@@ -236,7 +237,7 @@ def check_rows_that_cannot_be_used_end_learning(
                 y = read_only(hide_labels(chunk.y, hidden))
                 restarted = continue_from(learner, params, beginning, classes)
                 scores = learn_usable(restarted, rows.X, y)
-                np.testing.assert_array_equal(scores[:at], learned[:at], err_msg=where)
+                assert_equal_arrays(scores[:at], learned[:at], err_msg=where)
                 is_number = np.isfinite(scores[at:])
                 assert not is_number.any(), (
                     f"learn went on as if nothing were the matter: {where}"
@@ -244,7 +245,7 @@ def check_rows_that_cannot_be_used_end_learning(
             scores = score_usable(fresh, rows.X)
             is_number = np.isfinite(scores[at])
             assert not is_number.any(), f"scores has a number for it: {where}"
-            np.testing.assert_array_equal(scores[:at], scored[:at], err_msg=where)
+            assert_equal_arrays(scores[:at], scored[:at], err_msg=where)
 
 
 def check_class_shards_are_the_whole(
@@ -275,14 +276,14 @@ def check_class_shards_are_the_whole(
                 # An update is a row that changes the model, however many shards it changes.
                 moved |= np.concatenate(moved_rows)
             learned_scores = np.concatenate(learned, axis=1)
-            np.testing.assert_array_equal(
+            assert_equal_arrays(
                 learned_scores,
                 expected,
                 err_msg=f"shards {cuts}",
             )
             of_shards = [shard.scores(chunk.X) for shard in shards]
             scores = np.concatenate(of_shards, axis=1)
-            np.testing.assert_array_equal(
+            assert_equal_arrays(
                 scores,
                 full.scores(chunk.X),
                 err_msg=f"scores of shards {cuts}",
@@ -295,7 +296,7 @@ def check_class_shards_are_the_whole(
             state = join_classes(states, axes, axes_of_shards)
             state["updates"] = np.array([moved.sum()])
             for name, array in full.state().items():
-                np.testing.assert_array_equal(
+                assert_equal_arrays(
                     state[name],
                     array,
                     err_msg=f"state array {name} of shards {cuts}",
@@ -411,7 +412,7 @@ def _check_fused(
                 assert str(scores[n]) == str(expected)
                 usable.remove(n)
             else:
-                np.testing.assert_array_equal(scores[n], expected)
+                assert_equal_arrays(scores[n], expected)
             assert_same_state(grouped[n], separate[n])
 
 

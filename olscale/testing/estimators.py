@@ -15,6 +15,7 @@ from olscale.learners.contract.capability import learns_targets
 from olscale.learners.contract.estimator import Estimator
 from olscale.learners.contract.learner import Learner
 from olscale.testing.check_list import Check, check_list, name_check
+from olscale.testing.equal_arrays import assert_equal_arrays
 from olscale.testing.other_values import goes_together, other_values
 from olscale.testing.small_streams import (
     ROWS,
@@ -67,7 +68,7 @@ def check_parameters_set_after_fit_change_updates_or_are_refused(
         setting = f"{name} = {value!r}"
         changed: Any = copy.deepcopy(model).set_params(**{name: value})
         if name in learner.update_params:
-            np.testing.assert_array_equal(changed.predict(X), expected, err_msg=setting)
+            assert_equal_arrays(changed.predict(X), expected, err_msg=setting)
             if goes_together(changed):
                 _quietly(changed.partial_fit, X, y)
         else:
@@ -107,7 +108,7 @@ def check_update_params_are_of_updates_only(learner: type[Learner]) -> None:
             changed = copy.deepcopy(trained).set_params(**{name: value})
             setting = f"{name} = {value!r}"
             scores = changed.scores(chunk.X)
-            np.testing.assert_array_equal(scores, expected, err_msg=setting)
+            assert_equal_arrays(scores, expected, err_msg=setting)
 
 
 def check_the_arrays_of_the_caller_are_left_as_they_were(
@@ -127,9 +128,9 @@ def check_the_arrays_of_the_caller_are_left_as_they_were(
         model = _fitted(learner, {}, rows, y)
         assert_same_state(model, expected)
         predicted = model.predict(rows)
-        np.testing.assert_array_equal(predicted, expected.predict(X))
+        assert_equal_arrays(predicted, expected.predict(X))
         for current, copied in zip(arrays, before, strict=True):
-            np.testing.assert_array_equal(current, copied)
+            assert_equal_arrays(current, copied)
 
 
 def check_memory_mapped_models_go_on(learner: type[Learner]) -> None:
@@ -141,12 +142,12 @@ def check_memory_mapped_models_go_on(learner: type[Learner]) -> None:
         mapped = _mapped(model, Path(folder))
         scored = _mapped(model, Path(folder))
         predicted = scored.predict(X)
-        np.testing.assert_array_equal(predicted, model.predict(X))
+        assert_equal_arrays(predicted, model.predict(X))
         for candidate in (mapped, model):
             _quietly(candidate.partial_fit, X, y)
         assert_same_state(mapped, model)
         predicted = mapped.predict(X)
-        np.testing.assert_array_equal(predicted, model.predict(X))
+        assert_equal_arrays(predicted, model.predict(X))
 
 
 def _mapped(model: Any, folder: Path) -> Any:
@@ -177,7 +178,7 @@ def check_later_classes_that_differ_are_refused(learner: type[Learner]) -> None:
             continue
         raise AssertionError(f"classes = {different} was accepted after {classes}")
     for name, array in model.state().items():
-        np.testing.assert_array_equal(array, before[name])
+        assert_equal_arrays(array, before[name])
 
 
 def check_the_predicted_class_is_the_likeliest(
@@ -208,7 +209,7 @@ def check_the_predicted_class_is_the_likeliest(
         np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-9)
         predicted = np.searchsorted(model.classes_, model.predict(X))
         of_predicted = probabilities[np.arange(len(X)), predicted]
-        np.testing.assert_array_equal(of_predicted, probabilities.max(axis=1))
+        assert_equal_arrays(of_predicted, probabilities.max(axis=1))
 
 
 def check_several_targets_are_taken_as_the_tags_say(

@@ -23,6 +23,7 @@ from olscale.learners.contract.learner import (
 from olscale.learners.contract.parameters import Choice, Flag, Real, Whole
 from olscale.testing.check_list import Check, check_list, check_plain_arrays, name_check
 from olscale.testing.claims import claim_checks
+from olscale.testing.equal_arrays import assert_equal_arrays
 from olscale.testing.estimators import estimator_checks
 from olscale.testing.small_streams import (
     ANY_CUTS,
@@ -114,7 +115,7 @@ def check_label_comes_after_the_prediction(
         if classes:
             y[row] %= classes
         scores = start(learner, classes).learn(X, read_only(y))
-        np.testing.assert_array_equal(scores[row], expected)
+        assert_equal_arrays(scores[row], expected)
 
 
 def check_any_cut_into_chunks_gives_the_same_bits(
@@ -131,7 +132,7 @@ def check_any_cut_into_chunks_gives_the_same_bits(
     for cuts in ANY_CUTS:
         parts = start(learner, classes)
         scores = learn_in_parts(parts, chunk, cuts)
-        np.testing.assert_array_equal(scores, expected)
+        assert_equal_arrays(scores, expected)
         assert_same_state(parts, reference)
 
 
@@ -153,7 +154,7 @@ def check_saving_and_restoring_in_mid_stream_is_exact(
         expected = reference.learn(*second)
         restored = continue_from(learner, {}, state, classes)
         scores = restored.learn(*second)
-        np.testing.assert_array_equal(scores, expected, err_msg=f"after row {at}")
+        assert_equal_arrays(scores, expected, err_msg=f"after row {at}")
         assert_same_state(restored, reference)
 
 
@@ -212,7 +213,7 @@ def check_the_stream_is_left_as_it_was(
     start(learner, classes).learn(rows, chunk.y)
     pairs = zip(arrays, before, strict=True)
     for array, expected in pairs:
-        np.testing.assert_array_equal(array, expected)
+        assert_equal_arrays(array, expected)
 
 
 def check_scoring_learns_nothing(
@@ -227,9 +228,9 @@ def check_scoring_learns_nothing(
     before = fresh.state()
     first = fresh.scores(chunk.X)
     second = fresh.scores(chunk.X)
-    np.testing.assert_array_equal(second, first)
+    assert_equal_arrays(second, first)
     for name, array in fresh.state().items():
-        np.testing.assert_array_equal(array, before[name])
+        assert_equal_arrays(array, before[name])
 
 
 def check_dense_and_csr_make_the_same_mistakes(learner: type[Learner]) -> None:
@@ -339,7 +340,7 @@ def check_labels_do_not_matter(learner: type[Learner]) -> None:
     scores = with_labels.learn(chunk.X, chunk.y)
     no_novelty = read_only(np.zeros_like(chunk.y))
     scores_without = without.learn(chunk.X, no_novelty)
-    np.testing.assert_array_equal(scores, scores_without)
+    assert_equal_arrays(scores, scores_without)
     assert_same_state(with_labels, without)
 
 

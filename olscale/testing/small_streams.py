@@ -14,6 +14,7 @@ from olscale.errors import ParameterError
 from olscale.learners.contract.capability import looks_ahead
 from olscale.learners.contract.learner import Learner, State
 from olscale.learners.contract.parameters import Choice, Real, Whole
+from olscale.testing.equal_arrays import assert_equal_arrays
 
 ROWS = 240
 COLUMNS = 7
@@ -241,4 +242,4 @@ def assert_same_arrays(got: State, expected: State, what: str) -> None:
     assert sorted(got) == names, f"{what} has {sorted(got)}, expected {names}"
     for name in expected:
         words = f"{what} array {name}"
-        np.testing.assert_array_equal(got[name], expected[name], err_msg=words)
+        assert_equal_arrays(got[name], expected[name], err_msg=words)

@@ -18,6 +18,7 @@ from olscale.learners.contract.estimator import Estimator
 from olscale.learners.contract.fused_settings import fuse, grid_key, learn_together
 from olscale.learners.contract.learner import Learner, learn_rows
 from olscale.testing.check_list import Check, check_list, name_check
+from olscale.testing.equal_arrays import assert_equal_arrays
 from olscale.testing.other_values import two_settings
 from olscale.testing.small_streams import (
     ANY_CUTS,
@@ -116,7 +117,7 @@ def check_weights_of_one_are_no_weights(learner: type[Learner], classes: int) ->
     expected = plain.learn(chunk.X, chunk.y)
     ones = read_only(np.ones(ROWS))
     scores = learn_rows(weighted, chunk.X, chunk.y, ones)
-    np.testing.assert_array_equal(scores, expected)
+    assert_equal_arrays(scores, expected)
     assert_same_state(weighted, plain)
 
 
@@ -132,7 +133,7 @@ def check_any_cut_gives_the_same_bits_with_weights(
         in_parts = start(learner, classes)
         parts = _cut(chunk, weights, cuts)
         scores = [learn_rows(in_parts, *part) for part in parts]
-        np.testing.assert_array_equal(np.concatenate(scores), expected)
+        assert_equal_arrays(np.concatenate(scores), expected)
         assert_same_state(in_parts, reference)
 
 
@@ -155,7 +156,7 @@ def check_a_weight_comes_after_the_prediction(
             fresh = start(learner, classes)
             scores = learn_rows(fresh, X, y, read_only(row_weights))
             of_row.append(scores[row])
-        np.testing.assert_array_equal(*of_row)
+        assert_equal_arrays(*of_row)
 
 
 def check_the_label_of_a_row_without_weight_is_not_learned(
@@ -175,9 +176,9 @@ def check_the_label_of_a_row_without_weight_is_not_learned(
     second = start(learner, classes)
     expected = learn_rows(first, chunk.X, chunk.y, weights)
     scores = learn_rows(second, chunk.X, changed, weights)
-    np.testing.assert_array_equal(scores, expected)
+    assert_equal_arrays(scores, expected)
     final_scores = second.scores(chunk.X)
-    np.testing.assert_array_equal(final_scores, first.scores(chunk.X))
+    assert_equal_arrays(final_scores, first.scores(chunk.X))
 
 
 def check_balanced_classes_weigh_by_the_rows_so_far(learner: type[Learner]) -> None:
@@ -203,7 +204,7 @@ def check_balanced_classes_weigh_by_the_rows_so_far(learner: type[Learner]) -> N
                 balanced = start_with(learner, params, chunk.X, classes)
                 parts = _cut(chunk, own, cuts)
                 scores = [learn_rows(balanced, *part) for part in parts]
-                np.testing.assert_array_equal(np.concatenate(scores), expected)
+                assert_equal_arrays(np.concatenate(scores), expected)
 
 
 def check_named_classes_weigh_what_they_are_given(learner: type[Learner]) -> None:
@@ -217,7 +218,7 @@ def check_named_classes_weigh_what_they_are_given(learner: type[Learner]) -> Non
         expected = learn_rows(by_row, chunk.X, chunk.y, weights)
         by_class = start_with(learner, params, chunk.X, classes)
         scores = learn_rows(by_class, chunk.X, chunk.y)
-        np.testing.assert_array_equal(scores, expected)
+        assert_equal_arrays(scores, expected)
 
 
 def check_balanced_runs_continue_from_their_state(learner: type[Learner]) -> None:
@@ -232,7 +233,7 @@ def check_balanced_runs_continue_from_their_state(learner: type[Learner]) -> Non
         restored = continue_from(learner, params, reference.state(), classes)
         expected = learn_rows(reference, *second)
         scores = learn_rows(restored, *second)
-        np.testing.assert_array_equal(scores, expected)
+        assert_equal_arrays(scores, expected)
         assert_same_state(restored, reference)
 
 
@@ -263,7 +264,7 @@ def check_fused_settings_take_weights(
             fused.release()
             for n, single in enumerate(separate):
                 expected = learn_rows(single, X, y, own)
-                np.testing.assert_array_equal(scores[n], expected)
+                assert_equal_arrays(scores[n], expected)
                 assert_same_state(grouped[n], single)
 
 
@@ -284,7 +285,7 @@ def check_class_shards_take_weights(
         scores = learn_rows(shard, chunk.X, chunk.y, weights)
         results.append(scores)
     side_by_side = np.concatenate(results, axis=1)
-    np.testing.assert_array_equal(side_by_side, expected)
+    assert_equal_arrays(side_by_side, expected)
 
 
 def _weights() -> FloatArray:

@@ -23,6 +23,7 @@ from olscale.compiled.csr import (
 from olscale.compiled.decorator import compiled
 from olscale.data.transforms.base import Transform
 from olscale.errors import ParameterError
+from olscale.system.blas import one_thread_of_sklearn
 
 MEDIAN_ROWS = 1_000
 """Number of rows between which the median distance is taken."""
@@ -41,13 +42,12 @@ def median_gamma(X: Rows) -> float:
     0.125
     """
     from sklearn.metrics import pairwise_distances
-    from threadpoolctl import threadpool_limits
 
     if rows_of(X) < 2:
         return 1.0
     sample = slice_rows(X, 0, MEDIAN_ROWS)
     matrix = _matrix(sample)
-    with threadpool_limits(limits=1):  # sums over several threads may have other bits
+    with one_thread_of_sklearn():  # sums over several threads may have other bits
         distance = pairwise_distances(matrix)
     median = _median_apart(distance[np.triu_indices(len(distance), 1)])
     squares = np.asarray(matrix.multiply(matrix).sum(axis=1))

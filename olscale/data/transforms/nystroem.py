@@ -28,6 +28,7 @@ from olscale.compiled.support_arrays import (
 from olscale.compiled.support_vectors import find_places, products, put
 from olscale.data.transforms.kernel_features import KernelFeatures, mark_long_rows
 from olscale.errors import ParameterError
+from olscale.system.blas import one_blas_thread
 from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
@@ -161,8 +162,6 @@ class Nystroem(KernelFeatures):
 
     def fit(self, chunks: Callable[[], Iterator[Rows]], columns: int) -> None:
         """Draw rows, and compute the matrix that turns their kernel values into features."""
-        from threadpoolctl import threadpool_limits
-
         sample = self._sample(chunks, self.features)
         if self.gamma == "median":
             self._fit_width(sample)
@@ -180,7 +179,7 @@ class Nystroem(KernelFeatures):
         K = np.zeros((count, slots))
         _set_values(rows, 0, self._support, self._gamma(columns), self._space(rows), K)
         # sums over several threads would have other bits
-        with threadpool_limits(limits=1):
+        with one_blas_thread():
             values, vectors = np.linalg.eigh(K[:, :count])
         # LAPACK sorts eigenvalues in ascending order.
         used = np.flatnonzero(values > _LEAST_EIGENVALUE * values.max(initial=0.0))[

@@ -15,6 +15,7 @@ from olscale.learners.kernel.kernel_learner import KernelLearner
 from olscale.learners.kernel.kernel_loop import learns
 from olscale.learners.kernel.kernel_model import add
 from olscale.learners.kernel.kernels import vector_row
+from olscale.system.blas import one_blas_thread
 
 _LEAST_EIGENVALUE = 1e-10
 """Eigenvalues below this part of the largest are rounding."""
@@ -160,8 +161,6 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
 
     def _find_features(self) -> None:
         """Set the matrix to ``V D^-1 V'``, and the room next to it to ``V V' alpha``."""
-        from threadpoolctl import threadpool_limits
-
         state = self.state_
         count = int(self.B)
         slots = len(state["sizes"])
@@ -169,7 +168,7 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
         K = np.zeros((count, slots))
         set_gram(self._model(), np.empty(places, np.int32), np.empty(places), K)
         # sums over several threads would have other bits
-        with threadpool_limits(limits=1):
+        with one_blas_thread():
             values, vectors = np.linalg.eigh(K[:, :count])
             used = values > _LEAST_EIGENVALUE * values[-1]
             # eigh sorts in ascending order: the last k are the largest.

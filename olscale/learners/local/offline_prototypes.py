@@ -13,6 +13,7 @@ from olscale.learners.reference.batch_machine import (
     is_far_off,
     take_off,
 )
+from olscale.system.blas import one_thread_of_sklearn
 
 
 def offline_prototypes(
@@ -48,7 +49,6 @@ def offline_prototypes(
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits
 
     features, matrix = _compact(X)
     if not (len(features) and rows_of(X)):
@@ -64,7 +64,7 @@ def offline_prototypes(
     seed = int(random.integers(2**31))
     model = KMeans(clusters, n_init=1, random_state=seed)
     # The sums of a cluster are added up thread by thread, so more threads would give other bits.
-    with threadpool_limits(limits=1), warnings.catch_warnings():
+    with one_thread_of_sklearn(), warnings.catch_warnings():
         # fewer distinct rows than clusters: some are equal
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(matrix)

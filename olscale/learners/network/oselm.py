@@ -20,6 +20,7 @@ from olscale.learners.contract.parameters import Choice, Maybe, Real, Whole, par
 from olscale.learners.contract.regressor import OnePassRegressor
 from olscale.learners.contract.weighted import WeightedClassifier, WeightedRegressor
 from olscale.learners.network.fixed_layer import FixedLayer
+from olscale.system.blas import one_blas_thread
 
 
 @compiled
@@ -349,13 +350,11 @@ class SVDOSELM(RandomNodes, OnePassLearner, WeightedClassifier, LooksAhead):
 
     def prepare(self, X: Rows) -> None:
         """Find the singular vectors of rows and make the layer from them."""
-        from threadpoolctl import threadpool_limits
-
         random, (columns, nodes) = self._random(), self.state_["A"].shape
         weights = random.uniform(-1.0, 1.0, (int(self.rank), nodes))
         b = random.uniform(-1.0, 1.0, nodes)
         # sums over several threads would have other bits
-        with threadpool_limits(limits=1):
+        with one_blas_thread():
             mean, vectors, deviations = singular_vectors(X, columns, int(self.rank))
             A = (vectors / deviations) @ weights[: len(deviations)]
             self.state_["A"][:] = A

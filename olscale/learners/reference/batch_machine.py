@@ -28,6 +28,7 @@ from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
 from olscale.learners.contract.parameters import Real, Whole, param
 from olscale.learners.foresight import FIRST_MACHINE
+from olscale.system.blas import one_thread_of_sklearn
 
 # Rows that a learner may see beforehand have no labels, so a batch machine cannot be trained
 # before the stream. Its test error is that of batch learning; its cumulative error is that of
@@ -259,8 +260,6 @@ class BatchMachine(Learner, EstimatesCost):
 
     def _trained(self, count: int) -> Any:
         """Return the machine trained on the first `count` rows."""
-        from threadpoolctl import threadpool_limits
-
         if count in self._machines:
             return self._machines[count]
         self._machines.clear()
@@ -275,7 +274,7 @@ class BatchMachine(Learner, EstimatesCost):
             weighing = self._weighing(count)
             arguments = [of_rows[weighing] for of_rows in arguments]
         # Sums over several threads would have other bits.
-        with threadpool_limits(limits=1):
+        with one_thread_of_sklearn():
             self._machines[count] = self._train(*arguments)
         return self._machines[count]
 
