@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -34,6 +35,17 @@ settings.load_profile("fixed")
 def pytest_configure() -> None:
     """Let SIGINT interrupt, as in a terminal: a shell's job in the background ignores it, and so would all its children."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Collect tests without looking for garbage, a quarter of the time: modules and tests stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 OF_LEARNERS = ("tests/learners/", "tests/models/", "olscale/learners/")

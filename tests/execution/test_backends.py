@@ -170,65 +170,6 @@ def raising_task(pack: Any, store: str, **options: Any) -> Any:
 driver_run_pack = group_calls.run_as_task
 
 
-@pytest.mark.parametrize("order", ["time", "permuted"])
-def test_a_killed_worker_changes_no_byte(
-    shelf: Path,
-    here: dict[str, Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    order: str,
-    cluster: Cluster,
-) -> None:
-    """SIGKILL during a task and in an actor's stream: the pack starts again elsewhere."""
-    monkeypatch.setattr(group_calls, "StreamActor", DyingActor)
-    monkeypatch.setattr(group_calls, "run_as_task", dying_task)
-    # A group a task, which is what dies here; a bundle of them would hide it.
-    settings = ExecutionSettings(shared_runs=2 if order == "time" else 1_000)
-    done = evaluate(
-        experiment(shelf, order),
-        tmp_path / "store",
-        scheduler=cluster.scheduler,
-        settings=settings,
-    )
-    assert (tmp_path / "died").exists()
-    assert done.computed == done.runs
-    assert record_bytes(tmp_path / "store") == record_bytes(here[order])
-
-
-def test_a_pack_that_kills_every_worker_is_recorded_as_lost_and_the_others_go_on(
-    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster
-) -> None:
-    monkeypatch.setattr(group_calls, "run_as_task", doomed_task)
-    settings = ExecutionSettings(attempts=2, shared_runs=1_000)
-    wanted = parse_experiment(
-        {
-            "datasets": [{"path": str(shelf / "dense")}],
-            "learners": [{"name": "pa1"}, {"name": "pa2"}],
-            "protocol": {"permutations": 1},
-        }
-    )
-    watched = LiveProgress()
-    done = evaluate(
-        wanted,
-        tmp_path / "store",
-        scheduler=cluster.scheduler,
-        progress=watched,
-        settings=settings,
-    )
-    assert (
-        len(done.store.lost()),
-        len(done.store.done()),
-        watched.evaluation.failed,
-    ) == (1, 1, 1)
-    monkeypatch.undo()
-    again = evaluate(wanted, tmp_path / "store", in_process=True)
-    assert (again.computed, len(again.store.done()), again.store.lost()) == (
-        1,
-        2,
-        set(),
-    )
-
-
 def test_a_worker_that_cannot_run_packs_is_one_line(
     shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster
 ) -> None:
@@ -292,3 +233,65 @@ def test_relative_paths_are_those_of_whoever_evaluates(
     done = evaluate(relative, "store", scheduler=cluster.scheduler)
     assert done.computed == done.runs > done.failed == 0
     assert record_bytes(tmp_path / "store")
+
+
+# Last: a worker that takes the place of a killed one imports scikit-learn anew.
+
+
+@pytest.mark.parametrize("order", ["time", "permuted"])
+def test_a_killed_worker_changes_no_byte(
+    shelf: Path,
+    here: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    order: str,
+    cluster: Cluster,
+) -> None:
+    """SIGKILL during a task and in an actor's stream: the pack starts again elsewhere."""
+    monkeypatch.setattr(group_calls, "StreamActor", DyingActor)
+    monkeypatch.setattr(group_calls, "run_as_task", dying_task)
+    # A group a task, which is what dies here; a bundle of them would hide it.
+    settings = ExecutionSettings(shared_runs=2 if order == "time" else 1_000)
+    done = evaluate(
+        experiment(shelf, order),
+        tmp_path / "store",
+        scheduler=cluster.scheduler,
+        settings=settings,
+    )
+    assert (tmp_path / "died").exists()
+    assert done.computed == done.runs
+    assert record_bytes(tmp_path / "store") == record_bytes(here[order])
+
+
+def test_a_pack_that_kills_every_worker_is_recorded_as_lost_and_the_others_go_on(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster
+) -> None:
+    monkeypatch.setattr(group_calls, "run_as_task", doomed_task)
+    settings = ExecutionSettings(attempts=2, shared_runs=1_000)
+    wanted = parse_experiment(
+        {
+            "datasets": [{"path": str(shelf / "dense")}],
+            "learners": [{"name": "pa1"}, {"name": "pa2"}],
+            "protocol": {"permutations": 1},
+        }
+    )
+    watched = LiveProgress()
+    done = evaluate(
+        wanted,
+        tmp_path / "store",
+        scheduler=cluster.scheduler,
+        progress=watched,
+        settings=settings,
+    )
+    assert (
+        len(done.store.lost()),
+        len(done.store.done()),
+        watched.evaluation.failed,
+    ) == (1, 1, 1)
+    monkeypatch.undo()
+    again = evaluate(wanted, tmp_path / "store", in_process=True)
+    assert (again.computed, len(again.store.done()), again.store.lost()) == (
+        1,
+        2,
+        set(),
+    )
