@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.command import run
+
 HEAVY = {
     "dask": "a cluster",
     "distributed": "a cluster",
@@ -57,20 +59,18 @@ def imported(folder: Path, *arguments: str) -> set[str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a dataset, a store and a model."""
     made = tmp_path_factory.mktemp("imports")
-    imported(made, "datasets", "generate", "rotating-xor", "xor")
-    imported(made, *EVALUATE)
+    alone = (*EVALUATE[:-1], "alone", "--order", "time")
+    learners = ("--learner", "perceptron", "--permutations", "2")
+    for command in (
+        ("datasets", "generate", "rotating-xor", "xor"),
+        EVALUATE,
+        alone,
+        (*EVALUATE[:-1], "compared", *learners),
+        ("models", "save", "alone", RUN_ID, "model.olm"),
+    ):
+        done = run(*command, cwd=made)
+        assert done.returncode == 0, done.stderr
     shutil.copytree(made / "store", made / "forgotten")
-    imported(made, *EVALUATE[:-1], "alone", "--order", "time")
-    imported(
-        made,
-        *EVALUATE[:-1],
-        "compared",
-        "--learner",
-        "perceptron",
-        "--permutations",
-        "2",
-    )
-    imported(made, "models", "save", "alone", RUN_ID, "model.olm")
     numbers = ["a,b,class", *(f"{i}.5,{i % 7},{i % 2}" for i in range(30))]
     words = ["a,b,class", *(f"{i}.5,{'xyz'[i % 3]},{i % 2}" for i in range(29)), ",x,0"]
     (made / "numbers.csv").write_text("\n".join(numbers))
