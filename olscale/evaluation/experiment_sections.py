@@ -27,7 +27,7 @@ from olscale.errors import ParameterError, UnknownNameError
 from olscale.evaluation.protocol import ProtocolSpec
 from olscale.learners.registry import registered_name
 from olscale.measures import MEASURES, OF_CLASSES, askable, base_name
-from olscale.system.paths import path_text
+from olscale.system.paths import path_text, text_of_path
 from olscale.task import Task
 
 EVERY = "*"
@@ -119,7 +119,7 @@ class DatasetSpec(Section):
         Whether to continue without the dataset if it is unavailable.
     """
 
-    path: str | None = None
+    path: Annotated[str | None, BeforeValidator(text_of_path)] = None
     name: str | None = None
     seed: int | None = Field(default=None, ge=0)
     rows: int | None = Field(default=None, ge=1)

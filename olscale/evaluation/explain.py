@@ -151,6 +151,12 @@ def _cure(place: list[Any], kind: str, got: Any) -> str:
                 f'expected a table: write [[{place[0]}]] with {word} = "{got}" (in Python '
                 f'{{"{word}": "{got}"}})'
             )
+        if len(place) == 2 and place[0] in _TABLES:
+            word = _TABLES[str(place[0])]
+            return (
+                f"expected a table: write [[{place[0]}]] with {word} = ... (in Python "
+                f'{{"{word}": ...}})'
+            )
         if kind != "dict_type" and len(place) == 1:
             return (
                 f"expected a table: write [{key}] with a key on each line below (in Python "

@@ -27,6 +27,7 @@ from olscale.measures import (
     UNWEIGHTED,
     check_measures,
 )
+from olscale.system.paths import text_of_path
 
 if TYPE_CHECKING:
     from olscale.evaluation.online_folds import OnlineFolds
@@ -131,7 +132,7 @@ class StreamOptions:
         "Kept models of estimators from elsewhere are pickles, which run code when read.",
     )
     # The definition has the model's digest, as `Scoring.from_model`.
-    from_model: str | None = option(
+    from_model: Annotated[str | None, BeforeValidator(text_of_path)] = option(
         None, "Streams begin with this saved model instead of a new one.", "MODEL"
     )
 

@@ -22,6 +22,7 @@ from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.parameters import Choice
 from olscale.learners.contract.version import learner_version
 from olscale.registry import Registry
+from olscale.system.arguments import checked_arguments
 from olscale.system.interrupts import let_interrupt_out, text_of
 from olscale.task import Task
 
@@ -323,6 +324,7 @@ def is_learner(target: Any) -> TypeGuard[type[Learner]]:
     return isinstance(target, type) and issubclass(target, Learner)
 
 
+@checked_arguments()
 def make_learner(name: str, params: dict[str, Any] | None = None) -> Learner:
     """Return an untrained learner with its parameters checked.
 

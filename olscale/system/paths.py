@@ -37,6 +37,20 @@ def path_text(path: Any, what: str = "path") -> str:
     return text
 
 
+def text_of_path(value: Any) -> Any:
+    """Return the text of a path, and anything else as it is: for values that are checked later.
+
+    Examples
+    --------
+    >>> from pathlib import PurePosixPath
+    >>> text_of_path(PurePosixPath("data/letter")), text_of_path(5)
+    ('data/letter', 5)
+    """
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return value
+
+
 def _cure(value: Any) -> str:
     """Return what to do with rows in memory, where `value` is some."""
     # A lazy frame of polars would resolve its query to say what its schema is.

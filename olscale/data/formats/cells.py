@@ -105,6 +105,15 @@ class TypedCells(CellRules):
         return cell is None
 
 
+class ParquetCells(TypedCells):
+    """Cells of Parquet, of which each file has types of its own."""
+
+    number = (
+        "a number as in the sources before it; if those have no value there, name this "
+        "one first"
+    )
+
+
 def is_missing(cell: str) -> bool:
     """Return whether `cell` has no value."""
     return cell.strip().lower() in MISSING

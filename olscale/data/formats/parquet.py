@@ -22,7 +22,7 @@ from olscale.data.formats.arrow_columns import (
     text_fields,
 )
 from olscale.data.formats.base import Batch, ReadOptions
-from olscale.data.formats.cells import Column, TypedCells
+from olscale.data.formats.cells import Column, ParquetCells
 from olscale.data.formats.coding import Date, parse_codings
 from olscale.data.formats.compression import open_raw
 from olscale.data.formats.table_columns import (
@@ -176,7 +176,7 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
         columns,
         codings=codings,
         before=options.table,
-        rules=TypedCells(),
+        rules=ParquetCells(),
     )
     text = columns.text  # as the codings decide
     # Each declared category is a class, no matter how many there are.

@@ -260,3 +260,21 @@ def test_the_index_of_a_data_frame_is_neither_label_nor_feature(tmp_path: Path) 
         tmp_path, {"a": range(ROWS), "y": [0, 1] * 3}, [{"kind": "range", "start": 0}]
     )
     assert ingest(whole, tmp_path / "whole").manifest.feature_names == ("a",)
+
+
+def test_text_after_files_without_a_value_says_which_file_to_name_first(
+    tmp_path: Path,
+) -> None:
+    files = []
+    for name, cells in (
+        ("none", pa.nulls(ROWS)),
+        ("words", pa.array(list("rgb") * 2)),
+    ):
+        pq.write_table(
+            pa.table({"a": range(ROWS), "c": cells, "y": [0, 1] * 3}), tmp_path / name
+        )
+        files.append(tmp_path / name)
+    with pytest.raises(FormatError, match=r"'c' is 'r'.* name this one first"):
+        ingest(files, tmp_path / "d", format="parquet")
+    made = ingest(files[::-1], tmp_path / "e", format="parquet")
+    assert made.manifest.feature_names == ("a", "c=b", "c=g", "c=r")
