@@ -10,25 +10,32 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from olscale.addresses import redacted
 from olscale.analysis.replicates import ReplicateFigures
+from olscale.analysis.standing import is_comparable
 from olscale.analysis.status import unfinished_experiments
 from olscale.analysis.summary import Summary, one_of_each_setting, summarise
 from olscale.errors import ReportError, UnknownNameError
 from olscale.measures import measure_of, metric_words
 from olscale.report.choice import streams_of_settings
+from olscale.report.comparison import compared_with_best
 from olscale.report.labels import protocol_text
 from olscale.report.leaderboard_means import means_table
 from olscale.report.leaderboard_of_stream import stream_table
+from olscale.report.left_out import arrange_settings
 from olscale.report.notes import unfinished_notes
 from olscale.report.selection import select
 from olscale.report.table_view import TableView
 from olscale.report.tables import Table, usual_metrics
 from olscale.results import Store, open_store
-from olscale.results.settings import SettingKey, asked_text, natural_order
+from olscale.results.settings import (
+    SettingKey,
+    asked_protocol,
+    asked_text,
+    natural_order,
+)
 from olscale.results.store import OnDamage
 from olscale.system.arguments import checked_arguments
 from olscale.system.garbage import seldom_collected
@@ -40,7 +47,8 @@ if TYPE_CHECKING:
 class Leaderboard(TableView):
     """Learners by metrics; see `leaderboard`.
 
-    Iterating gives a dictionary per learner and data set, with the mean of each metric.
+    Iterating gives a dictionary per learner and data set, with the mean of each metric; NaN where
+    the table has none.
 
     Parameters
     ----------
@@ -58,7 +66,7 @@ class Leaderboard(TableView):
         datasets: Sequence[str] = (),
         learners: Sequence[str] = (),
     ) -> None:
-        self._path = redacted(store.path)
+        self._store = store
         summaries = select(summarise(store), (), datasets, learners)
         self.metrics = list(dict.fromkeys(metrics)) or usual_metrics(summaries)
         self._all = summaries
@@ -77,7 +85,8 @@ class Leaderboard(TableView):
     def figure(self, cost: str = "rows_per_cpu_second") -> Figure:
         """Draw the first metric against a cost, with a line through what nothing beats in both.
 
-        Figures are means over the data sets.
+        Figures are means over the data sets, permutations and folds that all learners have, of the
+        protocol with most data sets.
 
         Parameters
         ----------
@@ -93,9 +102,11 @@ class Leaderboard(TableView):
         UnknownNameError
             If no run has the cost.
         ReportError
-            If matplotlib is not installed, or more of the first metric is better.
+            If matplotlib is not installed, more of the first metric is better, or no two learners
+            have it on a common data set.
         """
-        from olscale.report.figures.pareto import CostPoint, pareto_figure
+        from olscale.report.cost_points import cost_points
+        from olscale.report.figures.pareto import pareto_figure
         from olscale.report.figures.style import need_matplotlib
 
         need_matplotlib()
@@ -106,19 +117,24 @@ class Leaderboard(TableView):
                 "first metric is an error"
             )
         check_metrics(self._all, [cost])
-        values: dict[str, dict[str, list[float]]] = defaultdict(
-            lambda: defaultdict(list)
+        figures = ReplicateFigures(self._store)
+        comparisons = (
+            compared_with_best(
+                arrange_settings(of), asked_protocol(of[0].protocol), metric, figures
+            )
+            for of in _by_protocol(self._all)
         )
-        for summary in self._all:
-            if summary.metric in (metric, cost) and math.isfinite(summary.mean):
-                values[summary.label][summary.metric].append(summary.mean)
-        scale = 100 if measure_of(metric).unit == "percent" else 1
-        points = [
-            CostPoint(label, fmean(of_label[cost]), scale * fmean(of_label[metric]))
-            for label, of_label in values.items()
-            # A learner without one of the two figures has no point.
-            if len(of_label) == len({metric, cost})
-        ]
+        one = max(
+            (comparison for comparison in comparisons if comparison is not None),
+            key=lambda comparison: len(comparison.outcome.datasets),
+            default=None,
+        )
+        if one is None:
+            raise ReportError(
+                f"no two learners have {metric_words(metric)} on a common data set: expected "
+                "learners that can be compared; olscale compare says what they lack"
+            )
+        points = cost_points(one, one.outcome, figures.of(cost))
         return pareto_figure(
             {cost: points}, {cost: measure_of(cost).better == "higher"}, metric
         )
@@ -137,12 +153,13 @@ class Leaderboard(TableView):
                 }
                 | dict.fromkeys(self.metrics, math.nan),
             )
-            if summary.metric in line:
+            # As in the tables: what no other figure is compared with has no place here.
+            if summary.metric in line and is_comparable(summary):
                 line[summary.metric] = summary.mean
         return iter(by_setting.values())
 
     def _empty_text(self) -> str:
-        return f"no finished runs in {self._path}"
+        return f"no finished runs in {redacted(self._store.path)}"
 
     def _notes(self) -> Sequence[str]:
         return unfinished_notes(self._unfinished)
@@ -222,17 +239,22 @@ def leaderboard_tables(
     summaries = [s for s in summaries if s.metric in metrics or id(s) in first]
     figures = ReplicateFigures(store, on_damage)
     tables = []
-    by_protocol: dict[str, list[Summary]] = defaultdict(list)
-    for summary in summaries:
-        by_protocol[asked_text(summary.protocol)].append(summary)
-    for protocol in sorted(by_protocol, key=lambda text: (natural_order(text), text)):
-        of_protocol = by_protocol[protocol]
+    for of_protocol in _by_protocol(summaries):
         by_stream = streams_of_settings(of_protocol)
         if len({summary.fingerprint for summary in of_protocol}) > 1:
             tables += means_table(of_protocol, metrics, figures)
         for title, of_stream in by_stream.items():
             tables.append(stream_table(title, of_stream, metrics, figures))
     return tables
+
+
+def _by_protocol(summaries: Sequence[Summary]) -> list[list[Summary]]:
+    """Return the summaries of each protocol, protocols in natural order."""
+    by_protocol: dict[str, list[Summary]] = defaultdict(list)
+    for summary in summaries:
+        by_protocol[asked_text(summary.protocol)].append(summary)
+    in_order = sorted(by_protocol, key=lambda text: (natural_order(text), text))
+    return [by_protocol[protocol] for protocol in in_order]
 
 
 def check_metrics(summaries: Sequence[Summary], metrics: Sequence[str]) -> None:

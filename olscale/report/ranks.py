@@ -1,11 +1,8 @@
 """The section of a report that compares learners: ranks, groups, pairs, error against cost."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from olscale.analysis.compare import Comparison, Pair
 from olscale.analysis.rank_tests import ALPHA
@@ -13,9 +10,10 @@ from olscale.analysis.replicates import ReplicateFigures, SettingFigures
 from olscale.measures import measure_of, metric_words
 from olscale.report.comparison import Compared, compared
 from olscale.report.comparison_tables import pair_table, rank_table
-from olscale.report.figures.pareto import CostPoint, pareto_figure
+from olscale.report.cost_points import cost_points
+from olscale.report.figures.pareto import pareto_figure
 from olscale.report.figures.ranks import difference_figure, rank_figure
-from olscale.report.figures.words import in_unit, metric_text
+from olscale.report.figures.words import metric_text
 from olscale.report.gallery import Gallery, Part
 from olscale.report.html import fold_html, matrix_html, paragraphs, table_html
 from olscale.report.labels import heading, protocol_text
@@ -147,21 +145,8 @@ def _costs(
 ) -> list[Part]:
     """Return the figure of error against those costs that all learners have for all runs."""
     shown = {}
-    errors = in_unit(one.metric, outcome.values.mean(axis=0))
     for cost, figures in costs.items():
-        points = []
-        for i, name in enumerate(outcome.learners):
-            of_datasets = [
-                _mean_cost(one, name, dataset, figures) for dataset in outcome.datasets
-            ]
-            if min(of_datasets) > 0.0 and math.isfinite(max(of_datasets)):
-                points.append(
-                    CostPoint(
-                        name,
-                        float(np.exp(np.mean(np.log(of_datasets)))),
-                        float(errors[i]),
-                    )
-                )
+        points = cost_points(one, outcome, figures)
         if len(points) == len(outcome.learners):
             shown[cost] = points
     if "rows_per_cpu_second" in shown:
@@ -191,16 +176,3 @@ def _costs(
     return [
         gallery.add(f"costs-{one.metric}", caption, pareto_figure, shown, **options)
     ]
-
-
-def _mean_cost(
-    one: Compared, learner: str, dataset: str, costs: SettingFigures
-) -> float:
-    """Return the mean cost of a learner's compared runs on a data set; 0 if one is missing."""
-    values: list[float] = []
-    for blocks in one.ways(dataset).values():
-        of_way = one.by_replicate(costs, learner, blocks)
-        if len(of_way) < len(blocks):
-            return 0.0
-        values += of_way.values()
-    return float(np.mean(values))

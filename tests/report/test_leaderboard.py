@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
@@ -195,3 +196,48 @@ def test_measures_that_an_experiment_asks_for_stand_in_its_tables():
     titles = [table.title.split(",")[0] for table in tables(summaries)]
     assert titles == ["Cumulative error (%)", "Kappa"]
     assert usual_metrics(summaries) == ["cumulative_error", "kappa"]
+
+
+def test_the_figure_is_of_the_data_sets_that_all_have(
+    make_record, tmp_path, monkeypatch
+):
+    """A learner without the hard set has no lesser error for it, and no reference a point."""
+    pareto = pytest.importorskip("olscale.report.figures.pareto")
+    store = open_store(tmp_path / "store", create=True)
+    errors = {"easy": 0.1, "harder": 0.2, "hard": 0.5}
+    for learner, sets in (("pa1", 3), ("arow", 3), ("lol", 2), ("svm", 3)):
+        for number, (dataset, error) in enumerate(list(errors.items())[:sets]):
+            record = make_record(
+                dataset=dataset,
+                fingerprint=f"{number:064x}",
+                learner=learner,
+                metrics={"cumulative_error": error, "model_bytes": 10.0**number},
+            )
+            store.write(record)
+    drawn = {}
+    monkeypatch.setattr(
+        pareto, "pareto_figure", lambda shown, *options: drawn.update(shown)
+    )
+
+    board = olscale.leaderboard(store, ["cumulative_error", "model_bytes"])
+    board.figure("model_bytes")
+
+    points = {point.label: point for point in drawn["model_bytes"]}
+    assert set(points) == {"pa1", "arow", "lol"}
+    for point in points.values():
+        assert point.error == pytest.approx(15.0)
+        assert point.cost == pytest.approx(10**0.5)
+
+
+def test_rows_have_no_figure_where_the_table_has_none(make_record, tmp_path):
+    store = open_store(tmp_path / "store", create=True)
+    for learner in ("pa1", "svm"):
+        metrics = {"cumulative_error": 0.2, "test_error": 0.1}
+        store.write(make_record(learner=learner, metrics=metrics))
+
+    rows = list(olscale.leaderboard(store, ["cumulative_error", "test_error"]))
+
+    assert [row["test_error"] for row in rows] == [0.1, 0.1]
+    along = {row["learner"]: row["cumulative_error"] for row in rows}
+    assert along["pa1"] == 0.2
+    assert math.isnan(along["svm"])
