@@ -201,6 +201,8 @@ def _leaderboard(source: FigureSource, one: Compared) -> dict[str, Any]:
         for s in source.summaries
         if s.metric == "rows_per_cpu_second" and s.n
     }
+    # Equal learners share a rank, which is then above 1, and both are the best.
+    least_ranks = one.outcome.ranks.min(axis=1)
     rows = []
     for i, name in enumerate(shown):
         look = looks[name]
@@ -215,7 +217,7 @@ def _leaderboard(source: FigureSource, one: Compared) -> dict[str, Any]:
                 "rank": f"{outcome.mean_ranks[i]:.2f}",
                 "group": letters.get(name, ""),
                 "mean": figure_of(one.metric, float(outcome.values[:, i].mean())),
-                "wins": int((outcome.ranks[:, i] == 1).sum()),
+                "wins": int((outcome.ranks[:, i] == least_ranks).sum()),
                 "spark": sparks.get(name, ""),
                 "speed": _rate(_typical(speed)) if speed else "-",
             }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,3 +71,23 @@ def test_a_leaderboard_says_what_its_tests_can_say(
 
     assert verdict in html
     assert (">group</th>" in html) == has_letters
+
+
+def test_equal_learners_are_both_the_best(tmp_path: Path, make_record: Any) -> None:
+    store = open_store(tmp_path / "store", create=True)
+    for number, best in enumerate(("pa1 arow", "arow")):
+        for learner in ("pa1", "arow", "lol"):
+            error = 0.1 if learner in best else 0.2
+            record = make_record(
+                dataset=f"set-{number}",
+                fingerprint=f"{number:064x}",
+                learner=learner,
+                metrics={"test_error": error},
+            )
+            store.write(record)
+    summaries = summarise(store)
+
+    [one] = compared(store, summaries)
+    html = leaderboard_html(FigureSource(store, summaries), one)
+
+    assert re.findall(r"<td>(\d of \d)</td>", html) == ["2 of 2", "1 of 2", "0 of 2"]
