@@ -16,9 +16,10 @@ from typing import TypeAlias
 import numpy as np
 
 from olscale.analysis.compare import LEAST, Pair, compare_pairs
+from olscale.analysis.matched_blocks import shared_keys
 from olscale.analysis.paired_tests import holm, wilcoxon
 from olscale.analysis.rank_tests import ALPHA
-from olscale.analysis.replicates import SettingFigures
+from olscale.analysis.replicates import SettingFigures, Values
 from olscale.results.settings import ExperimentSettings
 
 MARGIN = 0.001
@@ -83,7 +84,8 @@ def compare_over_seeds(
     asked : ExperimentSettings
         Its `streams` map a dataset that is a seed to its stream; other datasets are their own.
     figures : mapping of SettingKey to mapping of str to float
-        Errors, from `olscale.analysis.replicates.ReplicateFigures`; replicates are averaged.
+        Errors, from `olscale.analysis.replicates.ReplicateFigures`; averaged over the replicates
+        that all learners have on a dataset.
 
     Returns
     -------
@@ -92,15 +94,15 @@ def compare_over_seeds(
         where the first learner meets no other.
     """
     by_asked = {key.as_asked(): values for key, values in figures.items()}
-    errors: dict[_Place, dict[str, dict[str, float]]]
-    errors = defaultdict(lambda: defaultdict(dict))
+    values_at: dict[_Place, dict[str, dict[str, Values]]]
+    values_at = defaultdict(lambda: defaultdict(dict))
     for setting in asked.settings:
         values = by_asked.get(setting.key)
         if values:
             stream = asked.streams.get(setting.dataset, setting.dataset)
             delay = setting.protocol.get("delay", 0)
-            mean = float(np.mean(list(values.values())))
-            errors[stream, delay][setting.label][setting.dataset] = mean
+            values_at[stream, delay][setting.dataset][setting.label] = values
+    errors = {place: _mean_errors(values_at[place]) for place in values_at}
     labels = list(dict.fromkeys(setting.label for setting in asked.settings))
     streams = list(dict.fromkeys(stream for stream, _ in errors))
 
@@ -114,6 +116,18 @@ def compare_over_seeds(
         of_learners = {name: errors[place].get(name, {}) for name in labels}
         comparisons.append(_compare_on(*place, of_learners))
     return [comparison for comparison in comparisons if comparison.pairs]
+
+
+def _mean_errors(values: Mapping[str, Mapping[str, Values]]) -> dict[str, Errors]:
+    """Return the mean of each learner on each seed, over the replicates that all learners have."""
+    errors: dict[str, dict[str, float]] = defaultdict(dict)
+    for dataset, of_learners in values.items():
+        shared = shared_keys(of_learners.values())
+        for label, of_learner in of_learners.items():
+            if shared:
+                mean = np.mean([of_learner[replicate] for replicate in shared])
+                errors[label][dataset] = float(mean)
+    return dict(errors)
 
 
 def _order(delay: int | str) -> tuple[bool, int, str]:

@@ -98,3 +98,20 @@ def test_delays_of_a_stream_lie_side_by_side() -> None:
         }
     )
     assert [of.delay for of in comparisons] == [0, 48, 1000]
+
+
+def test_learners_are_compared_over_the_permutations_that_both_have() -> None:
+    """One whose hardest permutation failed is not the better one for it."""
+    protocol = {"order": "permuted", "seed": 0}
+    settings = tuple(
+        Setting("sea", (), learner, learner, "1", {}, protocol)
+        for learner in ("ours", "other")
+    )
+    ours, other = (setting.key._replace(fingerprint="abc") for setting in settings)
+    figures = {ours: {"0": 0.1, "1": 0.4}, other: {"0": 0.2}}
+    labels = frozenset(("ours", "other"))
+    [comparison] = compare_over_seeds(
+        ExperimentSettings("tiny", labels, settings, {}), figures
+    )
+    assert comparison.errors == {"ours": {"sea": 0.1}, "other": {"sea": 0.2}}
+    assert comparison.defeats == ()
