@@ -18,6 +18,7 @@ import olscale
 from olscale import errors
 from olscale.learners import Learner
 from olscale.learners.contract.parameters import InitParameters
+from olscale.system.garbage import seldom_collected
 from tests.house import long_files
 
 ROOT = Path(olscale.__file__).parent
@@ -37,10 +38,12 @@ MODULE = re.compile(r"olscale(\.\w+)+(:\w+)?")
 @cache
 def modules() -> dict[str, ast.Module]:
     """Return the syntax tree of each module of olscale."""
-    return {
-        _name(file): ast.parse(file.read_text(encoding="utf-8"))
-        for file in sorted(ROOT.rglob("*.py"))
-    }
+    # All nodes stay: to look for garbage among them takes longer than parsing.
+    with seldom_collected():
+        return {
+            _name(file): ast.parse(file.read_text(encoding="utf-8"))
+            for file in sorted(ROOT.rglob("*.py"))
+        }
 
 
 def _name(file: Path) -> str:
