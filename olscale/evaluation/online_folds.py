@@ -6,7 +6,7 @@ generator (Philox), so that any rows can be computed, in chunks of any size.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import factorial
+from math import exp, factorial
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,7 @@ def _kfold(folds: OnlineFolds, fold: int, first: int, stop: int) -> IntArray:
 
 
 # P(X <= count) for the mean 1; beyond these counts it rounds to 1.0.
-_POISSON = np.cumsum([np.exp(-1.0) / factorial(count) for count in range(18)])
+_POISSON = np.cumsum([exp(-1.0) / factorial(count) for count in range(18)])
 
 
 def _bootstrap(folds: OnlineFolds, fold: int, first: int, stop: int) -> IntArray:

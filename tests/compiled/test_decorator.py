@@ -96,6 +96,34 @@ def test_elementary_functions_are_those_of_ours(texts: list[str]) -> None:
     assert [name for text in texts for name in calls_c_library(text)] == []
 
 
+FIGURES = ("learners", "evaluation", "data")
+# Its bits are those of LAPACK anyway.
+OF_LAPACK = {"ipca_lda.py"}
+
+
+def calls_vector_code(text: str) -> list[str]:
+    """Return the names of numpy's functions that have other bits on processors with AVX-512."""
+    vectorized = ELEMENTARY - {"pow", "sin", "cos"}
+    return [
+        node.attr
+        for node in ast.walk(ast.parse(text))
+        if is_named(node, vectorized) and node.value.id == "np"
+    ]
+
+
+def test_no_figure_depends_on_the_vector_instructions_of_a_processor() -> None:
+    """Workers of one cluster may differ, and the tables of two machines."""
+    assert calls_vector_code("y = -np.log(p)") == ["log"]
+    package = Path(olscale.__file__).parent
+    paths = [path for folder in FIGURES for path in (package / folder).rglob("*.py")]
+    assert {path.name for path in paths} >= OF_LAPACK
+    assert [
+        path.name
+        for path in paths
+        if path.name not in OF_LAPACK and calls_vector_code(path.read_text())
+    ] == []
+
+
 def test_compiled_loops_call_no_blas(texts: list[str]) -> None:
     assert sum(len(list(compiled_code(text))) for text in texts) > 60
     assert [name for text in texts for name in calls_blas(text)] == []

@@ -5,6 +5,8 @@ from typing import ClassVar
 import numpy as np
 
 from olscale.arrays import Array, FloatArray, IntArray
+from olscale.compiled.decorator import compiled
+from olscale.compiled.elementary import logarithm
 from olscale.compiled.tallies import ABSOLUTE
 from olscale.evaluation.metrics.base import StreamShape
 from olscale.evaluation.metrics.estimates import Estimates
@@ -68,6 +70,16 @@ class LogLoss(Estimates):
 
 
 def _losses(y: IntArray, probabilities: FloatArray) -> FloatArray:
-    of_true_class = probabilities[np.arange(len(y)), y]
-    losses: FloatArray = -np.log(np.clip(of_true_class, _EPS, 1.0 - _EPS))
+    losses: FloatArray = probabilities[np.arange(len(y)), y]
+    _take_logarithms(losses)
     return losses
+
+
+# NumPy's logarithm has other bits on processors with AVX-512.
+@compiled
+def _take_logarithms(losses: FloatArray) -> None:
+    """Replace probabilities by their losses; NaN stays."""
+    for i in range(len(losses)):
+        p = losses[i]
+        if p == p:
+            losses[i] = -logarithm(min(max(p, _EPS), 1.0 - _EPS))
