@@ -20,12 +20,14 @@ from olscale.compiled.csr import CSR
 from olscale.data.formats.cell_form import check_quoting
 from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.dialect import check_delimiter
+from olscale.data.formats.drop_list import DropList
 from olscale.data.formats.row_weights import checked_weights, weights_position
 from olscale.data.formats.table_columns import (
     Constant,
     TableColumns,
     TableRows,
     Target,
+    columns_named,
     columns_there,
     constants_lacking,
 )
@@ -168,6 +170,8 @@ class ReadOptions:
     labels_needed : bool
         Whether a source that is no table must have labels. Rows to predict need none:
         `Batch.unlabelled` reports that they have none, and a label that is no number is NaN.
+    drop_list : DropList, optional
+        The columns of `drop` where there are several sources, some of which may lack some columns.
     drop_if_there : tuple of str
         Names of columns of a table to leave out if the source has them.
     carry : tuple of str
@@ -213,6 +217,7 @@ class ReadOptions:
     escape: str | None = None
     missing: tuple[str, ...] = ()
     weights: str | None = None
+    drop_list: DropList | None = None
 
     def __post_init__(self) -> None:
         if self.chunk_rows < 1:
@@ -229,6 +234,20 @@ class ReadOptions:
                 "delimiter is a backslash, which escape gives another meaning; leave one of them "
                 "out"
             )
+
+    def dropped(self, source: str, names: Sequence[str], width: int) -> frozenset[int]:
+        """Return the positions of the columns to drop among `names`; `width` are in the file.
+
+        Raises
+        ------
+        UnknownNameError
+            When a single source has no column of a name.
+        FormatError
+            When there is no column at a position.
+        """
+        if self.drop_list is None:
+            return columns_named(source, names, self.drop, width)
+        return self.drop_list.positions(source, names, width)
 
     def set_aside(
         self,

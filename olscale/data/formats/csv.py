@@ -69,7 +69,6 @@ from olscale.data.formats.lines import TextBlocks, why_no_rows
 from olscale.data.formats.table_columns import (
     UNLABELLED,
     TableColumns,
-    columns_named,
     label_positions,
     segment_position,
     text_columns,
@@ -345,7 +344,7 @@ def _columns(
     )
     added = options.added_columns(names)
     names += [constant.name for constant in added]
-    dropped = columns_named(source, names, options.drop, width)
+    dropped = options.dropped(source, names, width)
     last = width - 1
     empty = None
     # Only with several rows: a last cell that is empty once may well be a missing label.

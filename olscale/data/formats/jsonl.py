@@ -17,7 +17,7 @@ refuses, and reports what is wrong. Both give the same cells.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -30,12 +30,12 @@ from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines
 from olscale.data.formats.table_columns import (
     UNLABELLED,
     TableColumns,
-    columns_named,
     label_positions,
     segment_position,
+    words_in,
 )
 from olscale.data.formats.table_encoder import TableEncoder
-from olscale.data.formats.text import open_text
+from olscale.data.formats.text import is_unicode, open_text
 from olscale.errors import FormatError, NoRowsError, UnknownNameError
 
 Record: TypeAlias = tuple[int, dict[str, Any]]
@@ -124,7 +124,7 @@ class _Records:
         # In order of first appearance, each once.
         names = list(dict.fromkeys(names))
         # JSON can escape half of a surrogate pair, which no file can hold.
-        if unwritable := [name for name in names if not _is_unicode(name)]:
+        if unwritable := [name for name in names if not is_unicode(name)]:
             raise FormatError(
                 text.source,
                 f"key {unwritable[0][:40]!a} is no valid text; rename it",
@@ -133,12 +133,20 @@ class _Records:
         width = len(names)
         added = options.added_columns(names)
         names += [constant.name for constant in added]
-        self._late = {word for word in options.drop if _may_come_late(word, names)}
-        # A key of --drop that no record has is a misspelt one; only the end of the file
-        # shows it.
+        dropped_names = [
+            name for word in options.drop for name in words_in(word, names)
+        ]
+        # A key may come later, if it is no position. One that no record has is a misspelt one;
+        # only the end of the file shows it.
+        self._late = {
+            name
+            for name in dropped_names
+            if name not in names and not name.lstrip("-").isdecimal()
+        }
         self._unmet = set(self._late)
-        drop = [word for word in options.drop if word not in self._late]
-        dropped = columns_named(text.source, names, drop, width)
+        in_time = tuple(name for name in dropped_names if name not in self._late)
+        self._drop_list = options.drop_list
+        dropped = replace(options, drop=in_time).dropped(text.source, names, width)
         dropped, carried, as_written, weights = options.set_aside(
             text.source,
             names,
@@ -218,7 +226,9 @@ class _Records:
                     cells = encoder.cells(rows)
         if cells.rows:
             yield encoder.batch(cells)
-        if self._unmet:
+        if self._drop_list is not None:
+            self._drop_list.meet(self._late - self._unmet)
+        elif self._unmet:
             kind = f"column of {self._text.source}"
             raise UnknownNameError(kind, min(self._unmet), list(self._keys))
 
@@ -384,7 +394,7 @@ class _Records:
             )
         if expected is not None and expected.is_read and value is not None:
             self._check_type(key, value, expected.type, line)
-            if isinstance(value, str) and not _is_unicode(value):
+            if isinstance(value, str) and not is_unicode(value):
                 problem = f"key {key[:40]!r} is {json.dumps(value)[:40]}, which is no valid text"
                 raise FormatError(self._text.source, problem, line)
 
@@ -441,21 +451,6 @@ def _matched_as_text(before: TableColumns | None) -> set[str]:
     return {
         name for name, is_text in zip(before.names, before.text, strict=True) if is_text
     }
-
-
-def _may_come_late(word: str, names: Sequence[str]) -> bool:
-    """Return whether `word` of ``--drop`` names a key of records that are still to come."""
-    if word in names or "," in word:
-        return False
-    return not word.strip().lstrip("-").isdecimal()
-
-
-def _is_unicode(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _column(values: Sequence[Any], key: _Key) -> Column:

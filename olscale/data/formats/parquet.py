@@ -28,7 +28,6 @@ from olscale.data.formats.compression import open_raw
 from olscale.data.formats.table_columns import (
     UNLABELLED,
     TableColumns,
-    columns_named,
     label_positions,
     segment_position,
     text_columns,
@@ -113,7 +112,7 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     if len(names) < 1 + options.labelled:
         problem = f"one column, {names[0]!r}; a table needs features and a label"
         raise FormatError(source, problem)
-    dropped = columns_named(source, names, options.drop, width)
+    dropped = options.dropped(source, names, width)
     segments = segment_position(source, names, options.segments)
     if index := _index_of(schema, names) - _labels_named(
         source, names, options, dropped, width

@@ -304,6 +304,22 @@ def columns_named(
     return frozenset(column_positions(source, names, words, "to drop", width))
 
 
+def words_in(word: str, names: Collection[str]) -> list[str]:
+    """Return the columns that a word names, several of them separated by commas.
+
+    A name that has a comma counts as it stands.
+
+    Examples
+    --------
+    >>> words_in("a,b", ["a,b", "c"]), words_in("a, b", ["a", "b"])
+    (['a,b'], ['a', 'b'])
+    """
+    if word in names:
+        return [word]
+    parts = next(csv.reader([word], skipinitialspace=True), [])
+    return [part if part in names else part.strip() for part in parts]
+
+
 def column_positions(
     source: str,
     names: Sequence[str],
@@ -329,19 +345,12 @@ def column_positions(
     (1, 0, 2)
     """
     positions: list[int] = []
+    kind = f"column of {source}"
     for word in words:
-        # A name that has a comma counts as it stands.
-        parts = (
-            [word]
-            if word in names
-            else next(csv.reader([word], skipinitialspace=True), [])
-        )
-        for name in parts:
-            exact = name if name in names else name.strip()
-            kind = f"column of {source}"
-            positions.append(
-                _position(source, names, exact, kind, f"{purpose}, there are", width)
-            )
+        positions += [
+            _position(source, names, name, kind, f"{purpose}, there are", width)
+            for name in words_in(word, names)
+        ]
     return tuple(dict.fromkeys(positions))
 
 

@@ -201,3 +201,18 @@ def _lines(source: str, stream: io.BufferedReader) -> Iterator[bytes]:
         if len(line) > MAX_LINE:
             raise too_long(source, number)
         yield line
+
+
+def is_unicode(text: str) -> bool:
+    r"""Return whether UTF-8 can write a text; it cannot write half of a surrogate pair.
+
+    Examples
+    --------
+    >>> is_unicode("a"), is_unicode("\ud800")
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -19,6 +19,7 @@ from olscale.data.formats.base import ReadOptions
 from olscale.data.formats.cell_form import missing_words
 from olscale.data.formats.coding import coding_texts, parse_codings
 from olscale.data.formats.dialect import delimiter_called
+from olscale.data.formats.drop_list import DropList
 from olscale.data.formats.svmlight import ZeroIndexError
 from olscale.data.ingest.archive import is_archive
 from olscale.data.ingest.claim import SPILL, Journal, claim, start_over
@@ -265,6 +266,10 @@ def ingest(
             if source.file
         )
     )
+    source_paths = {
+        source.path for of_split in by_split.values() for source in of_split
+    }
+    has_several = len(source_paths) > 1 or any(map(is_archive, source_paths))
     # A source that has changed must not continue an interrupted ingest of the old one.
     stamps = {file: stamp(file) for file in files}
     with (
@@ -296,6 +301,7 @@ def ingest(
             escape=escape,
             missing=absent,
             weights=column_of_weights,
+            drop_list=DropList(names) if has_several else None,
         )
 
         if other is not None:
@@ -328,6 +334,7 @@ def ingest(
                         _write(writer, reader, split_sources, split)
                 else:
                     _write(writer, reader, by_split["train"], "test", train_rows)
+                reader.check_drops()
                 if index_base is None:
                     # Where the user says how indices count, sources may look otherwise.
                     reader.check_bases()

@@ -183,6 +183,17 @@ class Reader:
                     "sources count from 0"
                 )
 
+    def check_drops(self) -> None:
+        """Refuse a column to drop that no source has.
+
+        Raises
+        ------
+        UnknownNameError
+            When there is one.
+        """
+        if self._first.drop_list is not None:
+            self._first.drop_list.check()
+
     def all_notes(self) -> list[str]:
         """Return notes about ambiguous sources, and about empty ones."""
         if not self._empty:
@@ -216,6 +227,8 @@ class Reader:
         drop = [word for word in options.drop if word not in names]
         if not drop:
             return batches
+        if options.drop_list is not None:
+            options.drop_list.meet(drop)
         return (drop_columns(batch, drop, member.name) for batch in batches)
 
     def _check_unused(self, member: Member, format: str) -> None:

@@ -11,7 +11,7 @@ from olscale.data.formats.base import Batch
 from olscale.data.formats.coding import Hash
 from olscale.data.formats.column_watch import RoundedColumns
 from olscale.data.formats.feature_order import has_order, sorted_places
-from olscale.data.formats.table_columns import TableColumns, value_of
+from olscale.data.formats.table_columns import TableColumns, listed_columns, value_of
 from olscale.data.manifest import TableEntry
 from olscale.errors import DatasetError
 
@@ -180,13 +180,18 @@ class TableNotes:
             if never_falls and sum(rise_counts) > _SHARE * sum(self._rows.values()):
                 growing.append(name)
         distinct = [names[i] for i in sorted(table.distinct) if names[i] not in growing]
+        # A later source may have columns to drop that the first lacks.
+        dropped = dict.fromkeys(
+            source.names[i]
+            for source in sources
+            for i in sorted(source.dropped)
+            if i != source.weights
+        )
         large = {source.names[i] for source in sources for i in source.rounded}
         return TableEntry(
             numeric=len(numeric),
             categorical=categorical,
-            dropped=tuple(
-                names[i] for i in sorted(table.dropped) if i != table.weights
-            ),
+            dropped=tuple(dropped),
             segments=None if table.segments is None else names[table.segments],
             growing=tuple(growing),
             distinct=tuple(distinct),
@@ -242,7 +247,8 @@ def _check_alike(first: TableColumns, later: TableColumns, source: str) -> None:
         ]
         raise DatasetError(
             f"{source} has other column names than the sources before it: "
-            f"{', and '.join(differences)}; write the same columns to all of them"
+            f"{', and '.join(differences)}; write the same columns to all of them, or leave out "
+            f"what some lack with --drop {listed_columns(lacks + has)}"
         )
     name = next(name for name in was_text if was_text[name] != is_text[name])
     new_kind, old_kind = ("text", "numbers") if is_text[name] else ("numbers", "text")

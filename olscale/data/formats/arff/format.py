@@ -17,7 +17,6 @@ from olscale.data.formats.lines import TextBlocks, TextLines
 from olscale.data.formats.table_columns import (
     UNLABELLED,
     TableColumns,
-    columns_named,
     label_positions,
     segment_position,
     unique_names,
@@ -187,7 +186,7 @@ class _Reader:
         names = unique_names(attribute.name for attribute in self._attributes)
         added = options.added_columns(names)
         names += [constant.name for constant in added]
-        dropped = columns_named(source, names, options.drop, width)
+        dropped = options.dropped(source, names, width)
         dropped, carried, as_written, weights = options.set_aside(
             source, names, dropped, width
         )
