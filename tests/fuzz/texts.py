@@ -35,7 +35,7 @@ SVMLIGHT_WORDS = (
 )  # fmt: skip
 TABLE = (
     b"age,sex,class\n17,f,yes\n18.5,m,no\n?,f,yes\n" + b"20,x,no\n" * 9,
-    b'"a b",b,"c\n1"\n1,2,3\n4,5,6\nNA,1e-3,7\n' * 2,
+    b'"a b",b,"c\n1"\n' + b"1,2,3\n4,5,6\nNA,1e-3,7\n" * 2,
     b"1 0.5 0.25\n1 0.75 0.5\n2 0.5 1.5\n2 1.5 2.5\n" * 3,
     "größe;farbe;klasse\n1;röt;a\n2;grün;b\n".encode("utf-8-sig"),
 )
