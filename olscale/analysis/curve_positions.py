@@ -51,15 +51,19 @@ def shared_line(
     (array([3, 4]), array([[0.2, 0.5],
            [0.4, 0.7]]))
     """
-    kept = [i for i, (rows, _) in enumerate(lines) if len(rows)]
-    if not kept:
+    with_values = []
+    whole_grids = []
+    for line, grid in zip(lines, grids, strict=True):
+        rows, _ = line
+        if len(rows):
+            with_values.append(line)
+            whole_grids.append(np.union1d(grid, rows))
+    if not with_values:
         return None
-    of_kept = [lines[i] for i in kept]
-    whole_grids = [np.union1d(grids[i], lines[i][0]) for i in kept]
     # Folds may differ in length, and then in the positions of their curves.
     shortest = min(whole_grids, key=lambda grid: int(grid[-1]))
     is_shared = np.ones(len(shortest), dtype=bool)
-    for (rows, _), grid in zip(of_kept, whole_grids, strict=True):
+    for (rows, _), grid in zip(with_values, whole_grids, strict=True):
         is_before = shortest < grid[0]
         has_value = _has_values(rows, grid, shortest)
         is_shared &= has_value | (is_before & begins_at_zero)
@@ -70,13 +74,11 @@ def shared_line(
     places = even.round().astype(int)
     positions = shared[np.unique(places)]
     values = []
-    for rows, of_line in of_kept:
+    for rows, of_line in with_values:
         if begins_at_zero:
-            values.append(
-                np.interp(positions, np.append(0, rows), np.append(0.0, of_line))
-            )
-        else:
-            values.append(np.interp(positions, rows, of_line))
+            rows = np.append(0, rows)
+            of_line = np.append(0.0, of_line)
+        values.append(np.interp(positions, rows, of_line))
     return positions, np.array(values)
 
 

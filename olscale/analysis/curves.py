@@ -295,9 +295,11 @@ def _with_curve(summaries: Sequence[Summary], metric: str) -> list[Summary]:
     for group in by_setting(summaries):
         of_metric = [s for s in group if s.metric == metric]
         if not of_metric:
-            is_asked = base_name(metric) in group[0].protocol.get("measures", ())
-            absent = replace(group[0], metric=metric, mean=nan, std=nan, n=0)
-            of_metric = [absent] if is_asked else []
+            other = group[0]
+            asked = other.protocol.get("measures", ())
+            if base_name(metric) in asked:
+                absent = replace(other, metric=metric, mean=nan, std=nan, n=0)
+                of_metric = [absent]
         wanted += of_metric
     return wanted
 
@@ -469,10 +471,15 @@ def _replicates(
 
 def _complete_positions(metric: str, cell: Any) -> IntArray:
     """Return the positions of a series of a run that is undefined nowhere; none without one."""
-    form = "holdout_" if metric.startswith("holdout_") else ""
-    names = [f"{form}{name}" for name in ("error", "cumulative_error", "rmse")]
-    positions = (_series(name, cell)[0] for name in names)
-    return next((rows for rows in positions if len(rows)), np.zeros(0, dtype=np.int64))
+    form = ""
+    if metric.startswith("holdout_"):
+        form = "holdout_"
+    positions: IntArray = np.zeros(0, dtype=np.int64)
+    for name in ("error", "cumulative_error", "rmse"):
+        positions, _ = _series(f"{form}{name}", cell)
+        if len(positions):
+            break
+    return positions
 
 
 def _series(name: str, cell: Any) -> Line:

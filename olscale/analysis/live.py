@@ -132,7 +132,8 @@ def _labels(evaluation: LiveEvaluation) -> dict[str, str]:
         differing = sorted(name for name in values_of if len(values_of[name]) > 1)
         shown = [_parameter(name, run.params.get(name)) for name in differing]
         labels[key] = " ".join([_name(run), *shown])
-    return {run.id: labels[id(run.params)] for run in evaluation.runs.values()}
+    runs = evaluation.runs.values()
+    return {run.id: labels[id(run.params)] for run in runs}
 
 
 def _name(run: LiveRun) -> str:

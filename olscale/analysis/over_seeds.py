@@ -123,10 +123,12 @@ def _mean_errors(values: Mapping[str, Mapping[str, Values]]) -> dict[str, Errors
     errors: dict[str, dict[str, float]] = defaultdict(dict)
     for dataset, of_learners in values.items():
         shared = shared_keys(of_learners.values())
+        if not shared:
+            continue
         for label, of_learner in of_learners.items():
-            if shared:
-                mean = np.mean([of_learner[replicate] for replicate in shared])
-                errors[label][dataset] = float(mean)
+            values_of_shared = [of_learner[replicate] for replicate in shared]
+            mean = np.mean(values_of_shared)
+            errors[label][dataset] = float(mean)
     return dict(errors)
 
 

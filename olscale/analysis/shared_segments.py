@@ -46,16 +46,18 @@ def shared_segments(runs: Sequence[Names]) -> tuple[list[str], list[list[int] | 
     """
     longest = max(runs, key=lambda names: (len(names), tuple(names)))
     places_of_runs = [_places_in(longest, names) for names in runs]
-    found_in_all = set(range(len(longest)))
+    in_all = set(range(len(longest)))
     for places in places_of_runs:
         if places is not None:
-            found_in_all &= set(places)
-    shared = sorted(found_in_all)
+            in_all &= set(places)
+    shared = sorted(in_all)
+    own_places: list[list[int] | None] = []
+    for places in places_of_runs:
+        if places is None:
+            own_places.append(None)
+            continue
+        own_places.append([places.index(segment) for segment in shared])
     numbered = apart(longest)
-    own_places = [
-        None if places is None else [places.index(segment) for segment in shared]
-        for places in places_of_runs
-    ]
     return [numbered[segment] for segment in shared], own_places
 
 
@@ -72,9 +74,11 @@ def _places_in(every: Names, names: Names) -> list[int] | None:
 def _first_places(every: Names, names: Names) -> list[int] | None:
     """Return the first places in the list of all where names stand one after another, if any."""
     places: list[int] = []
+    start = 0
     for name in names:
-        start = places[-1] + 1 if places else 0
         if name not in every[start:]:
             return None
-        places.append(every.index(name, start))
+        place = every.index(name, start)
+        places.append(place)
+        start = place + 1
     return places
