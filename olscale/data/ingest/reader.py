@@ -225,10 +225,11 @@ class Reader:
             refuse_label(member.name, format.name, self._first)
         names = {constant.name for constant in member.constants}
         drop = [word for word in options.drop if word not in names]
+        if options.drop_list is not None:
+            # What names of folders do not say is refused below.
+            options.drop_list.meet(options.drop)
         if not drop:
             return batches
-        if options.drop_list is not None:
-            options.drop_list.meet(drop)
         return (drop_columns(batch, drop, member.name) for batch in batches)
 
     def _check_unused(self, member: Member, format: str) -> None:
