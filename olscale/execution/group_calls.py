@@ -21,9 +21,6 @@ from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import Stand, TaskReport
 from olscale.execution.workers import WorkerLostError, Workers
 
-# Dask's client sends its scheduler messages 10 ms apart.
-_KEPT_SECONDS = 0.05
-
 
 class GroupCalls:
     """One attempt at a group, on one worker.
@@ -158,14 +155,11 @@ class GroupCalls:
             job, work, self._store, key=key, workers=[worker], pure=False
         )
         try:
-            answer = await self._workers.answer(name, future, worker)
+            return await self._workers.answer(name, future, worker)
         except WorkerLostError:
             self._workers.forget(worker)  # the watch restores it if it lives
             await self._cancel(future)
             raise
-        # A message about its end would hold up the one with the worker's next task.
-        asyncio.get_running_loop().call_later(_KEPT_SECONDS, _end, future)
-        return answer
 
     async def _as_actor(self, group: RunGroup, alone: bool) -> TaskReport:
         async with self._placed(group.name, actor=True, alone=alone) as worker:
@@ -261,10 +255,6 @@ class GroupCalls:
         with contextlib.suppress(Exception):
             async with asyncio.timeout(self._settings.answer_seconds):
                 await self._client.cancel([future], force=True)
-
-
-def _end(future: Any) -> None:
-    """Let go of a future, of which Dask then tells its scheduler."""
 
 
 def bundle_name(bundle: Sequence[RunGroup]) -> str:
