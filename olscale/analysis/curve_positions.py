@@ -52,18 +52,18 @@ def shared_line(
            [0.4, 0.7]]))
     """
     with_values = []
-    whole_grids = []
+    grids_of_lines = []
     for line, grid in zip(lines, grids, strict=True):
         rows, _ = line
         if len(rows):
             with_values.append(line)
-            whole_grids.append(np.union1d(grid, rows))
+            grids_of_lines.append(np.union1d(grid, rows))
     if not with_values:
         return None
     # Folds may differ in length, and then in the positions of their curves.
-    shortest = min(whole_grids, key=lambda grid: int(grid[-1]))
+    shortest = min(grids_of_lines, key=lambda grid: int(grid[-1]))
     is_shared = np.ones(len(shortest), dtype=bool)
-    for (rows, _), grid in zip(with_values, whole_grids, strict=True):
+    for (rows, _), grid in zip(with_values, grids_of_lines, strict=True):
         is_before = shortest < grid[0]
         has_value = _has_values(rows, grid, shortest)
         is_shared &= has_value | (is_before & begins_at_zero)

@@ -31,8 +31,8 @@ def apart(names: Names) -> list[str]:
 def shared_segments(runs: Sequence[Names]) -> tuple[list[str], list[list[int] | None]]:
     """Return the segments that all runs have, and their places in the list of each run.
 
-    The longest list is that of all segments. A run whose segments cannot be found in it, or in
-    several ways, has no places, and is left out.
+    Where names come back, the longest list is taken for that of all segments. A run whose segments
+    cannot be found in it, or in several ways, has no places, and is left out.
 
     Parameters
     ----------
@@ -41,9 +41,15 @@ def shared_segments(runs: Sequence[Names]) -> tuple[list[str], list[list[int] | 
 
     Examples
     --------
-    >>> shared_segments([["Mon", "Tue", "Wed"], ["Mon", "Wed"], ["Sun"]])
-    (['Mon', 'Wed'], [[0, 2], [0, 1], None])
+    >>> shared_segments([["Mon", "Tue", "Wed"], ["Mon", "Wed", "Thu"]])
+    (['Mon', 'Wed'], [[0, 2], [0, 1]])
+    >>> shared_segments([["Mon", "Tue", "Mon"], ["Mon", "Tue"], ["Sun"]])
+    (['Mon', 'Tue'], [[0, 1], [0, 1], None])
     """
+    if all(len(set(names)) == len(names) for names in runs):
+        in_every = set(runs[0]).intersection(*runs)
+        ordered = [name for name in runs[0] if name in in_every]
+        return ordered, [[names.index(name) for name in ordered] for names in runs]
     longest = max(runs, key=lambda names: (len(names), tuple(names)))
     places_of_runs = [_places_in(longest, names) for names in runs]
     in_all = set(range(len(longest)))

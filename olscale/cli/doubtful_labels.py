@@ -25,8 +25,8 @@ def doubtful_label_lines(manifest: Manifest) -> Iterator[tuple[str, str]]:
     for name in sorted(names):
         groups.setdefault(_folded(name), []).append(name)
     # Letters alone are letters.
-    words = any(len(str(folded)) > 1 for folded in groups)
-    if words and len(names) > 2 and all(folded in _TRUTHS for folded in groups):
+    has_words = any(len(str(folded)) > 1 for folded in groups)
+    if has_words and len(names) > 2 and all(folded in _TRUTHS for folded in groups):
         truths: dict[object, list[str]] = {}
         for folded, spellings in groups.items():
             truths.setdefault(_TRUTHS[str(folded)], []).extend(spellings)

@@ -103,9 +103,9 @@ def checked_arguments(*others: str) -> Callable[[Callable[P, T]], Callable[P, T]
 def _kinds(annotation: Any, function: Callable[..., Any]) -> tuple[Any, ...]:
     """Return what an argument may be, nothing where that is not understood."""
     if isinstance(annotation, str):
-        known = {**_NAMES, **inspect.unwrap(function).__globals__}
+        namespace = {**_NAMES, **inspect.unwrap(function).__globals__}
         try:
-            annotation = eval(annotation, known)
+            annotation = eval(annotation, namespace)
         except NameError:
             return ()
     kinds = tuple(dict.fromkeys(_alternatives(annotation)))

@@ -112,6 +112,23 @@ def test_segments_are_of_all_folds_though_one_has_no_row_of_a_short_segment(
         np.testing.assert_allclose(errors.errors.mean(axis=0), [0.2, 0.3, 0.4])
 
 
+def test_folds_that_lack_a_segment_each_are_all_averaged(tmp_path, make_record):
+    store = open_store(tmp_path / "folds", create=True)
+    for i, lacking in enumerate(("Tue", "Wed")):
+        days = [day for day in ("Mon", "Tue", "Wed", "Thu") if day != lacking]
+        record = make_record(
+            permutation=i,
+            metrics={"cumulative_error": 0.2},
+            segments=[(day, 10, 2 * i + 1) for day in days],
+        )
+        store.write(record)
+
+    [errors] = segment_errors(store, summarise(store))
+
+    assert errors.names == ("Mon", "Thu")
+    assert errors.errors.tolist() == [[0.1, 0.1], [0.3, 0.3]]
+
+
 @pytest.fixture
 def watched(tmp_path, make_record):
     """Two replicates with a curve of window errors and alarms, one without an alarm."""

@@ -53,12 +53,12 @@ def test_bundles_are_short_and_hold_every_group_once_in_order(
 
 
 @pytest.mark.parametrize("parts", [2, 3, 8])
-@pytest.mark.parametrize("whole", [0.5, 1.0, 3.0, 20.0])
-def test_all_workers_end_together(parts: int, whole: float) -> None:
+@pytest.mark.parametrize("seconds", [0.5, 1.0, 3.0, 20.0])
+def test_all_workers_end_together(parts: int, seconds: float) -> None:
     """However little work there is: bundles come in batches, one for each worker, and the last batch is all that remains."""
-    whole *= parts / 2
+    seconds *= parts / 2
     each = 0.002
-    groups = [group(i) for i in range(round(whole / each))]
+    groups = [group(i) for i in range(round(seconds / each))]
     bundles = list(bundles_of(cut_bundles(groups, lambda one: each, parts)))
     ends = [0.0] * parts
     for bundle in bundles:

@@ -235,7 +235,9 @@ class ReadOptions:
                 "out"
             )
 
-    def dropped(self, source: str, names: Sequence[str], width: int) -> frozenset[int]:
+    def positions_to_drop(
+        self, source: str, names: Sequence[str], width: int
+    ) -> frozenset[int]:
         """Return the positions of the columns to drop among `names`; `width` are in the file.
 
         Raises

@@ -344,7 +344,7 @@ def _columns(
     )
     added = options.added_columns(names)
     names += [constant.name for constant in added]
-    dropped = options.dropped(source, names, width)
+    dropped = options.positions_to_drop(source, names, width)
     last = width - 1
     empty = None
     # Only with several rows: a last cell that is empty once may well be a missing label.

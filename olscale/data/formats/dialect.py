@@ -287,11 +287,11 @@ def names_again(
     others = [row for row, same in zip(rows, is_again, strict=True) if not same]
     if len(others) + 1 == len(rows) or not others:
         return None
-    words = all(
-        any(map(str.isalpha, cell)) and not fits(cell) for cell in first
-    ) and len(set(first)) == len(first)
+    if len(set(first)) < len(first):
+        return None
+    are_words = all(any(map(str.isalpha, cell)) and not fits(cell) for cell in first)
     columns = _columns([first, *others], fits)
-    if not words or not any(column.is_numeric for column in columns):
+    if not are_words or not any(column.is_numeric for column in columns):
         return None
     return is_again.index(True, 1)
 

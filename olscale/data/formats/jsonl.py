@@ -146,7 +146,8 @@ class _Records:
         self._unmet = set(self._late)
         in_time = tuple(name for name in dropped_names if name not in self._late)
         self._drop_list = options.drop_list
-        dropped = replace(options, drop=in_time).dropped(text.source, names, width)
+        strict = replace(options, drop=in_time)
+        dropped = strict.positions_to_drop(text.source, names, width)
         dropped, carried, as_written, weights = options.set_aside(
             text.source,
             names,

@@ -112,7 +112,7 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     if len(names) < 1 + options.labelled:
         problem = f"one column, {names[0]!r}; a table needs features and a label"
         raise FormatError(source, problem)
-    dropped = options.dropped(source, names, width)
+    dropped = options.positions_to_drop(source, names, width)
     segments = segment_position(source, names, options.segments)
     if index := _index_of(schema, names) - _labels_named(
         source, names, options, dropped, width

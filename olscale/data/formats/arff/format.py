@@ -186,7 +186,7 @@ class _Reader:
         names = unique_names(attribute.name for attribute in self._attributes)
         added = options.added_columns(names)
         names += [constant.name for constant in added]
-        dropped = options.dropped(source, names, width)
+        dropped = options.positions_to_drop(source, names, width)
         dropped, carried, as_written, weights = options.set_aside(
             source, names, dropped, width
         )
